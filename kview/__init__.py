@@ -1,0 +1,3 @@
+"""A terminal dashboard for Apache Kafka."""
+
+__version__ = "0.1.0"

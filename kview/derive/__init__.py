@@ -1,0 +1,1 @@
+"""Figures calculated from snapshots, as pure functions."""

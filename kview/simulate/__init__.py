@@ -1,0 +1,1 @@
+"""A simulated Kafka cluster, as a deterministic engine."""
