@@ -1,1 +1,1 @@
-"""Figures calculated from snapshots, as pure functions."""
+"""Pure functions over snapshots: rates, lag, verdicts, events; and the fold that puts them together."""

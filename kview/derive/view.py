@@ -1,0 +1,227 @@
+"""The view: a snapshot and everything calculated from it and its predecessors. Panels draw a `View`, nothing else.
+
+Every figures table has the rows of the snapshot's table of the same name, in the same order. Rates are float64 per second with
+NaN for "not known"; offsets and counts int64 with UNKNOWN; times epoch milliseconds UTC.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.model.events import Event, Severity
+from kview.model.snapshot import Flags, Longs, Snapshot, Strings
+
+Floats = NDArray[np.float64]
+LongMatrix = NDArray[np.int64]
+
+
+class PartitionStatus(StrEnum):
+    """What is worst about a partition; in the order of how much it matters."""
+
+    NO_LEADER = "no leader"
+    """Leader -1: no eligible replica is left."""
+    SILENT_LEADER = "silent leader"
+    """Metadata names a leader that does not answer."""
+    FROZEN = "frozen"
+    """The watermark stands still while the leader's log grows, or a silent replica is still in the ISR."""
+    UNDER_MIN_ISR = "under min ISR"
+    AT_MIN_ISR = "at min ISR"
+    """|ISR| = min.insync.replicas < the replication factor: the next loss stops acks=all."""
+    UNDER_REPLICATED = "under-replicated"
+    REASSIGNING = "reassigning"
+    NOT_PREFERRED = "not preferred"
+    """Healthy, but led by another replica than the first of the list."""
+    OK = "ok"
+    UNKNOWN = "unknown"
+
+
+class Verdict(StrEnum):
+    """What a group, or a group's partition, is doing, from offsets alone."""
+
+    OK = "ok"
+    FALLING_BEHIND = "falling behind"
+    STUCK = "stuck"
+    STOPPED = "stopped"
+    REWOUND = "rewound"
+    BLOCKED = "blocked"
+    """By the cluster: at a frozen watermark, or its partition's leader is silent or there is none."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """Is anything wrong: one severity and the sentences that say what, the worst first; internal topics count here too."""
+
+    severity: Severity
+    sentences: tuple[str, ...]
+    topics: int
+    partitions: int
+    """Topics and partitions of the user's, internal ones not counted."""
+    under_replicated: int
+    offline: int
+    under_min_isr: int
+    at_min_isr: int
+    requests_per_second: float
+    """What kview itself costs the cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerFigures:
+    """Rows of `snapshot.brokers`."""
+
+    severity: Strings
+    leads: Longs
+    """Leaderships listed in metadata, of the user's topics."""
+    leads_internal: Longs
+    replicas: Longs
+    replicas_internal: Longs
+    in_rate: Floats
+    """Records per second appended to the partitions it leads (log end deltas)."""
+    out_rate: Floats
+    """Records per second that groups committed on partitions it leads."""
+    in_series: tuple[tuple[float, ...], ...]
+    """Per broker: in_rate of the last observations, oldest first, at most SERIES_POINTS."""
+    silent_since_ms: Longs
+    """UNKNOWN unless it is silent (or fenced after silence)."""
+    fencing_due_ms: Longs
+    """≈ when its session ends, from the first silence (or the quorum's last fetch) and the session timeout; UNKNOWN unless silent and listed."""
+    is_controller: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFigures:
+    """Rows of `snapshot.partitions`; matrices have the shape of its `replicas`."""
+
+    status: Strings
+    severity: Strings
+    in_rate: Floats
+    uncommitted: Longs
+    """Leader's log end − high watermark; UNKNOWN without the capability or with a silent leader."""
+    frozen_since_ms: Longs
+    """Since when the watermark stands still although it should move; UNKNOWN when it does not."""
+    leader_silent_since_ms: Longs
+    isr_count: Longs
+    preferred: Flags
+    """Led by the first of its replica list."""
+    rack_safe: Flags
+    """Its replicas are on more than one rack (or there is but one rack, or one replica)."""
+    replica_end: LongMatrix
+    replica_end_ms: LongMatrix
+    replica_lag: LongMatrix
+    """Records behind the leader's end interpolated to the follower's time; 0 when below rate × skew; UNKNOWN where unknown."""
+    in_isr: NDArray[np.bool_]
+    replica_silent: NDArray[np.bool_]
+    changed_ms: Longs
+    """When leader, epoch or ISR last changed, as seen; UNKNOWN when not within the look-back."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFigures:
+    """One row a topic, sorted by name."""
+
+    topic: Strings
+    internal: Flags
+    first_row: Longs
+    """Its first row in `snapshot.partitions`; its rows are consecutive."""
+    partitions: Longs
+    replication: Longs
+    min_isr: Longs
+    severity: Strings
+    no_leader: Longs
+    silent_leader: Longs
+    frozen: Longs
+    under_min_isr: Longs
+    under_replicated: Longs
+    not_preferred: Longs
+    rack_safe: Flags
+    in_rate: Floats
+    size_bytes: Longs
+    in_series: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFigures:
+    """Rows of `snapshot.groups`."""
+
+    severity: Strings
+    verdict: Strings
+    reason: Strings
+    """A few words: `10 partitions`, `no members for 2 m`."""
+    lag: Longs
+    """Sum over its partitions with a commit; UNKNOWN when none is known."""
+    lag_is_bound: Flags
+    """Some partition's lag is not known: the sum is a lower bound."""
+    behind_ms: Longs
+    """The worst partition's lag in time; UNKNOWN when not known."""
+    behind_is_bound: Flags
+    """"≥": the time lies before the points that are known."""
+    behind_trend: Longs
+    """+1 growing, −1 shrinking, 0 neither."""
+    members_active: Longs
+    """Members that own at least one partition."""
+    read_rate: Floats
+    write_rate: Floats
+    lag_series: tuple[tuple[float, ...], ...]
+    age_ms: Longs
+    """How old its figures are."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetFigures:
+    """Rows of `snapshot.offsets`."""
+
+    partition_row: Longs
+    """The row in `snapshot.partitions`, -1 where the partition is not (any longer) known."""
+    log_end_offset: Longs
+    """Kafka's column of that name: the high watermark."""
+    lag: Longs
+    behind_ms: Longs
+    behind_is_bound: Flags
+    read_rate: Floats
+    write_rate: Floats
+    catch_up_ms: Longs
+    """Time to catch up at these rates; UNKNOWN when there is nothing to catch up or it is not known; NEVER when the lag does not shrink."""
+    verdict: Strings
+    reason: Strings
+    lost: Longs
+    """Records between the committed offset and the log start: lost to that consumer; 0 mostly."""
+
+
+NEVER = 2**62
+"""A duration for "never at this rate"."""
+
+SERIES_POINTS = 60
+"""Points kept in a sparkline's series: the last minute at the default interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Direct rates of the last minute, for plots: `at_ms` of n moments and per topic n rates (NaN where not known)."""
+
+    at_ms: tuple[int, ...]
+    topics: tuple[str, ...]
+    in_rates: tuple[tuple[float, ...], ...]
+    total_in: float
+    total_out: float
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One picture, shared by every panel. `events` holds the latest of the look-back, oldest first."""
+
+    snapshot: Snapshot
+    headline: Headline
+    brokers: BrokerFigures
+    partitions: PartitionFigures
+    topics: TopicFigures
+    groups: GroupFigures
+    offsets: OffsetFigures
+    throughput: Throughput
+    events: tuple[Event, ...]
+    new_events: tuple[Event, ...]
+    worst_partitions: NDArray[np.int64]
+    """Rows of `snapshot.partitions` of the user's topics in the order in which they need a look; troubled ones first."""
+    internal_troubled: int
+    """Partitions of internal topics whose severity is RISK."""

@@ -1,0 +1,260 @@
+"""The snapshot: what one observation of a cluster saw, as columns.
+
+Every table is a frozen dataclass of numpy arrays of equal length, one row per key, rows sorted by key. Strings are object
+arrays of interned `str`. Replica lists are int32 matrices, padded with NO_BROKER on the right. Offsets and sizes are
+int64, times are epoch milliseconds UTC in int64, unknown is `UNKNOWN` (or `UNKNOWN_ID` in int32 columns), never 0.
+
+Consecutive snapshots share the arrays that did not change, so `a.topic is b.topic` is a cheap test for "same rows".
+Arrays are not to be written to.
+"""
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any, Self, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.model.units import UNKNOWN, UNKNOWN_ID
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column's kind: its numpy dtype and whether each row is one value (1) or a padded list (2)."""
+
+    dtype: Any
+    dimensions: int = 1
+
+
+Strings = Annotated[NDArray[np.object_], Column(np.object_)]
+Ids = Annotated[NDArray[np.int32], Column(np.int32)]
+Longs = Annotated[NDArray[np.int64], Column(np.int64)]
+Flags = Annotated[NDArray[np.bool_], Column(np.bool_)]
+IdMatrix = Annotated[NDArray[np.int32], Column(np.int32, 2)]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Base of the tables: equal-length columns, the number of rows by `len`."""
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))
+
+    def take(self, rows: NDArray[Any]) -> Self:
+        """The same table with only `rows` (indices or a mask), in that order."""
+        return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One part of an observation that failed: which, of which broker, why, and when the value shown instead was received.
+
+    `shown_since_ms` is UNKNOWN where there is no earlier value to show.
+    """
+
+    part: str
+    broker: int
+    why: str
+    shown_since_ms: int = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """When, how and at what cost a snapshot was taken.
+
+    `controller_id` is the real active controller (the quorum's leader), UNKNOWN_ID where no quorum was seen.
+    `capabilities` names what this cluster can answer (`quorum`, `debugging_replica`, `topic_ids`, `elr`, `fenced_brokers`);
+    a column that needs one that is missing says so.
+    """
+
+    sequence: int
+    began_ms: int
+    ended_ms: int
+    cluster_id: str = ""
+    controller_id: int = UNKNOWN_ID
+    controller_epoch: int = UNKNOWN_ID
+    quorum_high_watermark: int = UNKNOWN
+    quorum_received_ms: int = UNKNOWN
+    asked: tuple[str, ...] = ()
+    requests: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    failures: tuple[Failure, ...] = ()
+    capabilities: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Brokers(Table):
+    """One row a broker; key: id.
+
+    `since_ms` is since when it has its state (for SILENT: the first request that it failed to answer). `answered_ms` is
+    its last answer to us; `last_fetch_ms` its last fetch of metadata as the quorum saw it (UNKNOWN without DescribeQuorum v1).
+    """
+
+    id: Ids
+    host: Strings
+    port: Ids
+    rack: Strings
+    state: Strings
+    since_ms: Longs
+    answers: Flags
+    answered_ms: Longs
+    last_fetch_ms: Longs
+    error: Strings
+    disk_bytes: Longs
+    session_timeout_ms: Longs
+
+
+@dataclass(frozen=True, slots=True)
+class Partitions(Table):
+    """One row a partition; key: topic, partition. `*_ms` is when the offset before it was received.
+
+    `high_watermark` is the leader's (a client's "latest"), `log_end` the leader's own log end (the debugging replica id).
+    """
+
+    topic: Strings
+    partition: Ids
+    topic_id: Strings
+    internal: Flags
+    leader: Ids
+    leader_epoch: Ids
+    replicas: IdMatrix
+    isr: IdMatrix
+    offline: IdMatrix
+    elr: IdMatrix
+    log_start: Longs
+    log_start_ms: Longs
+    high_watermark: Longs
+    high_watermark_ms: Longs
+    last_stable: Longs
+    log_end: Longs
+    log_end_ms: Longs
+    min_isr: Ids
+    error: Strings
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas(Table):
+    """One row a replica, in the order of the partitions' rows and then of the replica list.
+
+    `row` is the partition's row in `Partitions`. `log_end` is what that broker itself answered, `log_end_ms` when.
+    """
+
+    row: Ids
+    topic: Strings
+    partition: Ids
+    broker: Ids
+    log_end: Longs
+    log_end_ms: Longs
+    size_bytes: Longs
+
+
+@dataclass(frozen=True, slots=True)
+class TimePoints(Table):
+    """What ListOffsets by timestamp answered: `offset` is the first record at or after `timestamp_ms` (or UNKNOWN)."""
+
+    topic: Strings
+    partition: Ids
+    timestamp_ms: Longs
+    offset: Longs
+    received_ms: Longs
+
+
+@dataclass(frozen=True, slots=True)
+class Groups(Table):
+    """One row a group; key: group. `error` says why its figures are old, '' when they are not."""
+
+    group: Strings
+    type: Strings
+    state: Strings
+    coordinator: Ids
+    assignment_strategy: Strings
+    members: Ids
+    received_ms: Longs
+    error: Strings
+
+
+@dataclass(frozen=True, slots=True)
+class Members(Table):
+    """One row a member; key: group, member_id (Kafka's CONSUMER-ID). `assigned` counts the partitions it owns."""
+
+    group: Strings
+    member_id: Strings
+    client_id: Strings
+    host: Strings
+    assigned: Ids
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets(Table):
+    """One row a group's partition, committed or owned; key: group, topic, partition.
+
+    `committed` is NO_OFFSET where the group has none; `owner` is the member id, '' where nobody owns it.
+    """
+
+    group: Strings
+    topic: Strings
+    partition: Ids
+    committed: Longs
+    owner: Strings
+    received_ms: Longs
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum(Table):
+    """One row a node of the KRaft quorum; key: node."""
+
+    node: Ids
+    role: Strings
+    log_end: Longs
+    last_fetch_ms: Longs
+    last_caught_up_ms: Longs
+
+
+@dataclass(frozen=True, slots=True)
+class Reassignments(Table):
+    """One row a partition under reassignment; key: topic, partition."""
+
+    topic: Strings
+    partition: Ids
+    adding: IdMatrix
+    removing: IdMatrix
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfigs(Table):
+    """One row a topic's setting; key: topic, name. `source` is Kafka's word for where the value comes from."""
+
+    topic: Strings
+    name: Strings
+    value: Strings
+    source: Strings
+
+
+AnyTable = TypeVar("AnyTable", bound=Table)
+
+
+def columns(table: type[Table]) -> dict[str, Column]:
+    """The kinds of a table's columns, by name, in order."""
+    return {f.name: next(a for a in get_args(f.type) if isinstance(a, Column)) for f in fields(table)}
+
+
+def empty(table: type[AnyTable]) -> AnyTable:
+    """A table of that kind with no rows."""
+    return table(**{name: np.empty((0,) * kind.dimensions, kind.dtype) for name, kind in columns(table).items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What one observation saw: its circumstances and one table per subject."""
+
+    observation: Observation
+    brokers: Brokers = field(default_factory=lambda: empty(Brokers))
+    partitions: Partitions = field(default_factory=lambda: empty(Partitions))
+    replicas: Replicas = field(default_factory=lambda: empty(Replicas))
+    time_points: TimePoints = field(default_factory=lambda: empty(TimePoints))
+    groups: Groups = field(default_factory=lambda: empty(Groups))
+    members: Members = field(default_factory=lambda: empty(Members))
+    offsets: Offsets = field(default_factory=lambda: empty(Offsets))
+    quorum: Quorum = field(default_factory=lambda: empty(Quorum))
+    reassignments: Reassignments = field(default_factory=lambda: empty(Reassignments))
+    topic_configs: TopicConfigs = field(default_factory=lambda: empty(TopicConfigs))
