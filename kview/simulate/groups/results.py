@@ -1,0 +1,202 @@
+"""What is asked of a group coordinator and what it answers, with the fields of Kafka's messages.
+
+Times are in ms, error codes are Kafka's (`codes`). Topics go by name: topic ids are the wire's business.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+NO_GENERATION = -1
+NO_OFFSET = -1
+NO_EPOCH = -1
+
+
+class GroupProtocol(NamedTuple):
+    """One way of assigning that a member offers: the assignor's name and its subscription's bytes."""
+
+    name: str
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRequest:
+    """JoinGroup (11). Below v1 the rebalance timeout is the session timeout."""
+
+    group: str
+    member_id: str
+    client_id: str
+    client_host: str
+    protocol_type: str
+    protocols: tuple[GroupProtocol, ...]
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    group_instance_id: str | None = None
+    require_known_member_id: bool = True
+    """True from v4 on (KIP-394)."""
+    supports_skipping_assignment: bool = False
+    """True from v9 on (KIP-814)."""
+
+
+class JoinedMember(NamedTuple):
+    """A member as its group's leader is told of it."""
+
+    member_id: str
+    group_instance_id: str | None
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class JoinResult:
+    """`members` is filled for the leader alone."""
+
+    error_code: int
+    member_id: str
+    generation: int = NO_GENERATION
+    protocol_type: str | None = None
+    protocol: str | None = None
+    leader: str = ""
+    skip_assignment: bool = False
+    members: tuple[JoinedMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRequest:
+    """SyncGroup (14). `assignments` are (member id, bytes), the leader's alone; the protocol's from v5 on."""
+
+    group: str
+    generation: int
+    member_id: str
+    group_instance_id: str | None = None
+    protocol_type: str | None = None
+    protocol: str | None = None
+    assignments: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SyncResult:
+    """A member's own assignment."""
+
+    error_code: int
+    protocol_type: str | None = None
+    protocol: str | None = None
+    assignment: bytes = b""
+
+
+class LeavingMember(NamedTuple):
+    """One member of a LeaveGroup (13): a static one may leave by its instance id with an empty member id."""
+
+    member_id: str
+    group_instance_id: str | None = None
+
+
+class LeftMember(NamedTuple):
+    """What became of one leaving member."""
+
+    member_id: str
+    group_instance_id: str | None
+    error_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveResult:
+    """Below v3 the wire answers the one member's error as its own."""
+
+    error_code: int
+    members: tuple[LeftMember, ...] = ()
+
+
+class OffsetToCommit(NamedTuple):
+    """One partition's offset as a client commits it."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int = NO_EPOCH
+    metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRequest:
+    """OffsetCommit (8). A client outside any group's membership gives generation −1 and no member id."""
+
+    group: str
+    offsets: tuple[OffsetToCommit, ...]
+    generation: int = NO_GENERATION
+    member_id: str = ""
+    group_instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitResult:
+    """Error codes in the order of the request's offsets."""
+
+    error_codes: tuple[int, ...]
+
+
+class FetchedOffset(NamedTuple):
+    """A committed offset, or `NO_OFFSET` where there is none."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int = NO_EPOCH
+    metadata: str = ""
+    error_code: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedOffsets:
+    """One group of an OffsetFetch (9), in the order asked, or sorted when all were asked."""
+
+    group: str
+    error_code: int
+    offsets: tuple[FetchedOffset, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedMember:
+    """`metadata` and `assignment` are filled while the group is Stable."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedGroup:
+    """One group of a DescribeGroups (15). An unknown one is `Dead`, with GROUP_ID_NOT_FOUND (0 below v6)."""
+
+    group: str
+    error_code: int
+    state: str = ""
+    protocol_type: str = ""
+    protocol: str = ""
+    members: tuple[DescribedMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedGroup:
+    """One group of a ListGroups (16)."""
+
+    group: str
+    protocol_type: str
+    state: str
+    group_type: str = "classic"
+
+
+@dataclass(frozen=True, slots=True)
+class ListResult:
+    """Groups sorted by name; with COORDINATOR_LOAD_IN_PROGRESS while a partition is being loaded."""
+
+    error_code: int
+    groups: tuple[ListedGroup, ...] = ()
+
+
+JoinDone = Callable[[JoinResult], None]
+SyncDone = Callable[[SyncResult], None]
+CommitDone = Callable[[CommitResult], None]
+DeleteDone = Callable[[int], None]
