@@ -1,0 +1,90 @@
+"""The bytes that consumers pass through the coordinator: subscriptions and assignments.
+
+Sources: ConsumerProtocolSubscription.json (v0–3, written as v1), ConsumerProtocolAssignment.json (v0–3, written
+as v1) and StickyAssignorUserData.json (v1). Each newer version only adds fields at the end.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kview.simulate.groups.wire import MalformedBytes, Reader, Writer
+
+CONSUMER = "consumer"
+"""The protocol type of consumer groups."""
+
+Partitions = Mapping[str, Sequence[int]]
+"""Topic → partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What a member wants to read, and what it has."""
+
+    topics: tuple[str, ...]
+    owned: Partitions
+    generation: int = -1
+    """Of the assignment that `owned` comes from; −1 when unknown."""
+
+
+def by_topic(pairs: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """(topic, partition) pairs as topic → partitions, both sorted."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(pairs):
+        topics.setdefault(topic, []).append(partition)
+    return topics
+
+
+def _write_partitions(writer: Writer, partitions: Partitions) -> Writer:
+    writer.int32(len(partitions))
+    for topic in sorted(partitions):
+        writer.string(topic).int32s(partitions[topic])
+    return writer
+
+
+def _read_partitions(reader: Reader) -> dict[str, tuple[int, ...]]:
+    return {reader.string(): reader.int32s() for _ in range(reader.count())}
+
+
+def encode_subscription(subscription: Subscription) -> bytes:
+    """A subscription's bytes, what is owned also in the sticky assignor's user data, where that one looks."""
+    user_data = None
+    if subscription.owned:
+        user_data = _write_partitions(Writer(), subscription.owned).int32(subscription.generation).done()
+    writer = Writer().int16(1).int32(len(subscription.topics))
+    for topic in subscription.topics:
+        writer.string(topic)
+    return _write_partitions(writer.data(user_data), subscription.owned).done()
+
+
+def decode_subscription(data: bytes) -> Subscription:
+    """A subscription out of bytes of any version; raises MalformedBytes."""
+    reader = Reader(data)
+    version = reader.int16()
+    topics = tuple(reader.string() for _ in range(reader.count()))
+    user_data = reader.data()
+    owned = _read_partitions(reader) if version >= 1 else {}
+    generation = reader.int32() if version >= 2 else -1
+    if generation < 0 and user_data:
+        try:
+            sticky = Reader(user_data)
+            previous = _read_partitions(sticky)
+            generation = sticky.int32()
+            owned = owned or previous
+        except MalformedBytes:
+            generation = -1  # another assignor's user data, or v0's without a generation
+    return Subscription(topics, owned, generation)
+
+
+def encode_assignment(partitions: Partitions) -> bytes:
+    """An assignment's bytes."""
+    return _write_partitions(Writer().int16(1), partitions).data(None).done()
+
+
+def decode_assignment(data: bytes) -> list[tuple[str, int]]:
+    """The (topic, partition) pairs of an assignment, sorted; empty bytes are an empty one. Raises MalformedBytes."""
+    if not data:
+        return []
+    reader = Reader(data)
+    reader.int16()
+    assigned = _read_partitions(reader)
+    return sorted((topic, partition) for topic, partitions in assigned.items() for partition in partitions)

@@ -1,0 +1,44 @@
+"""Processes: brokers and controllers, and what is wrong with each."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class ProcessState(StrEnum):
+    """A node's process as the operating system sees it. A hung one has its sockets open and does nothing."""
+
+    RUNNING = "running"
+    CRASHED = "crashed"
+    STOPPED = "stopped"
+    HUNG = "hung"
+
+
+class Fault(NamedTuple):
+    """A fault in force: the node and the word for it (`crashed`, `stopped`, `hung`, `slow 200ms`)."""
+
+    node: int
+    word: str
+
+
+ProcessListener = Callable[[int, ProcessState], None]
+
+
+class Node:
+    """One process. `slow_us` is added to each of its answers and fetches; `incarnation` counts its starts."""
+
+    __slots__ = ("id", "incarnation", "is_controller", "rack", "slow_us", "state", "stopping")
+
+    def __init__(self, node: int, rack: str, is_controller: bool) -> None:
+        self.id = node
+        self.rack = rack
+        self.is_controller = is_controller
+        self.state = ProcessState.RUNNING
+        self.slow_us = 0
+        self.incarnation = 0
+        self.stopping = False
+
+    @property
+    def running(self) -> bool:
+        """Whether it executes anything."""
+        return self.state is ProcessState.RUNNING

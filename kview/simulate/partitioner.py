@@ -1,0 +1,73 @@
+"""How a Kafka producer chooses a record's partition (org.apache.kafka.common.utils.Utils, BuiltInPartitioner)."""
+
+from random import Random
+from typing import Final
+
+STICKY_BATCH_BYTES: Final = 16_384
+"""Kafka's batch.size: so many bytes go to one partition before a keyless producer takes another."""
+
+_SEED: Final = 0x9747B28C
+_M: Final = 0x5BD1E995
+_R: Final = 24
+_MASK: Final = 0xFFFFFFFF
+
+
+def murmur2(data: bytes) -> int:
+    """Kafka's 32-bit murmur2 of these bytes, signed as Java has it."""
+    length = len(data)
+    h = (_SEED ^ length) & _MASK
+    whole = length & ~3
+    for i in range(0, whole, 4):
+        k = (int.from_bytes(data[i : i + 4], "little") * _M) & _MASK
+        k = ((k ^ (k >> _R)) * _M) & _MASK
+        h = ((h * _M) & _MASK) ^ k
+    if whole < length:
+        h = ((h ^ int.from_bytes(data[whole:], "little")) * _M) & _MASK
+    h = ((h ^ (h >> 13)) * _M) & _MASK
+    h ^= h >> 15
+    return h - (1 << 32) if h & 0x80000000 else h
+
+
+def partition_for_key(key: bytes, partitions: int) -> int:
+    """The partition that Kafka's default partitioner gives a key."""
+    return (murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+class StickyPartitioner:
+    """Chooses for records without a key: one partition until a batch is full, then another (KIP-794)."""
+
+    def __init__(self, partitions: int, random: Random) -> None:
+        self._partitions = partitions
+        self._random = random
+        self._partition = random.randrange(partitions)
+        self._room_bytes = STICKY_BATCH_BYTES
+
+    def spread(self, records: int, record_bytes: int) -> dict[int, int]:
+        """Partition → count for so many records of one size, in the order the partitions are taken."""
+        counts: dict[int, int] = {}
+        while records > 0:
+            taken = min(records, max(1, -(-self._room_bytes // record_bytes)))
+            counts[self._partition] = counts.get(self._partition, 0) + taken
+            records -= taken
+            self._room_bytes -= taken * record_bytes
+            if self._room_bytes <= 0:
+                self._switch()
+        return counts
+
+    def _switch(self) -> None:
+        self._room_bytes = STICKY_BATCH_BYTES
+        if self._partitions > 1:
+            step = self._random.randrange(1, self._partitions)
+            self._partition = (self._partition + step) % self._partitions
+
+
+def weights_for_keys(keys: int, partitions: int, skew: float, prefix: str = "key-") -> list[float]:
+    """Each partition's share (adding up to 1) of records whose keys are `prefix0`, `prefix1` … by Zipf's law.
+
+    The key of rank i is used 1 / i^skew as often as the first; a skew of 0 is even use.
+    """
+    shares = [0.0] * partitions
+    for i in range(keys):
+        shares[partition_for_key(f"{prefix}{i}".encode(), partitions)] += (i + 1) ** -skew
+    total = sum(shares)
+    return [share / total for share in shares]

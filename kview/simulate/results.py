@@ -1,0 +1,126 @@
+"""What the cluster answers: one frozen value per kind of request."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kview.simulate.codes import ErrorCode
+
+
+class ProduceResult(NamedTuple):
+    """The answer to an append. Offsets are −1 where there was an error."""
+
+    error_code: ErrorCode
+    base_offset: int = -1
+    log_append_time_ms: int = -1
+    log_start_offset: int = -1
+
+
+class ReadResult(NamedTuple):
+    """Record batches below the high watermark, as they go on the wire."""
+
+    error_code: ErrorCode
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    records: bytes = b""
+
+
+class TakeResult(NamedTuple):
+    """What a simulated consumer read: offsets and sizes, no bytes. `next_offset` is where it reads on."""
+
+    error_code: ErrorCode
+    next_offset: int = -1
+    high_watermark: int = -1
+    log_start_offset: int = -1
+    size_bytes: int = 0
+    last_time_us: int = -1
+
+
+class OffsetResult(NamedTuple):
+    """ListOffsets of one partition: `timestamp_ms` is −1 unless the question was for a time."""
+
+    error_code: ErrorCode
+    timestamp_ms: int = -1
+    offset: int = -1
+    leader_epoch: int = -1
+
+
+class EpochEndResult(NamedTuple):
+    """OffsetForLeaderEpoch of one partition: the largest epoch not above the one asked, and where it ends."""
+
+    error_code: ErrorCode
+    leader_epoch: int = -1
+    end_offset: int = -1
+
+
+class ProducerIdResult(NamedTuple):
+    """InitProducerId."""
+
+    error_code: ErrorCode
+    producer_id: int = -1
+    producer_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopicResult:
+    """CreateTopics of one topic; `topic_id` is 16 bytes, zeros where there was an error or for validate_only."""
+
+    error_code: ErrorCode
+    message: str | None = None
+    topic_id: bytes = bytes(16)
+    partitions: int = -1
+    replication: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopicResult:
+    """DeleteTopics of one topic."""
+
+    error_code: ErrorCode
+    message: str | None = None
+
+
+class ConfigSource:
+    """DescribeConfigs' numbers for where a value comes from."""
+
+    TOPIC = 1
+    STATIC_BROKER = 4
+    DEFAULT = 5
+
+
+class ConfigEntry(NamedTuple):
+    """One configuration value; `source` is one of `ConfigSource`."""
+
+    name: str
+    value: str
+    source: int
+
+
+class LogDirRow(NamedTuple):
+    """One replica on a broker's disk; `offset_lag` is against the replica's own high watermark, as Kafka has it."""
+
+    topic: str
+    partition: int
+    size_bytes: int
+    offset_lag: int
+
+
+class QuorumReplica(NamedTuple):
+    """A voter or observer as the active controller sees it; times are epoch ms, −1 unknown."""
+
+    node: int
+    log_end: int
+    last_fetch_ms: int
+    last_caught_up_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumInfo:
+    """DescribeQuorum. With REQUEST_TIMED_OUT there was no active controller to ask."""
+
+    error_code: ErrorCode
+    leader_id: int = -1
+    leader_epoch: int = -1
+    high_watermark: int = -1
+    voters: tuple[QuorumReplica, ...] = ()
+    observers: tuple[QuorumReplica, ...] = ()

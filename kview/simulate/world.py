@@ -1,0 +1,150 @@
+"""What a simulated cluster is made of, as frozen values, and the default one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+OFFSETS_TOPIC = "__consumer_offsets"
+CONTROLLERS = (101, 102, 103)
+
+
+class Placement(StrEnum):
+    """How replicas are spread over brokers when a topic is created."""
+
+    TEACHING = "teaching"
+    STRIPED = "striped"
+    RACK_AWARE = "rack-aware"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSpec:
+    """A broker and its rack."""
+
+    id: int
+    rack: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """A topic that exists from the start. `configs` are topic configurations by Kafka's keys."""
+
+    name: str
+    partitions: int
+    replication: int
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerSpec:
+    """A simulated producer: null keys and the sticky partitioner with `keys` 0, else that many keys, Zipf-distributed by `skew`."""
+
+    client_id: str
+    topic: str
+    records_per_second: float
+    record_bytes: int = 200
+    acks: int = -1
+    keys: int = 0
+    skew: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSpec:
+    """A simulated consumer group.
+
+    `records_per_second` bounds what one member processes (0: no bound). `members` 0 is a stopped group: Empty, with commits
+    `stopped_ms` old. `warm_lag_seconds` is how far behind the warm start puts a running group's commits.
+    """
+
+    name: str
+    topics: tuple[str, ...]
+    members: int
+    records_per_second: float = 0.0
+    commit_interval_ms: int = 5000
+    assignor: str = "range"
+    warm_lag_seconds: float = 1.0
+    stopped_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSpec:
+    """The network between any two nodes, and each broker's disk."""
+
+    latency_us: int = 300
+    bytes_per_second: int = 125_000_000
+    disk_bytes_per_second: int = 200_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A whole cluster. `settings` are broker settings by Kafka's keys; `warm_ms` is the past that it starts with."""
+
+    brokers: tuple[BrokerSpec, ...]
+    topics: tuple[TopicSpec, ...]
+    producers: tuple[ProducerSpec, ...] = ()
+    groups: tuple[GroupSpec, ...] = ()
+    placement: Placement = Placement.TEACHING
+    controllers: tuple[int, ...] = CONTROLLERS
+    settings: Mapping[str, str] = field(default_factory=dict)
+    link: LinkSpec = LinkSpec()
+    traffic: bool = True
+    warm_ms: int = 600_000
+
+
+def racked_brokers(brokers: int, racks: int) -> tuple[BrokerSpec, ...]:
+    """Brokers 0… in racks R1…, in blocks: six in two racks are R1 = {0, 1, 2}, R2 = {3, 4, 5}."""
+    size, extra = divmod(brokers, racks)
+    specs: list[BrokerSpec] = []
+    for rack in range(racks):
+        for _ in range(size + (rack < extra)):
+            specs.append(BrokerSpec(len(specs), f"R{rack + 1}"))
+    return tuple(specs)
+
+
+DEFAULT_TOPICS = (
+    TopicSpec("invoice", 10, 3),
+    TopicSpec("payment", 6, 3, {"min.insync.replicas": "2"}),
+    TopicSpec("audit-log", 4, 1),
+)
+
+DEFAULT_PRODUCERS = (
+    ProducerSpec("invoice-service", "invoice", 4400.0, 220),
+    ProducerSpec("payment-service", "payment", 2500.0, 300, keys=5000, skew=0.6),
+    ProducerSpec("audit-service", "audit-log", 1000.0, 160, acks=1),
+)
+
+DEFAULT_GROUPS = (
+    GroupSpec("billing", ("invoice",), 3),
+    GroupSpec("reporting", ("payment",), 2, records_per_second=1180.0, warm_lag_seconds=12.0),
+    GroupSpec("fraud-check", ("audit-log",), 5),
+    GroupSpec("audit-export", ("audit-log",), 0, stopped_ms=420_000),
+)
+"""One keeps up, one is slow, one has a member more than there are partitions, one has stopped."""
+
+
+def default_world(
+    brokers: int = 6,
+    racks: int = 2,
+    placement: Placement = Placement.TEACHING,
+    settings: Mapping[str, str] | None = None,
+    traffic: bool = True,
+    topics: tuple[TopicSpec, ...] | None = None,
+) -> World:
+    """The world that kview shows by default; own `topics` each get a producer of 500 records/s and a group of three members."""
+    if topics is None:
+        own = tuple(
+            TopicSpec(t.name, t.partitions, min(t.replication, brokers), t.configs) for t in DEFAULT_TOPICS
+        )
+        producers, groups = DEFAULT_PRODUCERS, DEFAULT_GROUPS
+    else:
+        own = topics
+        producers = tuple(ProducerSpec(f"{t.name}-producer", t.name, 500.0) for t in topics)
+        groups = tuple(GroupSpec(f"{t.name}-group", (t.name,), 3) for t in topics)
+    return World(
+        brokers=racked_brokers(brokers, racks),
+        topics=own,
+        producers=producers,
+        groups=groups,
+        placement=placement,
+        settings=dict(settings or {}),
+        traffic=traffic,
+    )
