@@ -1,0 +1,83 @@
+"""The command `kview` itself: `--simulate` with its flags, and the subcommands, each loaded when it is used."""
+
+import importlib
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+import kview as package
+from kview.cli.display_options import DISPLAY_NAMES, display_of, display_options
+from kview.cli.world_options import world_options
+from kview.errors import BadUse
+
+COMMANDS = {
+    "connect": "Show a cluster: its brokers, partitions and groups, live.",
+    "serve": "Run the simulated cluster without a dashboard.",
+}
+"""The subcommands, each `kview.cli.<name>:<name>`, with the line that says what it does."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a subcommand's module only when that command runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, without importing anything."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"kview.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands in `--help`, from the table: no import."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    subcommand_metavar="[COMMAND …]",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(package.__version__, prog_name="kview")
+@click.option("--simulate", is_flag=True, help="Start a simulated cluster and show it; faults are keys there.")
+@world_options
+@display_options
+@click.pass_context
+def kview(ctx: click.Context, simulate: bool, **flags: Any) -> None:
+    """A terminal dashboard for Apache Kafka.
+
+    Try it on a simulated cluster with `kview --simulate`, or point it at yours with `kview connect HOST:PORT`.
+    Without a terminal both print the same figures as text, one block per interval.
+    """
+    given = [p for p in ctx.command.params if p.name and ctx.get_parameter_source(p.name) is ParameterSource.COMMANDLINE]
+    if ctx.invoked_subcommand is not None:
+        if given:
+            raise click.UsageError(f"{given[0].opts[-1]} comes after {ctx.invoked_subcommand}, or goes with --simulate", ctx)
+        return
+    if not simulate:
+        if given:
+            raise click.UsageError(f"{given[0].opts[-1]} goes with --simulate, or after a command", ctx)
+        click.echo(ctx.get_help(), err=True)
+        ctx.exit(BadUse.exit_code)
+    from kview.run.simulated import simulate as run
+
+    ctx.exit(run(_flags(ctx, without={"simulate", *DISPLAY_NAMES}), display_of(flags)))
+
+
+def _flags(ctx: click.Context, without: set[str]) -> list[str]:
+    """The options given on the command line as arguments again, to be passed on; not those named in `without`."""
+    arguments = []
+    for option in ctx.command.params:
+        name = option.name or ""
+        if name in without or ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        values = ctx.params[name] if option.multiple else [ctx.params[name]]
+        for value in values:
+            arguments += [option.opts[0]] if value is True else [option.opts[0], str(value)]
+    return arguments

@@ -1,0 +1,69 @@
+"""Values of flags and arguments as people type them: durations and bootstrap servers."""
+
+import re
+from typing import Any
+
+import click
+
+from kview.errors import BadUse
+
+DEFAULT_KAFKA_PORT = 9092
+"""Named in the remedy only: kview never guesses a port."""
+
+_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "": 1_000}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|)")
+
+
+class Duration(click.ParamType[int]):
+    """`500ms`, `1s`, `1.5s`, `2m`, or a number of seconds; the value is in milliseconds, within both bounds."""
+
+    name = "duration"
+
+    def __init__(self, least_ms: int, most_ms: int) -> None:
+        self.least_ms = least_ms
+        self.most_ms = most_ms
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The milliseconds; a usage error where it is no duration or out of bounds."""
+        if isinstance(value, int):
+            return value
+        match = _DURATION.fullmatch(value.strip())
+        if match is None:
+            self.fail(f"{value!r} is no duration: write 500ms, 1s or 2m.", param, ctx)
+        duration_ms = round(float(match[1]) * _UNITS_MS[match[2]])
+        if not self.least_ms <= duration_ms <= self.most_ms:
+            self.fail(f"{value} is not between {words(self.least_ms)} and {words(self.most_ms)}.", param, ctx)
+        return duration_ms
+
+
+def words(duration_ms: int) -> str:
+    """A duration as it is typed: `500ms`, `1s`, `2m`."""
+    for unit, unit_ms in (("m", 60_000), ("s", 1_000)):
+        if duration_ms % unit_ms == 0:
+            return f"{duration_ms // unit_ms}{unit}"
+    return f"{duration_ms}ms"
+
+
+def bootstrap_servers(text: str) -> tuple[str, ...]:
+    """`HOST:PORT[,HOST:PORT…]` as its parts, each once, in order; IPv6 addresses stand in brackets. Raises BadUse."""
+    servers = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    for server in servers:
+        _check(server, text)
+    return servers
+
+
+def _check(server: str, text: str) -> None:
+    example = f"write HOST:PORT, such as localhost:{DEFAULT_KAFKA_PORT}"
+    if not server:
+        raise BadUse(f"{text!r} has an empty bootstrap server", f"{example}, several with a comma between them")
+    if "://" in server:
+        raise BadUse(f"{server!r} is a URL, not a bootstrap server", example)
+    host, colon, port = server.rpartition(":")
+    if not colon or server.endswith("]"):
+        raise BadUse(f"{server!r} has no port", example.replace("localhost", server))
+    if ":" in host and not (host.startswith("[") and host.endswith("]")):
+        raise BadUse(f"{server!r} has several colons", "put an IPv6 address in brackets: [::1]:9092")
+    if not host.strip("[]") or any(c.isspace() or c == "/" for c in host):
+        raise BadUse(f"{server!r} has no usable host name", example)
+    if not (port.isascii() and port.isdigit() and 1 <= int(port) <= 65535):
+        raise BadUse(f"{server!r} has the port {port!r}", "a port is a number from 1 to 65535")
