@@ -1,0 +1,122 @@
+"""Figures as words: counts, rates, sizes, durations and times of day, the same on the screen, in text blocks and in sentences.
+
+Unknown is "–" and never 0, a bound says "≥", an estimate "≈". Nothing here pads or colours.
+"""
+
+import math
+from datetime import datetime, tzinfo
+
+from kview.derive.view import NEVER
+from kview.model.units import UNKNOWN
+
+NONE = "–"
+"""What stands where a figure is not known."""
+
+_SECOND_MS = 1_000
+_MINUTE_MS = 60 * _SECOND_MS
+_HOUR_MS = 60 * _MINUTE_MS
+_DAY_MS = 24 * _HOUR_MS
+_TENTHS_BELOW_MS = 10 * _SECOND_MS
+_DECIMAL_BELOW = 10
+_SI = ("", "k", "M", "G", "T", "P", "E")
+_BYTES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+
+
+def count(value: int) -> str:
+    """A number of things, or an offset, with thousands apart: `1,204,117`."""
+    return NONE if value == UNKNOWN else f"{value:,}"
+
+
+def signed(value: int) -> str:
+    """A count with its sign, `+3,410`; `0` has none."""
+    return NONE if value == UNKNOWN else f"{value:+,}" if value else "0"
+
+
+def rate(per_second: float) -> str:
+    """A rate without its unit: `1,861`; below 10, when it is no whole number, with one decimal: `0.4`."""
+    if not math.isfinite(per_second):
+        return NONE
+    rounded = round(per_second, 1)
+    if abs(rounded) < _DECIMAL_BELOW and rounded != int(rounded):
+        return f"{rounded:.1f}"
+    return f"{round(per_second):,}"
+
+
+def si(value: float) -> str:
+    """A number in three digits and a prefix: `7.9 k`, `41`; one decimal below 10 of a prefix."""
+    if not math.isfinite(value):
+        return NONE
+    digits, prefix = _scaled(value, _SI)
+    return f"{digits} {prefix}".rstrip()
+
+
+def size(value_bytes: int) -> str:
+    """A size in decimal units: `1.1 GB`."""
+    return NONE if value_bytes == UNKNOWN else " ".join(_scaled(value_bytes, _BYTES))
+
+
+def _scaled(value: float, prefixes: tuple[str, ...]) -> tuple[str, str]:
+    last = len(prefixes) - 1
+    step = 0
+    while abs(value) >= 999.5 and step < last:
+        value /= 1000
+        step += 1
+    if step and abs(value) < 9.95:
+        return f"{value:.1f}", prefixes[step]
+    return f"{value:.0f}", prefixes[step]
+
+
+def duration(length_ms: int, tenths: bool = True) -> str:
+    """A length of time in at most two units: `0.3 s`, `41 s`, `2 m 10 s`, `3 h 5 m`, `2 d 4 h`; `never` for NEVER.
+
+    Below 10 s with tenths, unless `tenths` is False. Negative lengths, of clocks that differ, read as 0.
+    """
+    if length_ms == UNKNOWN:
+        return NONE
+    if length_ms >= NEVER:
+        return "never"
+    length_ms = max(0, length_ms)
+    if length_ms < _TENTHS_BELOW_MS and tenths:
+        return f"{length_ms // 100 / 10:.1f} s"
+    if length_ms < _MINUTE_MS:
+        return f"{length_ms // _SECOND_MS} s"
+    if length_ms < _HOUR_MS:
+        return _two_units(length_ms, _MINUTE_MS, "m", _SECOND_MS, "s")
+    if length_ms < _DAY_MS:
+        return _two_units(length_ms, _HOUR_MS, "h", _MINUTE_MS, "m")
+    return _two_units(length_ms, _DAY_MS, "d", _HOUR_MS, "h")
+
+
+def _two_units(length_ms: int, big_ms: int, big: str, small_ms: int, small: str) -> str:
+    bigs, rest = divmod(length_ms, big_ms)
+    smalls = rest // small_ms
+    return f"{bigs} {big} {smalls} {small}" if smalls else f"{bigs} {big}"
+
+
+def age(since_ms: int, now_ms: int) -> str:
+    """How long ago a moment was, in whole seconds: `4 s`; `–` when the moment is not known."""
+    return NONE if since_ms == UNKNOWN else duration(now_ms - since_ms, tenths=False)
+
+
+def at_least(text: str, is_bound: bool) -> str:
+    """`≥` before a figure that is only a lower bound."""
+    return f"≥{text}" if is_bound and text != NONE else text
+
+
+def fencing(due_ms: int, now_ms: int) -> str:
+    """The countdown to fencing: `fenced in ≈ 4.9 s`, then `fencing due`; '' when it is not known."""
+    if due_ms == UNKNOWN:
+        return ""
+    left_ms = due_ms - now_ms
+    return f"fenced in ≈ {duration(left_ms)}" if left_ms >= 100 else "fencing due"
+
+
+def plural(number: int, thing: str) -> str:
+    """A count and its noun: `1 partition`, `4 partitions`."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def clock(at_ms: int, zone: tzinfo | None, tenths: bool = True) -> str:
+    """A moment as a time of day in `zone` (None: the machine's own): `14:02:07.1`."""
+    moment = datetime.fromtimestamp(at_ms // 1000, zone).strftime("%H:%M:%S")
+    return f"{moment}.{at_ms % 1000 // 100}" if tenths else moment
