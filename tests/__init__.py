@@ -1,0 +1,1 @@
+"""Tests, by room, and what they share."""

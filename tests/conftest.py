@@ -1,0 +1,85 @@
+"""Fixtures of the whole suite: real Kafka clusters."""
+
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.real_kafka.cluster import RealKafka
+from tests.real_kafka.jars import Unavailable, fetch_jars, find_java
+
+ClusterFactory = Callable[..., RealKafka]
+
+
+def missing(what: str) -> None:
+    """Say that something outside this project is missing: a failure under CI, else a skipped test."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(what, pytrace=False)
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="session")
+def kafka_runtime() -> tuple[Path, Path]:
+    """A Java and the folder with Apache Kafka's jars."""
+    java = find_java()
+    try:
+        return java, fetch_jars(java)
+    except Unavailable as error:
+        missing(str(error))
+        raise
+
+
+@pytest.fixture(scope="session")
+def shared_kafka(
+    kafka_runtime: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RealKafka]:
+    """Three brokers with quick times for the whole run. Tests ask for `real_kafka`."""
+    java, jars = kafka_runtime
+    with RealKafka(tmp_path_factory.mktemp("kafka"), java, jars) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def real_kafka(shared_kafka: RealKafka) -> RealKafka:
+    """The shared cluster of three brokers with quick times, all up and in sync.
+
+    A test may kill, stop and pause what it likes, and uses topic and group names of its own.
+    """
+    shared_kafka.heal()
+    return shared_kafka
+
+
+@pytest.fixture(scope="module")
+def real_kafka_factory(
+    kafka_runtime: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ClusterFactory]:
+    """Starts clusters of the module's own: `factory(brokers=6, overrides=KAFKA_DEFAULT_TIMES)`."""
+    java, jars = kafka_runtime
+    with ExitStack() as stack:
+
+        def start(**options: Any) -> RealKafka:
+            return stack.enter_context(RealKafka(tmp_path_factory.mktemp("kafka"), java, jars, **options))
+
+        yield start
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a real cluster, so that `-m 'not real_cluster'` leaves it out."""
+    for item in items:
+        if "kafka_runtime" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.real_cluster)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the ends of the brokers' logs with a failed test."""
+    report = yield
+    used: Mapping[str, object] = getattr(item, "funcargs", {})
+    if report.when == "call" and report.failed:
+        for cluster in used.values():
+            if isinstance(cluster, RealKafka):
+                report.sections.append(("ends of the cluster's logs", cluster.log_tails()))
+    return report

@@ -1,0 +1,24 @@
+"""Waiting on a condition with a deadline, the one place where tests sleep."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+POLL_S = 0.05
+
+
+def wait_until(probe: Callable[[], T], what: str, timeout_s: float) -> T:
+    """Call `probe` until it answers something true, and return that.
+
+    Raises AssertionError naming `what` and the last answer when `timeout_s` have passed.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        answer = probe()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout_s:g} s: {what}; the last answer was {answer!r}")
+        time.sleep(POLL_S)
