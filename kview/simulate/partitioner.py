@@ -1,4 +1,4 @@
-"""How a Kafka producer chooses a record's partition (org.apache.kafka.common.utils.Utils, BuiltInPartitioner)."""
+"""How a producer chooses a record's partition (Kafka's Utils.murmur2 and BuiltInPartitioner)."""
 
 from random import Random
 from typing import Final

@@ -1,7 +1,7 @@
 """How a group's leader spreads partitions over members: Kafka's range, round-robin and sticky assignors.
 
-Sources: RangeAssignor, RoundRobinAssignor and AbstractStickyAssignor of Kafka's clients. Members are taken in the
-order of their group instance ids, then their member ids, as Kafka does for range and round-robin.
+Sources: RangeAssignor, RoundRobinAssignor and AbstractStickyAssignor of Kafka's clients. The callers
+keep the order of members: by their group instance ids, then their member ids, as Kafka's range assignor does.
 """
 
 from collections.abc import Callable, Mapping

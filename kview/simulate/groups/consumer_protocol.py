@@ -1,7 +1,7 @@
 """The bytes that consumers pass through the coordinator: subscriptions and assignments.
 
-Sources: ConsumerProtocolSubscription.json (v0–3, written as v1), ConsumerProtocolAssignment.json (v0–3, written
-as v1) and StickyAssignorUserData.json (v1). Each newer version only adds fields at the end.
+Sources: ConsumerProtocolSubscription.json (v0–3, written as v1), ConsumerProtocolAssignment.json (v0–3,
+written as v1) and StickyAssignorUserData.json (v1). Each newer version only adds fields at the end.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -81,7 +81,7 @@ def encode_assignment(partitions: Partitions) -> bytes:
 
 
 def decode_assignment(data: bytes) -> list[tuple[str, int]]:
-    """The (topic, partition) pairs of an assignment, sorted; empty bytes are an empty one. Raises MalformedBytes."""
+    """An assignment's (topic, partition) pairs, sorted; none for empty bytes. Raises MalformedBytes."""
     if not data:
         return []
     reader = Reader(data)

@@ -6,6 +6,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import (
     CommitDone,
     CommitRequest,
@@ -36,7 +37,7 @@ class Coordinator(Protocol):
 
     def heartbeat(
         self, group: str, generation: int, member_id: str, group_instance_id: str | None = None
-    ) -> int:
+    ) -> ErrorCode:
         """Restarts the member's session; answers an error code."""
 
     def leave(self, group: str, members: Sequence[LeavingMember]) -> LeaveResult:

@@ -1,11 +1,13 @@
 """What is asked of a group coordinator and what it answers, with the fields of Kafka's messages.
 
-Times are in ms, error codes are Kafka's (`codes`). Topics go by name: topic ids are the wire's business.
+Times are in ms, Topics go by name: topic ids are the wire's business.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from kview.simulate.codes import ErrorCode
 
 NO_GENERATION = -1
 NO_OFFSET = -1
@@ -50,7 +52,7 @@ class JoinedMember(NamedTuple):
 class JoinResult:
     """`members` is filled for the leader alone."""
 
-    error_code: int
+    error_code: ErrorCode
     member_id: str
     generation: int = NO_GENERATION
     protocol_type: str | None = None
@@ -77,7 +79,7 @@ class SyncRequest:
 class SyncResult:
     """A member's own assignment."""
 
-    error_code: int
+    error_code: ErrorCode
     protocol_type: str | None = None
     protocol: str | None = None
     assignment: bytes = b""
@@ -95,14 +97,14 @@ class LeftMember(NamedTuple):
 
     member_id: str
     group_instance_id: str | None
-    error_code: int
+    error_code: ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveResult:
     """Below v3 the wire answers the one member's error as its own."""
 
-    error_code: int
+    error_code: ErrorCode
     members: tuple[LeftMember, ...] = ()
 
 
@@ -131,7 +133,7 @@ class CommitRequest:
 class CommitResult:
     """Error codes in the order of the request's offsets."""
 
-    error_codes: tuple[int, ...]
+    error_codes: tuple[ErrorCode, ...]
 
 
 class FetchedOffset(NamedTuple):
@@ -142,7 +144,7 @@ class FetchedOffset(NamedTuple):
     offset: int
     leader_epoch: int = NO_EPOCH
     metadata: str = ""
-    error_code: int = 0
+    error_code: ErrorCode = ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ class FetchedOffsets:
     """One group of an OffsetFetch (9), in the order asked, or sorted when all were asked."""
 
     group: str
-    error_code: int
+    error_code: ErrorCode
     offsets: tuple[FetchedOffset, ...] = ()
 
 
@@ -171,7 +173,7 @@ class DescribedGroup:
     """One group of a DescribeGroups (15). An unknown one is `Dead`, with GROUP_ID_NOT_FOUND (0 below v6)."""
 
     group: str
-    error_code: int
+    error_code: ErrorCode
     state: str = ""
     protocol_type: str = ""
     protocol: str = ""
@@ -192,11 +194,11 @@ class ListedGroup:
 class ListResult:
     """Groups sorted by name; with COORDINATOR_LOAD_IN_PROGRESS while a partition is being loaded."""
 
-    error_code: int
+    error_code: ErrorCode
     groups: tuple[ListedGroup, ...] = ()
 
 
 JoinDone = Callable[[JoinResult], None]
 SyncDone = Callable[[SyncResult], None]
 CommitDone = Callable[[CommitResult], None]
-DeleteDone = Callable[[int], None]
+DeleteDone = Callable[[ErrorCode], None]

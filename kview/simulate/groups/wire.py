@@ -1,4 +1,4 @@
-"""Readers and writers of Kafka's plain (not flexible) fields, big-endian, for the group protocol's own bytes."""
+"""Kafka's plain (not flexible) fields, read and written, for the group protocol's own bytes."""
 
 import struct
 from collections.abc import Sequence

@@ -1,0 +1,80 @@
+"""What a group coordinator needs of the broker and the cluster it runs in."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from kview.simulate.codes import ErrorCode
+from kview.simulate.kernel import Timer
+
+MS = 1_000
+"""Microseconds in a millisecond: the engine's time is in µs, Kafka's settings are in ms."""
+
+
+class Host(Protocol):
+    """Time, metadata and the logs of `__consumer_offsets`, as one broker has them."""
+
+    def now_us(self) -> int:
+        """The engine's time."""
+
+    def after(self, delay_us: int, fn: Callable[[], None]) -> Timer:
+        """Calls fn later."""
+
+    def cancel(self, timer: Timer) -> None:
+        """Makes a timer never fire; one that fired already is left alone."""
+
+    def is_running(self) -> bool:
+        """Whether the broker's process works: neither crashed, stopped nor hung."""
+
+    def offsets_leader(self, partition: int) -> tuple[int, int]:
+        """Leader (−1 without) and leader epoch of an offsets partition in the broker's metadata."""
+
+    def has_partition(self, topic: str, partition: int) -> bool:
+        """Whether the broker's metadata knows the partition."""
+
+    def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode], None]) -> None:
+        """Appends a batch to an offsets partition with acks=all and no time limit.
+
+        `done` is called once: when the high watermark passed the batch, or with what ended the wait.
+        """
+
+    def batches(self, partition: int) -> Iterable[bytes]:
+        """The batches in the broker's own log of an offsets partition, from its start to its end."""
+
+    def random_id(self) -> str:
+        """A new id in the form of a UUID."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """A coordinator's settings, Kafka's keys with underscores."""
+
+    offsets_topic_num_partitions: int = 50
+    group_initial_rebalance_delay_ms: int = 3_000
+    group_min_session_timeout_ms: int = 6_000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_max_size: int = 2_147_483_647
+    offset_metadata_max_bytes: int = 4_096
+    offsets_commit_timeout_ms: int = 5_000
+    offsets_retention_minutes: int = 10_080
+    offsets_retention_check_interval_ms: int = 600_000
+
+    @classmethod
+    def of(cls, settings: Mapping[str, str]) -> "GroupSettings":
+        """These settings out of broker settings by Kafka's keys; the other keys are not looked at."""
+        named = {SETTING_KEYS[key]: int(value) for key, value in settings.items() if key in SETTING_KEYS}
+        return cls(**named)
+
+
+SETTING_KEYS: Mapping[str, str] = {
+    "offsets.topic.num.partitions": "offsets_topic_num_partitions",
+    "group.initial.rebalance.delay.ms": "group_initial_rebalance_delay_ms",
+    "group.min.session.timeout.ms": "group_min_session_timeout_ms",
+    "group.max.session.timeout.ms": "group_max_session_timeout_ms",
+    "group.max.size": "group_max_size",
+    "offset.metadata.max.bytes": "offset_metadata_max_bytes",
+    "offsets.commit.timeout.ms": "offsets_commit_timeout_ms",
+    "offsets.retention.minutes": "offsets_retention_minutes",
+    "offsets.retention.check.interval.ms": "offsets_retention_check_interval_ms",
+}
+"""Kafka's keys of the settings above."""
