@@ -1,7 +1,7 @@
 """Fixtures of the whole suite: real Kafka clusters."""
 
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -77,8 +77,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show the ends of the brokers' logs with a failed test."""
     report = yield
-    used: Mapping[str, object] = getattr(item, "funcargs", {})
     if report.when == "call" and report.failed:
+        used = {id(value): value for value in getattr(item, "funcargs", {}).values()}
         for cluster in used.values():
             if isinstance(cluster, RealKafka):
                 report.sections.append(("ends of the cluster's logs", cluster.log_tails()))

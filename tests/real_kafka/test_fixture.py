@@ -22,7 +22,7 @@ TEACHING_TABLE = [
 
 
 def test_a_topic_is_placed_as_asked_and_keeps_records(real_kafka: RealKafka) -> None:
-    placed = [[0, 1, 2], [2, 0], [1]]
+    placed = [[0, 1], [2, 0], [1, 2]]
     real_kafka.create_topic("placed", placed, {"min.insync.replicas": "1"})
     seen = real_kafka.partitions("placed")
     assert [seen[partition].replicas for partition in range(3)] == placed
