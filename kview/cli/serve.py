@@ -1,0 +1,28 @@
+"""`kview serve`: the simulated cluster without a dashboard, for anybody's client."""
+
+from typing import Any
+
+import click
+
+from kview.cli.world_options import world_of, world_options
+
+
+@click.command()
+@world_options
+@click.option("--control-fd", type=int, hidden=True)
+def serve(seed: int, port: int | None, control_fd: int | None, **flags: Any) -> None:
+    """Run the simulated cluster until it is told to end.
+
+    The first line printed is bootstrap.servers=…, for any Kafka client. Then faults are taken as lines:
+
+    \b
+      crash NODE      stop NODE      hang NODE      slow NODE 200ms
+      start NODE      undo           lose-rack RACK crash-controller
+      status          counters       quit
+
+    A node is a broker (0 …) or a controller (101, 102, 103). Each line is answered with one line.
+    """
+    world = world_of(**flags)
+    from kview.lab.serving import serve as run
+
+    run(world, seed, port, control_fd)

@@ -1,0 +1,135 @@
+"""DescribeCluster (60) 0–2 and DescribeQuorum (55) 0–2: brokers, and the KRaft quorum.
+
+DescribeCluster: v1 the kind of endpoint asked for (controllers' are left out: UNSUPPORTED_ENDPOINT_TYPE), v2
+fenced brokers. As in Metadata, the controller named is any live broker. DescribeQuorum: v1 the times of the
+last fetches, v2 error messages, directory ids (none here) and the voters' listeners (controllers have none
+that clients reach, so none are listed). It is forwarded to the active controller and waits where there is
+none.
+"""
+
+from typing import Any
+
+from kafka.protocol.admin import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+)
+
+from kview.serve.apis.metadata import any_live_broker
+from kview.serve.call import Api, Call
+from kview.simulate.codes import ErrorCode
+from kview.simulate.results import QuorumInfo, QuorumReplica
+
+BROKERS = 1
+UNSUPPORTED_ENDPOINT_TYPE = 115
+METADATA_TOPIC = "__cluster_metadata"
+
+
+def describe_cluster(call: Call) -> None:
+    """Answer the brokers as this broker's metadata has them."""
+    request, version, image = call.request, call.version, call.image
+    if version >= 1 and request.endpoint_type != BROKERS:
+        message = "Only brokers can be described by a broker"
+        call.answer(
+            DescribeClusterResponse(
+                version=version, error_code=UNSUPPORTED_ENDPOINT_TYPE, error_message=message, brokers=[]
+            )
+        )
+        return
+    fenced_too = version >= 2 and request.include_fenced_brokers
+    brokers = []
+    for broker in image.brokers.values():
+        if broker.fenced and not fenced_too:
+            continue
+        host, port = call.wire.endpoint(broker.id)
+        brokers.append(
+            DescribeClusterResponse.DescribeClusterBroker(
+                version=version,
+                broker_id=broker.id,
+                host=host,
+                port=port,
+                rack=broker.rack,
+                is_fenced=broker.fenced,
+            )
+        )
+    call.answer(
+        DescribeClusterResponse(
+            version=version,
+            cluster_id=image.cluster_id,
+            controller_id=any_live_broker(call, image.live_brokers()),
+            brokers=brokers,
+        )
+    )
+
+
+def describe_quorum(call: Call) -> None:
+    """Answer as the active controller sees its voters and observers."""
+    version = call.version
+
+    def described(info: QuorumInfo) -> None:
+        if info.error_code:
+            message = "There is no active controller to forward the request to."
+            call.answer(
+                DescribeQuorumResponse(
+                    version=version, error_code=info.error_code, error_message=message, topics=[]
+                )
+            )
+            return
+        per_topic = DescribeQuorumResponse.TopicData
+        topics = [
+            per_topic(
+                version=version,
+                topic_name=entry.topic_name,
+                partitions=[
+                    _partition(version, per_topic, entry, p.partition_index, info) for p in entry.partitions
+                ],
+            )
+            for entry in call.request.topics
+        ]
+        call.answer(DescribeQuorumResponse(version=version, topics=topics, nodes=[], error_message=None))
+
+    call.cluster.quorum(call.broker, described)
+
+
+def _partition(version: int, per_topic: Any, entry: Any, index: int, info: QuorumInfo) -> Any:
+    if (entry.topic_name, index) != (METADATA_TOPIC, 0):
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return per_topic.PartitionData(
+            version=version,
+            partition_index=index,
+            error_code=error,
+            error_message=None,
+            current_voters=[],
+            observers=[],
+        )
+
+    def states(replicas: tuple[QuorumReplica, ...]) -> list[Any]:
+        return [
+            per_topic.PartitionData.ReplicaState(
+                version=version,
+                replica_id=r.node,
+                replica_directory_id=None,
+                log_end_offset=r.log_end,
+                last_fetch_timestamp=r.last_fetch_ms,
+                last_caught_up_timestamp=r.last_caught_up_ms,
+            )
+            for r in replicas
+        ]
+
+    return per_topic.PartitionData(
+        version=version,
+        partition_index=index,
+        error_message=None,
+        leader_id=info.leader_id,
+        leader_epoch=info.leader_epoch,
+        high_watermark=info.high_watermark,
+        current_voters=states(info.voters),
+        observers=states(info.observers),
+    )
+
+
+APIS = (
+    Api(60, DescribeClusterRequest, (0, 2), describe_cluster),
+    Api(55, DescribeQuorumRequest, (0, 2), describe_quorum),
+)

@@ -1,0 +1,168 @@
+"""OffsetCommit (8) 2–10 and OffsetFetch (9) 1–10: where a group has read to.
+
+OffsetCommit: v3 the throttle time, v5 no retention time, v6 the leader epoch, v7 static members, v8 flexible,
+v10 topic ids. OffsetFetch: v2 all partitions when none are named, and an error of the whole, v5 the leader
+epoch, v6 flexible, v7 only stable offsets, v8 several groups at once, v9 a member of the new consumer
+protocol, v10 topic ids. Left out on purpose: a commit's own retention time, and member epochs (groups of the
+new protocol).
+"""
+
+from typing import Any
+from uuid import UUID
+
+from kafka.protocol.consumer import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+
+from kview.serve.call import Api, Call, topic_uuid
+from kview.simulate.codes import ErrorCode
+from kview.simulate.groups.results import CommitRequest, CommitResult, FetchedOffset, OffsetToCommit
+
+TOPIC_IDS_FROM = 10
+ERROR_OF_THE_WHOLE_FROM = 2
+SEVERAL_GROUPS_FROM = 8
+
+
+def commit(call: Call) -> None:
+    """Commit what names a partition that there is; the others are answered with an error."""
+    request, version = call.request, call.version
+    errors: list[list[int]] = []
+    offsets: list[OffsetToCommit] = []
+    places: list[tuple[int, int]] = []
+    for t, entry in enumerate(request.topics):
+        topic = call.topic(entry, ids_from=TOPIC_IDS_FROM)
+        missing = (
+            ErrorCode.UNKNOWN_TOPIC_ID
+            if version >= TOPIC_IDS_FROM and topic is None
+            else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        )
+        errors.append([missing] * len(entry.partitions))
+        for p, data in enumerate(entry.partitions):
+            if topic is not None and 0 <= data.partition_index < len(topic.partitions):
+                places.append((t, p))
+                offsets.append(
+                    OffsetToCommit(
+                        topic.name,
+                        data.partition_index,
+                        data.committed_offset,
+                        data.committed_leader_epoch,
+                        data.committed_metadata or "",
+                    )
+                )
+
+    def committed(result: CommitResult) -> None:
+        for (t, p), error in zip(places, result.error_codes, strict=True):
+            errors[t][p] = error
+        call.answer(OffsetCommitResponse(version=version, topics=_commit_topics(call, errors)))
+
+    call.cluster.groups(call.broker).commit(
+        CommitRequest(
+            request.group_id,
+            tuple(offsets),
+            request.generation_id_or_member_epoch,
+            request.member_id,
+            request.group_instance_id,
+        ),
+        committed,
+    )
+
+
+def _commit_topics(call: Call, errors: list[list[int]]) -> list[Any]:
+    per_topic = OffsetCommitResponse.OffsetCommitResponseTopic
+    version = call.version
+    return [
+        per_topic(
+            version=version,
+            name=entry.name,
+            topic_id=entry.topic_id,
+            partitions=[
+                per_topic.OffsetCommitResponsePartition(
+                    version=version, partition_index=data.partition_index, error_code=error
+                )
+                for data, error in zip(entry.partitions, topic_errors, strict=True)
+            ],
+        )
+        for entry, topic_errors in zip(call.request.topics, errors, strict=True)
+    ]
+
+
+def fetch_offsets(call: Call) -> None:
+    """Answer each group's committed offsets, of the partitions named or of all."""
+    request, version = call.request, call.version
+    if version >= SEVERAL_GROUPS_FROM:
+        groups = [_group(call, entry) for entry in request.groups]
+        call.answer(OffsetFetchResponse(version=version, groups=groups))
+        return
+    error, topics = _fetched(
+        call, request.group_id, request.topics, OffsetFetchResponse.OffsetFetchResponseTopic
+    )
+    call.answer(OffsetFetchResponse(version=version, topics=topics, error_code=error))
+
+
+def _group(call: Call, entry: Any) -> Any:
+    per_group = OffsetFetchResponse.OffsetFetchResponseGroup
+    error, topics = _fetched(call, entry.group_id, entry.topics, per_group.OffsetFetchResponseTopics)
+    return per_group(version=call.version, group_id=entry.group_id, topics=topics, error_code=error)
+
+
+def _fetched(call: Call, group: str, asked: Any, per_topic: Any) -> tuple[int, list[Any]]:
+    """The error of the whole and the topics of one group; `asked` null is everything it has committed."""
+    version, image = call.version, call.image
+    partitions = unknown = None
+    if asked is not None:
+        named = [(call.topic(entry, ids_from=TOPIC_IDS_FROM), entry) for entry in asked]
+        unknown = [entry for topic, entry in named if topic is None and version >= TOPIC_IDS_FROM]
+        partitions = [
+            (topic.name if topic is not None else entry.name, p)
+            for topic, entry in named
+            for p in entry.partition_indexes
+            if topic is not None or version < TOPIC_IDS_FROM
+        ]
+    fetched = call.cluster.groups(call.broker).fetch_offsets(
+        group, partitions, bool(call.request.require_stable)
+    )
+    offsets = fetched.offsets
+    if fetched.error_code and version < ERROR_OF_THE_WHOLE_FROM and partitions:
+        offsets = tuple(FetchedOffset(t, p, -1, error_code=fetched.error_code) for t, p in partitions)
+    by_topic: dict[str, list[FetchedOffset]] = {}
+    for offset in offsets:
+        by_topic.setdefault(offset.topic, []).append(offset)
+    topics = []
+    for name, rows in by_topic.items():
+        if version < TOPIC_IDS_FROM:
+            topics.append(_topic(call, per_topic, rows, name=name))
+        elif name in image.topics:
+            topics.append(_topic(call, per_topic, rows, topic_id=topic_uuid(image.topics[name].topic_id)))
+    for entry in unknown or ():
+        rows = [
+            FetchedOffset("", p, -1, error_code=ErrorCode.UNKNOWN_TOPIC_ID) for p in entry.partition_indexes
+        ]
+        topics.append(_topic(call, per_topic, rows, topic_id=entry.topic_id or UUID(int=0)))
+    return fetched.error_code, topics
+
+
+def _topic(call: Call, per_topic: Any, rows: list[FetchedOffset], **names: Any) -> Any:
+    version = call.version
+    grouped = version >= SEVERAL_GROUPS_FROM
+    per_partition = (
+        per_topic.OffsetFetchResponsePartitions if grouped else per_topic.OffsetFetchResponsePartition
+    )
+    partitions = []
+    for row in rows:
+        partitions.append(
+            per_partition(
+                version=version,
+                partition_index=row.partition,
+                committed_offset=row.offset,
+                committed_leader_epoch=row.leader_epoch,
+                metadata=row.metadata,
+                error_code=row.error_code,
+            )
+        )
+    return per_topic(version=version, partitions=partitions, **names)
+
+
+APIS = (Api(8, OffsetCommitRequest, (2, 10), commit), Api(9, OffsetFetchRequest, (1, 10), fetch_offsets))

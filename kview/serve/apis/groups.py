@@ -1,0 +1,78 @@
+"""DescribeGroups (15) 0–6 and ListGroups (16) 0–5: the groups that this broker coordinates.
+
+DescribeGroups: v3 authorized operations (left out: null), v4 static members, v5 flexible, v6 an unknown group
+is an error and not `Dead`. ListGroups: v3 flexible, v4 states, asked for and answered, v5 the same of types.
+"""
+
+from typing import Any
+
+from kafka.protocol.admin import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+
+from kview.serve.call import Api, Call
+from kview.simulate.codes import ErrorCode
+from kview.simulate.groups.results import DescribedGroup
+
+UNKNOWN_GROUP_IS_AN_ERROR_FROM = 6
+
+
+def describe_groups(call: Call) -> None:
+    """Answer each group's state and members."""
+    coordinator = call.cluster.groups(call.broker)
+    groups = [_described(call.version, coordinator.describe(group)) for group in call.request.groups]
+    call.answer(DescribeGroupsResponse(version=call.version, groups=groups))
+
+
+def _described(version: int, group: DescribedGroup) -> Any:
+    per_group = DescribeGroupsResponse.DescribedGroup
+    unknown = group.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    return per_group(
+        version=version,
+        error_message=f"Group {group.group} not found." if unknown else None,
+        error_code=0 if unknown and version < UNKNOWN_GROUP_IS_AN_ERROR_FROM else group.error_code,
+        group_id=group.group,
+        group_state=group.state,
+        protocol_type=group.protocol_type,
+        protocol_data=group.protocol,
+        members=[
+            per_group.DescribedGroupMember(
+                version=version,
+                member_id=m.member_id,
+                group_instance_id=m.group_instance_id,
+                client_id=m.client_id,
+                client_host=m.client_host,
+                member_metadata=m.metadata,
+                member_assignment=m.assignment,
+            )
+            for m in group.members
+        ],
+    )
+
+
+def list_groups(call: Call) -> None:
+    """Answer the groups here, of the states and types asked for."""
+    request, version = call.request, call.version
+    states = request.states_filter if version >= 4 else ()
+    types = request.types_filter if version >= 5 else ()
+    result = call.cluster.groups(call.broker).list_groups(states or (), types or ())
+    groups = [
+        ListGroupsResponse.ListedGroup(
+            version=version,
+            group_id=g.group,
+            protocol_type=g.protocol_type,
+            group_state=g.state,
+            group_type=g.group_type,
+        )
+        for g in result.groups
+    ]
+    call.answer(ListGroupsResponse(version=version, error_code=result.error_code, groups=groups))
+
+
+APIS = (
+    Api(15, DescribeGroupsRequest, (0, 6), describe_groups),
+    Api(16, ListGroupsRequest, (0, 5), list_groups),
+)

@@ -1,0 +1,53 @@
+"""OffsetForLeaderEpoch (23), versions 2–4: where a leader epoch ends, by which consumers notice truncation
+(KIP-320).
+
+v3 the replica that asks, v4 flexible.
+"""
+
+from typing import Any
+
+from kafka.protocol.consumer import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+
+from kview.serve.call import Api, Call
+from kview.simulate.codes import ErrorCode
+from kview.simulate.results import EpochEndResult
+
+
+def offset_for_leader_epoch(call: Call) -> None:
+    """Answer from this broker's own log, where it leads."""
+    version = call.version
+    per_topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
+    topics = [
+        per_topic(
+            version=version,
+            topic=entry.topic,
+            partitions=[_partition(call, per_topic, entry.topic, p) for p in entry.partitions],
+        )
+        for entry in call.request.topics
+    ]
+    call.answer(OffsetForLeaderEpochResponse(version=version, topics=topics))
+
+
+def _partition(call: Call, per_topic: Any, topic: str, asked: Any) -> Any:
+    result = _epoch_end(call, topic, asked)
+    return per_topic.EpochEndOffset(
+        version=call.version,
+        error_code=result.error_code,
+        partition=asked.partition,
+        leader_epoch=result.leader_epoch,
+        end_offset=result.end_offset,
+    )
+
+
+def _epoch_end(call: Call, topic: str, asked: Any) -> EpochEndResult:
+    partition = call.image.partition(topic, asked.partition)
+    if partition is None:
+        return EpochEndResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if 0 <= asked.current_leader_epoch < partition.leader_epoch:
+        return EpochEndResult(ErrorCode.FENCED_LEADER_EPOCH)
+    if asked.current_leader_epoch > partition.leader_epoch:
+        return EpochEndResult(ErrorCode.UNKNOWN_LEADER_EPOCH)
+    return call.cluster.epoch_end(call.broker, topic, asked.partition, asked.leader_epoch)
+
+
+APIS = (Api(23, OffsetForLeaderEpochRequest, (2, 4), offset_for_leader_epoch),)

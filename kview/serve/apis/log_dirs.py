@@ -1,0 +1,47 @@
+"""DescribeLogDirs (35), versions 1–5: the sizes of this broker's replicas on disk.
+
+v2 flexible, v3 an error of the whole, v4 the volume's bytes (unknown: −1), v5 whether it is cordoned. A
+broker has one log directory.
+"""
+
+from kafka.protocol.admin import DescribeLogDirsRequest, DescribeLogDirsResponse
+
+from kview.serve.call import Api, Call
+from kview.simulate.results import LogDirRow
+
+
+def describe_log_dirs(call: Call) -> None:
+    """Answer the replicas asked for, or all; the lag is against the replica's own high watermark, as Kafka
+    has it."""
+    request, version = call.request, call.version
+    asked = None if request.topics is None else {t.topic: set(t.partitions) for t in request.topics}
+    by_topic: dict[str, list[LogDirRow]] = {}
+    for row in call.cluster.log_dirs(call.broker):
+        if asked is None or row.partition in asked.get(row.topic, ()):
+            by_topic.setdefault(row.topic, []).append(row)
+    per_dir = DescribeLogDirsResponse.DescribeLogDirsResult
+    per_topic = per_dir.DescribeLogDirsTopic
+    topics = [
+        per_topic(
+            version=version,
+            name=name,
+            partitions=[
+                per_topic.DescribeLogDirsPartition(
+                    version=version,
+                    partition_index=row.partition,
+                    partition_size=row.size_bytes,
+                    offset_lag=row.offset_lag,
+                    is_future_key=False,
+                )
+                for row in rows
+            ],
+        )
+        for name, rows in by_topic.items()
+    ]
+    directory = per_dir(
+        version=version, log_dir=f"/simulated/broker-{call.broker}", topics=topics, is_cordoned=False
+    )
+    call.answer(DescribeLogDirsResponse(version=version, results=[directory]))
+
+
+APIS = (Api(35, DescribeLogDirsRequest, (1, 5), describe_log_dirs),)

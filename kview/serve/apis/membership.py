@@ -1,0 +1,152 @@
+"""JoinGroup (11) 0–9, Heartbeat (12) 0–4, LeaveGroup (13) 0–5, SyncGroup (14) 0–5: being a member of a
+classic group.
+
+JoinGroup: v1 the rebalance timeout, v4 a first join without a member id is told its id (KIP-394), v5 static
+members, v6 flexible, v7 the protocol's type, v8 a reason, v9 the leader may be told to skip assigning
+(KIP-814). Heartbeat: v3 static members, v4 flexible. LeaveGroup: v3 several members, v4 flexible, v5 a
+reason. SyncGroup: v3 static members, v4 flexible, v5 the protocol's type and name. A join or sync that waits
+holds back its own connection alone.
+"""
+
+from kafka.protocol.consumer import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+
+from kview.serve.call import Api, Call
+from kview.simulate.groups.results import (
+    GroupProtocol,
+    JoinRequest,
+    JoinResult,
+    LeavingMember,
+    SyncRequest,
+    SyncResult,
+)
+
+KNOWN_MEMBER_ID_FROM = 4
+NULLABLE_PROTOCOL_FROM = 7
+SKIP_ASSIGNMENT_FROM = 9
+LEAVE_SEVERAL_FROM = 3
+
+
+def join_group(call: Call) -> None:
+    """Join, and answer when the rebalance has gathered its members."""
+    request, version = call.request, call.version
+
+    def joined(result: JoinResult) -> None:
+        members = [
+            JoinGroupResponse.JoinGroupResponseMember(
+                version=version,
+                member_id=m.member_id,
+                group_instance_id=m.group_instance_id,
+                metadata=m.metadata,
+            )
+            for m in result.members
+        ]
+        no_protocol = None if version >= NULLABLE_PROTOCOL_FROM else ""
+        call.answer(
+            JoinGroupResponse(
+                version=version,
+                error_code=result.error_code,
+                generation_id=result.generation,
+                protocol_type=result.protocol_type,
+                protocol_name=no_protocol if result.protocol is None else result.protocol,
+                leader=result.leader,
+                skip_assignment=result.skip_assignment,
+                member_id=result.member_id,
+                members=members,
+            )
+        )
+
+    call.cluster.groups(call.broker).join(
+        JoinRequest(
+            group=request.group_id,
+            member_id=request.member_id,
+            client_id=call.client_id,
+            client_host=call.client_host,
+            protocol_type=request.protocol_type,
+            protocols=tuple(GroupProtocol(p.name, p.metadata) for p in request.protocols),
+            session_timeout_ms=request.session_timeout_ms,
+            rebalance_timeout_ms=request.rebalance_timeout_ms if version >= 1 else request.session_timeout_ms,
+            group_instance_id=request.group_instance_id,
+            require_known_member_id=version >= KNOWN_MEMBER_ID_FROM,
+            supports_skipping_assignment=version >= SKIP_ASSIGNMENT_FROM,
+        ),
+        joined,
+    )
+
+
+def sync_group(call: Call) -> None:
+    """Hand in the leader's assignment or wait for it, and answer the member's own."""
+    request, version = call.request, call.version
+
+    def synced(result: SyncResult) -> None:
+        call.answer(
+            SyncGroupResponse(
+                version=version,
+                error_code=result.error_code,
+                protocol_type=result.protocol_type,
+                protocol_name=result.protocol,
+                assignment=result.assignment,
+            )
+        )
+
+    call.cluster.groups(call.broker).sync(
+        SyncRequest(
+            group=request.group_id,
+            generation=request.generation_id,
+            member_id=request.member_id,
+            group_instance_id=request.group_instance_id,
+            protocol_type=request.protocol_type,
+            protocol=request.protocol_name,
+            assignments=tuple((a.member_id, a.assignment) for a in request.assignments),
+        ),
+        synced,
+    )
+
+
+def heartbeat(call: Call) -> None:
+    """Restart a member's session."""
+    request = call.request
+    error = call.cluster.groups(call.broker).heartbeat(
+        request.group_id, request.generation_id, request.member_id, request.group_instance_id
+    )
+    call.answer(HeartbeatResponse(version=call.version, error_code=error))
+
+
+def leave_group(call: Call) -> None:
+    """Remove members; below v3 there is one, and its error is the answer's."""
+    request, version = call.request, call.version
+    if version >= LEAVE_SEVERAL_FROM:
+        leaving = [LeavingMember(m.member_id, m.group_instance_id) for m in request.members]
+    else:
+        leaving = [LeavingMember(request.member_id)]
+    result = call.cluster.groups(call.broker).leave(request.group_id, leaving)
+    if version < LEAVE_SEVERAL_FROM:
+        error = result.error_code or next((m.error_code for m in result.members), 0)
+        call.answer(LeaveGroupResponse(version=version, error_code=error))
+        return
+    members = [
+        LeaveGroupResponse.MemberResponse(
+            version=version,
+            member_id=m.member_id,
+            group_instance_id=m.group_instance_id,
+            error_code=m.error_code,
+        )
+        for m in result.members
+    ]
+    call.answer(LeaveGroupResponse(version=version, error_code=result.error_code, members=members))
+
+
+APIS = (
+    Api(11, JoinGroupRequest, (0, 9), join_group),
+    Api(12, HeartbeatRequest, (0, 4), heartbeat),
+    Api(13, LeaveGroupRequest, (0, 5), leave_group),
+    Api(14, SyncGroupRequest, (0, 5), sync_group),
+)

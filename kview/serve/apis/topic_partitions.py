@@ -1,0 +1,82 @@
+"""DescribeTopicPartitions (75), version 0: topics page by page, with eligible leader replicas (KIP-966)."""
+
+from typing import Any
+
+from kafka.protocol.admin import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+
+from kview.serve.call import Api, Call, topic_uuid
+from kview.simulate.codes import ErrorCode
+from kview.simulate.metadata import MetadataImage, PartitionImage
+
+MAX_PARTITIONS = 2000
+"""A broker's max.request.partition.size.limit."""
+
+
+def describe_topic_partitions(call: Call) -> None:
+    """Answer the topics asked for, or all, by name, from the cursor on, up to the limit of partitions."""
+    request, image, version = call.request, call.image, call.version
+    cursor = request.cursor
+    names = sorted({t.name for t in request.topics} or image.topics)
+    left = max(1, min(request.response_partition_limit, MAX_PARTITIONS))
+    topics: list[Any] = []
+    next_cursor = None
+    for name in names:
+        if cursor is not None and name < cursor.topic_name:
+            continue
+        begin = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
+        if left == 0:
+            next_cursor = DescribeTopicPartitionsResponse.Cursor(
+                version=version, topic_name=name, partition_index=begin
+            )
+            break
+        topic = image.topics.get(name)
+        if topic is None:
+            if request.topics:
+                topics.append(_unknown(version, name))
+            continue
+        end = min(len(topic.partitions), begin + left)
+        left -= end - begin
+        topics.append(
+            DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic(
+                version=version,
+                name=name,
+                topic_id=topic_uuid(topic.topic_id),
+                is_internal=topic.internal,
+                partitions=[_partition(version, image, p, topic.partitions[p]) for p in range(begin, end)],
+            )
+        )
+        if end < len(topic.partitions):
+            next_cursor = DescribeTopicPartitionsResponse.Cursor(
+                version=version, topic_name=name, partition_index=end
+            )
+            break
+    call.answer(DescribeTopicPartitionsResponse(version=version, topics=topics, next_cursor=next_cursor))
+
+
+def _unknown(version: int, name: str) -> Any:
+    return DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic(
+        version=version,
+        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        name=name,
+        topic_id=None,
+        partitions=[],
+    )
+
+
+def _partition(version: int, image: MetadataImage, index: int, partition: PartitionImage) -> Any:
+    per_topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+    return per_topic.DescribeTopicPartitionsResponsePartition(
+        version=version,
+        error_code=ErrorCode.NONE if partition.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas,
+        isr_nodes=partition.isr,
+        eligible_leader_replicas=partition.elr,
+        last_known_elr=partition.last_known_elr,
+        offline_replicas=image.offline_replicas(partition),
+    )
+
+
+APIS = (Api(75, DescribeTopicPartitionsRequest, (0, 0), describe_topic_partitions),)

@@ -1,0 +1,88 @@
+"""The simulated cluster on the wire: its brokers' listeners, and the engine driven by the wall clock."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+from kview.errors import BadUse
+from kview.serve.apis import all_apis
+from kview.serve.broker import WireBroker
+from kview.serve.call import Wire
+from kview.serve.clock import Clock
+from kview.serve.driver import Driver
+from kview.serve.listener import HOST, Port
+from kview.simulate.cluster import Cluster
+from kview.simulate.nodes import ProcessState
+
+LAST_PORT = 65_535
+
+
+class Server:
+    """A simulated cluster that clients can connect to. To be made, started and ended on one running event
+    loop.
+
+    `ports` are one a broker, see `reserve_ports`. `failed` is called with a bug's exception: the cluster has
+    then stopped and is of no more use.
+    """
+
+    def __init__(self, cluster: Cluster, ports: Sequence[Port], failed: Callable[[Exception], None]) -> None:
+        self.cluster = cluster
+        self.clock = Clock(time.monotonic_ns, cluster.kernel.now_us)
+        numbers = {broker: port.number for broker, port in zip(cluster.broker_ids(), ports, strict=True)}
+        self.bootstrap_servers = ",".join(f"{HOST}:{number}" for number in numbers.values())
+        self.driver = Driver(_Engine(cluster), self.clock.now_us, asyncio.get_running_loop(), failed)
+        wire, apis = Wire(cluster, numbers), all_apis()
+        self._brokers = {
+            broker: WireBroker(broker, port, wire, apis, self.driver, failed)
+            for broker, port in zip(cluster.broker_ids(), ports, strict=True)
+        }
+
+    def start(self) -> None:
+        """Listen with every broker whose process is there, and let time pass. Raises BadUse where a port was
+        taken meanwhile."""
+        for broker, on_wire in self._brokers.items():
+            if self.cluster.process(broker) is ProcessState.RUNNING:
+                on_wire.listen()
+        self.cluster.on_process_change(self._process_changed)
+        self.driver.start()
+
+    def close(self) -> None:
+        """Close every socket; the engine stands still."""
+        self.driver.stop()
+        for broker in self._brokers.values():
+            broker.shut()
+
+    def _process_changed(self, node: int, state: ProcessState) -> None:
+        broker = self._brokers.get(node)
+        if broker is not None:  # a controller has no clients
+            broker.process_changed(state)
+
+
+class _Engine:
+    """The cluster as its driver sees it."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._kernel = cluster.kernel
+        self.run_until = cluster.run_until
+        self.next_due_us = cluster.next_due_us
+
+    @property
+    def now_us(self) -> int:
+        return self._kernel.now_us
+
+
+def reserve_ports(brokers: int, first: int | None) -> list[Port]:
+    """A port for each broker: `first` + 0, 1, 2 …, or free ones. Raises BadUse."""
+    if first is not None and not 1 <= first <= LAST_PORT - brokers + 1:
+        raise BadUse(
+            f"--port {first} leaves no room for {brokers} brokers", f"give 1 to {LAST_PORT - brokers + 1}"
+        )
+    ports: list[Port] = []
+    try:
+        for broker in range(brokers):
+            ports.append(Port(0 if first is None else first + broker))
+    except BadUse:
+        for port in ports:
+            port.give_back()
+        raise
+    return ports
