@@ -1,0 +1,160 @@
+"""ListOffsets 2, versions 2 to 5, as arrays; other versions by kafka-python's codec.
+
+Version 4 added leader epochs, 5 the error OFFSET_NOT_AVAILABLE. 6 is flexible, which adds a byte a record and
+nothing that is asked for here; every broker from 2.2 to 4.3 speaks 5.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
+from numpy.typing import NDArray
+
+from kview.wire.message import LayoutError, Message, Reader
+
+API_KEY = 2
+LATEST = -1
+"""The high watermark; with read_committed the last stable offset; as debugging replica the log end."""
+EARLIEST = -2
+CONSUMER = -1
+DEBUGGING_REPLICA = -2
+"""The replica id to which any replica answers with its own log end."""
+
+_ARRAY_VERSIONS = range(2, 6)
+_EPOCHS_FROM = 4
+
+
+def _request_type(version: int) -> np.dtype[np.void]:
+    epoch = [("epoch", ">i4")] if version >= _EPOCHS_FROM else []
+    return np.dtype([("partition", ">i4"), *epoch, ("timestamp", ">i8")])
+
+
+def _answer_type(version: int) -> np.dtype[np.void]:
+    epoch = [("epoch", ">i4")] if version >= _EPOCHS_FROM else []
+    return np.dtype([("partition", ">i4"), ("error", ">i2"), ("timestamp", ">i8"), ("offset", ">i8"), *epoch])
+
+
+@dataclass(frozen=True, slots=True)
+class TopicOffsets:
+    """One topic's part of an answer: arrays of equal length, in the broker's own order."""
+
+    topic: str
+    partition: NDArray[np.int32]
+    error: NDArray[np.int16]
+    timestamp: NDArray[np.int64]
+    offset: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ListOffsetsAnswer:
+    """An answer, topics in the broker's own order."""
+
+    throttle_time_ms: int
+    topics: tuple[TopicOffsets, ...]
+
+
+def best_version(lowest: int, highest: int) -> int:
+    """The version to speak with a broker that speaks `lowest` to `highest`: 5 where it can."""
+    return min(highest, max(lowest, _ARRAY_VERSIONS[-1]))
+
+
+def request(
+    version: int,
+    topics: Sequence[tuple[str, NDArray[np.int32]]],
+    timestamp: int,
+    replica_id: int = CONSUMER,
+    read_committed: bool = False,
+) -> Message[ListOffsetsAnswer]:
+    """Ask for the offset at `timestamp` of each partition of `topics`."""
+    if version not in _ARRAY_VERSIONS:
+        return _library_request(version, topics, timestamp, replica_id, read_committed)
+    layout = _request_type(version)
+    parts = [struct.pack(">ibi", replica_id, read_committed, len(topics))]
+    for topic, partitions in topics:
+        records = np.empty(len(partitions), layout)
+        records["partition"] = partitions
+        records["timestamp"] = timestamp
+        if version >= _EPOCHS_FROM:
+            records["epoch"] = -1
+        name = topic.encode()
+        parts += (struct.pack(">h", len(name)), name, struct.pack(">i", len(records)), records.tobytes())
+    return Message(API_KEY, version, False, b"".join(parts), lambda data: decode(version, data))
+
+
+def decode(version: int, data: memoryview) -> ListOffsetsAnswer:
+    """An answer's body of version 2 to 5; LayoutError where it is none."""
+    layout = _answer_type(version)
+    reader = Reader(data)
+    throttle_time_ms = reader.integer(4)
+    topics = []
+    for _ in range(reader.integer(4)):
+        name = reader.string()
+        count = reader.integer(4)
+        if count < 0:
+            raise LayoutError(f"{count} partitions")
+        records = np.frombuffer(reader.take(count * layout.itemsize), layout)
+        topics.append(
+            TopicOffsets(
+                name,
+                records["partition"].astype(np.int32),
+                records["error"].astype(np.int16),
+                records["timestamp"].astype(np.int64),
+                records["offset"].astype(np.int64),
+            )
+        )
+    reader.end()
+    return ListOffsetsAnswer(throttle_time_ms, tuple(topics))
+
+
+def _library_request(
+    version: int,
+    topics: Sequence[tuple[str, NDArray[np.int32]]],
+    timestamp: int,
+    replica_id: int,
+    read_committed: bool,
+) -> Message[ListOffsetsAnswer]:
+    topic_class = ListOffsetsRequest.ListOffsetsTopic
+    message = ListOffsetsRequest(
+        version=version,
+        replica_id=replica_id,
+        isolation_level=int(read_committed),
+        topics=[
+            topic_class(
+                version=version,
+                name=topic,
+                partitions=[
+                    topic_class.ListOffsetsPartition(
+                        version=version, partition_index=p, current_leader_epoch=-1, timestamp=timestamp
+                    )
+                    for p in partitions.tolist()
+                ],
+            )
+            for topic, partitions in topics
+        ],
+    )
+    flexible = ListOffsetsRequest.flexible_version_q(version)
+
+    def decode_answer(data: memoryview) -> ListOffsetsAnswer:
+        return from_library(ListOffsetsResponse[version].decode(data))
+
+    return Message(API_KEY, version, flexible, message.encode(), decode_answer)
+
+
+def from_library(answer: Any) -> ListOffsetsAnswer:
+    """kafka-python's answer object as arrays."""
+    return ListOffsetsAnswer(
+        answer.throttle_time_ms,
+        tuple(
+            TopicOffsets(
+                topic.name,
+                np.array([p.partition_index for p in topic.partitions], np.int32),
+                np.array([p.error_code for p in topic.partitions], np.int16),
+                np.array([p.timestamp for p in topic.partitions], np.int64),
+                np.array([p.offset for p in topic.partitions], np.int64),
+            )
+            for topic in answer.topics
+        ),
+    )

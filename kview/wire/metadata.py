@@ -1,0 +1,209 @@
+"""Metadata 3: the bytes of an answer, cut where two answers can be compared, and its topics as columns.
+
+Two answers of a KRaft cluster that did not change differ in the controller id, which is a random live broker. So
+an answer is cut before its topics, and the topics are decoded only when their bytes changed. Versions 10 (topic ids)
+to 12 are walked here; below 10 kafka-python's codec is used. Topics are listed, never created.
+"""
+
+import struct
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+
+from kview.wire.message import LayoutError, Message, Reader
+
+API_KEY = 3
+TOPIC_IDS_FROM = 10
+HIGHEST = 12
+
+_PARTITION = struct.Struct(">hiii")
+_MOST_REPLICAS = 126
+"""Replica lists of up to 126 have their length + 1 in one byte, which the walk relies on."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAddress:
+    """A broker that the cluster listed."""
+
+    id: int
+    host: str
+    port: int
+    rack: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRow:
+    """A topic of an answer; its partitions' rows begin at `first` in `TopicColumns` and are `count`."""
+
+    name: str
+    topic_id: str
+    internal: bool
+    error: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRow:
+    """A partition of an answer."""
+
+    error: int
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    offline: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The topics of an answer and their partitions, in the broker's own order."""
+
+    topics: list[TopicRow]
+    partitions: list[PartitionRow]
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataAnswer:
+    """An answer whose topics are bytes still: compare `topics_bytes`, decode with `topics`."""
+
+    version: int
+    throttle_time_ms: int
+    brokers: tuple[BrokerAddress, ...]
+    cluster_id: str
+    controller_id: int
+    topics_bytes: bytes
+
+    def topics(self) -> Topics:
+        """Decode the topics; LayoutError where they are not laid out as expected."""
+        if self.version < TOPIC_IDS_FROM:
+            return _from_library(MetadataResponse[self.version].decode(self.topics_bytes))
+        return decode_topics(self.version, self.topics_bytes)
+
+
+def request(version: int, all_topics: bool = True) -> Message[MetadataAnswer]:
+    """Ask for all topics, or for brokers alone."""
+    message = MetadataRequest(
+        version=version, topics=None if all_topics else [], allow_auto_topic_creation=False
+    )
+    flexible = MetadataRequest.flexible_version_q(version)
+    return Message(API_KEY, version, flexible, message.encode(), lambda data: decode(version, data))
+
+
+def decode(version: int, data: memoryview) -> MetadataAnswer:
+    """An answer's body, its topics left as bytes."""
+    if version < TOPIC_IDS_FROM:
+        return _whole(version, data)
+    reader = Reader(data)
+    throttle_time_ms = reader.integer(4)
+    brokers = []
+    for _ in range(reader.varint() - 1):
+        node, host, port = reader.integer(4), reader.compact_string(), reader.integer(4)
+        brokers.append(BrokerAddress(node, host or "", port, reader.compact_string() or ""))
+        reader.no_tags()
+    cluster_id = reader.compact_string() or ""
+    controller_id = reader.integer(4)
+    return MetadataAnswer(
+        version, throttle_time_ms, tuple(brokers), cluster_id, controller_id, bytes(data[reader.position :])
+    )
+
+
+def decode_topics(version: int, data: bytes) -> Topics:
+    """The topics' bytes of an answer of version 10 to 12: about 1 µs a partition."""
+    reader = Reader(memoryview(data))
+    topics: list[TopicRow] = []
+    partitions: list[PartitionRow] = []
+    for _ in range(reader.varint() - 1):
+        error = reader.integer(2)
+        name = reader.compact_string() or ""
+        topic_id = _uuid(bytes(reader.take(16)))
+        internal = bool(reader.take(1)[0])
+        count = reader.varint() - 1
+        topics.append(TopicRow(name, topic_id, internal, error, len(partitions), count))
+        reader.position = _walk(data, reader.position, count, partitions)
+        reader.take(4)  # authorized operations
+        reader.no_tags()
+    if version == TOPIC_IDS_FROM:
+        reader.take(4)
+    reader.no_tags()
+    reader.end()
+    return Topics(topics, partitions)
+
+
+def _walk(data: bytes, position: int, count: int, out: list[PartitionRow]) -> int:
+    try:
+        for _ in range(count):
+            error, partition, leader, epoch = _PARTITION.unpack_from(data, position)
+            position += _PARTITION.size
+            replicas = data[position] - 1
+            isr = data[position + 1 + 4 * replicas] - 1
+            offline = data[position + 2 + 4 * (replicas + isr)] - 1
+            if not 0 <= min(replicas, isr, offline) <= max(replicas, isr, offline) <= _MOST_REPLICAS:
+                raise LayoutError(f"replica lists of {replicas}, {isr}, {offline}")
+            lists = _lists(replicas, isr, offline)
+            ids = lists.unpack_from(data, position)
+            position += lists.size
+            if data[position]:
+                raise LayoutError(f"tagged fields of partition {partition}")
+            position += 1
+            both = replicas + isr
+            out.append(
+                PartitionRow(error, partition, leader, epoch, ids[:replicas], ids[replicas:both], ids[both:])
+            )
+    except (IndexError, struct.error) as cut:
+        raise LayoutError(f"{count} partitions end early") from cut
+    return position
+
+
+@cache  # one entry for each triple of lengths seen, which are few
+def _lists(replicas: int, isr: int, offline: int) -> struct.Struct:
+    return struct.Struct(f">x{replicas}ix{isr}ix{offline}i")
+
+
+def _uuid(raw: bytes) -> str:
+    return str(uuid.UUID(bytes=raw)) if any(raw) else ""
+
+
+def _whole(version: int, data: memoryview) -> MetadataAnswer:
+    """An old version's answer, the whole body standing in for the topics' bytes."""
+    answer = MetadataResponse[version].decode(data)
+    return MetadataAnswer(
+        version,
+        getattr(answer, "throttle_time_ms", 0) or 0,
+        tuple(BrokerAddress(b.node_id, b.host, b.port, b.rack or "") for b in answer.brokers),
+        answer.cluster_id or "",
+        answer.controller_id,
+        bytes(data),
+    )
+
+
+def _from_library(answer: Any) -> Topics:
+    topics: list[TopicRow] = []
+    partitions: list[PartitionRow] = []
+    for t in answer.topics:
+        topic_id = "" if t.topic_id is None or not int(t.topic_id) else str(t.topic_id)
+        topics.append(
+            TopicRow(t.name, topic_id, bool(t.is_internal), t.error_code, len(partitions), len(t.partitions))
+        )
+        partitions += (
+            PartitionRow(
+                p.error_code,
+                p.partition_index,
+                p.leader_id,
+                p.leader_epoch,
+                tuple(p.replica_nodes),
+                tuple(p.isr_nodes),
+                _ids(p.offline_replicas),
+            )
+            for p in t.partitions
+        )
+    return Topics(topics, partitions)
+
+
+def _ids(values: Iterable[int] | None) -> tuple[int, ...]:
+    return tuple(values or ())

@@ -1,0 +1,135 @@
+"""OffsetFetch 9, versions 8 and 9, as arrays; 2 to 7 by kafka-python's codec.
+
+Always for all committed offsets of a group. Version 8 brought many groups a request, 9 a member id and epoch (sent
+as "none"). 10 names topics by id alone and is not asked for.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
+from numpy.typing import NDArray
+
+from kview.wire.message import LayoutError, Message, Reader, compact_string, varint
+
+API_KEY = 9
+BATCHED_FROM = 8
+"""The first version that asks for many groups at once."""
+HIGHEST = 9
+
+_RECORD = np.dtype([
+    ("partition", ">i4"), ("offset", ">i8"), ("epoch", ">i4"), ("metadata", "u1"), ("error", ">i2"),
+    ("tags", "u1"),
+])  # fmt: skip
+_NULL_OR_EMPTY = 1
+"""A compact string's length byte is 0 for null and 1 for ''."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicCommits:
+    """One topic's committed offsets of one group."""
+
+    topic: str
+    partition: NDArray[np.int32]
+    offset: NDArray[np.int64]
+    error: NDArray[np.int16]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCommits:
+    """One group's committed offsets, or the error that it was answered with."""
+
+    group: str
+    error: int
+    topics: tuple[TopicCommits, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetFetchAnswer:
+    """An answer for one group or many."""
+
+    throttle_time_ms: int
+    groups: tuple[GroupCommits, ...]
+
+
+def request(version: int, groups: Sequence[str]) -> Message[OffsetFetchAnswer]:
+    """Ask for every committed offset of `groups`; below version 8 it takes exactly one group."""
+    if version < BATCHED_FROM:
+        (group,) = groups
+        message = OffsetFetchRequest(version=version, group_id=group, topics=None, require_stable=False)
+        flexible = OffsetFetchRequest.flexible_version_q(version)
+        return Message(
+            API_KEY, version, flexible, message.encode(), lambda data: _single(version, group, data)
+        )
+    # A group's topics are null (all), then no tagged fields.
+    member = b"\x00\xff\xff\xff\xff" if version >= 9 else b""
+    body = varint(len(groups) + 1) + b"".join(compact_string(g) + member + b"\x00\x00" for g in groups)
+    require_stable, tags = b"\x00", b"\x00"
+    return Message(API_KEY, version, True, body + require_stable + tags, lambda data: decode(version, data))
+
+
+def decode(version: int, data: memoryview) -> OffsetFetchAnswer:
+    """An answer's body of version 8 or 9: as arrays where no commit has metadata, else by kafka-python's codec."""
+    try:
+        return decode_arrays(data)
+    except LayoutError:
+        return from_library(OffsetFetchResponse[version].decode(data))
+
+
+def decode_arrays(data: memoryview) -> OffsetFetchAnswer:
+    """An answer's body of version 8 or 9 without metadata or tagged fields; LayoutError otherwise."""
+    reader = Reader(data)
+    throttle_time_ms = reader.integer(4)
+    groups = []
+    for _ in range(reader.varint() - 1):
+        group = reader.compact_string()
+        topics = []
+        for _ in range(reader.varint() - 1):
+            topic = reader.compact_string()
+            records = np.frombuffer(reader.take((reader.varint() - 1) * _RECORD.itemsize), _RECORD)
+            if records["tags"].any() or (records["metadata"] > _NULL_OR_EMPTY).any():
+                raise LayoutError(f"metadata or tagged fields in {topic}")
+            reader.no_tags()
+            topics.append(
+                TopicCommits(
+                    topic or "",
+                    records["partition"].astype(np.int32),
+                    records["offset"].astype(np.int64),
+                    records["error"].astype(np.int16),
+                )
+            )
+        error = reader.integer(2)
+        reader.no_tags()
+        groups.append(GroupCommits(group or "", error, tuple(topics)))
+    reader.no_tags()
+    reader.end()
+    return OffsetFetchAnswer(throttle_time_ms, tuple(groups))
+
+
+def _topics(topics: Any) -> tuple[TopicCommits, ...]:
+    return tuple(
+        TopicCommits(
+            topic.name,
+            np.array([p.partition_index for p in topic.partitions], np.int32),
+            np.array([p.committed_offset for p in topic.partitions], np.int64),
+            np.array([p.error_code for p in topic.partitions], np.int16),
+        )
+        for topic in topics
+    )
+
+
+def from_library(answer: Any) -> OffsetFetchAnswer:
+    """kafka-python's answer object of version 8 or 9 as arrays."""
+    return OffsetFetchAnswer(
+        answer.throttle_time_ms,
+        tuple(GroupCommits(g.group_id, g.error_code, _topics(g.topics)) for g in answer.groups),
+    )
+
+
+def _single(version: int, group: str, data: memoryview) -> OffsetFetchAnswer:
+    answer = OffsetFetchResponse[version].decode(data)
+    return OffsetFetchAnswer(
+        answer.throttle_time_ms, (GroupCommits(group, answer.error_code, _topics(answer.topics)),)
+    )
