@@ -25,5 +25,8 @@ def main() -> None:
     except Exception as bug:
         from kview.run.log import keep_traceback
 
-        print(f"kview: bug: {type(bug).__name__}: {bug}; the traceback is in {keep_traceback(bug)}", file=sys.stderr)
+        print(
+            f"kview: bug: {type(bug).__name__}: {bug}; the traceback is in {keep_traceback(bug)}",
+            file=sys.stderr,
+        )
         sys.exit(BUG)

@@ -12,7 +12,7 @@ from kview.cli.values import bootstrap_servers
 @click.argument("servers", metavar="HOST:PORT[,…]")
 @display_options
 @click.pass_context
-def connect(ctx: click.Context, servers: str, **flags: Any) -> None:
+def connect(ctx: click.Context, /, servers: str, **flags: Any) -> None:
     """Show the cluster with these bootstrap servers.
 
     One that answers is enough. kview only reads: it sends nothing that could change a cluster.

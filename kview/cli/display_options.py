@@ -21,14 +21,20 @@ _OPTIONS = (
         metavar="DURATION",
         help="How often to look: 500ms, 1s, 2m.  [default: 1s]",
     ),
-    click.option("--once", is_flag=True, help="Print one block and end: looks twice, one interval apart, for the rates."),
+    click.option(
+        "--once",
+        is_flag=True,
+        help="Print one block and end: looks twice, one interval apart, for the rates.",
+    ),
     click.option(
         "--format",
         "format",
         type=click.Choice([f.value for f in Format]),
         help="Print text blocks or one JSON document a line, also on a terminal.",
     ),
-    click.option("--theme", metavar="NAME", default="", help="The colours: dark, light, or a theme file of your own."),
+    click.option(
+        "--theme", metavar="NAME", default="", help="The colours: dark, light, or a theme file of your own."
+    ),
     click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone."),
 )
 

@@ -1,4 +1,5 @@
-"""The command `kview` itself: `--simulate` with its flags, and the subcommands, each loaded when it is used."""
+"""The command `kview` itself: `--simulate` with its flags, and the subcommands, each loaded when it is
+used."""
 
 import importlib
 from typing import Any
@@ -45,20 +46,28 @@ class LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package.__version__, prog_name="kview")
-@click.option("--simulate", is_flag=True, help="Start a simulated cluster and show it; faults are keys there.")
+@click.option(
+    "--simulate", is_flag=True, help="Start a simulated cluster and show it; faults are keys there."
+)
 @world_options
 @display_options
 @click.pass_context
-def kview(ctx: click.Context, simulate: bool, **flags: Any) -> None:
+def kview(ctx: click.Context, /, simulate: bool, **flags: Any) -> None:
     """A terminal dashboard for Apache Kafka.
 
-    Try it on a simulated cluster with `kview --simulate`, or point it at yours with `kview connect HOST:PORT`.
-    Without a terminal both print the same figures as text, one block per interval.
+    Try it on a simulated cluster with `kview --simulate`, or point it at yours with `kview connect
+    HOST:PORT`. Without a terminal both print the same figures as text, one block per interval.
     """
-    given = [p for p in ctx.command.params if p.name and ctx.get_parameter_source(p.name) is ParameterSource.COMMANDLINE]
+    given = [
+        p
+        for p in ctx.command.params
+        if p.name and ctx.get_parameter_source(p.name) is ParameterSource.COMMANDLINE
+    ]
     if ctx.invoked_subcommand is not None:
         if given:
-            raise click.UsageError(f"{given[0].opts[-1]} comes after {ctx.invoked_subcommand}, or goes with --simulate", ctx)
+            raise click.UsageError(
+                f"{given[0].opts[-1]} comes after {ctx.invoked_subcommand}, or goes with --simulate", ctx
+            )
         return
     if not simulate:
         if given:
@@ -71,7 +80,8 @@ def kview(ctx: click.Context, simulate: bool, **flags: Any) -> None:
 
 
 def _flags(ctx: click.Context, without: set[str]) -> list[str]:
-    """The options given on the command line as arguments again, to be passed on; not those named in `without`."""
+    """The options given on the command line as arguments again, to be passed on; not those named in
+    `without`."""
     arguments = []
     for option in ctx.command.params:
         name = option.name or ""

@@ -15,7 +15,8 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|)")
 
 
 class Duration(click.ParamType[int]):
-    """`500ms`, `1s`, `1.5s`, `2m`, or a number of seconds; the value is in milliseconds, within both bounds."""
+    """`500ms`, `1s`, `1.5s`, `2m`, or a number of seconds; the value is in milliseconds, within both
+    bounds."""
 
     name = "duration"
 
@@ -45,7 +46,8 @@ def words(duration_ms: int) -> str:
 
 
 def bootstrap_servers(text: str) -> tuple[str, ...]:
-    """`HOST:PORT[,HOST:PORT…]` as its parts, each once, in order; IPv6 addresses stand in brackets. Raises BadUse."""
+    """`HOST:PORT[,HOST:PORT…]` as its parts, each once, in order; IPv6 addresses stand in brackets. Raises
+    BadUse."""
     servers = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
     for server in servers:
         _check(server, text)
@@ -55,7 +57,9 @@ def bootstrap_servers(text: str) -> tuple[str, ...]:
 def _check(server: str, text: str) -> None:
     example = f"write HOST:PORT, such as localhost:{DEFAULT_KAFKA_PORT}"
     if not server:
-        raise BadUse(f"{text!r} has an empty bootstrap server", f"{example}, several with a comma between them")
+        raise BadUse(
+            f"{text!r} has an empty bootstrap server", f"{example}, several with a comma between them"
+        )
     if "://" in server:
         raise BadUse(f"{server!r} is a URL, not a bootstrap server", example)
     host, colon, port = server.rpartition(":")

@@ -20,10 +20,11 @@ def log_path() -> Path:
 
 
 def start_log() -> None:
-    """Send every warning of kview and its libraries, and every uncaught exception of a thread, to the log file.
+    """Send every warning of kview and its libraries, and every uncaught exception of a thread, to the log
+    file.
 
-    Standard error belongs to the dashboard, so nothing else may write there. Where the folder cannot be written the
-    log is dropped: kview must run on a read-only home, too.
+    Standard error belongs to the dashboard, so nothing else may write there. Where the folder cannot be
+    written the log is dropped: kview must run on a read-only home, too.
     """
     root = logging.getLogger()
     if root.handlers:
@@ -31,7 +32,9 @@ def start_log() -> None:
     handler: logging.Handler
     try:
         log_path().parent.mkdir(parents=True, exist_ok=True)
-        handler = RotatingFileHandler(log_path(), maxBytes=MAX_LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
+        handler = RotatingFileHandler(
+            log_path(), maxBytes=MAX_LOG_BYTES, backupCount=1, encoding="utf-8", delay=True
+        )
         log_path().open("a").close()
     except OSError:
         handler = logging.NullHandler()
@@ -43,7 +46,8 @@ def start_log() -> None:
 
 
 def keep_traceback(bug: BaseException) -> str:
-    """Write the traceback of `bug` to the log file; says where it is, which is standard error if the file cannot be written."""
+    """Write the traceback of `bug` to the log file; says where it is, which is standard error if the file
+    cannot be written."""
     start_log()
     if isinstance(logging.getLogger().handlers[0], logging.NullHandler):
         traceback.print_exception(bug)

@@ -1,0 +1,45 @@
+"""`kview connect`: a cluster that is there already, and its observer."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kview.model.snapshot import Snapshot
+from kview.run.settings import Display
+
+if TYPE_CHECKING:
+    from kview.observe.observer import Observer
+
+
+class ConnectedSource:
+    """A `Source` over an observer, which is imported and made when it connects: the first frame need not
+    wait for it."""
+
+    def __init__(self, bootstrap_servers: Sequence[str]) -> None:
+        self._bootstrap_servers = tuple(bootstrap_servers)
+        self._observer: Observer | None = None
+
+    def connect(self) -> None:
+        """Find the cluster. Raises ClusterUnreachable."""
+        from kview.observe.observer import Observer, ObserveSettings
+
+        self._observer = Observer(ObserveSettings(bootstrap_servers=self._bootstrap_servers))
+        self._observer.connect()
+
+    def observe(self) -> Snapshot:
+        """Look once; what fails is in the snapshot."""
+        assert self._observer is not None
+        return self._observer.observe()
+
+    def close(self) -> None:
+        """End the connections."""
+        observer, self._observer = self._observer, None
+        if observer is not None:
+            observer.close()
+
+
+def connect(bootstrap_servers: Sequence[str], display: Display) -> int:
+    """Run `kview connect`. Returns the exit code. Raises KviewError where there was never anything to
+    show."""
+    from kview.run.showing import show
+
+    return show(ConnectedSource(bootstrap_servers), None, ",".join(bootstrap_servers), display)

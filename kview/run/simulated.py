@@ -1,0 +1,84 @@
+"""`kview --simulate`: a simulated cluster as a child process, observed through its sockets like any other."""
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kview.model.ports import FaultCommand, FaultReply
+from kview.model.snapshot import Snapshot
+from kview.run.child import SimulatedCluster
+from kview.run.connected import ConnectedSource
+from kview.run.observing import SourceEnded
+from kview.run.settings import Display
+
+if TYPE_CHECKING:
+    from kview.lab.lines import LineFaults
+
+
+class SimulatedSource:
+    """A `Source` and the `Faults` of the simulated cluster that it starts, and starts again when that one
+    dies.
+
+    The first child starts at once, so that it gets ready while a dashboard draws its first frame.
+    """
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._arguments = arguments
+        self._starting = threading.Lock()
+        self._closed = False
+        self._cluster: SimulatedCluster | None = SimulatedCluster(arguments)
+        self._faults: LineFaults | None = None
+        self._observer: ConnectedSource | None = None
+
+    def connect(self) -> None:
+        """Start the cluster if there is none, and find it. Raises KviewError."""
+        from kview.lab.lines import LineFaults
+
+        with self._starting:
+            if self._closed:
+                raise SourceEnded("the run has ended")
+            cluster = self._cluster = self._cluster or SimulatedCluster(self._arguments)
+        self._observer = ConnectedSource(cluster.bootstrap_servers())
+        self._observer.connect()
+        # A descriptor of its own: closing one that an event loop watches, from this thread, would confuse
+        # the loop.
+        self._faults = LineFaults(cluster.control.dup())
+
+    def observe(self) -> Snapshot:
+        """Look once. Raises SourceEnded when the cluster's process is no more."""
+        assert self._cluster is not None and self._observer is not None
+        how = self._cluster.ended()
+        if how:
+            self._drop()
+            raise SourceEnded(f"the simulated cluster {how}")
+        return self._observer.observe()
+
+    async def apply(self, command: FaultCommand) -> FaultReply:
+        """Carry out a fault; never raises."""
+        if self._faults is None:
+            return FaultReply(False, "the simulated cluster is not there yet")
+        return await self._faults.apply(command)
+
+    def close(self) -> None:
+        """End the cluster, and the connections to it."""
+        with self._starting:
+            self._closed = True
+        self._drop()
+
+    def _drop(self) -> None:
+        observer, self._observer = self._observer, None
+        cluster, self._cluster = self._cluster, None
+        self._faults = None
+        if cluster is not None:
+            cluster.end()
+        if observer is not None:
+            observer.close()
+
+
+def simulate(arguments: Sequence[str], display: Display) -> int:
+    """Run `kview --simulate`; `arguments` are the flags of `kview serve`. Returns the exit code. Raises
+    KviewError."""
+    from kview.run.showing import show
+
+    source = SimulatedSource(arguments)
+    return show(source, source, "simulated", display)

@@ -1,0 +1,58 @@
+"""The run without a dashboard: a block of text or a JSON document each interval, until it is ended or its
+reader has gone."""
+
+import os
+import sys
+import time
+from typing import TextIO
+
+from kview.model.ports import Notice
+from kview.run.blocks import block
+from kview.run.documents import document
+from kview.run.folding import new_fold
+from kview.run.observing import Source, pictures
+from kview.run.settings import Display, Format
+from kview.tui import glyphs
+
+OBSERVATIONS_FOR_RATES = 2
+"""What `--once` looks at: of one observation alone no rate is known."""
+
+
+def print_pictures(source: Source, name: str, display: Display, ascii_only: bool) -> int:
+    """Prints `source`, one block or document an interval; with `once` a single one. Notices go to standard
+    error.
+
+    Returns the exit code: 0, also where the reader of a pipe has gone. Raises KviewError before the first
+    picture.
+    """
+    as_json = display.format is Format.JSON
+    fit = glyphs.plain if ascii_only else str
+    seen = 0
+    try:
+        for picture in pictures(source, new_fold, display.interval_ms / 1000, _sleep):
+            if isinstance(picture, Notice):
+                print(fit(f"kview: {picture.text}"), file=sys.stderr, flush=True)
+                continue
+            seen += 1
+            if display.once and seen < OBSERVATIONS_FOR_RATES:
+                continue
+            _write(document(picture) if as_json else fit(block(picture, name)), sys.stdout)
+            if display.once:
+                return 0
+    except BrokenPipeError:
+        # What is still buffered has nobody to read it; the interpreter would complain when it flushes at its
+        # end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    finally:
+        source.close()
+    return 0
+
+
+def _sleep(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
+
+
+def _write(text: str, output: TextIO) -> None:
+    output.write(text + "\n")
+    output.flush()
