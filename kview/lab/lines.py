@@ -26,7 +26,8 @@ class LineFaults:
     the cluster does not answer.
     """
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, timeout_s: float = REPLY_TIMEOUT_S) -> None:
+        self._timeout_s = timeout_s
         self._control = control
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._one_at_a_time = asyncio.Lock()
@@ -69,7 +70,7 @@ class LineFaults:
     async def _ask(self, line: str) -> str:
         if self._broken:
             raise OSError(self._broken)
-        async with asyncio.timeout(REPLY_TIMEOUT_S):
+        async with asyncio.timeout(self._timeout_s):
             if self._streams is None:
                 self._streams = await asyncio.open_connection(sock=self._control, limit=MAX_LINE_BYTES)
             reader, writer = self._streams
