@@ -5,16 +5,17 @@ import socket
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-import pytest
-
-from kview.lab import lines
-from kview.lab.lines import LineFaults
+from kview.lab.lines import REPLY_TIMEOUT_S, LineFaults
 from kview.model.ports import FaultCommand, FaultKind, FaultReply
 
 CRASH = FaultCommand(FaultKind.CRASH, "4")
 
 
-def talk(answer: Callable[[str], str | None], act: Callable[[LineFaults], Coroutine[Any, Any, Any]]) -> Any:
+def talk(
+    answer: Callable[[str], str | None],
+    act: Callable[[LineFaults], Coroutine[Any, Any, Any]],
+    timeout_s: float = REPLY_TIMEOUT_S,
+) -> Any:
     """Run `act` against a cluster's end that answers each line with `answer`, and hangs up at None."""
 
     async def run() -> Any:
@@ -30,7 +31,7 @@ def talk(answer: Callable[[str], str | None], act: Callable[[LineFaults], Corout
             writer.close()
 
         serving = asyncio.get_running_loop().create_task(serve())
-        faults = LineFaults(ours)
+        faults = LineFaults(ours, timeout_s)
         try:
             return await act(faults)
         finally:
@@ -81,14 +82,11 @@ def test_a_cluster_that_is_gone_is_a_reply() -> None:
     assert not reply.ok and "it has ended" in reply.text
 
 
-def test_a_cluster_that_does_not_answer_is_a_reply_in_time_and_for_good(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(lines, "REPLY_TIMEOUT_S", 0.1)
+def test_a_cluster_that_does_not_answer_is_a_reply_in_time_and_for_good() -> None:
 
     async def twice(faults: LineFaults) -> tuple[FaultReply, FaultReply]:
         return await faults.apply(CRASH), await faults.apply(CRASH)
 
-    first, second = talk(lambda line: "", twice)
+    first, second = talk(lambda line: "", twice, timeout_s=0.1)
     assert not first.ok and "did not answer in time" in first.text
     assert not second.ok and second.text == first.text
