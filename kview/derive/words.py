@@ -1,4 +1,4 @@
-"""Figures as words: counts, rates, sizes, durations and times of day, the same on the screen, in text blocks and in sentences.
+"""Figures as words: counts, rates, sizes, durations, times of day; for screen, text blocks and sentences.
 
 Unknown is "–" and never 0, a bound says "≥", an estimate "≈". Nothing here pads or colours.
 """
@@ -67,7 +67,7 @@ def _scaled(value: float, prefixes: tuple[str, ...]) -> tuple[str, str]:
 
 
 def duration(length_ms: int, tenths: bool = True) -> str:
-    """A length of time in at most two units: `0.3 s`, `41 s`, `2 m 10 s`, `3 h 5 m`, `2 d 4 h`; `never` for NEVER.
+    """A length of time in at most two units: `0.3 s`, `2 m 10 s`, `3 h 5 m`, `2 d 4 h`; `never` for NEVER.
 
     Below 10 s with tenths, unless `tenths` is False. Negative lengths, of clocks that differ, read as 0.
     """

@@ -39,14 +39,23 @@ def test_ages_are_whole_seconds_so_that_they_do_not_flicker() -> None:
 
 @pytest.mark.parametrize(
     ("per_second", "text"),
-    [(0.0, "0"), (0.42, "0.4"), (9.96, "10"), (1861.4, "1,861"), (math.nan, "–"), (math.inf, "–"), (3.0, "3")],
+    [
+        (0.0, "0"),
+        (0.42, "0.4"),
+        (9.96, "10"),
+        (1861.4, "1,861"),
+        (math.nan, "–"),
+        (math.inf, "–"),
+        (3.0, "3"),
+    ],
 )
 def test_rates(per_second: float, text: str) -> None:
     assert words.rate(per_second) == text
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (41, "41"), (999.6, "1.0 k"), (7_900, "7.9 k"), (79_400, "79 k"), (2e6, "2.0 M")]
+    ("value", "text"),
+    [(0, "0"), (41, "41"), (999.6, "1.0 k"), (7_900, "7.9 k"), (79_400, "79 k"), (2e6, "2.0 M")],
 )
 def test_si(value: float, text: str) -> None:
     assert words.si(value) == text

@@ -1,0 +1,106 @@
+"""Theme files: colours by what they mean, as TOML; read to (loaded, failed)."""
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+import kview
+
+MAX_THEME_FILES = 200
+"""Files read in one folder: far more than anybody keeps, and a bound should the folder be a wrong one."""
+
+MAX_THEME_BYTES = 64 * 1024
+"""A theme is about 1 kB; what is larger is another kind of file."""
+
+_HEX = re.compile(r"#[0-9a-fA-F]{6}")
+
+
+class Theme(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Colours as `#rrggbb`, each named after its meaning. `series` are the curves of a plot, in order."""
+
+    name: str
+    dark: bool
+    background: str
+    text: str
+    dim: str
+    bright: str
+    head: str
+    rule: str
+    accent: str
+    on_accent: str
+    mark: str
+    key: str
+    risk: str
+    warn: str
+    good: str
+    series: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.name or not self.name.isprintable():
+            raise ValueError("`name` is empty or not printable")
+        if not self.series:
+            raise ValueError("`series` needs at least one colour")
+        colours = {key: getattr(self, key) for key in self.__struct_fields__ if key not in ("name", "dark", "series")}
+        colours |= {f"series[{index}]": colour for index, colour in enumerate(self.series)}
+        for key, colour in colours.items():
+            if not _HEX.fullmatch(colour):
+                raise ValueError(f"`{key}` is {colour!r}, not a colour like #10141a")
+
+
+class ThemeFailure(msgspec.Struct, frozen=True):
+    """A theme file that cannot be used, and why."""
+
+    path: Path
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.why}"
+
+
+class Themes(msgspec.Struct, frozen=True):
+    """The themes by name, kview's own first, and the files that could not be used."""
+
+    loaded: dict[str, Theme]
+    failed: tuple[ThemeFailure, ...]
+
+
+def theme_folders() -> tuple[Path, ...]:
+    """Where theme files are looked for: kview's own, then the user's, `themes/` in kview's configuration folder."""
+    package = Path(kview.__file__).parent
+    own = package / "themes"
+    return (own if own.is_dir() else package.parent / "themes", platformdirs.user_config_path("kview") / "themes")
+
+
+def load_themes(folders: Iterable[Path]) -> Themes:
+    """Read every `*.toml` of `folders`; a theme of the same name in a later folder takes the place of an earlier one."""
+    loaded: dict[str, Theme] = {}
+    failed: list[ThemeFailure] = []
+    for folder in folders:
+        for path in sorted(folder.glob("*.toml"))[:MAX_THEME_FILES]:
+            try:
+                theme = read_theme(path)
+            except (OSError, ValueError) as error:
+                failed.append(ThemeFailure(path, _why(error)))
+            else:
+                loaded[theme.name] = theme
+    return Themes(loaded, tuple(failed))
+
+
+def read_theme(path: Path) -> Theme:
+    """One theme file; raises OSError, or ValueError with what is wrong and where in the file."""
+    if path.stat().st_size > MAX_THEME_BYTES:
+        raise ValueError(f"larger than {MAX_THEME_BYTES} bytes")
+    return msgspec.toml.decode(path.read_bytes(), type=Theme)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    text = str(error)
+    unknown = re.search(r"unknown field `([^`]*)`", text)
+    near = get_close_matches(unknown[1], Theme.__struct_fields__, 1) if unknown else []
+    return f"{text}, did you mean `{near[0]}`?" if near else text

@@ -1,0 +1,1 @@
+"""The screen: draws views, and nothing else."""

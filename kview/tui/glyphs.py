@@ -1,0 +1,77 @@
+"""Every sign kview draws, and the ASCII stand-in that takes its place where a terminal cannot show it.
+
+Panels are written with the signs below; `plain` replaces them, one character for one, in the one place where lines
+become strips. So a stand-in never moves a column.
+"""
+
+LEADER = "●"
+FOLLOWER = "○"
+OUT_OF_SYNC = "◌"
+DEAD = "✕"
+OK = "●"
+UP = "▲"
+DOWN = "▼"
+FROZEN = "▮"
+MARK = "▸"
+DOT = "·"
+NONE = "–"
+MINUS = "−"
+ABOUT = "≈"
+ELLIPSIS = "…"
+ARROW = "→"
+RULE = "─"
+BAR = "│"
+TICK = "┤"
+ORIGIN = "┼"
+LEVELS = "▁▂▃▄▅▆▇█"
+
+BRAILLE = 0x2800
+"""The first of the 256 braille patterns, two dots by four in one character."""
+
+_STAND_INS = {
+    LEADER: "*",
+    FOLLOWER: "o",
+    OUT_OF_SYNC: ".",
+    DEAD: "x",
+    UP: "^",
+    DOWN: "v",
+    FROZEN: "#",
+    MARK: ">",
+    DOT: "-",
+    NONE: "-",
+    MINUS: "-",
+    ABOUT: "~",
+    "≥": ">",
+    "≤": "<",
+    ELLIPSIS: "~",
+    ARROW: ">",
+    "←": "<",
+    "↑": "^",
+    "↓": "v",
+    "×": "x",
+    "÷": "/",
+    RULE: "-",
+    BAR: "|",
+    TICK: "+",
+    ORIGIN: "+",
+    "—": "-",
+    "’": "'",
+    "“": '"',
+    "”": '"',
+} | dict(zip(LEVELS, "._-=+*%#", strict=True))
+
+_TABLE = str.maketrans(_STAND_INS)
+
+
+def plain(text: str) -> str:
+    """`text` in ASCII, character for character; what has no stand-in becomes `?`."""
+    if text.isascii():
+        return text
+    return text.translate(_TABLE).encode("ascii", "replace").decode()
+
+
+def printable(text: str) -> str:
+    """`text` with control characters replaced: names come from a cluster and may hold anything."""
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else "?" for character in text)

@@ -1,0 +1,153 @@
+"""From roles to styles: a palette of a theme, and strips of lines."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+from textual.theme import Theme as TextualTheme
+
+from kview.config.themes import Theme
+from kview.tui.glyphs import plain
+from kview.tui.text import Line, Role, line_width
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """A style for every role; `selected` and `marked` lie behind a table's selected row, with and without the keys."""
+
+    name: str
+    dark: bool
+    styles: dict[Role, Style]
+    series: tuple[Style, ...]
+    base: Style
+    selected: Style
+    marked: Style
+    fresh: Style
+    """What changed within the last seconds, on top of the role."""
+    flat_selection: bool = field(default=False)
+    """The selected row has one style from end to end: reversed colours of many styles would look torn."""
+
+    def style(self, role: Role, series: int = -1) -> Style:
+        """The style of a span."""
+        return self.styles[role] if series < 0 else self.series[series % len(self.series)]
+
+
+def palette_of(theme: Theme) -> Palette:
+    """A theme's colours as styles."""
+    base = Style(color=theme.text, bgcolor=theme.background)
+    colours = {
+        Role.TEXT: Style(color=theme.text),
+        Role.DIM: Style(color=theme.dim),
+        Role.BRIGHT: Style(color=theme.bright, bold=True),
+        Role.HEAD: Style(color=theme.head),
+        Role.RULE: Style(color=theme.rule),
+        Role.RISK: Style(color=theme.risk),
+        Role.WARN: Style(color=theme.warn),
+        Role.GOOD: Style(color=theme.good),
+        Role.KEY: Style(color=theme.key),
+        Role.ALERT: Style(color=theme.risk, bold=True),
+    }
+    return Palette(
+        name=theme.name,
+        dark=theme.dark,
+        styles=colours,
+        series=tuple(Style(color=colour) for colour in theme.series),
+        base=base,
+        selected=Style(color=theme.on_accent, bgcolor=theme.accent),
+        marked=Style(bgcolor=theme.mark),
+        fresh=Style(bold=True),
+        flat_selection=True,
+    )
+
+
+PLAIN = Palette(
+    name="plain",
+    dark=True,
+    styles={
+        Role.TEXT: Style(),
+        Role.DIM: Style(dim=True),
+        Role.BRIGHT: Style(bold=True),
+        Role.HEAD: Style(bold=True),
+        Role.RULE: Style(dim=True),
+        Role.RISK: Style(bold=True),
+        Role.WARN: Style(),
+        Role.GOOD: Style(),
+        Role.KEY: Style(bold=True),
+        Role.ALERT: Style(bold=True, underline=True),
+    },
+    series=(Style(),),
+    base=Style(),
+    selected=Style(reverse=True),
+    marked=Style(),
+    fresh=Style(bold=True),
+    flat_selection=True,
+)
+"""No colours at all: weight, dimness and reversal alone, for NO_COLOR and where no theme file can be read."""
+
+
+def textual_theme(theme: Theme) -> TextualTheme:
+    """A theme as Textual's own widgets (the palette's input line) understand it."""
+    return TextualTheme(
+        name=f"kview-{theme.name}",
+        primary=theme.accent,
+        secondary=theme.key,
+        accent=theme.accent,
+        warning=theme.warn,
+        error=theme.risk,
+        success=theme.good,
+        foreground=theme.text,
+        background=theme.background,
+        surface=theme.background,
+        panel=theme.mark,
+        dark=theme.dark,
+        text_alpha=1.0,
+    )
+
+
+PLAIN_TEXTUAL = TextualTheme(
+    name="kview-plain",
+    primary="ansi_default",
+    secondary="ansi_default",
+    accent="ansi_default",
+    warning="ansi_default",
+    error="ansi_default",
+    success="ansi_default",
+    foreground="ansi_default",
+    background="ansi_default",
+    surface="ansi_default",
+    panel="ansi_default",
+    boost="ansi_default",
+    ansi=True,
+)
+
+
+@lru_cache(maxsize=4096)
+def _add(one: Style, other: Style) -> Style:
+    return one + other
+
+
+def strip(spans: Line, cells: int, palette: Palette, ascii_only: bool, over: Style | None = None) -> Strip:
+    """A line as a strip of exactly `cells`; `over` is added to every style, as for a selected row."""
+    segments: list[Segment] = []
+    for span in spans:
+        style = _add(palette.base, palette.style(span.role, span.series))
+        if over is not None:
+            style = _add(style, over)
+        segments.append(Segment(plain(span.text) if ascii_only else span.text, style))
+    gap = cells - line_width(spans)
+    if gap > 0:
+        segments.append(Segment(" " * gap, palette.base if over is None else _add(palette.base, over)))
+    return Strip(segments, line_width(spans) + max(gap, 0)).crop(0, cells)
+
+
+def blank(cells: int, palette: Palette) -> Strip:
+    """An empty line."""
+    return Strip([Segment(" " * cells, palette.base)], cells)
+
+
+def with_fresh(spans: Iterable[tuple[str, Role]], palette: Palette) -> list[Segment]:
+    """Spans of a row that has just changed."""
+    return [Segment(text, _add(palette.base, _add(palette.style(role), palette.fresh))) for text, role in spans]
