@@ -1,61 +1,256 @@
-"""One broker's group coordinator: the methods that answer the group APIs.
+"""One broker's group coordinator: what answers the group APIs for the offsets partitions that it leads.
 
 `done` is called once, at once or from a later event, and not at all if the broker's process dies before.
+It must not call back into the coordinator.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from kview.simulate.codes import ErrorCode
+from kview.simulate.groups import offsets
+from kview.simulate.groups.group import Group, GroupState
+from kview.simulate.groups.host import GroupSettings, Host
+from kview.simulate.groups.membership import Membership
+from kview.simulate.groups.placement import offsets_partition
 from kview.simulate.groups.results import (
     CommitDone,
     CommitRequest,
+    CommitResult,
     DeleteDone,
     DescribedGroup,
+    DescribedMember,
     FetchedOffsets,
     JoinDone,
     JoinRequest,
+    JoinResult,
     LeaveResult,
     LeavingMember,
+    LeftMember,
+    ListedGroup,
     ListResult,
     SyncDone,
     SyncRequest,
+    SyncResult,
 )
+from kview.simulate.groups.shard import Shard
+
+LOAD_MS = 50
+"""How long a new coordinator reads a partition of `__consumer_offsets` before it answers."""
 
 
-class Coordinator(Protocol):
-    """What the wire handlers may call; `cluster.groups(b)` is one."""
+class GroupCoordinator:
+    """One broker's coordinator, told by `metadata_changed` and `process_ended` what happens to the broker."""
+
+    def __init__(self, broker: int, host: Host, settings: GroupSettings) -> None:
+        self.broker = broker
+        self._host = host
+        self._settings = settings
+        self._shards: dict[int, Shard] = {}
+        self._memberships: dict[int, Membership] = {}
+
+    # --- the broker's life
+
+    def metadata_changed(self, load_ms: int = LOAD_MS) -> None:
+        """Begins to load the partitions that the broker leads now, lets go of those that others lead."""
+        for partition in range(self._settings.offsets_topic_num_partitions):
+            leader, epoch = self._host.offsets_leader(partition)
+            shard = self._shards.get(partition)
+            if shard is not None and (leader != self.broker or epoch != shard.leader_epoch):
+                del self._shards[partition]
+                membership = self._memberships.pop(partition)
+                shard.close(answer=True)
+                membership.answer_all(ErrorCode.NOT_COORDINATOR)
+                shard = None
+            if shard is None and leader == self.broker:
+                self._begin(partition, epoch, load_ms)
+
+    def _begin(self, partition: int, epoch: int, load_ms: int) -> None:
+        shard = self._shards[partition] = Shard(self._host, self._settings, partition, epoch)
+        membership = self._memberships[partition] = Membership(shard)
+
+        def load() -> None:
+            shard.load()
+            membership.start_sessions()
+            self._expire_later(shard)
+
+        if load_ms:
+            shard.after(load_ms, load)
+        else:
+            load()
+
+    def _expire_later(self, shard: Shard) -> None:
+        def due() -> None:
+            offsets.expire(shard)
+            self._expire_later(shard)
+
+        shard.after(self._settings.offsets_retention_check_interval_ms, due)
+
+    def process_ended(self) -> None:
+        """The broker's process is gone, with everything that it had in memory and everyone who waited."""
+        for shard in self._shards.values():
+            shard.close(answer=False)
+        self._shards.clear()
+        self._memberships.clear()
+
+    # --- who coordinates
 
     def find(self, group: str) -> int:
         """The broker that coordinates this group as this broker's metadata has it, or −1."""
+        return self._host.offsets_leader(self._partition(group))[0]
+
+    def _partition(self, group: str) -> int:
+        return offsets_partition(group, self._settings.offsets_topic_num_partitions)
+
+    def _fault(self, group: str) -> ErrorCode:
+        """Why nothing can be said of this group here, NONE when it can."""
+        shard = self._shards.get(self._partition(group))
+        if shard is None:
+            return ErrorCode.NOT_COORDINATOR
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard.loading else ErrorCode.NONE
+
+    def _find(self, group: str, fault: ErrorCode) -> tuple[Group | None, ErrorCode]:
+        """A member's group, or why its request is refused; `fault` is what is said of an unknown group."""
+        if not group:
+            return None, ErrorCode.INVALID_GROUP_ID
+        code = self._fault(group)
+        if code is not ErrorCode.NONE:
+            return None, code
+        found = self._shards[self._partition(group)].groups.get(group)
+        return found, ErrorCode.NONE if found is not None else fault
+
+    # --- membership
 
     def join(self, request: JoinRequest, done: JoinDone) -> None:
         """Joins or rejoins; answers when the rebalance has gathered the members."""
+        low, high = (
+            self._settings.group_min_session_timeout_ms,
+            self._settings.group_max_session_timeout_ms,
+        )
+        unknown = ErrorCode.UNKNOWN_MEMBER_ID if request.member_id else ErrorCode.NONE
+        group, code = self._find(request.group, unknown)
+        if code is ErrorCode.NONE and not low <= request.session_timeout_ms <= high:
+            code = ErrorCode.INVALID_SESSION_TIMEOUT
+        if code is not ErrorCode.NONE:
+            done(JoinResult(code, request.member_id))
+            return
+        partition = self._partition(request.group)
+        shard = self._shards[partition]
+        if group is None:
+            group = Group(request.group, state_since_ms=shard.now_ms)
+            shard.groups[request.group] = group
+        self._memberships[partition].join(group, request, done)
+        if not group.members and not group.pending_members and not group.offsets and not group.generation:
+            del shard.groups[request.group]  # refused: it never came into being
 
     def sync(self, request: SyncRequest, done: SyncDone) -> None:
         """Takes the leader's assignment, or waits for it."""
+        group, code = self._find(request.group, ErrorCode.UNKNOWN_MEMBER_ID)
+        if group is None:
+            done(SyncResult(code))
+        else:
+            self._memberships[self._partition(request.group)].sync(group, request, done)
 
     def heartbeat(
         self, group: str, generation: int, member_id: str, group_instance_id: str | None = None
     ) -> ErrorCode:
         """Restarts the member's session; answers an error code."""
+        found, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
+        if found is None:
+            return code
+        membership = self._memberships[self._partition(group)]
+        return membership.heartbeat(found, generation, member_id, group_instance_id)
 
     def leave(self, group: str, members: Sequence[LeavingMember]) -> LeaveResult:
         """Removes members."""
+        found, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
+        if found is None:
+            if code is not ErrorCode.UNKNOWN_MEMBER_ID:
+                return LeaveResult(code)
+            return LeaveResult(ErrorCode.NONE, tuple(LeftMember(*member, code) for member in members))
+        membership = self._memberships[self._partition(group)]
+        left = tuple(LeftMember(*member, membership.leave(found, member)) for member in members)
+        return LeaveResult(ErrorCode.NONE, left)
+
+    # --- offsets
 
     def commit(self, request: CommitRequest, done: CommitDone) -> None:
         """Appends the offsets to `__consumer_offsets`; answers when that append is committed."""
+        code = self._fault(request.group)
+        if code is not ErrorCode.NONE:
+            done(CommitResult((code,) * len(request.offsets)))
+            return
+        refused: dict[int, ErrorCode] = {}
+        for i, offset in enumerate(request.offsets):
+            if not self._host.has_partition(offset.topic, offset.partition):
+                refused[i] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif len(offset.metadata.encode()) > self._settings.offset_metadata_max_bytes:
+                refused[i] = ErrorCode.OFFSET_METADATA_TOO_LARGE
+        partition = self._partition(request.group)
+        offsets.commit(self._shards[partition], self._memberships[partition], request, refused, done)
 
     def fetch_offsets(
         self, group: str, partitions: Sequence[tuple[str, int]] | None, require_stable: bool = False
     ) -> FetchedOffsets:
-        """Committed offsets of these (topic, partition), or of all there are."""
+        """Committed offsets of these (topic, partition), or of all there are.
+
+        `require_stable` changes nothing: without transactions no commit is ever pending behind one.
+        """
+        code = self._fault(group)
+        if code is not ErrorCode.NONE:
+            return FetchedOffsets(group, code)
+        found = self._shards[self._partition(group)].groups.get(group)
+        return FetchedOffsets(group, code, offsets.fetch(found, partitions))
+
+    # --- descriptions
 
     def describe(self, group: str) -> DescribedGroup:
         """A group's state and members."""
+        found, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
+        if found is None:
+            state = GroupState.DEAD.value if code is ErrorCode.GROUP_ID_NOT_FOUND else ""
+            return DescribedGroup(group, code, state)
+        stable = found.state is GroupState.STABLE
+        members = tuple(
+            DescribedMember(
+                m.member_id,
+                m.group_instance_id,
+                m.client_id,
+                m.client_host,
+                m.metadata(found.protocol) if stable else b"",
+                m.assignment if stable else b"",
+            )
+            for m in found.members.values()
+        )
+        protocol = (found.protocol or "") if stable else ""
+        return DescribedGroup(
+            group, ErrorCode.NONE, found.state.value, found.protocol_type, protocol, members
+        )
 
     def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> ListResult:
         """The groups this broker coordinates, of these states and types (any case), all without."""
+        wanted = {state.lower() for state in states}
+        loading = any(shard.loading for shard in self._shards.values())
+        code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NONE
+        if types and "classic" not in {name.lower() for name in types}:
+            return ListResult(code)
+        groups = [
+            ListedGroup(group.name, group.protocol_type, group.state.value)
+            for shard in self._shards.values()
+            for group in shard.groups.values()
+            if not wanted or group.state.value.lower() in wanted
+        ]
+        return ListResult(code, tuple(sorted(groups, key=lambda listed: listed.group)))
 
     def delete(self, group: str, done: DeleteDone) -> None:
         """Deletes an empty group with its offsets; answers an error code."""
+        found, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
+        if found is not None and found.state is not GroupState.EMPTY:
+            code = ErrorCode.NON_EMPTY_GROUP
+        if found is None or code is not ErrorCode.NONE:
+            done(code)
+            return
+        offsets.forget(self._shards[self._partition(group)], found, sorted(found.offsets), done)
+
+    def groups(self) -> list[Group]:
+        """The groups themselves, for invariants and tests: nothing may be changed in them."""
+        return [group for shard in self._shards.values() for group in shard.groups.values()]

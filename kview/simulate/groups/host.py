@@ -6,6 +6,7 @@ from typing import Protocol
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.kernel import Timer
+from kview.simulate.settings import Settings
 
 MS = 1_000
 """Microseconds in a millisecond: the engine's time is in µs, Kafka's settings are in ms."""
@@ -60,13 +61,12 @@ class GroupSettings:
     offsets_retention_check_interval_ms: int = 600_000
 
     @classmethod
-    def of(cls, settings: Mapping[str, str]) -> "GroupSettings":
-        """These settings out of broker settings by Kafka's keys; the other keys are not looked at."""
-        named = {SETTING_KEYS[key]: int(value) for key, value in settings.items() if key in SETTING_KEYS}
-        return cls(**named)
+    def of(cls, settings: Settings) -> "GroupSettings":
+        """These settings out of the brokers' settings."""
+        return cls(**{field: settings.number(key) for key, field in _FIELDS.items()})
 
 
-SETTING_KEYS: Mapping[str, str] = {
+_FIELDS: Mapping[str, str] = {
     "offsets.topic.num.partitions": "offsets_topic_num_partitions",
     "group.initial.rebalance.delay.ms": "group_initial_rebalance_delay_ms",
     "group.min.session.timeout.ms": "group_min_session_timeout_ms",
@@ -77,4 +77,4 @@ SETTING_KEYS: Mapping[str, str] = {
     "offsets.retention.minutes": "offsets_retention_minutes",
     "offsets.retention.check.interval.ms": "offsets_retention_check_interval_ms",
 }
-"""Kafka's keys of the settings above."""
+"""The settings above by Kafka's keys."""

@@ -1,14 +1,13 @@
 """The records of `__consumer_offsets`: their meaning, and their bytes as Kafka writes them.
 
-Key versions: 1 an offset (OffsetCommitKey), 2 a group (GroupMetadataKey). Values are written in version 3. None as
-a value is a tombstone.
+Key versions: 1 an offset (OffsetCommitKey), 2 a group (GroupMetadataKey). Values are written in version 3.
+None as a value is a tombstone.
 """
 
-import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kview.simulate.crc32c import crc32c
+from kview.simulate import records
 from kview.simulate.groups.wire import MalformedBytes, Reader, Writer
 
 
@@ -67,14 +66,6 @@ _OFFSET_KEY_VERSION = 1
 _GROUP_KEY_VERSION = 2
 _VALUE_VERSION = 3
 
-_BATCH_HEAD = struct.Struct(">qiibI")
-"""Base offset, batch length, leader epoch, magic, CRC."""
-_BATCH_BODY = struct.Struct(">hiqqqhii")
-"""Attributes, last offset delta, first and last timestamp, producer id and epoch, base sequence, count."""
-_LENGTH_BEFORE = 12
-"""The batch's length counts from after base offset and length themselves."""
-_COUNT_AT = _BATCH_HEAD.size + _BATCH_BODY.size - 4
-
 
 def encode_key(key: Key) -> bytes:
     """A key's bytes."""
@@ -100,53 +91,19 @@ def encode_value(value: OffsetValue | GroupValue) -> bytes:
     return writer.done()
 
 
-def _varint(number: int) -> bytes:
-    """A zig-zag varint, as records count in."""
-    number = (number << 1) ^ (number >> 63)
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def _record(offset_delta: int, key: bytes, value: bytes | None) -> bytes:
-    body = b"\0\0" + _varint(offset_delta) + _varint(len(key)) + key
-    body += _varint(-1) if value is None else _varint(len(value)) + value
-    body += _varint(0)  # no headers
-    return _varint(len(body)) + body
-
-
 def encode_batch(changes: Sequence[Change], time_ms: int) -> bytes:
     """One v2 record batch of these changes, base offset 0 and leader epoch −1 as a client would send it."""
-    records = b"".join(
-        _record(i, encode_key(key), None if value is None else encode_value(value))
-        for i, (key, value) in enumerate(changes)
+    return records.encode_batch(
+        [(encode_key(key), None if value is None else encode_value(value), time_ms) for key, value in changes]
     )
-    last = len(changes) - 1
-    body = _BATCH_BODY.pack(0, last, time_ms, time_ms, -1, -1, -1, len(changes)) + records
-    length = _BATCH_HEAD.size - _LENGTH_BEFORE + len(body)
-    return _BATCH_HEAD.pack(0, length, -1, 2, crc32c(body)) + body
 
 
 def decode_batch(batch: bytes) -> list[Change]:
     """The changes of one batch that `encode_batch` wrote. Raises MalformedBytes."""
-    count = int.from_bytes(batch[_COUNT_AT : _COUNT_AT + 4], "big")
-    at = _COUNT_AT + 4
     changes: list[Change] = []
-    for _ in range(count):
-        _, at = _read_varint(batch, at)
-        at += 1  # attributes
-        _, at = _read_varint(batch, at)
-        _, at = _read_varint(batch, at)
-        length, at = _read_varint(batch, at)
-        key = decode_key(batch[at : at + length])
-        at += length
-        length, at = _read_varint(batch, at)
-        changes.append((key, decode_value(key, batch[at : at + length]) if length >= 0 else None))
-        at += max(0, length)
-        _, at = _read_varint(batch, at)
+    for record in records.decode_batch(batch):
+        key = decode_key(record.key or b"")
+        changes.append((key, None if record.value is None else decode_value(key, record.value)))
     return changes
 
 
@@ -187,16 +144,3 @@ def decode_value(key: Key, data: bytes) -> OffsetValue | GroupValue:
             for _ in range(reader.count())
         ),
     )
-
-
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        if at >= len(data):
-            raise MalformedBytes("a record ends too early")
-        byte = data[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (number >> 1) ^ -(number & 1), at
-        shift += 7

@@ -1,0 +1,218 @@
+"""A classic consumer group as its coordinator keeps it: members, votes, generation (Kafka's ClassicGroup)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kview.simulate.codes import ErrorCode
+from kview.simulate.groups.records import GroupValue, MemberValue, OffsetValue
+from kview.simulate.groups.results import (
+    GroupProtocol,
+    JoinDone,
+    JoinedMember,
+    JoinResult,
+    SyncDone,
+    SyncResult,
+)
+from kview.simulate.kernel import Timer
+
+
+class GroupState(StrEnum):
+    """A classic group's states, as DescribeGroups spells them."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+@dataclass(slots=True)
+class Member:
+    """One member. `join_done` and `sync_done` are set while it waits for that answer."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    protocols: tuple[GroupProtocol, ...]
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    assignment: bytes = b""
+    is_new: bool = False
+    """True from its first JoinGroup until that is answered: a client that gave up must not stay for ever."""
+    join_done: JoinDone | None = None
+    sync_done: SyncDone | None = None
+    session_ends_us: int = 0
+    session_timer: Timer | None = None
+
+    def metadata(self, protocol: str | None) -> bytes:
+        """Its subscription's bytes for this protocol; empty when it has none."""
+        return next((offered.metadata for offered in self.protocols if offered.name == protocol), b"")
+
+    def answer_join(self, result: JoinResult) -> None:
+        """Answers the waiting JoinGroup, if there is one."""
+        done, self.join_done = self.join_done, None
+        if done is not None:
+            done(result)
+
+    def answer_sync(self, result: SyncResult) -> None:
+        """Answers the waiting SyncGroup, if there is one."""
+        done, self.sync_done = self.sync_done, None
+        if done is not None:
+            done(result)
+
+
+@dataclass(slots=True)
+class Group:
+    """One group. Members are in the order in which they came."""
+
+    name: str
+    state: GroupState = GroupState.EMPTY
+    before_rebalance: GroupState = GroupState.EMPTY
+    """The state from which the rebalance under way began."""
+    state_since_ms: int = 0
+    generation: int = 0
+    protocol_type: str = ""
+    protocol: str | None = None
+    leader: str | None = None
+    members: dict[str, Member] = field(default_factory=dict)
+    static_members: dict[str, str] = field(default_factory=dict)
+    """Group instance id → member id."""
+    pending_members: dict[str, Timer] = field(default_factory=dict)
+    """Ids that were given out with MEMBER_ID_REQUIRED and have not joined, with the end of their time."""
+    pending_sync: dict[str, None] = field(default_factory=dict)
+    """Members of the new generation that have not sent SyncGroup, as an ordered set."""
+    new_member_added: bool = False
+    rebalance_timer: Timer | None = None
+    sync_timer: Timer | None = None
+    offsets: dict[tuple[str, int], OffsetValue] = field(default_factory=dict)
+    """(topic, partition) → its committed offset."""
+
+    def enter(self, state: GroupState, now_ms: int) -> None:
+        """Goes over to a state."""
+        if state is GroupState.PREPARING_REBALANCE:
+            self.before_rebalance = self.state
+        self.state = state
+        self.state_since_ms = now_ms
+
+    def add(self, member: Member) -> None:
+        """Takes a member in; the first one leads."""
+        self.members[member.member_id] = member
+        if member.group_instance_id is not None:
+            self.static_members[member.group_instance_id] = member.member_id
+        if self.leader is None:
+            self.leader = member.member_id
+
+    def remove(self, member_id: str) -> None:
+        """Takes a member out; the next one that waits in JoinGroup, else the next one, leads."""
+        member = self.members.pop(member_id)
+        self.pending_sync.pop(member_id, None)
+        if self.static_members.get(member.group_instance_id or "") == member_id:
+            del self.static_members[member.group_instance_id or ""]
+        if self.leader == member_id:
+            self.leader = None
+            self.elect_leader()
+
+    def elect_leader(self) -> bool:
+        """Makes a member lead that has joined, where one has; whether the leader is such a one."""
+        leader = self.members.get(self.leader or "")
+        if leader is not None and leader.join_done is not None:
+            return True
+        joined = next((m.member_id for m in self.members.values() if m.join_done is not None), None)
+        if joined is not None:
+            self.leader = joined
+        elif self.leader is None:
+            self.leader = next(iter(self.members), None)
+        return joined is not None
+
+    def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
+        """Whether a member with these protocols fits in with the members there are."""
+        offered = set(names)
+        if not self.members:
+            return bool(protocol_type) and bool(offered)
+        return self.protocol_type == protocol_type and bool(offered & self._common_protocols())
+
+    def _common_protocols(self) -> set[str]:
+        sets = [{offered.name for offered in member.protocols} for member in self.members.values()]
+        return set.intersection(*sets)
+
+    def vote(self) -> str:
+        """The protocol for the next generation: each member votes for its first one that all support."""
+        common = self._common_protocols()
+        votes: dict[str, int] = {}
+        for member in self.members.values():
+            choice = next(offered.name for offered in member.protocols if offered.name in common)
+            votes[choice] = votes.get(choice, 0) + 1
+        return max(votes, key=lambda name: votes[name])
+
+    def all_joined(self) -> bool:
+        """Whether every member waits in JoinGroup and no given id is outstanding."""
+        return not self.pending_members and all(m.join_done is not None for m in self.members.values())
+
+    def rebalance_timeout_ms(self) -> int:
+        """The longest rebalance timeout of the members."""
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    def joined_members(self) -> tuple[JoinedMember, ...]:
+        """The members as the leader is told of them."""
+        return tuple(
+            JoinedMember(m.member_id, m.group_instance_id, m.metadata(self.protocol))
+            for m in self.members.values()
+        )
+
+    def fault_of(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
+        """Why a request of this member is refused, NONE when it is not."""
+        if group_instance_id is not None:
+            known = self.static_members.get(group_instance_id)
+            if known is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if known != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+    def value(self) -> GroupValue:
+        """The group as the log keeps it."""
+        return GroupValue(
+            self.protocol_type,
+            self.generation,
+            self.protocol,
+            self.leader,
+            self.state_since_ms,
+            tuple(
+                MemberValue(
+                    m.member_id,
+                    m.group_instance_id,
+                    m.client_id,
+                    m.client_host,
+                    m.rebalance_timeout_ms,
+                    m.session_timeout_ms,
+                    m.metadata(self.protocol),
+                    m.assignment,
+                )
+                for m in self.members.values()
+            ),
+        )
+
+    def load(self, value: GroupValue) -> None:
+        """Becomes the group that the log tells of: Stable with its members, or Empty without."""
+        self.protocol_type = value.protocol_type
+        self.generation = value.generation
+        self.protocol = value.protocol
+        self.leader = value.leader
+        self.state = GroupState.STABLE if value.members else GroupState.EMPTY
+        self.state_since_ms = value.state_since_ms
+        for m in value.members:
+            offered = (GroupProtocol(value.protocol or "", m.subscription),)
+            self.add(
+                Member(
+                    m.member_id,
+                    m.group_instance_id,
+                    m.client_id,
+                    m.client_host,
+                    offered,
+                    m.session_timeout_ms,
+                    m.rebalance_timeout_ms,
+                    m.assignment,
+                )
+            )

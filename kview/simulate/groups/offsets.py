@@ -1,0 +1,130 @@
+"""Committed offsets: committing, fetching, forgetting those of groups long gone (OffsetMetadataManager)."""
+
+from collections.abc import Callable, Sequence
+
+from kview.simulate.codes import ErrorCode
+from kview.simulate.groups.group import Group, GroupState
+from kview.simulate.groups.membership import Membership
+from kview.simulate.groups.records import Change, GroupKey, OffsetKey, OffsetValue
+from kview.simulate.groups.results import (
+    NO_OFFSET,
+    CommitDone,
+    CommitRequest,
+    CommitResult,
+    FetchedOffset,
+)
+from kview.simulate.groups.shard import Shard
+
+MS_PER_MINUTE = 60_000
+
+
+def commit_fault(group: Group | None, request: CommitRequest) -> ErrorCode:
+    """Why a commit is refused as a whole, NONE when it is not."""
+    anonymous = request.generation < 0 and not request.member_id and request.group_instance_id is None
+    if group is None:
+        return ErrorCode.NONE if request.generation < 0 else ErrorCode.ILLEGAL_GENERATION
+    if request.generation < 0 and not group.members:
+        return ErrorCode.NONE
+    if anonymous:
+        return ErrorCode.UNKNOWN_MEMBER_ID  # nobody from outside commits for a group with members
+    fault = group.fault_of(request.member_id, request.group_instance_id)
+    if fault is not ErrorCode.NONE:
+        return fault
+    if request.generation != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    if group.state is GroupState.COMPLETING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def commit(
+    shard: Shard,
+    membership: Membership,
+    request: CommitRequest,
+    refused: dict[int, ErrorCode],
+    done: CommitDone,
+) -> None:
+    """Appends the offsets that are not refused (index → why) and answers when they are committed."""
+    count = len(request.offsets)
+    group = shard.groups.get(request.group)
+    fault = commit_fault(group, request)
+    if fault is not ErrorCode.NONE:
+        done(CommitResult((fault,) * count))
+        return
+    if group is None:
+        group = shard.groups[request.group] = Group(request.group, state_since_ms=shard.now_ms)
+    member = group.members.get(request.member_id)
+    if member is not None:
+        membership.restart_session(group, member)
+    values = {
+        (o.topic, o.partition): OffsetValue(o.offset, o.leader_epoch, o.metadata, shard.now_ms)
+        for i, o in enumerate(request.offsets)
+        if i not in refused
+    }
+
+    def apply() -> None:
+        shard.groups.setdefault(request.group, group).offsets.update(values)
+
+    def answer(code: ErrorCode) -> None:
+        done(CommitResult(tuple(refused.get(i, code) for i in range(count))))
+
+    if values:
+        changes: list[Change] = [
+            (OffsetKey(request.group, topic, partition), value)
+            for (topic, partition), value in values.items()
+        ]
+        shard.write(changes, apply, answer)
+    else:
+        answer(ErrorCode.NONE)
+
+
+def fetch(group: Group | None, partitions: Sequence[tuple[str, int]] | None) -> tuple[FetchedOffset, ...]:
+    """The committed offsets of these partitions, or all there are, sorted."""
+    offsets = group.offsets if group is not None else {}
+    wanted = sorted(offsets) if partitions is None else partitions
+    fetched: list[FetchedOffset] = []
+    for topic, partition in wanted:
+        value = offsets.get((topic, partition))
+        if value is None:
+            fetched.append(FetchedOffset(topic, partition, NO_OFFSET))
+        else:
+            fetched.append(FetchedOffset(topic, partition, value.offset, value.leader_epoch, value.metadata))
+    return tuple(fetched)
+
+
+def expire(shard: Shard) -> None:
+    """Forgets offsets whose group has been without members for offsets.retention.minutes, then the group.
+
+    A group that never had members is judged offset by offset, from each one's commit (KIP-211).
+    """
+    before_ms = shard.now_ms - shard.settings.offsets_retention_minutes * MS_PER_MINUTE
+    for group in list(shard.groups.values()):
+        if group.state is not GroupState.EMPTY or group.pending_members:
+            continue
+        gone = [
+            key
+            for key, value in group.offsets.items()
+            if max(value.commit_ms, group.state_since_ms if group.protocol_type else 0) <= before_ms
+        ]
+        forget(shard, group, gone)
+
+
+def forget(
+    shard: Shard,
+    group: Group,
+    gone: Sequence[tuple[str, int]],
+    answer: Callable[[ErrorCode], None] = lambda code: None,
+) -> None:
+    """Writes tombstones for these offsets, and for the group when none is left; nobody need wait for that."""
+    changes: list[Change] = [(OffsetKey(group.name, topic, partition), None) for topic, partition in gone]
+    for key in gone:
+        del group.offsets[key]
+    if not group.offsets:
+        group.enter(GroupState.DEAD, shard.now_ms)
+        del shard.groups[group.name]
+        if group.generation > 0:
+            changes.append((GroupKey(group.name), None))
+    if changes:
+        shard.write(changes, None, answer)
+    else:
+        answer(ErrorCode.NONE)

@@ -1,0 +1,134 @@
+"""One offsets partition on the broker that leads it: its groups, loaded from its log and written to it."""
+
+from collections.abc import Callable, Sequence
+
+from kview.simulate.codes import ErrorCode
+from kview.simulate.groups.group import Group
+from kview.simulate.groups.host import MS, GroupSettings, Host
+from kview.simulate.groups.records import (
+    Change,
+    GroupKey,
+    GroupValue,
+    OffsetValue,
+    decode_batch,
+    encode_batch,
+)
+from kview.simulate.groups.wire import MalformedBytes
+from kview.simulate.kernel import Timer
+
+HUNG_RETRY_MS = 100
+"""How often a timer that fell due in a hung process looks whether the process goes on."""
+
+_AS_COORDINATOR = {
+    ErrorCode.NONE: ErrorCode.NONE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+}
+"""What a failed append means to a group's member (GroupCoordinatorService.handleOperationException)."""
+
+Answer = Callable[[ErrorCode], None]
+
+
+class Shard:
+    """The groups of one offsets partition, for as long as this broker leads it in one leader epoch."""
+
+    def __init__(self, host: Host, settings: GroupSettings, partition: int, leader_epoch: int) -> None:
+        self.host = host
+        self.settings = settings
+        self.partition = partition
+        self.leader_epoch = leader_epoch
+        self.groups: dict[str, Group] = {}
+        self.loading = True
+        self.closed = False
+        self._writes: dict[int, Answer] = {}
+        self._write_number = 0
+
+    @property
+    def now_ms(self) -> int:
+        """The engine's time in ms."""
+        return self.host.now_us() // MS
+
+    def load(self) -> None:
+        """Takes the groups from the log: what the log has not, this coordinator never knew."""
+        groups: dict[str, Group] = {}
+        offsets: dict[str, dict[tuple[str, int], OffsetValue]] = {}
+        values: dict[str, GroupValue] = {}
+        for batch in self.host.batches(self.partition):
+            try:
+                changes = decode_batch(batch)
+            except MalformedBytes:
+                continue  # a client's own records: what a coordinator cannot read it passes over
+            for key, value in changes:
+                if isinstance(key, GroupKey):
+                    values.pop(key.group, None)
+                    if isinstance(value, GroupValue):
+                        values[key.group] = value
+                else:
+                    of_group = offsets.setdefault(key.group, {})
+                    of_group.pop((key.topic, key.partition), None)
+                    if isinstance(value, OffsetValue):
+                        of_group[key.topic, key.partition] = value
+        for name in sorted({*values, *(name for name, of_group in offsets.items() if of_group)}):
+            group = groups[name] = Group(name, offsets=offsets.get(name, {}))
+            if name in values:
+                group.load(values[name])
+            else:
+                group.state_since_ms = self.now_ms
+        self.groups = groups
+        self.loading = False
+
+    def after(self, delay_ms: int, fn: Callable[[], None]) -> Timer:
+        """Calls fn later while this shard lives; in a hung process it waits until that goes on."""
+        return self.host.after(delay_ms * MS, lambda: self._due(fn))
+
+    def _due(self, fn: Callable[[], None]) -> None:
+        if self.closed:
+            return
+        if self.host.is_running():
+            fn()
+        else:
+            self.host.after(HUNG_RETRY_MS * MS, lambda: self._due(fn))
+
+    def cancel(self, timer: Timer | None) -> None:
+        """Makes a timer never fire."""
+        if timer is not None:
+            self.host.cancel(timer)
+
+    def write(self, changes: Sequence[Change], apply: Callable[[], None] | None, answer: Answer) -> None:
+        """Appends changes to the log. `apply` is called when they are committed, however late.
+
+        `answer` is called once: when they are committed, when that failed, or after
+        offsets.commit.timeout.ms.
+        """
+        number = self._write_number = self._write_number + 1
+        self._writes[number] = answer
+        timer = self.after(
+            self.settings.offsets_commit_timeout_ms,
+            lambda: self._answer(number, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        )
+
+        def appended(code: ErrorCode) -> None:
+            if self.closed:
+                return
+            self.cancel(timer)
+            if code is ErrorCode.NONE and apply is not None:
+                apply()
+            self._answer(number, _AS_COORDINATOR.get(code, ErrorCode.UNKNOWN_SERVER_ERROR))
+
+        self.host.append(self.partition, encode_batch(changes, self.now_ms), appended)
+
+    def _answer(self, number: int, code: ErrorCode) -> None:
+        answer = self._writes.pop(number, None)
+        if answer is not None:
+            answer(code)
+
+    def close(self, answer: bool) -> None:
+        """Ends it: everyone who waits hears NOT_COORDINATOR, or nothing when the process died."""
+        self.closed = True
+        writes, self._writes = self._writes, {}
+        if answer:
+            for waiting in writes.values():
+                waiting(ErrorCode.NOT_COORDINATOR)
