@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 import kview as package
 from kview.cli.display_options import DISPLAY_NAMES, display_of, display_options
-from kview.cli.world_options import world_options
+from kview.cli.world_options import world_of, world_options
 from kview.errors import BadUse
 
 COMMANDS = {
@@ -74,6 +74,9 @@ def kview(ctx: click.Context, /, simulate: bool, **flags: Any) -> None:
             raise click.UsageError(f"{given[0].opts[-1]} goes with --simulate, or after a command", ctx)
         click.echo(ctx.get_help(), err=True)
         ctx.exit(BadUse.exit_code)
+    # The child makes its own cluster of the same flags; what is wrong with them is better said before it
+    # starts.
+    world_of(**{name: value for name, value in flags.items() if name not in (*DISPLAY_NAMES, "seed", "port")})
     from kview.run.simulated import simulate as run
 
     ctx.exit(run(_flags(ctx, without={"simulate", *DISPLAY_NAMES}), display_of(flags)))

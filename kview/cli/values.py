@@ -11,7 +11,7 @@ DEFAULT_KAFKA_PORT = 9092
 """Named in the remedy only: kview never guesses a port."""
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "": 1_000}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|)")
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|)")
 
 
 class Duration(click.ParamType[int]):

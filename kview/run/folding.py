@@ -8,9 +8,9 @@ from kview.run.observing import Fold
 def new_fold() -> Fold[View]:
     """A fold that has seen nothing yet. Imports the calculations when it is made, on the observer's
     thread."""
-    from kview.derive.fold import FoldState, step
+    from kview.derive.fold import State, step
 
-    state = FoldState()
+    state = State()
 
     def fold(snapshot: Snapshot) -> View:
         nonlocal state

@@ -1,0 +1,61 @@
+"""Bad use: exit code 2, one sentence that says what was wrong and what to do, no traceback, nothing on
+standard output."""
+
+import pytest
+
+import kview
+from tests.cli.commands import run_kview
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["connect"], "Missing argument 'HOST:PORT[,…]'"),
+        (["connect", ""], "has an empty bootstrap server: write HOST:PORT"),
+        (["connect", "localhost"], "'localhost' has no port: write HOST:PORT, such as localhost:9092"),
+        (["connect", "localhost:"], "'localhost:' has the port ''"),
+        (["connect", "localhost:kafka"], "has the port 'kafka': a port is a number from 1 to 65535"),
+        (["connect", "localhost:0"], "has the port '0'"),
+        (["connect", "localhost:65536"], "has the port '65536'"),
+        (["connect", ":9092"], "':9092' has no usable host name"),
+        (["connect", "a:1,,b:2"], "'a:1,,b:2' has an empty bootstrap server"),
+        (["connect", "::1:9092"], "put an IPv6 address in brackets: [::1]:9092"),
+        (["connect", "[::1]"], "'[::1]' has no port"),
+        (["connect", "http://localhost:9092"], "is a URL, not a bootstrap server"),
+        (["connect", "a:1", "--interval", "soon"], "'soon' is no duration: write 500ms, 1s or 2m"),
+        (["connect", "a:1", "--interval", "1ms"], "1ms is not between 100ms and 10m"),
+        (["connect", "a:1", "--interval", "-1s"], "'-1s' is no duration"),
+        (["connect", "a:1", "--format", "xml"], "'xml' is not one of 'text', 'json'"),
+        (["connect", "a:1", "b:2"], "Got unexpected extra argument (b:2)"),
+        (["fly"], "No such command 'fly'"),
+        (["--fly"], "No such option '--fly'"),
+        (["--once"], "--once goes with --simulate, or after a command"),
+        (["--once", "connect", "a:1"], "--once comes after connect, or goes with --simulate"),
+        (["--simulate", "connect", "a:1"], "--simulate"),
+    ],
+)
+def test_bad_use_is_said_in_a_sentence(arguments: list[str], sentence: str) -> None:
+    done = run_kview(*arguments)
+    assert done.returncode == 2, done.stderr
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_without_anything_the_help_is_shown_as_bad_use() -> None:
+    done = run_kview()
+    assert done.returncode == 2
+    assert "Usage: kview" in done.stderr
+
+
+def test_version() -> None:
+    done = run_kview("--version")
+    assert (done.returncode, done.stdout) == (0, f"kview, version {kview.__version__}\n")
+
+
+@pytest.mark.parametrize("command", ["connect", "serve"])
+def test_every_command_in_the_help_has_a_help_of_its_own(command: str) -> None:
+    whole, own = run_kview("--help"), run_kview(command, "--help")
+    assert whole.returncode == own.returncode == 0
+    assert f"  {command} " in whole.stdout
+    assert f"Usage: kview {command}" in own.stdout

@@ -1,0 +1,162 @@
+"""The pace of observing, and what becomes of failures before and after the first picture."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kview.errors import ClusterUnreachable, KviewError
+from kview.model.ports import Notice
+from kview.model.snapshot import Snapshot
+from kview.run.observing import MAX_BACK_OFF_S, ObservingFeed, Pace, SourceEnded, pictures
+from tests.run.fakes import Clock, ScriptedSource, Step, snapshot
+from tests.waiting import wait_until
+
+UNREACHABLE = ClusterUnreachable("nobody answers", "look whether it runs")
+
+
+def numbered() -> Callable[[Snapshot], str]:
+    """A fold that counts: pictures read `2nd of this fold: 7`."""
+    seen = 0
+
+    def fold(taken: Snapshot) -> str:
+        nonlocal seen
+        seen += 1
+        return f"{seen}:{taken.observation.sequence}"
+
+    return fold
+
+
+def run(source: ScriptedSource, clock: Clock, interval_s: float = 1.0) -> list[str | Notice]:
+    return list(pictures(source, numbered, interval_s, clock.wait, clock))
+
+
+def notices(run: list[str | Notice]) -> list[Notice]:
+    return [item for item in run if isinstance(item, Notice)]
+
+
+@given(st.lists(st.floats(0, 5), max_size=50), st.floats(0.1, 3), st.floats(0, 1e6))
+def test_the_pace_never_drifts_nor_piles_up(works_s: list[float], interval_s: float, began_s: float) -> None:
+    pace = Pace(interval_s, began_s)
+    now_s = began_s
+    moments = [0]
+    for work_s in works_s:
+        now_s += work_s
+        wait_s = pace.wait_s(now_s)
+        assert 0 <= wait_s <= interval_s * 1.001
+        now_s += wait_s
+        moment = (now_s - began_s) / interval_s
+        assert abs(moment - round(moment)) < 1e-3
+        moments.append(round(moment))
+    assert len(set(moments)) == len(moments)
+
+
+def test_an_observation_longer_than_the_interval_leaves_moments_out() -> None:
+    clock = Clock(ends_s=6.5)
+    source = ScriptedSource(map(snapshot, range(10)))
+    began: list[float] = []
+    works_s = iter([0.2, 2.5, 0.2, 0.2, 0.2, 0.2])
+
+    def work() -> None:
+        began.append(clock.now_s)
+        clock.now_s += next(works_s)
+
+    source.on_observe = work
+    run(source, clock)
+    assert began == pytest.approx([0, 1, 4, 5, 6])
+
+
+def test_errors_before_the_first_picture_are_raised() -> None:
+    with pytest.raises(ClusterUnreachable):
+        run(ScriptedSource([], [UNREACHABLE]), Clock(9))
+    with pytest.raises(ZeroDivisionError):
+        run(ScriptedSource([ZeroDivisionError("a bug")]), Clock(9))
+
+
+def test_after_the_first_picture_a_failure_is_a_notice_and_it_goes_on() -> None:
+    steps: list[Step] = [snapshot(0), OSError("no descriptors"), OSError("no descriptors"), snapshot(1)]
+    shown = run(ScriptedSource(steps), Clock(3.5))
+    assert [item if isinstance(item, str) else item.severity for item in shown] == [
+        "1:0",
+        "risk",
+        "risk",
+        "good",
+        "2:1",
+    ]
+    assert "no descriptors" in notices(shown)[0].text and notices(shown)[0].sticky
+    assert not notices(shown)[-1].sticky
+
+
+def test_a_source_that_ended_is_connected_again_with_a_fresh_fold() -> None:
+    steps: list[Step] = [
+        snapshot(0),
+        snapshot(1),
+        SourceEnded("the simulated cluster was killed (SIGKILL)"),
+        snapshot(0),
+    ]
+    source = ScriptedSource(steps, [None, KviewError("port taken", "wait"), UNREACHABLE, None])
+    clock = Clock(ends_s=9.5)
+    shown = run(source, clock)
+    assert [item for item in shown if isinstance(item, str)] == ["1:0", "2:1", "1:0"]
+    texts = [notice.text for notice in notices(shown)]
+    assert all("was killed (SIGKILL)" in text for text in texts)
+    assert "port taken" in texts[1] and "fresh cluster" in texts[-1]
+    assert all(notice.sticky for notice in notices(shown))
+    assert clock.waits[2:5] == [1, 2, 4], "the waits between attempts grow"
+
+
+def test_attempts_to_connect_again_never_end_and_their_waits_have_a_bound() -> None:
+    source = ScriptedSource([snapshot(0), SourceEnded("it was killed")], [None, *[UNREACHABLE] * 50])
+    clock = Clock(ends_s=1_000)
+    run(source, clock)
+    assert max(clock.waits) == MAX_BACK_OFF_S
+    assert source.connects > 30
+
+
+def test_a_feed_calls_back_until_it_is_stopped_and_closes_its_source() -> None:
+    source = ScriptedSource(map(snapshot, range(10_000)))
+    seen: list[str] = []
+    feed = ObservingFeed(source, numbered, interval_s=0.01)
+    feed.start(seen.append, lambda notice: None)
+    wait_until(lambda: len(seen) >= 3, "three pictures", 5)
+    feed.stop()
+    stopped_at = len(seen)
+    assert source.closes == 1
+    assert not [t for t in threading.enumerate() if t.name == "observer"]
+    assert len(seen) == stopped_at
+    assert seen[:3] == ["1:0", "2:1", "3:2"]
+
+
+def test_a_feed_that_cannot_begin_keeps_the_error_and_says_so_once() -> None:
+    ended: list[bool] = []
+    feed = ObservingFeed(ScriptedSource([], [UNREACHABLE]), numbered, interval_s=1)
+    feed.on_end = lambda: ended.append(True)
+    feed.start(lambda view: None, lambda notice: None)
+    wait_until(lambda: ended, "the end", 5)
+    feed.stop()
+    assert feed.error is UNREACHABLE
+    assert ended == [True]
+
+
+def test_stopping_waits_for_no_observation_that_hangs() -> None:
+    released, began = threading.Event(), threading.Event()
+    source = ScriptedSource([snapshot(0)])
+
+    def hang() -> None:
+        began.set()
+        released.wait(10)
+
+    source.on_observe = hang
+    seen: list[str] = []
+    feed = ObservingFeed(source, numbered, interval_s=1)
+    feed.start(seen.append, lambda notice: None)
+    assert began.wait(5)
+    stopping = threading.Thread(target=feed.stop)
+    stopping.start()
+    stopping.join(1)
+    assert not stopping.is_alive(), "stop takes less than a second"
+    released.set()
+    wait_until(lambda: source.closes, "the source is closed", 5)
+    assert seen == [], "no call back after stop"
