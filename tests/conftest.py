@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -14,7 +14,7 @@ from tests.real_kafka.jars import Unavailable, fetch_jars, find_java
 ClusterFactory = Callable[..., RealKafka]
 
 
-def missing(what: str) -> None:
+def missing(what: str) -> NoReturn:
     """Say that something outside this project is missing: a failure under CI, else a skipped test."""
     if os.environ.get("CI") == "true":
         pytest.fail(what, pytrace=False)
@@ -26,10 +26,12 @@ def kafka_runtime() -> tuple[Path, Path]:
     """A Java and the folder with Apache Kafka's jars."""
     java = find_java()
     try:
-        return java, fetch_jars(java)
+        jars = fetch_jars(java)
     except Unavailable as error:
-        missing(str(error))
-        raise
+        why = str(error)
+    else:
+        return java, jars
+    missing(why)
 
 
 @pytest.fixture(scope="session")

@@ -103,7 +103,7 @@ def _run_ivy(java: Path, work: Path) -> None:
     if done.returncode != 0:
         said = re.search(".*(?:error|exception|not found).*", done.stdout, re.IGNORECASE)
         why = " ".join(said[0].split()) if said else f"Ivy ended with {done.returncode}"
-        raise Unavailable(f"Apache Kafka's jars could not be fetched: {why}")
+        raise Unavailable(f"Apache Kafka's jars could not be fetched from Maven Central: {why}")
 
 
 @contextmanager
