@@ -54,9 +54,13 @@ class _Run:
         console = Console(self._cluster, self._cluster.counters, lambda: server.clock.held_us // 1000, end)
 
         def answer(line: str) -> str:
-            server.driver.advance()
-            answered = console.answer(line)
-            server.driver.rearm()
+            try:
+                server.driver.advance()
+                answered = console.answer(line)
+                server.driver.rearm()
+            except Exception as error:
+                fail(error)
+                return f"error a bug: {error!r}: the cluster ends"
             return answered
 
         try:

@@ -23,7 +23,7 @@ class WireBroker:
     """Accepts, refuses or stays silent as its process would, and hands requests to their APIs.
 
     `frozen` while the process hangs; `latency_s` is added to each answer while it is slow. `failed` is called
-    with an exception that a handler let through, a bug: the simulated cluster ends with it.
+    with an exception of the engine, a bug: the simulated cluster ends with it.
     """
 
     def __init__(
@@ -83,15 +83,19 @@ class WireBroker:
         """Have a request answered at the engine's present time."""
         try:
             self._driver.advance()
-            if self._wire.cluster.process(self._id) is not ProcessState.RUNNING:
-                return  # it has died or frozen just now: the request stays without an answer
+        except Exception as error:
+            self._failed(error)
+            return
+        if self._wire.cluster.process(self._id) is not ProcessState.RUNNING:
+            return  # it has died or frozen just now: the request stays without an answer
+        try:
             take_request(self._wire, self._apis, self._unsupported, self._id, connection, frame)
-            self._driver.rearm()
         except Garbage:
             raise
-        except Exception as error:
+        except Exception:  # a bug, or a request that makes no sense: as with a broker, it costs the connection
+            log.exception("a request to broker %d failed", self._id)
             connection.close()
-            self._failed(error)
+        self._driver.rearm()
 
     def opened(self, connection: Connection) -> None:
         """A connection was taken."""
