@@ -1,0 +1,186 @@
+"""A cluster of brokers around real coordinators, reduced to what coordinators see: metadata and logs."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from kview.simulate.codes import ErrorCode
+from kview.simulate.groups.consumer_protocol import CONSUMER
+from kview.simulate.groups.coordinator import GroupCoordinator
+from kview.simulate.groups.host import GroupSettings
+from kview.simulate.groups.results import (
+    CommitRequest,
+    CommitResult,
+    GroupProtocol,
+    JoinRequest,
+    JoinResult,
+    OffsetToCommit,
+    SyncRequest,
+    SyncResult,
+)
+from kview.simulate.kernel import Kernel, Timer
+
+S = 1_000_000
+
+
+@dataclass
+class Offsets:
+    """One log of every offsets partition, led by one broker; commits wait while `frozen`."""
+
+    kernel: Kernel = field(default_factory=lambda: Kernel(1, 1_700_000_000 * S))
+    leader: int = 0
+    epoch: int = 0
+    frozen: bool = False
+    hung: set[int] = field(default_factory=set)
+    batches: list[tuple[int, bytes]] = field(default_factory=list)
+    waiting: list[Callable[[ErrorCode], None]] = field(default_factory=list)
+    coordinators: dict[int, GroupCoordinator] = field(default_factory=dict)
+
+    def coordinator(self, broker: int = 0, **settings: int) -> GroupCoordinator:
+        made = GroupCoordinator(broker, BrokerHost(self, broker), GroupSettings(**settings))
+        self.coordinators[broker] = made
+        made.metadata_changed(load_ms=0)
+        return made
+
+    def run(self, seconds: float) -> None:
+        self.kernel.run_until(self.kernel.now_us + int(seconds * S))
+
+    def move(self, leader: int) -> None:
+        self.leader, self.epoch = leader, self.epoch + 1
+        for coordinator in self.coordinators.values():
+            coordinator.metadata_changed()
+
+    def thaw(self) -> None:
+        self.frozen = False
+        waiting, self.waiting = self.waiting, []
+        for done in waiting:
+            done(ErrorCode.NONE)
+
+
+class BrokerHost:
+    """The host of one broker's coordinator."""
+
+    def __init__(self, offsets: Offsets, broker: int) -> None:
+        self._offsets = offsets
+        self._broker = broker
+        self._ids = 0
+
+    def now_us(self) -> int:
+        return self._offsets.kernel.now_us
+
+    def after(self, delay_us: int, fn: Callable[[], None]) -> Timer:
+        return self._offsets.kernel.after(delay_us, fn)
+
+    def cancel(self, timer: Timer) -> None:
+        self._offsets.kernel.cancel(timer)
+
+    def is_running(self) -> bool:
+        return self._broker not in self._offsets.hung
+
+    def offsets_leader(self, partition: int) -> tuple[int, int]:
+        return self._offsets.leader, self._offsets.epoch
+
+    def has_partition(self, topic: str, partition: int) -> bool:
+        return topic == "t" and partition < 10
+
+    def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode], None]) -> None:
+        if self._offsets.leader != self._broker:
+            done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            return
+        self._offsets.batches.append((partition, batch))
+        if self._offsets.frozen:
+            self._offsets.waiting.append(done)
+        else:
+            self._offsets.kernel.after(1000, done, ErrorCode.NONE)
+
+    def batches(self, partition: int) -> Iterable[bytes]:
+        return [batch for number, batch in self._offsets.batches if number == partition]
+
+    def random_id(self) -> str:
+        self._ids += 1
+        return f"{self._broker}{self._ids}"
+
+
+@dataclass
+class Client:
+    """One member as a test drives it, step by step; answers are kept."""
+
+    coordinator: GroupCoordinator
+    group: str = "g"
+    name: str = "c"
+    instance: str | None = None
+    member_id: str = ""
+    session_timeout_ms: int = 45_000
+    rebalance_timeout_ms: int = 60_000
+    protocols: tuple[GroupProtocol, ...] = (GroupProtocol("range", b"sub"),)
+    supports_skipping_assignment: bool = True
+    joined: list[JoinResult] = field(default_factory=list)
+    synced: list[SyncResult] = field(default_factory=list)
+    committed: list[CommitResult] = field(default_factory=list)
+
+    def join(self, require_known_member_id: bool = True) -> None:
+        """Joins, taking the id it is given when it has none."""
+        for _ in range(2):
+            before = len(self.joined)
+            self.coordinator.join(
+                JoinRequest(
+                    self.group,
+                    self.member_id,
+                    self.name,
+                    "/127.0.0.1",
+                    CONSUMER,
+                    self.protocols,
+                    self.session_timeout_ms,
+                    self.rebalance_timeout_ms,
+                    self.instance,
+                    require_known_member_id,
+                    self.supports_skipping_assignment,
+                ),
+                self.joined.append,
+            )
+            if len(self.joined) == before or self.joined[-1].error_code is not ErrorCode.MEMBER_ID_REQUIRED:
+                break
+            self.member_id = self.joined.pop().member_id
+
+    @property
+    def result(self) -> JoinResult:
+        """The latest answer to JoinGroup; the member takes its id from it."""
+        result = self.joined[-1]
+        self.member_id = result.member_id
+        return result
+
+    def sync(self, assignments: tuple[tuple[str, bytes], ...] = ()) -> None:
+        request = SyncRequest(
+            self.group, self.result.generation, self.member_id, self.instance, assignments=assignments
+        )
+        self.coordinator.sync(request, self.synced.append)
+
+    def heartbeat(self) -> ErrorCode:
+        return self.coordinator.heartbeat(self.group, self.result.generation, self.member_id, self.instance)
+
+    def commit(self, offset: int, generation: int | None = None) -> None:
+        own = self.joined[-1].generation if self.joined else -1
+        request = CommitRequest(
+            self.group,
+            (OffsetToCommit("t", 0, offset),),
+            own if generation is None else generation,
+            self.member_id,
+            self.instance,
+        )
+        self.coordinator.commit(request, self.committed.append)
+
+
+def stable(offsets: Offsets, coordinator: GroupCoordinator, *clients: Client) -> None:
+    """Brings the clients' group to Stable, each assigned its own name; the first leads."""
+    for client in clients:
+        client.join()
+    offsets.run(10)
+    leader = clients[0].result.leader
+    for client in clients:
+        assert client.result.error_code is ErrorCode.NONE
+    assigned = tuple((client.member_id, client.name.encode()) for client in clients)
+    for client in clients:
+        client.sync(assigned if client.member_id == leader else ())
+    offsets.run(0.1)
+    for client in clients:
+        assert client.synced[-1].assignment == client.name.encode()
+    assert coordinator.describe(clients[0].group).state == "Stable"
