@@ -1,8 +1,8 @@
 """Metadata 3: the bytes of an answer, cut where two answers can be compared, and its topics as columns.
 
-Two answers of a KRaft cluster that did not change differ in the controller id, which is a random live broker. So
-an answer is cut before its topics, and the topics are decoded only when their bytes changed. Versions 10 (topic ids)
-to 12 are walked here; below 10 kafka-python's codec is used. Topics are listed, never created.
+Two answers of a KRaft cluster that did not change differ in the controller id, which is a random live broker.
+So an answer is cut before its topics, and the topics are decoded only when their bytes changed. Versions 10
+(topic ids) to 12 are walked here; below 10 kafka-python's codec is used. Topics are listed, never created.
 """
 
 import struct

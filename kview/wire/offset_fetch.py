@@ -1,7 +1,7 @@
 """OffsetFetch 9, versions 8 and 9, as arrays; 2 to 7 by kafka-python's codec.
 
-Always for all committed offsets of a group. Version 8 brought many groups a request, 9 a member id and epoch (sent
-as "none"). 10 names topics by id alone and is not asked for.
+Always for all committed offsets of a group. Version 8 brought many groups a request, 9 a member id and epoch
+(sent as "none"). 10 names topics by id alone and is not asked for.
 """
 
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ def request(version: int, groups: Sequence[str]) -> Message[OffsetFetchAnswer]:
 
 
 def decode(version: int, data: memoryview) -> OffsetFetchAnswer:
-    """An answer's body of version 8 or 9: as arrays where no commit has metadata, else by kafka-python's codec."""
+    """An answer's body of version 8 or 9; by kafka-python's codec where a commit has metadata."""
     try:
         return decode_arrays(data)
     except LayoutError:

@@ -1,0 +1,1 @@
+"""Asks a cluster over Kafka's protocol, read-only, and builds snapshots."""

@@ -1,0 +1,58 @@
+"""The APIs that the observer may use, all of which only read."""
+
+from collections.abc import Mapping
+
+import kafka.errors as kafka_errors
+
+LIST_OFFSETS = 2
+METADATA = 3
+OFFSET_FETCH = 9
+DESCRIBE_GROUPS = 15
+LIST_GROUPS = 16
+API_VERSIONS = 18
+DESCRIBE_CONFIGS = 32
+DESCRIBE_LOG_DIRS = 35
+LIST_PARTITION_REASSIGNMENTS = 46
+DESCRIBE_QUORUM = 55
+DESCRIBE_CLUSTER = 60
+DESCRIBE_TOPIC_PARTITIONS = 75
+
+READ_ONLY = frozenset({
+    LIST_OFFSETS, METADATA, OFFSET_FETCH, DESCRIBE_GROUPS, LIST_GROUPS, API_VERSIONS, DESCRIBE_CONFIGS,
+    DESCRIBE_LOG_DIRS, LIST_PARTITION_REASSIGNMENTS, DESCRIBE_QUORUM, DESCRIBE_CLUSTER,
+    DESCRIBE_TOPIC_PARTITIONS,
+})  # fmt: skip
+
+NOT_LEADER = 6
+COORDINATOR_LOAD_IN_PROGRESS = 14
+NOT_COORDINATOR = 16
+FENCED_BROKERS_FROM = 2
+"""The version of DescribeCluster that lists fenced brokers."""
+
+Versions = Mapping[int, tuple[int, int]]
+"""The lowest and highest version that a broker speaks, by API."""
+
+
+def error_name(code: int) -> str:
+    """Kafka's name of an error code, '' for none."""
+    if not code:
+        return ""
+    error = kafka_errors.for_code(code)
+    return getattr(error, "message", "") or f"error {code}"
+
+
+def highest(versions: Versions, api: int) -> int:
+    """The highest version of `api` that a broker speaks, −1 where it does not know it."""
+    return versions.get(api, (0, -1))[1]
+
+
+def capabilities(versions: Versions) -> frozenset[str]:
+    """What a cluster whose broker speaks `versions` can answer, in the words of
+    `Observation.capabilities`."""
+    named = {
+        "quorum": highest(versions, DESCRIBE_QUORUM) >= 0,
+        "topic_ids": highest(versions, METADATA) >= 10,
+        "elr": highest(versions, DESCRIBE_TOPIC_PARTITIONS) >= 0,
+        "fenced_brokers": highest(versions, DESCRIBE_CLUSTER) >= FENCED_BROKERS_FROM,
+    }
+    return frozenset(name for name, there in named.items() if there)

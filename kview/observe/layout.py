@@ -1,0 +1,162 @@
+"""The rows of the partitions' and replicas' tables: what Metadata says, as columns."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.model.snapshot import Flags, IdMatrix, Ids, Strings
+from kview.model.units import NO_BROKER
+from kview.observe.apis import error_name
+from kview.wire.metadata import Topics
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Rows of partitions sorted by topic and partition, then of replicas in that order and that of the
+    replica list.
+
+    `topic_number` numbers the topics in their order; `first` has each topic's first row and the row after
+    its last.
+    """
+
+    topic: Strings
+    partition: Ids
+    topic_id: Strings
+    internal: Flags
+    leader: Ids
+    leader_epoch: Ids
+    replicas: IdMatrix
+    isr: IdMatrix
+    offline: IdMatrix
+    error: Strings
+    topic_number: Ids
+    replica_row: Ids
+    replica_topic: Strings
+    replica_partition: Ids
+    replica_broker: Ids
+    first: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.topic)
+
+    def rows_of(self, topic: str, partitions: Ids) -> Rows:
+        """The rows of a topic's partitions, −1 for those that are not there."""
+        start, end = self.first.get(topic, (0, 0))
+        if start == end:
+            return np.full(len(partitions), -1, np.intp)
+        index = np.searchsorted(self.partition[start:end], partitions)
+        rows = start + np.minimum(index, end - start - 1)
+        return np.where(self.partition[rows] == partitions, rows, -1).astype(np.intp)
+
+    def by_topic(self, rows: Rows) -> list[tuple[str, Ids]]:
+        """Ascending partition rows as (topic, partitions)."""
+        if not len(rows):
+            return []
+        starts = np.flatnonzero(np.diff(self.topic_number[rows])) + 1
+        return [(str(self.topic[part[0]]), self.partition[part]) for part in np.split(rows, starts)]
+
+
+def matrix(lists: Sequence[Sequence[int]]) -> IdMatrix:
+    """Lists of ids as a matrix, padded with NO_BROKER on the right."""
+    lengths = np.fromiter(map(len, lists), np.intp, len(lists))
+    width = int(lengths.max(initial=0))
+    out = np.full((len(lists), width), NO_BROKER, np.int32)
+    out[np.arange(width) < lengths[:, None]] = np.fromiter(
+        chain.from_iterable(lists), np.int32, int(lengths.sum())
+    )
+    return out
+
+
+def strings(values: Sequence[str]) -> Strings:
+    """Interned strings as an object array."""
+    out = np.empty(len(values), object)
+    out[:] = [sys.intern(value) for value in values]
+    return out
+
+
+def layout(seen: Topics, previous: Layout | None) -> Layout:
+    """The rows of an answer; columns equal to `previous`'s are those very arrays."""
+    topics = sorted((t for t in seen.topics if t.count > 0), key=lambda t: t.name)
+    partitions = [
+        p
+        for t in topics
+        for p in sorted(seen.partitions[t.first : t.first + t.count], key=lambda p: p.partition)
+    ]
+    counts = np.array([t.count for t in topics], np.intp)
+    ends = np.cumsum(counts)
+    rows = len(partitions)
+    replicas = matrix([p.replicas for p in partitions])
+    replica_row, replica_place = np.nonzero(replicas != NO_BROKER)
+    topic = np.repeat(strings([t.name for t in topics]), counts)
+    partition = np.fromiter((p.partition for p in partitions), np.int32, rows)
+    new = Layout(
+        topic=topic,
+        partition=partition,
+        topic_id=np.repeat(strings([t.topic_id for t in topics]), counts),
+        internal=np.repeat(np.array([t.internal for t in topics], np.bool_), counts),
+        leader=np.fromiter((p.leader for p in partitions), np.int32, rows),
+        leader_epoch=np.fromiter((p.leader_epoch for p in partitions), np.int32, rows),
+        replicas=replicas,
+        isr=matrix([p.isr for p in partitions]),
+        offline=matrix([p.offline for p in partitions]),
+        error=strings([error_name(p.error) for p in partitions]),
+        topic_number=np.repeat(np.arange(len(topics), dtype=np.int32), counts),
+        replica_row=replica_row.astype(np.int32),
+        replica_topic=topic[replica_row],
+        replica_partition=partition[replica_row],
+        replica_broker=replicas[replica_row, replica_place],
+        first={
+            t.name: (int(end - count), int(end)) for t, count, end in zip(topics, counts, ends, strict=True)
+        },
+    )
+    return new if previous is None else _shared(new, previous)
+
+
+def _shared(new: Layout, previous: Layout) -> Layout:
+    same: dict[str, Any] = {
+        f.name: getattr(previous, f.name)
+        for f in fields(new)
+        if f.name != "first" and np.array_equal(getattr(new, f.name), getattr(previous, f.name))
+    }
+    return replace(new, **same)
+
+
+def same_partitions(a: Layout, b: Layout) -> bool:
+    """Whether both have the same partitions of the same incarnations of topics, in the same rows."""
+    return a.topic is b.topic and a.partition is b.partition and a.topic_id is b.topic_id
+
+
+def same_replicas(a: Layout, b: Layout) -> bool:
+    """Whether both have the same replicas in the same rows."""
+    return same_partitions(a, b) and a.replicas is b.replicas
+
+
+def old_rows(new: Layout, old: Layout) -> Rows:
+    """For each of `new`'s partition rows that row in `old`, −1 where the partition, or its topic's
+    incarnation, is new."""
+    out = np.full(len(new), -1, np.intp)
+    for topic, (start, end) in new.first.items():
+        before, _ = old.first.get(topic, (-1, -1))
+        if before >= 0 and old.topic_id[before] == new.topic_id[start]:
+            out[start:end] = old.rows_of(topic, new.partition[start:end])
+    return out
+
+
+def old_replica_rows(new: Layout, old: Layout) -> Rows:
+    """For each of `new`'s replica rows that row in `old`, −1 where there was none."""
+    width = 1 + int(max(new.replica_broker.max(initial=0), old.replica_broker.max(initial=0)))
+    partition_rows = old_rows(new, old)[new.replica_row]
+    wanted = partition_rows.astype(np.int64) * width + new.replica_broker
+    held = old.replica_row.astype(np.int64) * width + old.replica_broker
+    if not len(held):
+        return np.full(len(wanted), -1, np.intp)
+    order = np.argsort(held, kind="stable")
+    found = order[np.minimum(np.searchsorted(held[order], wanted), len(held) - 1)]
+    return np.where((held[found] == wanted) & (partition_rows >= 0), found, -1).astype(np.intp)

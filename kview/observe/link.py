@@ -1,0 +1,338 @@
+"""A link: one broker on one lane. Connects by itself, knows whether the broker answers, and since when
+not."""
+
+import socket
+from enum import Enum, auto
+from itertools import count
+from typing import Any
+
+import kafka.errors as kafka_errors
+from kafka.net.connection import KafkaConnection
+from kafka.net.inet import KafkaNetSocket
+from kafka.net.transport import KafkaTCPTransport
+
+from kview.model.units import UNKNOWN
+from kview.observe.apis import READ_ONLY, Versions
+from kview.observe.loop import CLIENT_ID, Loop, Meter
+
+SOCKET_OPTIONS = [
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+]
+MOST_BYTES_AN_ANSWER = 256 * 1024 * 1024
+"""A frame beyond this is no answer of a broker: 100,000 partitions' metadata takes 10 MB."""
+MOST_WAITING = 8
+"""Requests that a link may have under way: a round's are six at most, so that a slow broker's do not pile
+up."""
+SOFTWARE_NAME = "kview-tui"
+"""Sent with ApiVersions. Nine letters, so that the length before it is a line feed: a server that reads
+lines, as HTTP's do, then answers at once that it did not understand, and tells by that what it is."""
+
+
+class Refusal(Enum):
+    """Why a link has no broker at its end, as far as it can be told apart."""
+
+    NONE = auto()
+    UNRESOLVED = auto()
+    REFUSED = auto()
+    UNREACHABLE = auto()
+    SILENT = auto()
+    CLOSED = auto()
+    HTTP = auto()
+    TLS = auto()
+    NOT_KAFKA = auto()
+
+
+class LinkError(Exception):
+    """A request that was not answered; its text says why."""
+
+
+class _Transport(KafkaTCPTransport):
+    def __init__(self, net: Any, sock: socket.socket, host: str, meter: Meter) -> None:
+        super().__init__(net, sock, host=host)
+        self._meter = meter
+
+    def write(self, data: bytes) -> None:
+        self._meter.bytes_sent += len(data)
+        super().write(data)
+
+
+class _Connection(KafkaConnection):
+    """kafka-python's connection, which also remembers how the other side began and outlives no garbage."""
+
+    def __init__(self, net: Any, meter: Meter) -> None:
+        super().__init__(
+            net,
+            client_id=CLIENT_ID,
+            client_software_name=SOFTWARE_NAME,
+            client_software_version="1",
+            max_in_flight_requests_per_connection=2 * MOST_WAITING,
+            receive_message_max_bytes=MOST_BYTES_AN_ANSWER,
+        )
+        self._meter = meter
+        self.first_bytes = b""
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes from the broker; garbage closes the connection."""
+        self._meter.bytes_received += len(data)
+        if len(self.first_bytes) < 8:
+            self.first_bytes += bytes(data[:8])
+        try:
+            super().data_received(data)
+        except kafka_errors.KafkaProtocolError:
+            raise
+        except Exception as error:
+            raise kafka_errors.KafkaProtocolError(f"not understood: {error!r}") from error
+
+
+class Link:
+    """One broker on one lane.
+
+    `failing_since_ms` is when the first request that got no answer was sent, UNKNOWN while the broker
+    answers; `answered_ms` is its last answer; `error` says in words why it does not answer. One connection
+    that is refused or reset is tried again at once before the link is failing; then attempts follow with a
+    growing pause.
+    """
+
+    def __init__(
+        self, loop: Loop, host: str, port: int, silence_s: float, retry_first_s: float, retry_most_s: float
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.versions: Versions = {}
+        self.answered_ms = UNKNOWN
+        self.failing_since_ms = UNKNOWN
+        self.error = ""
+        self.refusal = Refusal.NONE
+        self._loop = loop
+        self._silence_s = silence_s
+        self._retry_first_s = retry_first_s
+        self._retry_most_s = retry_most_s
+        self._connection: _Connection | None = None
+        self._waiting: dict[int, tuple[float, int]] = {}
+        """When each request under way was sent, oldest first: monotonic, and epoch ms."""
+        self._numbers = count()
+        self._progress_s = 0.0
+        self._watching = False
+        self._spare_attempt = True
+        self._suspect_ms = UNKNOWN
+        self._failures = 0
+        self._retry_at_s = 0.0
+
+    @property
+    def connected(self) -> bool:
+        """The broker has answered on the present connection."""
+        return self._connection is not None and self._connection.connected
+
+    @property
+    def failing(self) -> bool:
+        """The broker does not answer."""
+        return self.failing_since_ms != UNKNOWN
+
+    @property
+    def connecting(self) -> bool:
+        """An attempt is under way."""
+        return self._connection is not None and not self._connection.connected
+
+    @property
+    def waiting(self) -> int:
+        """Requests under way."""
+        return len(self._waiting)
+
+    @property
+    def owed_s(self) -> float:
+        """How long the oldest request under way has had no answer, 0 without one."""
+        oldest = next(iter(self._waiting.values()), None)
+        return 0.0 if oldest is None else self._loop.monotonic() - oldest[0]
+
+    def open(self) -> None:
+        """Connect, unless it is connected, connecting, or pausing after a failure."""
+        if self._connection is None and self._loop.monotonic() >= self._retry_at_s:
+            self._begin()
+
+    def retry_now(self) -> None:
+        """End the pause after a failure: there is news of the broker."""
+        self._retry_at_s = 0.0
+        self.open()
+
+    def close(self) -> None:
+        """End the connection; the link may be opened again."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    async def ask(self, request: Any) -> Any:
+        """Send a request that reads and return its answer, by a second connection if the first one was lost.
+
+        Raises LinkError.
+        """
+        if request.API_KEY not in READ_ONLY:
+            raise AssertionError(f"API {request.API_KEY} is not one that only reads")
+        for last in (False, True):
+            connection = self._connection
+            if connection is None or self.failing:
+                raise LinkError(self.error or "not connected")
+            now_s = self._loop.monotonic()
+            number = next(self._numbers)
+            if not self._waiting:
+                self._progress_s = now_s
+            self._waiting[number] = (now_s, self._loop.clock_ms())
+            self._loop.meter.requests += 1
+            self._watch()
+            try:
+                answer = await connection.send_request(
+                    request, request_timeout_ms=self._silence_s * 1000 * MOST_WAITING
+                )
+            except Exception as error:
+                if last or connection is self._connection or _is_silence(error):
+                    raise LinkError(_words(error)) from error
+            else:
+                self._answered()
+                return answer
+            finally:
+                self._waiting.pop(number, None)
+        raise AssertionError("unreachable")
+
+    def _begin(self) -> None:
+        connection = _Connection(self._loop.net, self._loop.meter)
+        self._connection = connection
+        began_ms = self._loop.clock_ms()
+        connection.close_future.add_callback(lambda _: self._lost(connection, None, began_ms))
+        connection.close_future.add_errback(lambda error: self._lost(connection, error, began_ms))
+        connection.init_future.add_callback(lambda _: self._came_up(connection))
+        self._loop.net.call_soon(lambda: self._connect(connection))
+
+    async def _connect(self, connection: _Connection) -> None:
+        deadline_s = self._loop.monotonic() + self._silence_s
+        give_up = self._loop.net.call_at(
+            deadline_s, lambda: connection.close(kafka_errors.KafkaTimeoutError("not connected"))
+        )
+        try:
+            transport = await self._transport(deadline_s)
+        except Exception as error:
+            if not connection.close_future.is_done:
+                connection.connection_lost(error)
+            return
+        finally:
+            self._loop.net.cancel(give_up)
+        if connection.close_future.is_done:
+            transport.close()
+            return
+        self._loop.meter.requests += 1
+        connection.connection_made(transport)
+        await connection.initialize(timeout_at=deadline_s)
+
+    async def _transport(self, deadline_s: float) -> _Transport:
+        error: Exception = kafka_errors.KafkaConnectionError("no address")
+        for address in await self._loop.addresses(self.host, self.port):
+            try:
+                sock = await KafkaNetSocket().connect(
+                    self._loop.net, address, SOCKET_OPTIONS, timeout_at=deadline_s
+                )
+            except (OSError, kafka_errors.KafkaError) as failed:
+                error = failed
+            else:
+                return _Transport(self._loop.net, sock, self.host, self._loop.meter)
+        raise error
+
+    def _came_up(self, connection: _Connection) -> None:
+        if connection is not self._connection:
+            return
+        data = connection.broker_version_data
+        self.versions = dict(data.api_versions)
+        self._answered()
+        if self._waiting:
+            self._watch()
+
+    def _answered(self) -> None:
+        self.answered_ms = self._loop.clock_ms()
+        self._progress_s = self._loop.monotonic()
+        self.failing_since_ms = self._suspect_ms = UNKNOWN
+        self.error = ""
+        self.refusal = Refusal.NONE
+        self._failures = 0
+        self._retry_at_s = 0.0
+        self._spare_attempt = True
+
+    def _watch(self) -> None:
+        """See to it that a broker which owes an answer for too long is found out."""
+        if not self._watching:
+            self._watching = True
+            self._loop.net.call_later(self._silence_s, self._check)
+
+    def _check(self) -> None:
+        self._watching = False
+        connection = self._connection
+        if not self._waiting or connection is None or not connection.connected:
+            return
+        left_s = self._progress_s + self._silence_s - self._loop.monotonic()
+        if left_s > 0:
+            self._watching = True
+            self._loop.net.call_later(left_s, self._check)
+        else:
+            connection.close(kafka_errors.RequestTimedOutError(f"no answer for {self._silence_s:g} s"))
+
+    def _lost(self, connection: _Connection, error: Exception | None, began_ms: int) -> None:
+        """The connection ended, not by our will."""
+        if connection is not self._connection:
+            return
+        self._connection = None
+        if self._suspect_ms == UNKNOWN:
+            oldest = next(iter(self._waiting.values()), None)
+            came_up = connection.init_future.succeeded()
+            self._suspect_ms = oldest[1] if oldest else self._loop.clock_ms() if came_up else began_ms
+        if self._spare_attempt and not _is_silence(error):
+            self._spare_attempt = False
+            self._begin()
+            return
+        self._failures += 1
+        if not self.failing:
+            self.failing_since_ms = self._suspect_ms
+        self.refusal = _refusal(error, connection.first_bytes)
+        self.error = _WORDS.get(self.refusal) or _words(error)
+        if self.refusal is Refusal.SILENT:
+            self.error = f"accepts connections, no answer for {self._silence_s:g} s"
+        pause_s = min(self._retry_most_s, self._retry_first_s * 2.0 ** min(self._failures - 1, 16))
+        self._retry_at_s = self._loop.monotonic() + pause_s
+
+
+_WORDS = {
+    Refusal.REFUSED: "connection refused",
+    Refusal.CLOSED: "closes connections without an answer",
+    Refusal.HTTP: "answers in HTTP",
+    Refusal.TLS: "answers in TLS",
+    Refusal.NOT_KAFKA: "does not speak Kafka's protocol",
+}
+
+
+def _is_silence(error: BaseException | None) -> bool:
+    return isinstance(error, kafka_errors.RequestTimedOutError | kafka_errors.KafkaTimeoutError)
+
+
+def _words(error: BaseException | None) -> str:
+    if error is None:
+        return "connection closed"
+    if isinstance(error, kafka_errors.IncompatibleBrokerVersion):
+        return "the broker does not know this request"
+    text = str(error) or type(error).__name__
+    return text.removeprefix("KafkaConnectionError: ").removeprefix("[Error 7] ")
+
+
+def _refusal(error: BaseException | None, first_bytes: bytes) -> Refusal:
+    if first_bytes.startswith((b"HTTP", b"<!DO", b"<htm", b"<HTM")):
+        return Refusal.HTTP
+    if first_bytes.startswith((b"\x15\x03", b"\x16\x03")):
+        return Refusal.TLS
+    if isinstance(error, kafka_errors.KafkaProtocolError):
+        return Refusal.NOT_KAFKA
+    if _is_silence(error):
+        return Refusal.UNREACHABLE if "not connected" in str(error) else Refusal.SILENT
+    if "ECONNREFUSED" in str(error):
+        return Refusal.REFUSED
+    if type(error).__name__ == "Unresolved":
+        return Refusal.UNRESOLVED
+    if isinstance(error, kafka_errors.KafkaConnectionError) and "disconnected" in str(error):
+        return Refusal.CLOSED
+    if error is None or "ECONNRESET" in str(error) or "reset" in str(error):
+        return Refusal.CLOSED
+    return Refusal.UNREACHABLE

@@ -1,0 +1,115 @@
+"""The loop on which all connections of an observer live: a daemon thread of kafka-python's
+NetworkSelector."""
+
+import socket
+import threading
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka.errors import KafkaConnectionError
+from kafka.future import Future
+from kafka.net.selector import NetworkSelector
+
+CLIENT_ID = "kview"
+LOOKUPS_AT_ONCE = 8
+"""Name look-ups block a thread each; more than these wait for the next attempt to connect."""
+
+
+@dataclass(slots=True)
+class Meter:
+    """What observing cost so far."""
+
+    requests: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+
+
+@dataclass(slots=True)
+class Loop:
+    """The selector, the clocks and the meter that links share; everything but `run` and `stop` on the
+    loop's thread."""
+
+    clock_ms: Callable[[], int]
+    monotonic: Callable[[], float]
+    net: Any = field(default_factory=lambda: NetworkSelector(client_id=CLIENT_ID, slow_task_threshold_secs=0))
+    meter: Meter = field(default_factory=Meter)
+    bugs: list[BaseException] = field(default_factory=list)
+    """What went wrong in a task that nobody awaited; raised by the next round."""
+    _lookups: int = 0
+
+    def start(self) -> None:
+        """Begin the thread."""
+        self.net.start()
+
+    def stop(self) -> None:
+        """End the thread and what still waits on it."""
+        self.net.stop(timeout_ms=500)
+        self.net.close()
+
+    def run(self, task: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """Run `task` on the loop's thread and wait for it on the caller's."""
+        return self.net.run(task)
+
+    def spawn(self, task: Callable[[], Coroutine[Any, Any, None]]) -> Any:
+        """Run `task` by itself; an exception of it is a bug. Returns a future."""
+        future = self.net.call_soon_with_future(task)
+        future.add_errback(self.bugs.append)
+        return future
+
+    async def settle(self, futures: Iterable[Any], timeout_s: float) -> None:
+        """Wait until all `futures` are done, or `timeout_s` have passed."""
+        pending = [future for future in futures if not future.is_done]
+        if not pending:
+            return
+        left = len(pending)
+        settled = Future()
+
+        def one_done(_: Any) -> None:
+            nonlocal left
+            left -= 1
+            if not left and not settled.is_done:
+                settled.success(None)
+
+        def time_is_up() -> None:
+            if not settled.is_done:
+                settled.success(None)
+
+        timer = self.net.call_later(timeout_s, time_is_up)
+        for future in pending:
+            future.add_both(one_done)
+        await settled
+        self.net.cancel(timer)
+
+    async def addresses(self, host: str, port: int) -> list[Any]:
+        """What `host` resolves to, in the form of getaddrinfo; raises OSError. Names are looked up on a
+        thread."""
+        try:
+            return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, 0, socket.AI_NUMERICHOST)
+        except socket.gaierror:
+            pass  # a name
+        if self._lookups >= LOOKUPS_AT_ONCE:
+            raise KafkaConnectionError("too many names are being looked up")
+        found = Future()
+
+        def look_up() -> None:
+            try:
+                answer = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+            except (OSError, UnicodeError) as error:
+                self.net.call_soon_threadsafe(lambda error=error: found.failure(Unresolved(host, error)))
+            else:
+                self.net.call_soon_threadsafe(lambda: found.success(answer))
+
+        self._lookups += 1
+        try:
+            threading.Thread(target=look_up, name="look-up", daemon=True).start()
+            return list(await found)
+        finally:
+            self._lookups -= 1
+
+
+class Unresolved(OSError):
+    """A host's name that is not known."""
+
+    def __init__(self, host: str, error: Exception) -> None:
+        super().__init__(f"the name {host} is not known ({error})")

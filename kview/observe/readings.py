@@ -1,0 +1,176 @@
+"""Offsets as they were answered, row by row of a layout, each with the time it was received."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.model.snapshot import Longs, Strings
+from kview.model.units import UNKNOWN
+from kview.observe.apis import error_name
+from kview.observe.layout import Layout, Rows, old_replica_rows, old_rows, same_partitions, same_replicas
+from kview.wire.list_offsets import ListOffsetsAnswer
+
+
+def _unknown(rows: int) -> Longs:
+    return np.full(rows, UNKNOWN, np.int64)
+
+
+def _no_words(rows: int) -> Strings:
+    return np.full(rows, "", object)
+
+
+@dataclass(slots=True)
+class Readings:
+    """The last offsets answered for each partition and replica; written in place by the functions below."""
+
+    log_start: Longs
+    log_start_ms: Longs
+    high_watermark: Longs
+    high_watermark_ms: Longs
+    log_end: Longs
+    log_end_ms: Longs
+    error: Strings
+    """Why the leader's last answer had no offset, '' where it had one."""
+    replica_log_end: Longs
+    replica_log_end_ms: Longs
+    replica_size_bytes: Longs
+
+
+def nothing_read(layout: Layout) -> Readings:
+    """Readings of a layout before any answer."""
+    rows, replicas = len(layout), len(layout.replica_row)
+    return Readings(
+        log_start=_unknown(rows),
+        log_start_ms=_unknown(rows),
+        high_watermark=_unknown(rows),
+        high_watermark_ms=_unknown(rows),
+        log_end=_unknown(rows),
+        log_end_ms=_unknown(rows),
+        error=_no_words(rows),
+        replica_log_end=_unknown(replicas),
+        replica_log_end_ms=_unknown(replicas),
+        replica_size_bytes=_unknown(replicas),
+    )
+
+
+def carried(readings: Readings, old: Layout, new: Layout) -> Readings:
+    """The readings in a new layout's rows; a topic created anew under its old name begins without any."""
+    if same_replicas(old, new):
+        return readings
+    partition_rows = None if same_partitions(old, new) else old_rows(new, old)
+    replica_rows = old_replica_rows(new, old)
+    moved: dict[str, Any] = {}
+    for column in fields(readings):
+        rows = replica_rows if column.name.startswith("replica_") else partition_rows
+        values = getattr(readings, column.name)
+        moved[column.name] = values if rows is None else _moved(values, rows)
+    return Readings(**moved)
+
+
+def _moved(values: NDArray[Any], rows: Rows) -> NDArray[Any]:
+    empty: NDArray[Any] = _no_words(len(rows)) if values.dtype == object else _unknown(len(rows))
+    if len(values):
+        known = rows >= 0
+        empty[known] = values[rows[known]]
+    return empty
+
+
+def answered_rows(layout: Layout, answer: ListOffsetsAnswer) -> tuple[Rows, NDArray[np.int16], Longs]:
+    """An answer's partition rows with error codes and offsets; partitions that the layout lacks are left
+    out."""
+    if not answer.topics:
+        return np.empty(0, np.intp), np.empty(0, np.int16), np.empty(0, np.int64)
+    rows = np.concatenate([layout.rows_of(t.topic, t.partition) for t in answer.topics])
+    errors = np.concatenate([t.error for t in answer.topics])
+    offsets = np.concatenate([t.offset for t in answer.topics])
+    there = rows >= 0
+    return rows[there], errors[there], offsets[there]
+
+
+def replica_rows(layout: Layout, broker: int, rows: Rows) -> Rows:
+    """The replica rows of `broker`'s replicas of these partition rows, −1 where it has none."""
+    held = np.flatnonzero(layout.replica_broker == broker)
+    if not len(held):
+        return np.full(len(rows), -1, np.intp)
+    of = layout.replica_row[held]
+    found = np.minimum(np.searchsorted(of, rows), len(held) - 1)
+    return np.where(of[found] == rows, held[found], -1).astype(np.intp)
+
+
+def read_replicas(
+    readings: Readings, layout: Layout, broker: int, answer: ListOffsetsAnswer, at_ms: int
+) -> int:
+    """Take in what `broker` answered as its own log ends. Returns how many there were."""
+    rows, errors, offsets = answered_rows(layout, answer)
+    places = replica_rows(layout, broker, rows)
+    good = (errors == 0) & (offsets >= 0) & (places >= 0)
+    readings.replica_log_end[places[good]] = offsets[good]
+    readings.replica_log_end_ms[places[good]] = at_ms
+    return int(good.sum())
+
+
+def read_log_start(readings: Readings, layout: Layout, answer: ListOffsetsAnswer, at_ms: int) -> None:
+    """Take in a leader's log starts."""
+    rows, errors, offsets = answered_rows(layout, answer)
+    good = (errors == 0) & (offsets >= 0)
+    readings.log_start[rows[good]] = offsets[good]
+    readings.log_start_ms[rows[good]] = at_ms
+
+
+def read_leader(
+    readings: Readings,
+    layout: Layout,
+    broker: int,
+    high_watermarks: tuple[ListOffsetsAnswer, int],
+    log_ends: tuple[ListOffsetsAnswer, int] | None,
+) -> None:
+    """Take in a leader's high watermarks and log ends, each with the time it was received, together."""
+    answer, at_ms = high_watermarks
+    rows, errors, offsets = answered_rows(layout, answer)
+    good = (errors == 0) & (offsets >= 0)
+    readings.high_watermark[rows[good]] = offsets[good]
+    readings.high_watermark_ms[rows[good]] = at_ms
+    readings.error[rows] = ""
+    for code in np.unique(errors[errors != 0]).tolist():
+        readings.error[rows[errors == code]] = error_name(code)
+    if log_ends is None:
+        return
+    answer, at_ms = log_ends
+    rows, errors, offsets = answered_rows(layout, answer)
+    good = (errors == 0) & (offsets >= 0)
+    readings.log_end[rows[good]] = offsets[good]
+    readings.log_end_ms[rows[good]] = at_ms
+    read_replicas(readings, layout, broker, answer, at_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a broker is asked for: the partition rows it leads and those it follows."""
+
+    leads: Rows
+    follows: Rows
+
+
+def shares(layout: Layout, chosen: NDArray[np.bool_] | None = None) -> dict[int, Share]:
+    """The part of each broker in reading the offsets of the `chosen` rows (None: all)."""
+    led_by = layout.leader[layout.replica_row]
+    wanted = np.ones(len(layout), np.bool_) if chosen is None else chosen
+    out = {}
+    for broker in np.unique(np.concatenate((layout.replica_broker, layout.leader))).tolist():
+        if broker < 0:
+            continue
+        held = layout.replica_row[(layout.replica_broker == broker) & (led_by != broker)]
+        leads = np.flatnonzero((layout.leader == broker) & wanted)
+        out[broker] = Share(leads, held[wanted[held]].astype(np.intp))
+    return out
+
+
+def slice_of(layout: Layout, slices: int, number: int, always: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The rows to read in a round where reading all costs too much: the `number`-th of `slices` runs, and
+    `always`."""
+    chosen = always.copy()
+    bounds = np.linspace(0, len(layout), slices + 1).astype(int)
+    chosen[bounds[number % slices] : bounds[number % slices + 1]] = True
+    return chosen
