@@ -81,10 +81,11 @@ def test_a_clean_stop_leaves_no_moment_without_the_isr_known(real_kafka: RealKaf
     assert [seen[0].isr, seen[1].isr] == [[1], [2]]
 
 
-def test_no_node_outlives_a_killed_test_process(kafka_runtime: tuple[Path, Path]) -> None:
+def test_no_node_outlives_a_killed_test_process(kafka_runtime: tuple[Path, Path], tmp_path: Path) -> None:
     runner = subprocess.Popen(
         [sys.executable, "-m", "tests.real_kafka", "--brokers", "1"],
         cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
