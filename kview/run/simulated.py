@@ -30,6 +30,13 @@ class SimulatedSource:
         self._faults: LineFaults | None = None
         self._observer: ConnectedSource | None = None
 
+    @property
+    def pid(self) -> int:
+        """The process id of the cluster that runs. Raises SourceEnded."""
+        if self._cluster is None:
+            raise SourceEnded("the simulated cluster has ended")
+        return self._cluster.pid
+
     def connect(self) -> None:
         """Start the cluster if there is none, and find it. Raises KviewError."""
         from kview.lab.lines import LineFaults

@@ -1,0 +1,78 @@
+"""Start to first frame and to first data, the whole process, on a pseudo-terminal of 120×40.
+
+    python -m tests.benchmarks.bench_start [--runs 7] [--kaskade PATH]
+
+Prints a table of medians and worst cases. `--kaskade` is the program of another dashboard, kaskade 5.1,
+installed into an environment of its own (`python3 -m venv k && k/bin/pip install kaskade==5.1.0`), shown the
+same simulated cluster.
+"""
+
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.e2e.pseudo_terminal import PseudoTerminal
+
+GIVE_UP_S = 30.0
+
+DATA = re.compile(r"invoice\b.*\d")
+"""A topic's name with a figure beside it."""
+
+
+@contextmanager
+def simulated_cluster() -> Iterator[str]:
+    """The bootstrap servers of `kview serve`."""
+    command = [sys.executable, "-m", "kview", "serve"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip().removeprefix("bootstrap.servers=")
+        process.terminate()
+
+
+def measure(command: list[str]) -> tuple[float, float]:
+    """Seconds from the process's start to the first signs on the screen, and to the first data."""
+    environment = {**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+    terminal = PseudoTerminal(command, 120, 40, environment)
+    try:
+        terminal.wait_for(lambda: terminal.text().strip(), "a first frame", GIVE_UP_S)
+        frame_s = time.monotonic() - terminal.began_s
+        terminal.wait_for(lambda: DATA.search(terminal.text()), "first data", GIVE_UP_S)
+        return frame_s, time.monotonic() - terminal.began_s
+    finally:
+        terminal.press("q")
+        terminal.end()
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--kaskade", metavar="PATH")
+    arguments = parser.parse_args()
+    with simulated_cluster() as bootstrap:
+        kview = [sys.executable, "-m", "kview"]
+        commands = {
+            "kview connect": [*kview, "connect", bootstrap],
+            "kview --simulate": [*kview, "--simulate"],
+        }
+        if arguments.kaskade:
+            commands["kaskade admin"] = [arguments.kaskade, "admin", "-b", bootstrap]
+        # In turns, so that a busy moment of the machine hits all of them.
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+        for _ in range(arguments.runs):
+            for name, command in commands.items():
+                taken[name].append(measure(command))
+    print(f"{'':18} {'first frame, s':>20} {'first data, s':>20}   median (worst of {arguments.runs})")
+    for name, runs in taken.items():
+        cells = [f"{statistics.median(column):.2f} ({max(column):.2f})" for column in zip(*runs, strict=True)]
+        print(f"{name:18} {cells[0]:>20} {cells[1]:>20}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""kview in a real pseudo-terminal, and its screen as a person sees it."""
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import pexpect
+import pyte
+
+T = TypeVar("T")
+
+READ_BYTES = 1 << 16
+READ_TIMEOUT_S = 0.05
+HOLD_BYTES = 1 << 24
+"""Raw output kept for a look at its bytes: minutes of a dashboard."""
+
+
+class PseudoTerminal:
+    """A process on a pseudo-terminal of its own, read by a terminal emulator."""
+
+    def __init__(self, command: list[str], columns: int, rows: int, environment: dict[str, str]) -> None:
+        self.began_s = time.monotonic()
+        self.child = pexpect.spawn(
+            command[0], command[1:], dimensions=(rows, columns), env=environment, timeout=None
+        )
+        self.child.delaybeforesend = None
+        self.screen = pyte.Screen(columns, rows)
+        self._stream = pyte.ByteStream(self.screen)
+        self.raw = bytearray()
+        self.closed = False
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return int(self.child.pid)
+
+    def read(self) -> None:
+        """Take in what the process has written, waiting a moment for more."""
+        try:
+            data = self.child.read_nonblocking(READ_BYTES, READ_TIMEOUT_S)
+        except pexpect.TIMEOUT:
+            return
+        except pexpect.EOF:
+            self.closed = True
+            return
+        if len(self.raw) < HOLD_BYTES:
+            self.raw += data
+        self._stream.feed(data)
+
+    def lines(self) -> list[str]:
+        """The screen's lines, without the spaces at their ends."""
+        return [line.rstrip() for line in self.screen.display]
+
+    def text(self) -> str:
+        """The screen as one text."""
+        return "\n".join(self.lines())
+
+    def wait_for(self, probe: Callable[[], T], what: str, timeout_s: float) -> T:
+        """Read until `probe` is true of the screen; returns its answer. Raises AssertionError with the
+        screen."""
+        deadline_s = time.monotonic() + timeout_s
+        while not (answer := probe()):
+            if time.monotonic() > deadline_s or self.closed:
+                ended = "it has ended: " if self.closed else f"not within {timeout_s:g} s: "
+                raise AssertionError(f"{ended}{what}; the screen:\n{self.text()}")
+            self.read()
+        return answer
+
+    def wait_for_text(self, pattern: str, timeout_s: float) -> re.Match[str]:
+        """Read until the screen holds the pattern."""
+        return self.wait_for(lambda: re.search(pattern, self.text()), f"a screen with {pattern!r}", timeout_s)
+
+    def press(self, keys: str) -> None:
+        """Type."""
+        self.child.send(keys)
+
+    def wait_for_end(self, timeout_s: float) -> int:
+        """Read until the process has ended; its exit code, negative for a signal. Raises AssertionError."""
+        deadline_s = time.monotonic() + timeout_s
+        while self.child.isalive() or not self.closed:
+            if time.monotonic() > deadline_s:
+                raise AssertionError(f"still running after {timeout_s:g} s; the screen:\n{self.text()}")
+            self.read()
+        status = self.child.exitstatus
+        return -int(self.child.signalstatus) if status is None else int(status)
+
+    def end(self) -> None:
+        """Kill what is left of it."""
+        if self.child.isalive():
+            self.child.kill(signal.SIGKILL)
+        self.child.close(force=True)
+
+
+@contextmanager
+def kview_on_a_terminal(
+    *arguments: str, columns: int = 120, rows: int = 40, **environment: str
+) -> Iterator[PseudoTerminal]:
+    """`kview` with these arguments on a pseudo-terminal of that size; killed at the end if it still runs."""
+    plain = {
+        name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")
+    }
+    terminal = PseudoTerminal(
+        [sys.executable, "-m", "kview", *arguments],
+        columns,
+        rows,
+        {**plain, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8", **environment},
+    )
+    try:
+        yield terminal
+    finally:
+        terminal.end()

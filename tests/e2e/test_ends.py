@@ -1,0 +1,112 @@
+"""The ends of a dashboard: quick, the terminal as it was, and no process left."""
+
+import os
+import signal
+import termios
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.e2e.processes import children, runs
+from tests.e2e.pseudo_terminal import PseudoTerminal, kview_on_a_terminal
+from tests.waiting import wait_until
+
+FIRST_DATA_S = 20
+END_S = 1.0
+LOADED_S = 0.5
+"""What a busy machine may add to a second: the interpreter's own end, and this test's reading."""
+
+LEAVE_ALTERNATE_SCREEN = b"\x1b[?1049l"
+SHOW_CURSOR = b"\x1b[?25h"
+ENABLE_ECHO = termios.ECHO | termios.ICANON
+
+
+def send(number: signal.Signals) -> Callable[[PseudoTerminal], None]:
+    return lambda terminal: os.kill(terminal.pid, number)
+
+
+def local_modes(terminal: PseudoTerminal) -> Any:
+    return termios.tcgetattr(terminal.child.child_fd)[3]
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        pytest.param(lambda terminal: terminal.press("q"), 0, id="q"),
+        pytest.param(lambda terminal: terminal.press("\x03"), 0, id="ctrl-c"),
+        pytest.param(send(signal.SIGINT), 128 + signal.SIGINT, id="SIGINT"),
+        pytest.param(send(signal.SIGTERM), 128 + signal.SIGTERM, id="SIGTERM"),
+        pytest.param(send(signal.SIGHUP), 128 + signal.SIGHUP, id="SIGHUP"),
+    ],
+)
+def test_a_dashboard_ends_within_a_second(end: Callable[[PseudoTerminal], None], code: int) -> None:
+    with kview_on_a_terminal("--simulate") as terminal:
+        terminal.wait_for_text("invoice", FIRST_DATA_S)
+        (child,) = children(terminal.pid)
+        began_s = time.monotonic()
+        end(terminal)
+        assert terminal.wait_for_end(10) == code
+        assert time.monotonic() - began_s < END_S + LOADED_S
+        assert LEAVE_ALTERNATE_SCREEN in terminal.raw and SHOW_CURSOR in terminal.raw
+        assert b"Traceback" not in terminal.raw
+        wait_until(lambda: not runs(child), "the simulated cluster ends", END_S + LOADED_S)
+
+
+def test_line_editing_works_again_after_the_end() -> None:
+    with kview_on_a_terminal("--simulate") as terminal:
+        before = local_modes(terminal)
+        terminal.wait_for_text("invoice", FIRST_DATA_S)
+        assert not local_modes(terminal) & ENABLE_ECHO
+        os.kill(terminal.pid, signal.SIGTERM)
+        terminal.wait_for(lambda: LEAVE_ALTERNATE_SCREEN in terminal.raw, "the end of the dashboard", 10)
+        terminal.wait_for(lambda: local_modes(terminal) == before, "modes as before", 10)
+
+
+def test_a_terminal_that_goes_away_ends_it() -> None:
+    with kview_on_a_terminal("--simulate") as terminal:
+        terminal.wait_for_text("invoice", FIRST_DATA_S)
+        (child,) = children(terminal.pid)
+        os.close(terminal.child.child_fd)
+        wait_until(lambda: not runs(terminal.pid), "kview ends", END_S + LOADED_S)
+        wait_until(lambda: not runs(child), "the simulated cluster ends", END_S + LOADED_S)
+
+
+def test_after_a_kill_of_kview_no_simulated_cluster_is_left() -> None:
+    with kview_on_a_terminal("--simulate") as terminal:
+        terminal.wait_for_text("invoice", FIRST_DATA_S)
+        (child,) = children(terminal.pid)
+        os.kill(terminal.pid, signal.SIGKILL)
+        wait_until(lambda: not runs(child), "the simulated cluster ends", END_S + LOADED_S)
+
+
+@pytest.mark.parametrize("after_s", [0.03, 0.1, 0.2, 0.3, 0.45, 0.7])
+def test_ctrl_c_at_any_moment_of_the_start_is_quiet(after_s: float) -> None:
+    with kview_on_a_terminal("--simulate") as terminal:
+        while time.monotonic() - terminal.began_s < after_s:
+            terminal.read()
+        begun = children(terminal.pid)
+        terminal.press("\x03")
+        code = terminal.wait_for_end(10)
+        assert code in (0, -signal.SIGINT, 128 + signal.SIGINT)
+        # Before kview's first line runs the interpreter itself answers Ctrl-C, in its own words.
+        if b"site" not in terminal.raw:
+            assert b"Traceback" not in terminal.raw
+        for child in begun:
+            wait_until(lambda child=child: not runs(child), "the simulated cluster ends", END_S + LOADED_S)  # type: ignore[misc]
+
+
+def test_a_simulated_cluster_that_dies_is_a_sentence_and_starts_again() -> None:
+    with kview_on_a_terminal("--simulate") as terminal:
+        terminal.wait_for_text("invoice", FIRST_DATA_S)
+        (child,) = children(terminal.pid)
+        os.kill(child, signal.SIGKILL)
+        terminal.wait_for_text(r"simulated cluster was killed \(SIGKILL\)", 5)
+        terminal.wait_for_text("fresh cluster", FIRST_DATA_S)
+        (other,) = children(terminal.pid)
+        assert other != child
+        terminal.wait_for_text("invoice", FIRST_DATA_S)
+        terminal.press("q")
+        assert terminal.wait_for_end(10) == 0
+        wait_until(lambda: not runs(other), "the second one ends, too", END_S + LOADED_S)

@@ -1,0 +1,82 @@
+"""The simulated cluster as a child process: its start, its faults, its end."""
+
+import asyncio
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kview.errors import BadUse
+from kview.lab.lines import LineFaults
+from kview.model.ports import FaultCommand, FaultKind
+from kview.run.child import SimulatedCluster
+from kview.run.observing import SourceEnded
+from kview.run.simulated import SimulatedSource
+from tests.e2e.processes import runs
+from tests.waiting import wait_until
+
+SMALL = ("--brokers", "3", "--topic", "invoice:1:3", "--no-traffic")
+
+
+@pytest.fixture
+def cluster() -> Iterator[SimulatedCluster]:
+    started = SimulatedCluster(SMALL)
+    yield started
+    if not started.ended():
+        started.end()
+
+
+def test_it_serves_takes_faults_and_ends_at_once(cluster: SimulatedCluster) -> None:
+    servers = cluster.bootstrap_servers()
+    assert len(servers) == 3
+    for server in servers:
+        host, _, port = server.rpartition(":")
+        socket.create_connection((host, int(port)), timeout=5).close()
+    faults = LineFaults(cluster.control.dup())
+    reply = asyncio.run(faults.apply(FaultCommand(FaultKind.CRASH, "1")))
+    assert reply.ok and reply.active == ("1 crashed",)
+    began_s = time.monotonic()
+    cluster.end()
+    assert time.monotonic() - began_s < 1
+    assert not runs(cluster.pid)
+
+
+def test_ctrl_c_on_the_terminal_does_not_reach_it(cluster: SimulatedCluster) -> None:
+    assert os.getpgid(cluster.pid) == cluster.pid
+
+
+def test_how_it_ended_is_said_in_words(cluster: SimulatedCluster) -> None:
+    cluster.bootstrap_servers()
+    assert cluster.ended() == ""
+    os.kill(cluster.pid, signal.SIGKILL)
+    assert wait_until(cluster.ended, "its end", 5) == "was killed (SIGKILL)"
+
+
+def test_bad_use_of_the_child_is_bad_use() -> None:
+    cluster = SimulatedCluster(["--topic", "invoice:1:9"])
+    with pytest.raises(BadUse, match="asks for 9 replicas, and there are 6 brokers: raise --brokers"):
+        cluster.bootstrap_servers()
+    assert "exit code 2" in cluster.ended()
+
+
+def test_a_source_says_that_its_cluster_died_and_finds_another_one() -> None:
+    source = SimulatedSource(SMALL)
+    try:
+        source.connect()
+        first = source.observe()
+        assert len(first.brokers) == 3
+        os.kill(source.pid, signal.SIGKILL)
+        wait_until(lambda: not runs(source.pid), "its end", 5)
+        with pytest.raises(SourceEnded, match=r"the simulated cluster was killed \(SIGKILL\)"):
+            source.observe()
+        source.connect()
+        assert len(source.observe().brokers) == 3
+        reply = asyncio.run(source.apply(FaultCommand(FaultKind.CRASH, "1")))
+        assert reply.ok, "faults reach the new cluster"
+    finally:
+        source.close()
+    with pytest.raises(SourceEnded):
+        source.connect()
