@@ -10,6 +10,7 @@ import pytest
 
 from tests.real_kafka.cluster import RealKafka
 from tests.real_kafka.jars import Unavailable, fetch_jars, find_java
+from tests.served import Served, ServedFactory
 
 ClusterFactory = Callable[..., RealKafka]
 
@@ -66,6 +67,28 @@ def real_kafka_factory(
             return stack.enter_context(RealKafka(tmp_path_factory.mktemp("kafka"), java, jars, **options))
 
         yield start
+
+
+@pytest.fixture(scope="session")
+def shared_simulated() -> Iterator[Served]:
+    """A simulated cluster of six brokers in two racks, without traffic. Tests ask for `simulated_cluster`."""
+    with Served("--no-traffic") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def simulated_cluster(shared_simulated: Served) -> Served:
+    """The shared simulated cluster with quick times, all up and in sync; topic and group names are the test's
+    own."""
+    shared_simulated.heal()
+    return shared_simulated
+
+
+@pytest.fixture
+def simulated_cluster_factory() -> Iterator[ServedFactory]:
+    """Starts simulated clusters of the test's own: `factory("--brokers", "3")`."""
+    with ExitStack() as stack:
+        yield lambda *flags, **options: stack.enter_context(Served(*flags, **options))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,0 +1,86 @@
+"""Clients that are not ours, with what every test wants of them: short times, and failures that are
+exceptions."""
+
+from typing import Any
+
+import confluent_kafka
+from kafka import KafkaConsumer
+
+DELIVERED_WITHIN_S = 30.0
+
+
+def producer(bootstrap: str, **settings: Any) -> confluent_kafka.Producer:
+    """Librdkafka's producer, acks=all unless said otherwise; settings with _ for the dots."""
+    own = {"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 5, **_dotted(settings)}
+    return confluent_kafka.Producer({**own, "log_level": 2})
+
+
+def deliver(
+    client: confluent_kafka.Producer, topic: str, values: list[bytes], partition: int = 0
+) -> list[int]:
+    """Produce the values and wait; their offsets. An error of any is raised."""
+    offsets: list[int] = []
+
+    def delivered(error: Any, message: Any) -> None:
+        if error is not None:
+            raise confluent_kafka.KafkaException(error)
+        offsets.append(message.offset())
+
+    for value in values:
+        client.produce(topic, value, partition=partition, on_delivery=delivered)
+        client.poll(0)
+    assert client.flush(DELIVERED_WITHIN_S) == 0, "not delivered in time"
+    return offsets
+
+
+def consumer(bootstrap: str, group: str, **settings: Any) -> confluent_kafka.Consumer:
+    """Librdkafka's consumer from the beginning, committing only when told to."""
+    own = {
+        "bootstrap.servers": bootstrap,
+        "group.id": group,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+        "session.timeout.ms": 6000,
+        "heartbeat.interval.ms": 500,
+        "topic.metadata.refresh.interval.ms": 1000,
+        "log_level": 2,
+    }
+    return confluent_kafka.Consumer({**own, **_dotted(settings)})
+
+
+def kafka_python_consumer(bootstrap: str, group: str | None, **settings: Any) -> KafkaConsumer:
+    """kafka-python's consumer from the beginning, committing only when told to."""
+    own = {
+        "bootstrap_servers": bootstrap.split(","),
+        "group_id": group,
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+        "session_timeout_ms": 6000,
+        "heartbeat_interval_ms": 500,
+        "metadata_max_age_ms": 1000,
+    }
+    return KafkaConsumer(**{**own, **settings})
+
+
+def values_of(client: confluent_kafka.Consumer) -> list[bytes]:
+    """What one poll brought."""
+    values: list[bytes] = []
+    for message in client.consume(500, timeout=0.1):
+        error = message.error()
+        if error is None:
+            values.append(message.value() or b"")
+        elif not error.retriable() and error.code() not in HARMLESS:
+            raise confluent_kafka.KafkaException(error)
+    return values
+
+
+HARMLESS = (
+    confluent_kafka.KafkaError._TRANSPORT,
+    confluent_kafka.KafkaError._ALL_BROKERS_DOWN,
+    confluent_kafka.KafkaError._RESOLVE,
+)
+"""Told by librdkafka for information: it goes on by itself."""
+
+
+def _dotted(settings: dict[str, Any]) -> dict[str, Any]:
+    return {key.replace("_", "."): value for key, value in settings.items()}

@@ -1,0 +1,210 @@
+"""`kview serve`: its flags, its first line, its lines and its ends."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.served import Served, kview_command, kview_environment
+from tests.waiting import wait_until
+
+ENDS_WITHIN_S = 10.0
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        kview_command("serve", *arguments),
+        input="quit\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=kview_environment(),
+        check=False,
+    )
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """`kview serve` as a person runs it, with lines on standard input."""
+    with subprocess.Popen(
+        kview_command("serve", "--brokers", "2", "--no-traffic", *arguments),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=kview_environment(),
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def first_port(process: subprocess.Popen[str]) -> int:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line.startswith("bootstrap.servers=127.0.0.1:"), line
+    return int(line.strip().split(",")[0].rpartition(":")[2])
+
+
+def free_ports(count: int) -> int:
+    """The first of so many ports in a row that are free."""
+    for start in range(21_000, 60_000, 97):
+        try:
+            for port in range(start, start + count):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+        return start
+    raise AssertionError("no free ports in a row")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--topic", "big:3:4", "--brokers", "3"], "asks for 4 replicas, and there are 3 brokers"),
+        (["--topic", "a"], "is not complete: write NAME:PARTITIONS:REPLICAS"),
+        (["--topic", "a:x:1"], "has 'x' partitions: give a number from 1"),
+        (["--topic", "a:0:1"], "has '0' partitions"),
+        (["--topic", "a:1:0"], "has '0' replicas"),
+        (["--topic", "bad name:1:1"], "has no valid name"),
+        (["--topic", "__own:1:1"], "internal topic"),
+        (["--topic", "a:1:1", "--topic", "a:2:1"], "is given twice"),
+        (["--topic", "a:1:1:retention.ms"], "'retention.ms', which is no setting: write KEY=VALUE"),
+        (["--topic", "a:1:1:min.insync=2"], "min.insync"),
+        (["--set", "broker.session.timeout.ms"], "is no setting: write KEY=VALUE"),
+        (["--set", "broker.sesion.timeout.ms=1"], "broker.session.timeout.ms"),
+        (["--set", "broker.session.timeout.ms=soon"], "broker.session.timeout.ms=soon"),
+        (["--racks", "7", "--brokers", "6"], "--racks 7 is more than --brokers 6"),
+        (["--port", "65534"], "--port 65534 leaves no room for 6 brokers"),
+        (["--port", "0"], "--port 0 leaves no room"),
+        (["--brokers", "0"], "0 is not in the range"),
+        (["--placement", "random"], "'random' is not one of"),
+    ],
+)
+def test_bad_use_is_one_sentence_and_exit_2(arguments: list[str], says: str) -> None:
+    ended = run(*arguments)
+    assert ended.returncode == 2
+    assert says in ended.stderr
+    assert "Traceback" not in ended.stderr and ended.stdout == ""
+
+
+def test_a_port_in_use_is_one_sentence_and_exit_2() -> None:
+    first = free_ports(3)
+    with socket.create_server(("127.0.0.1", first + 1)):
+        ended = run("--brokers", "3", "--port", str(first))
+    assert ended.returncode == 2
+    assert ended.stderr.strip() == (
+        f"kview: port {first + 1} is in use: give another --port, or none to take free ones"
+    )
+
+
+def test_broker_i_listens_on_port_plus_i() -> None:
+    first = free_ports(3)
+    ended = run("--brokers", "3", "--no-traffic", "--port", str(first))
+    assert ended.returncode == 0, ended.stderr
+    servers = ",".join(f"127.0.0.1:{first + i}" for i in range(3))
+    assert ended.stdout == f"bootstrap.servers={servers}\nok the cluster ends\n"
+    assert ended.stderr == ""
+
+
+def test_lines_are_answered_and_the_end_of_input_ends_only_the_reading() -> None:
+    with serving() as process:
+        port = first_port(process)
+        assert process.stdin is not None and process.stdout is not None
+        for line, answer in [
+            ("status", "ok 2 brokers, 3 controllers; faults: none"),
+            ("crash 1", "ok broker 1 is killed as by kill -9"),
+            ("crash 1", "error broker 1 is crashed: bring it back first with start 1"),
+            ("slow 0 200ms", "ok broker 0 is slow: each of its answers and fetches takes 200ms longer"),
+            ("status", "ok 2 brokers, 3 controllers; faults: 0 slow 200ms, 1 crashed"),
+            ("crash 7", "error there is no node 7: brokers are 0 to 1, controllers 101, 102, 103"),
+            ("lose-rack R9", "error there is no rack 'R9': the racks are R1, R2"),
+            ("hang 102", "ok controller 102 is frozen"),
+            ("start 102", "ok controller 102 is brought back"),
+            ("start 102", "error controller 102 has no fault"),
+            ("undo", "ok every fault has ended"),
+            ("undo", "ok there was no fault to undo"),
+            ("crahs 1", "error unknown command 'crahs': did you mean crash?"),
+        ]:
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            assert process.stdout.readline().startswith(answer), line
+        process.stdin.close()
+        with socket.create_connection(("127.0.0.1", port), timeout=5):
+            pass
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(ENDS_WITHIN_S) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_it_without_a_traceback(number: signal.Signals) -> None:
+    with serving() as process:
+        port = first_port(process)
+        process.send_signal(number)
+        assert process.wait(ENDS_WITHIN_S) == 0
+        assert process.stderr is not None and process.stderr.read() == ""
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
+def test_a_reader_that_goes_away_does_not_end_it() -> None:
+    with serving() as process:
+        port = first_port(process)
+        assert process.stdin is not None and process.stdout is not None
+        process.stdout.close()
+        process.stdin.write("status\ncrash 1\nstatus\n")
+        process.stdin.flush()
+        with socket.create_connection(("127.0.0.1", port), timeout=5):
+            pass
+        process.stdin.write("quit\n")
+        process.stdin.flush()
+        assert process.wait(ENDS_WITHIN_S) == 0
+
+
+def test_a_child_ends_when_its_parent_is_killed() -> None:
+    parent = """
+import subprocess, sys, time
+from tests.served import Served
+cluster = Served("--brokers", "1", "--no-traffic")
+print(cluster.process.pid, flush=True)
+time.sleep(600)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True, env=kview_environment()
+    ) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        os.kill(child, 0)
+        process.kill()
+        wait_until(lambda: not alive(child), "the child has ended", ENDS_WITHIN_S)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and is not yet waited for does not."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_the_control_socket_takes_lines_and_its_end_is_the_end() -> None:
+    with Served("--brokers", "1", "--no-traffic") as cluster:
+        assert cluster.line("status").endswith("; faults: none")
+        assert cluster.line("nonsense").startswith("error unknown command")
+        assert isinstance(cluster.counters(), dict)
+    assert cluster.process.returncode == 0
+
+
+def test_a_control_descriptor_that_is_no_socket_is_exit_2() -> None:
+    ended = run("--control-fd", "99")
+    assert ended.returncode == 2
+    assert "--control-fd 99 is no socket" in ended.stderr

@@ -1,0 +1,179 @@
+"""`kview serve` as a process of the tests: its brokers, its line protocol, and what its brokers say."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from kafka.protocol.admin import CreateTopicsRequest, DescribeClusterRequest
+from kafka.protocol.consumer import ListOffsetsRequest
+from kafka.protocol.metadata import MetadataRequest
+
+from tests.real_kafka.asking import ask
+from tests.waiting import wait_until
+
+START_TIMEOUT_S = 30.0
+ANSWER_TIMEOUT_S = 10.0
+LATEST, EARLIEST = -1, -2
+CONSUMER, DEBUGGING = -1, -2
+
+QUICK_TIMES = (
+    "broker.heartbeat.interval.ms=250",
+    "broker.session.timeout.ms=1500",
+    "replica.lag.time.max.ms=4000",
+    "group.initial.rebalance.delay.ms=0",
+)
+"""So that tests do not wait; the order of things is the same as with Kafka's own times."""
+
+
+def kview_command(*arguments: str) -> list[str]:
+    """The command `kview` of this checkout."""
+    return [sys.executable, "-m", "kview", *arguments]
+
+
+def kview_environment() -> dict[str, str]:
+    """The environment in which that command finds this checkout."""
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+
+
+class Served:
+    """A simulated cluster in a process of its own, which ends with this one."""
+
+    def __init__(self, *flags: str, settings: tuple[str, ...] = QUICK_TIMES) -> None:
+        self.control, theirs = socket.socketpair()
+        self.control.settimeout(ANSWER_TIMEOUT_S)
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process does)
+        given = [word for setting in settings for word in ("--set", setting)]
+        with theirs:
+            self.process = subprocess.Popen(
+                kview_command("serve", "--control-fd", str(theirs.fileno()), *given, *flags),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                pass_fds=[theirs.fileno()],
+                env=kview_environment(),
+            )
+        self._answers = self.control.makefile("rb")
+        assert self.process.stdout is not None
+        first = self.process.stdout.readline().decode().strip()
+        assert first.startswith("bootstrap.servers="), f"{first!r}, and said: {self.errors()}"
+        self.bootstrap = first.removeprefix("bootstrap.servers=")
+        self.addresses = [
+            ("127.0.0.1", int(server.rpartition(":")[2])) for server in self.bootstrap.split(",")
+        ]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """End it, by the end of its control socket."""
+        self._answers.close()
+        self.control.close()
+        try:
+            self.process.wait(ANSWER_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+        finally:
+            assert self.process.stdout is not None
+            self.process.stdout.close()
+            self._errors.close()
+
+    def errors(self) -> str:
+        """What it said on standard error."""
+        self._errors.seek(0)
+        return self._errors.read().decode(errors="replace")
+
+    def line(self, line: str) -> str:
+        """The answer to one line, with its `ok ` or `error `."""
+        self.control.sendall(line.encode() + b"\n")
+        return self._answers.readline().decode().rstrip("\n")
+
+    def do(self, line: str) -> str:
+        """Carry out a fault that must succeed."""
+        answer = self.line(line)
+        assert answer.startswith("ok "), f"{line}: {answer}"
+        return answer
+
+    def counters(self) -> Any:
+        """What was appended, acknowledged and consumed."""
+        return json.loads(self.do("counters").removeprefix("ok "))
+
+    def ask(self, broker: int, request: Any, timeout_s: float = ANSWER_TIMEOUT_S) -> Any:
+        """What one broker answers on a connection of its own. Raises OSError."""
+        return ask(self.addresses[broker], request, timeout_s)
+
+    def metadata(self, topic: str, broker: int = 0) -> Any:
+        """One topic as a broker has it."""
+        named = MetadataRequest.MetadataRequestTopic(version=12, name=topic, topic_id=None)
+        request = MetadataRequest(version=12, topics=[named], allow_auto_topic_creation=False)
+        return self.ask(broker, request).topics[0]
+
+    def partition(self, topic: str, partition: int = 0, broker: int = 0) -> Any:
+        """One partition as a broker has it."""
+        return next(p for p in self.metadata(topic, broker).partitions if p.partition_index == partition)
+
+    def fenced(self, broker: int = 0) -> set[int]:
+        """The brokers that are fenced, as a broker has it."""
+        answer = self.ask(broker, DescribeClusterRequest(version=2, include_fenced_brokers=True))
+        return {b.broker_id for b in answer.brokers if b.is_fenced}
+
+    def offset(
+        self, broker: int, topic: str, partition: int = 0, timestamp: int = LATEST, replica_id: int = CONSUMER
+    ) -> Any:
+        """What ListOffsets of one partition answers: error_code, offset, leader_epoch."""
+        per_topic = ListOffsetsRequest.ListOffsetsTopic
+        asked = per_topic.ListOffsetsPartition(version=7, partition_index=partition, timestamp=timestamp)
+        request = ListOffsetsRequest(
+            version=7, replica_id=replica_id, topics=[per_topic(version=7, name=topic, partitions=[asked])]
+        )
+        return self.ask(broker, request).topics[0].partitions[0]
+
+    def create(self, topic: str, assignment: list[list[int]], broker: int = 0, **configs: str) -> None:
+        """A topic with these replicas a partition; ready when every broker of them knows it."""
+        per_topic = CreateTopicsRequest.CreatableTopic
+        entry = per_topic(
+            version=7,
+            name=topic,
+            num_partitions=-1,
+            replication_factor=-1,
+            assignments=[
+                per_topic.CreatableReplicaAssignment(version=7, partition_index=p, broker_ids=replicas)
+                for p, replicas in enumerate(assignment)
+            ],
+            configs=[
+                per_topic.CreatableTopicConfig(version=7, name=key.replace("_", "."), value=value)
+                for key, value in configs.items()
+            ],
+        )
+        row = self.ask(broker, CreateTopicsRequest(version=7, topics=[entry], timeout_ms=10_000)).topics[0]
+        assert row.error_code == 0, row
+        for replica in sorted({r for replicas in assignment for r in replicas}):
+            wait_until(partial(self._knows, replica, topic), f"{topic} known to {replica}", 10)
+
+    def heal(self) -> None:
+        """End every fault, and wait until every broker is back and every ISR full."""
+        self.do("undo")
+        wait_until(self._healthy, "all brokers unfenced, all ISRs full", 30)
+
+    def _knows(self, broker: int, topic: str) -> bool:
+        return not self.metadata(topic, broker).error_code
+
+    def _healthy(self) -> bool:
+        answer = self.ask(0, MetadataRequest(version=12, topics=None))
+        return len(answer.brokers) == len(self.addresses) and all(
+            set(p.isr_nodes) == set(p.replica_nodes) for topic in answer.topics for p in topic.partitions
+        )
+
+
+ServedFactory = Callable[..., Served]
