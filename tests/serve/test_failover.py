@@ -56,12 +56,13 @@ def confluent_producer(
         }
     )
 
+    def delivered(error: object, message: confluent_kafka.Message) -> None:
+        ledger.told(message.value() or b"", error)
+
     def step() -> None:
         for _ in range(RECORDS_PER_STEP):
             value = ledger.next()
-            client.produce(
-                topic, value, on_delivery=lambda error, message, value=value: ledger.told(value, error)
-            )
+            client.produce(topic, value, on_delivery=delivered)
         client.poll(0.02)
 
     def finish() -> None:
