@@ -102,6 +102,8 @@ class WireBroker:
         self._connections.add(connection)
         if self.frozen:
             connection.freeze()
+        elif self._wire.cluster.process(self._id) is not ProcessState.RUNNING:  # it died in between
+            connection.abort()
 
     def closed(self, connection: Connection) -> None:
         """A connection has ended."""

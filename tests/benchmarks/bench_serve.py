@@ -104,13 +104,10 @@ def main() -> None:
         print(f"without traffic: {100 * used:.1f} % of a core")
         for replicas in ([0], [0, 3, 1]):
             produced, consumed = throughput(cluster, replicas)
-            print(
-                f"{len(replicas)} replicas: {produced:.0f} MB/s produced (acks=all), {consumed:.0f} MB/s consumed"
-            )
+            rates = f"{produced:.0f} MB/s produced, {consumed:.0f} MB/s consumed"
+            print(f"{len(replicas)} replicas, acks=all: {rates}")
         median, high = delay_ms(cluster)
-        print(
-            f"produce to consume at {DELAY_RECORDS_PER_S} records/s: median {median:.1f} ms, 99 % {high:.1f} ms"
-        )
+        print(f"delay at {DELAY_RECORDS_PER_S} records/s: median {median:.1f} ms, 99 % {high:.1f} ms")
 
 
 if __name__ == "__main__":
