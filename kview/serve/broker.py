@@ -102,7 +102,7 @@ class WireBroker:
         self._connections.add(connection)
         if self.frozen:
             connection.freeze()
-        elif self._wire.cluster.process(self._id) is not ProcessState.RUNNING:  # it died in between
+        elif self._wire.cluster.process(self._id) is not ProcessState.RUNNING:  # it has died
             connection.abort()
 
     def closed(self, connection: Connection) -> None:
