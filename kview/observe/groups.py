@@ -44,7 +44,10 @@ class GroupFacts:
     members: tuple[MemberFacts, ...] = ()
     received_ms: int = UNKNOWN
     described_ms: int = UNKNOWN
+    refused: str = ""
+    """The error that the coordinator answered with, if it did."""
     error: str = ""
+    """Why the figures are old: `refused`, or that the coordinator does not answer."""
     commits: GroupCommits | None = None
     committed_ms: int = UNKNOWN
     rows: "CommitRows | None" = None
@@ -87,7 +90,7 @@ def listed(facts: dict[str, GroupFacts], broker: int, answer: Any, at_ms: int) -
             continue
         known.type = kind
         if known.coordinator != broker:
-            known.coordinator, known.error = broker, ""
+            known.coordinator, known.refused = broker, ""
         if state != GroupState.UNKNOWN:
             known.state, known.received_ms = state, at_ms
 
@@ -119,7 +122,7 @@ def described(known: GroupFacts, entry: Any, at_ms: int) -> None:
         for m in sorted(entry.members, key=lambda m: m.member_id)
     )
     known.described_ms = known.received_ms = at_ms
-    known.error = ""
+    known.refused = ""
 
 
 def committed(known: GroupFacts, commits: GroupCommits, at_ms: int) -> None:

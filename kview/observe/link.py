@@ -161,8 +161,10 @@ class Link:
         if connection is not None:
             connection.close()
 
-    async def ask(self, request: Any) -> Any:
-        """Send a request that reads and return its answer, by a second connection if the first one was lost.
+    async def ask(self, request: Any) -> tuple[Any, int]:
+        """Send a request that reads; returns its answer and when it was received (epoch ms).
+
+        Sent once more, on a new connection, if the connection was lost.
 
         Raises LinkError.
         """
@@ -188,7 +190,7 @@ class Link:
                     raise LinkError(_words(error)) from error
             else:
                 self._answered()
-                return answer
+                return answer, self.answered_ms
             finally:
                 self._waiting.pop(number, None)
         raise AssertionError("unreachable")

@@ -1,0 +1,136 @@
+"""The brokers' rows: what the cluster lists, what answers us, what the quorum sees, and since when."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from kafka.protocol.admin import DescribeClusterRequest
+
+from kview.model.snapshot import Brokers, Quorum
+from kview.model.states import BrokerState
+from kview.model.units import UNKNOWN
+from kview.observe.answers import Refused
+from kview.observe.apis import error_name
+from kview.observe.layout import strings
+from kview.wire.metadata import BrokerAddress
+
+STILL_FETCHING_AFTER_MS = 5_000
+"""A broker whose fetches the quorum sees move this long after it fell silent for us is alive: answers of
+the quorum come every two seconds, and the first one after a crash still shows the last fetch before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What a link knows: since when its broker does not answer (or UNKNOWN), its last answer, and why."""
+
+    failing_since_ms: int
+    answered_ms: int
+    error: str
+
+
+NEVER_ASKED = Health(UNKNOWN, UNKNOWN, "")
+
+
+@dataclass(slots=True)
+class BrokerFacts:
+    """What is known of a broker; it stays when the broker has left the answers."""
+
+    address: BrokerAddress
+    state: str
+    since_ms: int
+    answers: bool = False
+    answered_ms: int = UNKNOWN
+    error: str = ""
+    last_fetch_ms: int = UNKNOWN
+    last_fetch_moved_ms: int = UNKNOWN
+    """When we received the answer of the quorum in which `last_fetch_ms` last went up."""
+    disk_bytes: int = UNKNOWN
+    session_timeout_ms: int = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A broker as DescribeCluster lists it."""
+
+    address: BrokerAddress
+    fenced: bool
+
+
+def cluster_request() -> Any:
+    """Ask for the registered brokers, the fenced ones too."""
+    return DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
+
+
+def registered(answer: Any) -> dict[int, Registered]:
+    """An answer's brokers by id. Raises Refused."""
+    if answer.error_code:
+        raise Refused(error_name(answer.error_code))
+    return {
+        b.broker_id: Registered(
+            BrokerAddress(b.broker_id, b.host, b.port, b.rack or ""), bool(getattr(b, "is_fenced", False))
+        )
+        for b in answer.brokers
+    }
+
+
+def update(
+    known: dict[int, BrokerFacts],
+    listed: Sequence[BrokerAddress],
+    cluster: Mapping[int, Registered],
+    health: Mapping[int, Health],
+    now_ms: int,
+) -> None:
+    """Bring `known` up to date. `listed` are Metadata's brokers; `cluster` is empty where fenced ones are
+    not told."""
+    active = {address.id: address for address in listed}
+    for broker in sorted(known.keys() | active.keys() | cluster.keys()):
+        facts = known.get(broker)
+        seen = health.get(broker, NEVER_ASKED)
+        failing = seen.failing_since_ms != UNKNOWN
+        address = active.get(broker) or (cluster[broker].address if broker in cluster else None)
+        if broker in active:
+            state = BrokerState.SILENT if failing else BrokerState.UP
+        else:
+            state = BrokerState.FENCED if broker in cluster else BrokerState.GONE
+        since_ms = seen.failing_since_ms if state is BrokerState.SILENT else now_ms
+        if facts is None:
+            assert address is not None
+            facts = known[broker] = BrokerFacts(address, state.value, since_ms)
+        elif facts.state != state:
+            facts.state, facts.since_ms = state.value, since_ms
+        if address is not None:
+            facts.address = address
+        facts.answered_ms = max(facts.answered_ms, seen.answered_ms)
+        facts.answers = not failing and seen.answered_ms != UNKNOWN
+        facts.error = seen.error if failing else ""
+        if failing and facts.last_fetch_moved_ms > seen.failing_since_ms + STILL_FETCHING_AFTER_MS:
+            facts.error += "; only kview cannot reach it: the quorum sees it fetching"
+
+
+def saw_quorum(known: Mapping[int, BrokerFacts], nodes: Quorum, at_ms: int) -> None:
+    """Take in when the quorum last saw each broker fetch metadata."""
+    for node, last_fetch_ms in zip(nodes.node.tolist(), nodes.last_fetch_ms.tolist(), strict=True):
+        facts = known.get(node)
+        if facts is not None and last_fetch_ms > facts.last_fetch_ms:
+            facts.last_fetch_ms = last_fetch_ms
+            facts.last_fetch_moved_ms = at_ms
+
+
+def table(known: Mapping[int, BrokerFacts]) -> Brokers:
+    """The brokers' table."""
+    ordered = [known[broker] for broker in sorted(known)]
+    return Brokers(
+        id=np.array([f.address.id for f in ordered], np.int32),
+        host=strings([f.address.host for f in ordered]),
+        port=np.array([f.address.port for f in ordered], np.int32),
+        rack=strings([f.address.rack for f in ordered]),
+        state=strings([f.state for f in ordered]),
+        since_ms=np.array([f.since_ms for f in ordered], np.int64),
+        answers=np.array([f.answers for f in ordered], np.bool_),
+        answered_ms=np.array([f.answered_ms for f in ordered], np.int64),
+        last_fetch_ms=np.array([f.last_fetch_ms for f in ordered], np.int64),
+        error=strings([f.error for f in ordered]),
+        disk_bytes=np.array([f.disk_bytes for f in ordered], np.int64),
+        session_timeout_ms=np.array([f.session_timeout_ms for f in ordered], np.int64),
+    )

@@ -1,0 +1,123 @@
+"""DescribeConfigs 32: the few settings of topics and brokers that figures depend on, by name."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from kafka.protocol.admin import DescribeConfigsRequest
+
+from kview.model.snapshot import Ids, TopicConfigs
+from kview.model.units import UNKNOWN, UNKNOWN_ID
+from kview.observe.layout import Layout, strings
+
+TOPIC_RESOURCE = 2
+BROKER_RESOURCE = 4
+MIN_ISR = "min.insync.replicas"
+TOPIC_KEYS = ("cleanup.policy", MIN_ISR, "retention.bytes", "retention.ms", "unclean.leader.election.enable")
+SESSION_TIMEOUT = "broker.session.timeout.ms"
+TOPICS_A_REQUEST = 500
+"""At about 300 bytes of answer a topic: a request takes a broker a few milliseconds."""
+
+SOURCES = {
+    1: "DYNAMIC_TOPIC_CONFIG",
+    2: "DYNAMIC_BROKER_CONFIG",
+    3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    4: "STATIC_BROKER_CONFIG",
+    5: "DEFAULT_CONFIG",
+    8: "GROUP_CONFIG",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSettings:
+    """One incarnation of a topic's settings as (name, value, source), sorted by name, received at
+    `received_ms`."""
+
+    topic_id: str
+    settings: tuple[tuple[str, str, str], ...]
+    received_ms: int
+
+
+def topics_request(topics: Sequence[str]) -> Any:
+    """Ask for the settings of `topics`, at most TOPICS_A_REQUEST."""
+    resource = DescribeConfigsRequest.DescribeConfigsResource
+    return DescribeConfigsRequest(
+        resources=[
+            resource(resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=list(TOPIC_KEYS))
+            for name in topics
+        ]
+    )
+
+
+def broker_request(broker: int) -> Any:
+    """Ask a broker for its own session timeout."""
+    resource = DescribeConfigsRequest.DescribeConfigsResource
+    return DescribeConfigsRequest(
+        resources=[
+            resource(
+                resource_type=BROKER_RESOURCE,
+                resource_name=str(broker),
+                configuration_keys=[SESSION_TIMEOUT],
+            )
+        ]
+    )
+
+
+def session_timeout_ms(answer: Any) -> int:
+    """A broker's session timeout, UNKNOWN where it has no such setting."""
+    for result in answer.results:
+        for setting in result.configs:
+            if setting.name == SESSION_TIMEOUT and (setting.value or "").isdigit():
+                return int(setting.value)
+    return UNKNOWN
+
+
+def topic_settings(answer: Any) -> dict[str, tuple[tuple[str, str, str], ...]]:
+    """The settings of the topics that were answered without an error."""
+    return {
+        result.resource_name: tuple(
+            sorted((s.name, s.value or "", SOURCES.get(s.config_source, "UNKNOWN")) for s in result.configs)
+        )
+        for result in answer.results
+        if not result.error_code
+    }
+
+
+def due_topics(layout: Layout, known: Mapping[str, TopicSettings], before_ms: int) -> list[str]:
+    """Topics whose settings are not known, are of an earlier incarnation or were received before
+    `before_ms`."""
+    due = []
+    for name, (row, _) in layout.first.items():
+        have = known.get(name)
+        if have is None or have.topic_id != layout.topic_id[row] or have.received_ms < before_ms:
+            due.append((UNKNOWN if have is None else have.received_ms, name))
+    return [name for _, name in sorted(due)]
+
+
+def table(layout: Layout, known: Mapping[str, TopicSettings]) -> TopicConfigs:
+    """The settings of the topics that there are."""
+    rows = [
+        (topic, *setting)
+        for topic in sorted(layout.first)
+        if topic in known
+        for setting in known[topic].settings
+    ]
+    return TopicConfigs(
+        topic=strings([row[0] for row in rows]),
+        name=strings([row[1] for row in rows]),
+        value=strings([row[2] for row in rows]),
+        source=strings([row[3] for row in rows]),
+    )
+
+
+def min_isr(layout: Layout, known: Mapping[str, TopicSettings]) -> Ids:
+    """min.insync.replicas in force by partition row, UNKNOWN_ID where it is not known."""
+    out = np.full(len(layout), UNKNOWN_ID, np.int32)
+    for topic, (start, end) in layout.first.items():
+        have = known.get(topic)
+        if have is not None and have.topic_id == layout.topic_id[start]:
+            out[start:end] = next(
+                (int(v) for name, v, _ in have.settings if name == MIN_ISR and v.isdigit()), UNKNOWN_ID
+            )
+    return out

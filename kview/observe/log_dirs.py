@@ -1,0 +1,43 @@
+"""DescribeLogDirs 35: how many bytes each replica has on a broker's disks. The broker walks all its logs
+for it."""
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+from kafka.protocol.admin import DescribeLogDirsRequest
+
+from kview.observe.answers import Refused
+from kview.observe.apis import error_name
+from kview.observe.layout import Layout
+from kview.observe.readings import Readings, replica_rows
+
+
+def request() -> Any:
+    """Ask a broker for all its replicas."""
+    return DescribeLogDirsRequest(topics=None)
+
+
+def read_sizes(readings: Readings, layout: Layout, broker: int, answer: Any) -> int:
+    """Take in `broker`'s answer; returns the bytes of all its replicas. Raises Refused.
+
+    `offset_lag` is left: it is against the follower's own high watermark and says nothing of how far it is
+    behind.
+    """
+    codes = [answer.error_code or 0, *(folder.error_code for folder in answer.results)]
+    if any(codes) and not any(folder.topics for folder in answer.results):
+        raise Refused(error_name(next(code for code in codes if code)))
+    sizes: dict[str, dict[int, int]] = defaultdict(dict)
+    for folder in answer.results:
+        for topic in folder.topics:
+            for p in topic.partitions:
+                if not p.is_future_key:
+                    sizes[topic.name][p.partition_index] = p.partition_size
+    for name, of_topic in sizes.items():
+        rows = layout.rows_of(name, np.fromiter(of_topic, np.int32, len(of_topic)))
+        values = np.fromiter(of_topic.values(), np.int64, len(of_topic))
+        there = rows >= 0
+        places = replica_rows(layout, broker, rows[there])
+        held = places >= 0
+        readings.replica_size_bytes[places[held]] = values[there][held]
+    return sum(sum(of_topic.values()) for of_topic in sizes.values())

@@ -1,0 +1,375 @@
+"""The observer: asks a cluster in rounds and makes a snapshot of each.
+
+A round has four phases, each of which waits a quarter of a second at most: metadata and lists of groups;
+groups and their committed offsets; log ends of followers; high watermarks and log ends of leaders. So
+commits are older than ends, and a partition's readings belong together. An answer that comes later is
+taken in when it comes, with its own time. A broker that is late is asked on but waited for no more; one
+that does not answer is asked nothing until a connection attempt gets an answer: it changes its own cells'
+age and nothing else.
+"""
+
+import time
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.errors import ClusterUnreachable
+from kview.model.snapshot import Observation, Snapshot
+from kview.model.states import BrokerState, GroupType
+from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
+from kview.observe import apis, brokers, groups
+from kview.observe.bootstrap import first_contact, no_advertised, until
+from kview.observe.brokers import Health
+from kview.observe.fast_lane import FastLane
+from kview.observe.link import MOST_WAITING, Link
+from kview.observe.loop import Loop
+from kview.observe.readings import Share, shares, slice_of
+from kview.observe.settings import ObserveSettings
+from kview.observe.slow_lane import SlowLane
+from kview.observe.state import State, failures
+from kview.wire.metadata import BrokerAddress
+
+__all__ = ["ObserveSettings", "Observer"]
+
+BOOTSTRAP_SHARE = 0.6
+"""Of the time to connect: the rest is for the addresses that the cluster advertises."""
+FIRST_LOOK_S = 0.5
+"""How long the first round waits for further brokers to accept connections."""
+STALE_S = 0.9
+"""A broker that owes an answer this long is asked no more until it comes."""
+BYTES_A_READING = 42
+"""A ListOffsets record's 16 bytes in the request and 26 in the answer."""
+REBOOTSTRAP_S = 5.0
+"""Pause between attempts to find the cluster anew when none of its brokers answers."""
+
+Ask = Callable[[], Coroutine[Any, Any, None]]
+
+
+def system_clock_ms() -> int:
+    """Epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+class Observer:
+    """Observes one cluster. `connect`, `observe` and `close` belong on one thread."""
+
+    def __init__(
+        self,
+        bootstrap: Sequence[tuple[str, int]],
+        settings: ObserveSettings | None = None,
+        clock_ms: Callable[[], int] = system_clock_ms,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._bootstrap = tuple(bootstrap)
+        self._settings = settings or ObserveSettings()
+        self._loop = Loop(clock_ms, monotonic)
+        self._state = State()
+        self._links: dict[int, Link] = {}
+        self._fast = FastLane(self._loop, self._state)
+        self._slow = SlowLane(self._loop, self._settings, self._state)
+        self._source = NO_BROKER
+        self._sequence = 0
+        self._counted = (0, 0, 0)
+        self._shares: tuple[Any, dict[int, Share]] = (None, {})
+        self._preferred: frozenset[str] = frozenset()
+        self._changed_layout: Any = None
+        self._rebootstrap_at_s = 0.0
+
+    def connect(self, deadline_s: float = 10.0) -> None:
+        """Find the cluster and at least one of its brokers.
+
+        Raises ClusterUnreachable, in its kinds of `kview.observe.bootstrap`, within `deadline_s`.
+        """
+        self._loop.start()
+        try:
+            self._loop.run(partial(self._connect, deadline_s))
+        except BaseException:
+            self.close()
+            raise
+
+    def observe(self) -> Snapshot:
+        """One round. What was not answered is older, and says so; only a bug raises."""
+        snapshot = self._loop.run(self._round)
+        assert isinstance(snapshot, Snapshot)
+        return snapshot
+
+    def close(self) -> None:
+        """End all connections."""
+        self._loop.run(self._close_links)
+        self._loop.stop()
+
+    def dismiss(self, broker: int) -> None:
+        """Forget a broker that is gone; one that is still listed stays."""
+        self._loop.net.call_soon_threadsafe(partial(self._dismiss, broker))
+
+    def prefer(self, topics: Iterable[str]) -> None:
+        """Read these topics every round, also where there are too many partitions to read all."""
+        self._preferred = frozenset(topics)
+
+    async def _connect(self, deadline_s: float) -> None:
+        began_s = self._loop.monotonic()
+        answer, server = await first_contact(
+            self._loop, self._bootstrap, self._settings, began_s + BOOTSTRAP_SHARE * deadline_s
+        )
+        self._state.take_metadata(answer)
+        self._open_links()
+        links = list(self._links.values())
+        await until(
+            self._loop,
+            lambda: any(link.connected for link in links) or all(link.failing for link in links),
+            began_s + deadline_s,
+        )
+        if not any(link.connected for link in links):
+            raise no_advertised(
+                server, [(f"{link.host}:{link.port}", link.error or "no answer") for link in links]
+            )
+        await until(
+            self._loop,
+            lambda: not any(link.connecting for link in links),
+            min(self._loop.monotonic() + FIRST_LOOK_S, began_s + deadline_s),
+        )
+
+    async def _close_links(self) -> None:
+        for link in [*self._links.values(), *self._slow.links.values()]:
+            link.close()
+
+    async def _round(self) -> Snapshot:
+        if self._loop.bugs:
+            bugs, self._loop.bugs[:] = list(self._loop.bugs), []
+            raise bugs[0]
+        began_ms = self._loop.clock_ms()
+        fast, state = self._fast, self._state
+        fast.ends_asked = False
+        late, fast.late = fast.late, []
+        for take in late:
+            take()
+        self._open_links()
+        await self._ask_metadata_and_groups()
+        self._open_links()
+        await self._ask_groups()
+        fast.ends_asked = True
+        await self._ask_offsets()
+        self._update_brokers()
+        self._update_groups()
+        state.points.expire(self._loop.clock_ms(), state.layout)
+        self._slow.step(self._sequence, self._healthy(), self._source)
+        snapshot = self._snapshot(began_ms)
+        self._sequence += 1
+        return snapshot
+
+    async def _phase(self, asks: Sequence[tuple[Link, Ask]]) -> None:
+        """Ask all at once and wait for those that are not late already."""
+        waited = []
+        for link, ask in asks:
+            prompt = link.owed_s < self._settings.phase_s
+            future = self._loop.spawn(ask)
+            if prompt:
+                waited.append(future)
+        await self._loop.settle(waited, self._settings.phase_s)
+
+    def _askable(self) -> dict[int, Link]:
+        return {
+            broker: link
+            for broker, link in self._links.items()
+            if link.connected and link.owed_s < STALE_S and link.waiting < MOST_WAITING
+        }
+
+    def _healthy(self) -> list[int]:
+        return [broker for broker, link in self._askable().items() if link.owed_s < self._settings.phase_s]
+
+    async def _ask_metadata_and_groups(self) -> None:
+        askable = self._askable()
+        asks: list[tuple[Link, Ask]] = []
+        self._choose_source(askable)
+        if self._source in askable:
+            link = askable[self._source]
+            asks.append((link, partial(self._fast.metadata, link, self._source)))
+        else:
+            self._look_for_cluster()
+        listing = self._sequence % self._settings.list_groups_rounds == 0
+        if listing or self._fast.moved or any(g.error for g in self._state.groups.values()):
+            self._fast.moved = False
+            asks += [(link, partial(self._fast.list_groups, link, b)) for b, link in askable.items()]
+        await self._phase(asks)
+        groups.forget(self._state.groups, self._fast.group_lists, (a.id for a in self._state.listed))
+
+    def _choose_source(self, askable: dict[int, Link]) -> None:
+        """The same broker while it answers in time, else the first that does."""
+        current = askable.get(self._source)
+        if current is None or current.owed_s >= self._settings.phase_s:
+            prompt = [b for b, link in askable.items() if link.owed_s < self._settings.phase_s]
+            self._source = min(prompt, default=self._source)
+
+    def _look_for_cluster(self) -> None:
+        """No broker that is known answers: its address may have changed, so ask the bootstrap servers
+        again."""
+        now_s = self._loop.monotonic()
+        if now_s < self._rebootstrap_at_s or any(link.connected for link in self._links.values()):
+            return
+        self._rebootstrap_at_s = now_s + REBOOTSTRAP_S
+
+        async def look() -> None:
+            try:
+                answer, _ = await first_contact(
+                    self._loop, self._bootstrap, self._settings, now_s + REBOOTSTRAP_S
+                )
+            except ClusterUnreachable as error:
+                self._state.failed("bootstrap", NO_BROKER, error.message)
+            else:
+                self._state.take_metadata(answer)
+                self._state.succeeded("bootstrap", NO_BROKER, self._loop.clock_ms())
+
+        self._loop.spawn(look)
+
+    async def _ask_groups(self) -> None:
+        askable = self._askable()
+        asks: list[tuple[Link, Ask]] = []
+        for broker, link in askable.items():
+            own = [g for g in self._state.groups.values() if g.coordinator == broker]
+            commit = [g.group for g in own if g.type != GroupType.SHARE]
+            classic = [g.group for g in own if g.type == GroupType.CLASSIC]
+            if commit:
+                asks.append((link, partial(self._fast.commits, link, broker, commit)))
+            if classic:
+                asks.append((link, partial(self._fast.describe_groups, link, broker, classic)))
+        await self._phase(asks)
+
+    async def _ask_offsets(self) -> None:
+        state, settings = self._state, self._settings
+        chosen = self._chosen_rows()
+        parts = self._all_shares() if chosen is None else shares(state.layout, chosen)
+        per_round = max(1.0, settings.requests_per_second * settings.interval_s)
+        if self._sequence % int(np.ceil(3 * len(parts) / per_round) or 1):
+            return
+        log_start = self._sequence % settings.log_start_rounds == 0
+        whole = chosen is None
+        if self._fast.debugging is not False:
+            await self._phase([
+                (link, partial(self._fast.followers, link, broker, parts[broker], whole))
+                for broker, link in self._askable().items()
+                if broker in parts and len(parts[broker].follows)
+            ])  # fmt: skip
+        unread = state.readings.log_start == UNKNOWN
+        await self._phase([
+            (link, partial(self._fast.leaders, link, broker, share, whole,
+                           log_start or bool(unread[share.leads].any())))
+            for broker, link in self._askable().items()
+            if broker in parts and len((share := parts[broker]).leads)
+        ])  # fmt: skip
+
+    def _all_shares(self) -> dict[int, Share]:
+        at = self._state.layout
+        key, parts = self._shares
+        if key is None or key[0] is not at.leader or key[1] is not at.replicas or key[2] is not at.topic:
+            parts = shares(at)
+            self._shares = ((at.leader, at.replicas, at.topic), parts)
+        return parts
+
+    def _chosen_rows(self) -> NDArray[np.bool_] | None:
+        """The rows to read in this round, None for all: as many as the budget allows, the telling ones
+        always."""
+        at, settings = self._state.layout, self._settings
+        cost = BYTES_A_READING * (2 * len(at) + len(at.replica_row))
+        slices = int(np.ceil(cost / max(1.0, settings.bytes_per_second * settings.interval_s)))
+        if slices <= 1:
+            return None
+        in_sync = (at.isr != NO_BROKER).sum(axis=1)
+        always = in_sync < (at.replicas != NO_BROKER).sum(axis=1)
+        always |= np.isin(at.leader, [NO_BROKER, *(b for b, link in self._links.items() if link.failing)])
+        for topic in self._preferred:
+            always[slice(*at.first.get(topic, (0, 0)))] = True
+        if always.sum() > len(at) / slices:
+            always[:] = False  # too much of the cluster is troubled: all of it in turn
+        return slice_of(at, slices, self._sequence, always)
+
+    def _open_links(self) -> None:
+        """Have a link to every broker that is listed or registered, on both lanes."""
+        wanted: dict[int, BrokerAddress] = {b: r.address for b, r in self._state.cluster.items()}
+        wanted.update({address.id: address for address in self._state.listed})
+        s = self._settings
+        for broker, address in wanted.items():
+            for links, silence_s in ((self._links, s.silence_s), (self._slow.links, s.slow_silence_s)):
+                link = links.get(broker)
+                if link is not None and (link.host, link.port) != (address.host, address.port):
+                    link.close()
+                    link = None
+                if link is None:
+                    links[broker] = Link(
+                        self._loop, address.host, address.port, silence_s, s.retry_first_s, s.retry_most_s
+                    )
+        for broker in [broker for broker in self._links if broker not in wanted]:
+            self._links.pop(broker).close()
+            self._slow.links.pop(broker).close()
+        for link in self._links.values():
+            link.open()
+
+    def _update_brokers(self) -> None:
+        state = self._state
+        back = {
+            address.id
+            for address in state.listed
+            if (facts := state.brokers.get(address.id))
+            and facts.state in (BrokerState.FENCED, BrokerState.GONE)
+        }
+        for broker in back:
+            if self._links[broker].failing:
+                self._links[broker].retry_now()
+        health = {b: Health(k.failing_since_ms, k.answered_ms, k.error) for b, k in self._links.items()}
+        brokers.update(state.brokers, state.listed, state.cluster, health, self._loop.clock_ms())
+
+    def _update_groups(self) -> None:
+        for known in self._state.groups.values():
+            link = self._links.get(known.coordinator)
+            if link is None or link.failing:
+                why = link.error if link else "it has left the cluster"
+                known.error = f"coordinator {known.coordinator} does not answer: {why}"
+            else:
+                known.error = known.refused
+        self._state.group_tables.update(self._state.groups)
+
+    def _dismiss(self, broker: int) -> None:
+        facts = self._state.brokers.get(broker)
+        if facts is not None and facts.state == BrokerState.GONE:
+            del self._state.brokers[broker]
+
+    def _snapshot(self, began_ms: int) -> Snapshot:
+        state, meter = self._state, self._loop.meter
+        counted = (meter.requests, meter.bytes_sent, meter.bytes_received)
+        cost = [now - before for now, before in zip(counted, self._counted, strict=True)]
+        self._counted = counted
+        known = self._capabilities()
+        quorum = state.quorum
+        controller_id = UNKNOWN_ID
+        if quorum is not None:
+            controller_id = quorum.controller_id
+        elif state.metadata is not None and known and "quorum" not in known:
+            controller_id = state.metadata.controller_id  # with ZooKeeper it is the real one
+        silent = {
+            broker: (link.answered_ms, link.error) for broker, link in self._links.items() if link.failing
+        }
+        observation = Observation(
+            sequence=self._sequence,
+            began_ms=began_ms,
+            ended_ms=self._loop.clock_ms(),
+            cluster_id=state.metadata.cluster_id if state.metadata else "",
+            controller_id=controller_id,
+            controller_epoch=quorum.controller_epoch if quorum else UNKNOWN_ID,
+            quorum_high_watermark=quorum.high_watermark if quorum else UNKNOWN,
+            quorum_received_ms=quorum.received_ms if quorum else UNKNOWN,
+            asked=tuple(f"{host}:{port}" for host, port in self._bootstrap),
+            requests=cost[0],
+            bytes_sent=cost[1],
+            bytes_received=cost[2],
+            failures=failures(state, silent),
+            capabilities=known,
+        )
+        return state.snapshot(observation, self._fast.debugging is not False)
+
+    def _capabilities(self) -> frozenset[str]:
+        link = self._links.get(self._source)
+        versions = link.versions if link else {}
+        known = apis.capabilities(versions)
+        return known | {"debugging_replica"} if self._fast.debugging is not False else known

@@ -1,0 +1,71 @@
+"""DescribeQuorum 55: the real controller, and when each node last fetched metadata. Forwarded to the
+controller."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from kafka.protocol.admin import DescribeQuorumRequest
+
+from kview.model.snapshot import Quorum
+from kview.model.states import QuorumRole
+from kview.model.units import UNKNOWN
+from kview.observe.answers import Refused
+from kview.observe.apis import error_name
+from kview.observe.layout import strings
+
+TOPIC = "__cluster_metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumSeen:
+    """What the active controller said of its quorum, received at `received_ms`."""
+
+    controller_id: int
+    controller_epoch: int
+    high_watermark: int
+    nodes: Quorum
+    received_ms: int
+
+
+def request() -> Any:
+    """Ask for the metadata quorum."""
+    topic = DescribeQuorumRequest.TopicData
+    partition = topic.PartitionData(partition_index=0)
+    return DescribeQuorumRequest(topics=[topic(topic_name=TOPIC, partitions=[partition])])
+
+
+def seen(answer: Any, at_ms: int) -> QuorumSeen:
+    """An answer as a table. Raises Refused where it has none."""
+    partitions = [p for t in answer.topics for p in t.partitions]
+    code = answer.error_code or (partitions[0].error_code if partitions else 0)
+    if code or not partitions:
+        raise Refused(error_name(code) or "the answer names no partition")
+    (partition, *_) = partitions
+    nodes = {}
+    for role, replicas in (
+        (QuorumRole.OBSERVER, partition.observers),
+        (QuorumRole.VOTER, partition.current_voters),
+    ):
+        for replica in replicas:
+            leads = replica.replica_id == partition.leader_id
+            nodes[replica.replica_id] = (QuorumRole.LEADER if leads else role, replica)
+    ordered = [(node, *nodes[node]) for node in sorted(nodes)]
+    return QuorumSeen(
+        partition.leader_id,
+        partition.leader_epoch,
+        partition.high_watermark,
+        Quorum(
+            node=np.array([node for node, _, _ in ordered], np.int32),
+            role=strings([role.value for _, role, _ in ordered]),
+            log_end=np.array([_known(r.log_end_offset) for _, _, r in ordered], np.int64),
+            last_fetch_ms=np.array([_known(r.last_fetch_timestamp) for _, _, r in ordered], np.int64),
+            last_caught_up_ms=np.array([_known(r.last_caught_up_timestamp) for _, _, r in ordered], np.int64),
+        ),
+        at_ms,
+    )
+
+
+def _known(value: int | None) -> int:
+    """−1, and what an old version lacks, is not known."""
+    return UNKNOWN if value is None or value < 0 else value

@@ -1,0 +1,230 @@
+"""The slow lane: what a broker forwards to the controller or has to work for, on connections of its own.
+
+At most one request is under way per broker here, and no round waits for one: an answer is used by the
+round after it came. So a controller that is gone holds back nothing that a broker can tell by itself.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kview.model.units import NO_BROKER
+from kview.observe import apis, configs, elr, log_dirs, quorum, reassignments
+from kview.observe.answers import Refused
+from kview.observe.brokers import saw_quorum
+from kview.observe.layout import Layout, Rows
+from kview.observe.link import Link, LinkError
+from kview.observe.loop import Loop
+from kview.observe.settings import ObserveSettings
+from kview.observe.state import State
+from kview.observe.time_points import AGES_S
+from kview.wire import list_offsets
+
+REFUSED_PAUSE_S = 60.0
+"""A part that was refused (a permission is missing, say) is asked for again this rarely."""
+OVERDUE_S = 3.0
+"""An answer that is out for this long is told as a failure while it is still waited for."""
+POINTS_A_REQUEST = 2_000
+"""A look-up by time takes a broker some 10 µs a partition."""
+FORWARDED = ("quorum", "reassignments")
+
+
+@dataclass(slots=True)
+class _Running:
+    part: str
+    since_s: float
+    overdue: bool = False
+
+
+@dataclass(slots=True)
+class SlowLane:
+    """Decides, once a round, what to ask whom, and takes the answers into the state as they come."""
+
+    loop: Loop
+    settings: ObserveSettings
+    state: State
+    links: dict[int, Link] = field(default_factory=dict)
+    _running: dict[int, _Running] = field(default_factory=dict)
+    """By broker: what it was asked for and has not answered."""
+    _due_s: dict[tuple[str, int], float] = field(default_factory=dict)
+
+    def step(self, sequence: int, healthy: Sequence[int], source: int) -> None:
+        """Start what is due, on `healthy` brokers; `source` is the one that Metadata is asked of."""
+        now_s = self.loop.monotonic()
+        self._mark_overdue(now_s)
+        for broker in healthy:
+            if broker in self.links:
+                self.links[broker].open()
+        anyone = [source, *(b for b in healthy if b != source)]
+        if sequence % self.settings.quorum_rounds == 0:
+            self._anyone("quorum", anyone, apis.DESCRIBE_QUORUM, self._quorum)
+            self._anyone("reassignments", anyone, apis.LIST_PARTITION_REASSIGNMENTS, self._reassignments)
+            self._wanted_elr(anyone)
+        self._wanted_configs(anyone, now_s)
+        self._wanted_points(healthy)
+        for broker in healthy:
+            self._each("session timeout", broker, self.settings.configs_s, self._session_timeout)
+            self._each("log dirs", broker, self.settings.log_dirs_s, self._log_dirs)
+
+    def _mark_overdue(self, now_s: float) -> None:
+        for broker, running in self._running.items():
+            if not running.overdue and now_s - running.since_s > OVERDUE_S:
+                running.overdue = True
+                told_as = self._told_as(running.part, broker)
+                self.state.failed(running.part, told_as, f"no answer for {OVERDUE_S:g} s")
+
+    def _free(self, broker: int) -> bool:
+        link = self.links.get(broker)
+        return link is not None and link.connected and broker not in self._running
+
+    def _told_as(self, part: str, broker: int) -> int:
+        """The broker of a failure: none for what any broker can be asked for."""
+        return NO_BROKER if part in (*FORWARDED, "configs", "elr") else broker
+
+    def _start(self, part: str, broker: int, ask: Callable[[Link, int], Awaitable[None]]) -> None:
+        """Ask `broker`, which must be free, for `part`."""
+        self._running[broker] = _Running(part, self.loop.monotonic())
+        told_as = self._told_as(part, broker)
+
+        async def run() -> None:
+            try:
+                await ask(self.links[broker], broker)
+            except LinkError as error:
+                self.state.failed(part, told_as, str(error))
+            except Refused as refused:
+                self.state.failed(part, told_as, str(refused))
+                self._due_s[part, told_as] = self.loop.monotonic() + REFUSED_PAUSE_S
+            else:
+                self.state.succeeded(part, told_as, self.loop.clock_ms())
+            finally:
+                self._running.pop(broker, None)
+
+        self.loop.spawn(run)
+
+    def _is_running(self, part: str) -> bool:
+        return any(running.part == part for running in self._running.values())
+
+    def _anyone(
+        self, part: str, brokers: Iterable[int], api: int, ask: Callable[[Link, int], Awaitable[None]]
+    ) -> None:
+        """Ask the first free broker for `part`, unless somebody is being asked."""
+        if self._is_running(part) or self.loop.monotonic() < self._due_s.get((part, NO_BROKER), 0.0):
+            return
+        for broker in brokers:
+            if self._free(broker) and apis.highest(self.links[broker].versions, api) >= 0:
+                self._start(part, broker, ask)
+                return
+
+    def _each(
+        self, part: str, broker: int, every_s: float, ask: Callable[[Link, int], Awaitable[None]]
+    ) -> None:
+        """Ask `broker` for `part` if it is free and the last time is `every_s` ago."""
+        now_s = self.loop.monotonic()
+        if self._free(broker) and now_s >= self._due_s.get((part, broker), 0.0):
+            self._due_s[part, broker] = now_s + every_s
+            self._start(part, broker, ask)
+
+    async def _quorum(self, link: Link, broker: int) -> None:
+        answer, at_ms = await link.ask(quorum.request())
+        seen = quorum.seen(answer, at_ms)
+        self.state.quorum = seen
+        saw_quorum(self.state.brokers, seen.nodes, at_ms)
+
+    async def _reassignments(self, link: Link, broker: int) -> None:
+        answer, _ = await link.ask(reassignments.request())
+        self.state.reassignments = reassignments.table(answer)
+
+    async def _session_timeout(self, link: Link, broker: int) -> None:
+        answer, _ = await link.ask(configs.broker_request(broker))
+        facts = self.state.brokers.get(broker)
+        if facts is not None:
+            facts.session_timeout_ms = configs.session_timeout_ms(answer)
+
+    async def _log_dirs(self, link: Link, broker: int) -> None:
+        answer, _ = await link.ask(log_dirs.request())
+        facts = self.state.brokers.get(broker)
+        total = log_dirs.read_sizes(self.state.readings, self.state.layout, broker, answer)
+        if facts is not None:
+            facts.disk_bytes = total
+
+    def _wanted_configs(self, brokers: Sequence[int], now_s: float) -> None:
+        oldest_ms = self.loop.clock_ms() - int(self.settings.configs_s * 1000)
+        due = configs.due_topics(self.state.layout, self.state.settings, oldest_ms)
+        if not due:
+            return
+        names, layout = due[: configs.TOPICS_A_REQUEST], self.state.layout
+
+        async def ask(link: Link, broker: int) -> None:
+            answer, at_ms = await link.ask(configs.topics_request(names))
+            for name, settings in configs.topic_settings(answer).items():
+                row, _ = layout.first[name]
+                known = configs.TopicSettings(layout.topic_id[row], settings, at_ms)
+                self.state.settings[name] = known
+            missing = [name for name in names if name not in self.state.settings]
+            if missing:
+                raise Refused(f"no settings of {missing[0]} and {len(missing) - 1} other topics")
+
+        self._anyone("configs", brokers, apis.DESCRIBE_CONFIGS, ask)
+
+    def _wanted_elr(self, brokers: Sequence[int]) -> None:
+        layout = self.state.layout
+        rows = elr.wanting(layout, self.state.min_isr())
+        if not rows.any():
+            self.state.elr = {}
+            return
+        topics = sorted(set(layout.topic[rows].tolist()))
+
+        async def ask(link: Link, broker: int) -> None:
+            found: dict[tuple[str, int], tuple[int, ...]] = {}
+            cursor = None
+            for _ in range(elr.MOST_PAGES):
+                answer, _ = await link.ask(elr.request(topics, cursor))
+                found.update(elr.answered(answer))
+                cursor = answer.next_cursor
+                if cursor is None:
+                    break
+            self.state.elr = found
+
+        self._anyone("elr", brokers, apis.DESCRIBE_TOPIC_PARTITIONS, ask)
+
+    def _wanted_points(self, healthy: Iterable[int]) -> None:
+        """Ask where the logs that groups read ended some time ago, each partition once."""
+        layout, points = self.state.layout, self.state.points
+        read = rows_read(layout, self.state)
+        due = points.due(layout, read)
+        if not len(due):
+            return
+        for broker in healthy:
+            rows = due[layout.leader[due] == broker][:POINTS_A_REQUEST]
+            if len(rows) and self._free(broker):
+                points.mark(layout, rows)
+                self._start("time points", broker, self._points_of(layout, rows))
+
+    def _points_of(self, layout: Layout, rows: Rows) -> Callable[[Link, int], Awaitable[None]]:
+        async def ask(link: Link, broker: int) -> None:
+            version = list_offsets.best_version(*link.versions[list_offsets.API_KEY])
+            for age_s in AGES_S:
+                timestamp_ms = self.loop.clock_ms() - age_s * 1000
+                # As debugging replica: by the log's end, not by the high watermark, like later readings.
+                request = list_offsets.request(
+                    version, layout.by_topic(rows), timestamp_ms, list_offsets.DEBUGGING_REPLICA
+                )
+                answer, at_ms = await link.ask(request)
+                if self.state.still(layout):
+                    self.state.points.answered(
+                        self.state.layout, self.state.readings, timestamp_ms, answer, at_ms
+                    )
+
+        return ask
+
+
+def rows_read(layout: Layout, state: State) -> Rows:
+    """The partition rows that groups have committed offsets of, ascending."""
+    offsets = state.group_tables.offsets
+    if not len(offsets):
+        return np.empty(0, np.intp)
+    topics = set(offsets.topic.tolist())
+    rows = [layout.rows_of(topic, np.unique(offsets.partition[offsets.topic == topic])) for topic in topics]
+    found = np.concatenate(rows)
+    return np.unique(found[found >= 0])

@@ -1,0 +1,182 @@
+"""What has been seen of a cluster so far, and the snapshot made of it."""
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from kview.model.snapshot import (
+    AnyTable,
+    Failure,
+    IdMatrix,
+    Ids,
+    Observation,
+    Partitions,
+    Quorum,
+    Reassignments,
+    Replicas,
+    Snapshot,
+    TopicConfigs,
+    empty,
+)
+from kview.model.units import UNKNOWN
+from kview.observe import brokers, configs, elr
+from kview.observe.brokers import BrokerFacts, Registered
+from kview.observe.configs import TopicSettings
+from kview.observe.groups import GroupFacts, GroupTables
+from kview.observe.layout import Layout, layout, same_partitions
+from kview.observe.quorum import QuorumSeen
+from kview.observe.readings import Readings, carried, nothing_read
+from kview.observe.time_points import Points
+from kview.wire.metadata import BrokerAddress, MetadataAnswer, Topics
+
+NO_TOPICS = layout(Topics([], []), None)
+
+
+@dataclass(slots=True)
+class State:
+    """Everything answered so far, each part with its own age. Changed on the loop's thread alone."""
+
+    layout: Layout = NO_TOPICS
+    readings: Readings = field(default_factory=lambda: nothing_read(NO_TOPICS))
+    metadata: MetadataAnswer | None = None
+    listed: tuple[BrokerAddress, ...] = ()
+    cluster: dict[int, Registered] = field(default_factory=dict)
+    brokers: dict[int, BrokerFacts] = field(default_factory=dict)
+    groups: dict[str, GroupFacts] = field(default_factory=dict)
+    group_tables: GroupTables = field(default_factory=GroupTables)
+    quorum: QuorumSeen | None = None
+    reassignments: Reassignments = field(default_factory=lambda: empty(Reassignments))
+    settings: dict[str, TopicSettings] = field(default_factory=dict)
+    elr: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
+    points: Points = field(default_factory=Points)
+    failures: dict[tuple[str, int], str] = field(default_factory=dict)
+    """Why the last request for a part, of a broker, failed."""
+    received_ms: dict[tuple[str, int], int] = field(default_factory=dict)
+    """When a part, of a broker, was last answered."""
+    _configs_of: tuple[Any, ...] = ()
+    _configs: TopicConfigs = field(default_factory=lambda: empty(TopicConfigs))
+    _min_isr: Ids = field(default_factory=lambda: np.empty(0, np.int32))
+    _last: Snapshot | None = None
+
+    def succeeded(self, part: str, broker: int, at_ms: int) -> None:
+        """`broker` answered for `part`."""
+        self.failures.pop((part, broker), None)
+        self.received_ms[part, broker] = at_ms
+
+    def failed(self, part: str, broker: int, why: str) -> None:
+        """`broker` did not answer for `part`."""
+        self.failures[part, broker] = why
+
+    def take_metadata(self, answer: MetadataAnswer) -> None:
+        """Take in a Metadata answer; its topics are decoded only when their bytes changed."""
+        before = self.metadata
+        if before is None or before.topics_bytes != answer.topics_bytes or before.version != answer.version:
+            new = layout(answer.topics(), self.layout)
+            self.readings = carried(self.readings, self.layout, new)
+            self.layout = new
+        self.metadata = answer
+        self.listed = answer.brokers
+
+    def still(self, then: Layout) -> bool:
+        """Whether an answer to a question about `then`'s rows is about the topics that there are now."""
+        return same_partitions(then, self.layout)
+
+    def min_isr(self) -> Ids:
+        """min.insync.replicas by partition row."""
+        current = (self.layout.topic, self.layout.topic_id, *self.settings.values())
+        if len(current) != len(self._configs_of) or any(
+            a is not b for a, b in zip(current, self._configs_of, strict=True)
+        ):
+            self._configs_of = current
+            self._configs = configs.table(self.layout, self.settings)
+            self._min_isr = configs.min_isr(self.layout, self.settings)
+        return self._min_isr
+
+    def snapshot(self, observation: Observation, log_ends: bool) -> Snapshot:
+        """The tables as they are now. `log_ends`: whether this cluster answers as its debugging replica."""
+        min_isr = self.min_isr()
+        last = self._last
+        new = Snapshot(
+            observation=observation,
+            brokers=brokers.table(self.brokers),
+            partitions=self._partitions(min_isr, log_ends),
+            replicas=self._replicas(log_ends),
+            time_points=self.points.table,
+            groups=self.group_tables.groups,
+            members=self.group_tables.members,
+            offsets=self.group_tables.offsets,
+            quorum=self.quorum.nodes if self.quorum else empty(Quorum),
+            reassignments=self.reassignments,
+            topic_configs=self._configs,
+        )
+        if last is not None:
+            new = replace(
+                new,
+                **{
+                    f.name: shared(getattr(new, f.name), getattr(last, f.name))
+                    for f in fields(Snapshot)
+                    if f.name != "observation"
+                },
+            )
+        self._last = new
+        return new
+
+    def _partitions(self, min_isr: Ids, log_ends: bool) -> Partitions:
+        at, read = self.layout, self.readings
+        eligible: IdMatrix = elr.column(at, elr.wanting(at, min_isr), self.elr)
+        unknown = np.full(len(at), UNKNOWN, np.int64)
+        return Partitions(
+            topic=at.topic,
+            partition=at.partition,
+            topic_id=at.topic_id,
+            internal=at.internal,
+            leader=at.leader,
+            leader_epoch=at.leader_epoch,
+            replicas=at.replicas,
+            isr=at.isr,
+            offline=at.offline,
+            elr=eligible,
+            log_start=read.log_start.copy(),
+            log_start_ms=read.log_start_ms.copy(),
+            high_watermark=read.high_watermark.copy(),
+            high_watermark_ms=read.high_watermark_ms.copy(),
+            last_stable=unknown,
+            log_end=read.log_end.copy() if log_ends else unknown,
+            log_end_ms=read.log_end_ms.copy() if log_ends else unknown,
+            min_isr=min_isr,
+            error=np.where(read.error != "", read.error, at.error),
+        )
+
+    def _replicas(self, log_ends: bool) -> Replicas:
+        at, read = self.layout, self.readings
+        unknown = np.full(len(at.replica_row), UNKNOWN, np.int64)
+        return Replicas(
+            row=at.replica_row,
+            topic=at.replica_topic,
+            partition=at.replica_partition,
+            broker=at.replica_broker,
+            log_end=read.replica_log_end.copy() if log_ends else unknown,
+            log_end_ms=read.replica_log_end_ms.copy() if log_ends else unknown,
+            size_bytes=read.replica_size_bytes.copy(),
+        )
+
+
+def shared(new: AnyTable, last: AnyTable) -> AnyTable:
+    """`new` with `last`'s own arrays wherever they are equal, so that what stays is told by identity."""
+    same = {
+        f.name: getattr(last, f.name)
+        for f in fields(new)
+        if getattr(new, f.name) is not getattr(last, f.name)
+        and np.array_equal(getattr(new, f.name), getattr(last, f.name))
+    }
+    return replace(new, **same) if same else new
+
+
+def failures(state: State, links: dict[int, tuple[int, str]]) -> tuple[Failure, ...]:
+    """What failed: brokers that do not answer (id: last answer, why), then parts of those that do."""
+    out = [Failure("broker", broker, why, at_ms) for broker, (at_ms, why) in sorted(links.items())]
+    for (part, broker), why in sorted(state.failures.items()):
+        if broker not in links:
+            out.append(Failure(part, broker, why, state.received_ms.get((part, broker), UNKNOWN)))
+    return tuple(out)
