@@ -5,7 +5,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -60,7 +60,7 @@ class PseudoTerminal:
         """The screen as one text."""
         return "\n".join(self.lines())
 
-    def wait_for(self, probe: Callable[[], T], what: str, timeout_s: float) -> T:
+    def wait_for(self, probe: Callable[[], T | None], what: str, timeout_s: float) -> T:
         """Read until `probe` is true of the screen; returns its answer. Raises AssertionError with the
         screen."""
         deadline_s = time.monotonic() + timeout_s
@@ -98,7 +98,7 @@ class PseudoTerminal:
 
 @contextmanager
 def kview_on_a_terminal(
-    *arguments: str, columns: int = 120, rows: int = 40, **environment: str
+    *arguments: str, columns: int = 120, rows: int = 40, environment: Mapping[str, str] | None = None
 ) -> Iterator[PseudoTerminal]:
     """`kview` with these arguments on a pseudo-terminal of that size; killed at the end if it still runs."""
     plain = {
@@ -108,7 +108,13 @@ def kview_on_a_terminal(
         [sys.executable, "-m", "kview", *arguments],
         columns,
         rows,
-        {**plain, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8", **environment},
+        {
+            **plain,
+            "TERM": "xterm-256color",
+            "COLORTERM": "truecolor",
+            "LC_ALL": "C.UTF-8",
+            **(environment or {}),
+        },
     )
     try:
         yield terminal

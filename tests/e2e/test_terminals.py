@@ -15,7 +15,7 @@ FIRST_DATA_S = 20
     ids=["TERM=linux", "latin-1", "ascii"],
 )
 def test_where_glyphs_cannot_be_shown_only_ascii_gets_out(environment: dict[str, str]) -> None:
-    with kview_on_a_terminal("--simulate", **environment) as terminal:
+    with kview_on_a_terminal("--simulate", environment=environment) as terminal:
         terminal.wait_for_text(r"invoice\b[^\n]*\d", FIRST_DATA_S)
         terminal.press("?")
         terminal.press("q")
@@ -31,7 +31,7 @@ def test_ascii_by_a_flag() -> None:
 
 
 def test_no_color() -> None:
-    with kview_on_a_terminal("--simulate", NO_COLOR="1") as terminal:
+    with kview_on_a_terminal("--simulate", environment={"NO_COLOR": "1"}) as terminal:
         terminal.wait_for_text(r"invoice\b[^\n]*\d", FIRST_DATA_S)
         colours = {
             code
@@ -43,7 +43,7 @@ def test_no_color() -> None:
 
 
 def test_a_dumb_terminal_gets_text() -> None:
-    with kview_on_a_terminal("--simulate", "--once", TERM="dumb") as terminal:
+    with kview_on_a_terminal("--simulate", "--once", environment={"TERM": "dumb"}) as terminal:
         assert terminal.wait_for_end(FIRST_DATA_S) == 0
         assert b"\x1b" not in terminal.raw
         assert "BROKER" in terminal.raw.decode() and "invoice" in terminal.raw.decode()
