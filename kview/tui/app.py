@@ -1,0 +1,372 @@
+"""The app: receives pictures from the feed's thread, holds what the user chose, and knows the keys."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import tzinfo
+from typing import Any, ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.filter import LineFilter, NoColor
+from textual.message import Message
+from textual.screen import Screen
+
+from kview.config.themes import Themes, load_themes, theme_folders
+from kview.derive.view import View
+from kview.model.events import Severity
+from kview.model.ports import FaultCommand, Faults, Feed, Notice
+from kview.model.units import UNKNOWN_ID
+from kview.tui import glyphs
+from kview.tui.keys import APP_BINDINGS, FAULT_KEYS, FaultKey
+from kview.tui.options import Options
+from kview.tui.paint import PLAIN, PLAIN_TEXTUAL, Palette, palette_of, textual_theme
+from kview.tui.screens.base import KviewScreen, Target
+from kview.tui.screens.commands import Command, CommandScreen
+from kview.tui.screens.groups import GroupsScreen
+from kview.tui.screens.help import HelpScreen
+from kview.tui.screens.overview import OverviewScreen
+from kview.tui.screens.placement import PlacementScreen
+from kview.tui.widgets.bottom import Said
+from kview.tui.widgets.header import SourceInfo
+
+TICK_S = 0.2
+"""How often ages and countdowns move: tenths of seconds are read as running, and five lines a second cost next to nothing."""
+
+SAID_MS = 12_000
+"""How long the status line keeps what was done: time to read it, and to try the undo it names."""
+
+DEFAULT_THEME = "dark"
+
+NAMES = {"overview": "Overview", "placement": "Placement", "groups": "Groups"}
+
+
+class ViewArrived(Message):
+    """A picture; the latest one wins."""
+
+    def __init__(self, view: View) -> None:
+        super().__init__()
+        self.view = view
+
+    def can_replace(self, message: Message) -> bool:
+        """A newer picture takes the place of one that was not drawn yet."""
+        return isinstance(message, ViewArrived)
+
+
+class NoticeArrived(Message):
+    """A sentence about kview itself."""
+
+    def __init__(self, notice: Notice) -> None:
+        super().__init__()
+        self.notice = notice
+
+
+class KviewApp(App[int]):
+    """The dashboard. `faults` is None on a cluster that is not ours; `theme` '' or None is the default one.
+
+    `clock_ms` is the clock of the snapshots' times; `zone` that of the times of day shown (None: the machine's own).
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    DEFAULT_MODE = "overview"
+    MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {
+        "overview": OverviewScreen,
+        "placement": PlacementScreen,
+        "groups": GroupsScreen,
+    }
+    BINDINGS: ClassVar[list[BindingType]] = list(APP_BINDINGS)
+    CSS = """
+    Screen { background: $background; color: $foreground; layers: base; }
+    Input { background: $background; color: $foreground; border: none; padding: 0 1; height: 1; }
+    Input:focus { border: none; background-tint: transparent 0%; }
+    """
+
+    def __init__(
+        self,
+        feed: Feed[View],
+        faults: Faults | None,
+        source: SourceInfo,
+        clock_ms: Callable[[], int],
+        theme: str | None = None,
+        ascii_only: bool = False,
+        no_color: bool | None = None,
+        zone: tzinfo | None = None,
+        themes: Themes | None = None,
+    ) -> None:
+        self._colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
+        super().__init__(ansi_color=True if self._colourless else None)
+        self.feed = feed
+        self.faults = faults
+        self.source = source
+        self.clock_ms = clock_ms
+        self.ascii_only = ascii_only
+        self.zone = zone
+        self.themes = load_themes(theme_folders()) if themes is None else themes
+        self.started_ms = clock_ms()
+        self.view: View | None = None
+        self.notice: Notice | None = None
+        self.options = Options(stale_ms=source.late_ms)
+        self.said = Said()
+        self.active_faults: tuple[str, ...] = ()
+        self._said_ms = self.started_ms
+        self._keep_said = False
+        self.palette: Palette = PLAIN
+        self._wanted_theme = theme or DEFAULT_THEME
+        self._theme_name = ""
+
+    def now_ms(self) -> int:
+        """Epoch ms by the snapshots' clock."""
+        return self.clock_ms()
+
+    # -- start and end --------------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        """Colours, the timer, and the feed."""
+        self.register_theme(PLAIN_TEXTUAL)
+        for theme in self.themes.loaded.values():
+            self.register_theme(textual_theme(theme))
+        self._first_theme()
+        self.set_interval(TICK_S, self._tick)
+        self.feed.start(self._on_view, self._on_notice)
+
+    def on_unmount(self) -> None:
+        """The feed ends with the screen."""
+        self.feed.stop()
+
+    def _on_view(self, view: View) -> None:
+        self.post_message(ViewArrived(view))
+
+    def _on_notice(self, notice: Notice) -> None:
+        self.post_message(NoticeArrived(notice))
+
+    def on_view_arrived(self, message: ViewArrived) -> None:
+        """The one place where the picture changes."""
+        self.view = message.view
+        self._update()
+
+    def on_notice_arrived(self, message: NoticeArrived) -> None:
+        """What kview has to say about itself; before the first picture it is the headline."""
+        self.notice = message.notice
+        self.say(Said(message.notice.text, severity=message.notice.severity), keep=message.notice.sticky)
+        self._update()
+
+    def _update(self) -> None:
+        if isinstance(self.screen, KviewScreen):
+            self.screen.update()
+
+    def _tick(self) -> None:
+        if self.said.text and not self._keep_said and self.now_ms() - self._said_ms > SAID_MS:
+            self.say(Said())
+        if isinstance(self.screen, KviewScreen):
+            self.screen.tick()
+
+    def say(self, said: Said, keep: bool = False) -> None:
+        """Show a sentence in the status line; `keep` until the next one."""
+        self.said, self._said_ms, self._keep_said = said, self.now_ms(), keep
+        if isinstance(self.screen, KviewScreen):
+            self.screen.say()
+
+    # -- colours --------------------------------------------------------------------------------------------------------
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Without colours none gets out, whatever drew it."""
+        filters = list(super().get_line_filters())
+        return [*filters, NoColor()] if self._colourless else filters
+
+    def _first_theme(self) -> None:
+        if self._colourless or not self.themes.loaded:
+            self._use_plain()
+        elif self._wanted_theme in self.themes.loaded:
+            self.use_theme(self._wanted_theme)
+        else:
+            self.use_theme(DEFAULT_THEME if DEFAULT_THEME in self.themes.loaded else next(iter(self.themes.loaded)))
+        if text := self._theme_troubles():
+            self.say(Said(text, severity=Severity.WARN))
+
+    def _theme_troubles(self) -> str:
+        """One notice for all that is wrong with the themes."""
+        parts = []
+        if self._wanted_theme not in self.themes.loaded and not self._colourless:
+            there = ", ".join(self.themes.loaded) or "no theme file at all"
+            parts.append(f"theme {self._wanted_theme} is not there (there is: {there})")
+        failed = self.themes.failed
+        if failed:
+            parts.append(f"theme file {failed[0]}" + (f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""))
+        return "; ".join(parts)
+
+    def _use_plain(self) -> None:
+        self.palette, self._theme_name = PLAIN, PLAIN.name
+        self.theme = PLAIN_TEXTUAL.name
+
+    def use_theme(self, name: str) -> None:
+        """Draw with a theme from now on."""
+        theme = self.themes.loaded[name]
+        self.palette, self._theme_name = palette_of(theme), name
+        self.theme = textual_theme(theme).name
+
+    def action_next_theme(self) -> None:
+        """The next theme of those that are there."""
+        names = list(self.themes.loaded)
+        if self._colourless:
+            self.say(Said("NO_COLOR is set: there is nothing to choose"))
+        elif names:
+            at = names.index(self._theme_name) if self._theme_name in names else -1
+            self.use_theme(names[(at + 1) % len(names)])
+            self.say(Said(f"theme {self._theme_name}", "t the next one"))
+
+    # -- screens --------------------------------------------------------------------------------------------------------
+
+    def action_go(self, mode: str) -> None:
+        """Another screen."""
+        self.switch_mode(mode)
+
+    def show_broker(self, broker: object) -> None:
+        """A broker in the placement table."""
+
+        async def show() -> None:
+            await self.switch_mode("placement")
+            while len(self.screen_stack) > 1:
+                await self.pop_screen()
+            if isinstance(self.screen, PlacementScreen):
+                self.screen.show_broker(broker)
+
+        self.run_worker(show(), exclusive=True, group="go")
+
+    def action_help(self) -> None:
+        """The keys of this screen."""
+        shown = [entry.binding for entry in self.screen.active_bindings.values() if entry.enabled]
+        self.push_screen(HelpScreen([b for b in shown if not b.system], NAMES.get(self.current_mode, "")))
+
+    def action_commands(self) -> None:
+        """Every command by name."""
+        before = self._theme_name
+        self.push_screen(CommandScreen(self._commands(), lambda: self._restore_theme(before)))
+
+    def _restore_theme(self, name: str) -> None:
+        if name != self._theme_name and name in self.themes.loaded:
+            self.use_theme(name)
+
+    def _commands(self) -> list[Command]:
+        made = []
+        for entry in self.screen.active_bindings.values():
+            binding = entry.binding
+            if entry.enabled and not binding.system and binding.show and binding.action != "commands":
+                made.append(self._command(binding, entry.node))
+        if not self._colourless:
+            for name in self.themes.loaded:
+                use = self._theme_user(name)
+                made.append(Command(f"theme {name}", "", "colours; shown while selected", use, use))
+        return made
+
+    def _command(self, binding: Binding, node: object) -> Command:
+        async def run() -> None:
+            await self.run_action(binding.action, node)  # type: ignore[arg-type]
+
+        from kview.tui.widgets.bottom import key_name
+
+        return Command(binding.description, key_name(binding), binding.tooltip, run)  # type: ignore[arg-type]
+
+    def _theme_user(self, name: str) -> Callable[[], None]:
+        return lambda: self.use_theme(name)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """None of Textual's own: the palette is made of the key bindings."""
+        return ()
+
+    # -- what is shown --------------------------------------------------------------------------------------------------
+
+    def set_options(self, options: Options) -> None:
+        """Draw with other options."""
+        self.options = options
+        self._update()
+
+    def set_filter(self, text: str) -> None:
+        """Only topics and groups whose name holds `text`."""
+        self.set_options(replace(self.options, filter=text))
+
+    def toggle_racks(self) -> None:
+        """Placement's rows in placement order or by rack."""
+        self.set_options(replace(self.options, racks_together=not self.options.racks_together))
+
+    def action_filter(self) -> None:
+        """Ask for a part of a name."""
+        if isinstance(self.screen, KviewScreen):
+            self.screen.begin_filter()
+
+    def action_internal(self) -> None:
+        """Internal topics shown or not."""
+        self.set_options(replace(self.options, internal=not self.options.internal))
+        self.say(Said("internal topics are shown" if self.options.internal else "internal topics are hidden", "i again"))
+
+    def action_sort(self) -> None:
+        """The next order of the panel that has the keys."""
+        screen = self.screen
+        if not isinstance(screen, KviewScreen):
+            return
+        table = screen.focused_table()
+        orders = screen.panel_sorts.get(table.id or "") if table else None
+        if table is None or not orders:
+            self.say(Said("this panel has one order only"))
+            return
+        self.set_options(self.options.sorted_on((table.id or "").removesuffix("_below"), orders))
+
+    # -- faults ---------------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Faults are there only with a lab, and those that need a broker only on screens that have one."""
+        if action == "fault":
+            if self.faults is None:
+                return False
+            fault = FAULT_KEYS[str(parameters[0])]
+            screen = self.screen
+            return not fault.aims or (isinstance(screen, KviewScreen) and screen.has_targets)
+        return True
+
+    def action_fault(self, key: str) -> None:
+        """Do a fault to what is selected."""
+        fault = FAULT_KEYS[key]
+        screen = self.screen
+        if self.faults is None or not isinstance(screen, KviewScreen):
+            return
+        target = screen.target() if fault.aims else None
+        if fault.aims and target is None:
+            self.say(Said(f"{key} needs a broker: select one (Tab changes the panel), or a partition with a leader"))
+            return
+        command = self._fault_command(fault, target)
+        if command is None:
+            return
+        why = f"{target.why}: " if target and target.why else ""
+        self.say(Said(f"{why}{command.line()} {glyphs.ELLIPSIS}"))
+        self.run_worker(self._apply(self.faults, fault, command, why), group="faults")
+
+    def _fault_command(self, fault: FaultKey, target: Target | None) -> FaultCommand | None:
+        aim = ""
+        if fault.aims == "rack" and target:
+            aim = self._rack_of(target.broker)
+            if not aim:
+                self.say(Said(f"broker {target.broker} has no rack"))
+                return None
+        elif fault.aims and target:
+            aim = str(target.broker)
+        return FaultCommand(fault.kind, aim, fault.argument)
+
+    def _rack_of(self, broker: int) -> str:
+        if self.view is None or broker == UNKNOWN_ID:
+            return ""
+        table = self.view.snapshot.brokers
+        return next((str(rack) for id, rack in zip(table.id, table.rack, strict=True) if id == broker), "")
+
+    async def _apply(self, faults: Faults, fault: FaultKey, command: FaultCommand, why: str) -> None:
+        reply = await faults.apply(command)
+        if reply.ok:
+            self.active_faults = reply.active
+            done = reply.text.partition(";")[0]
+            self.say(Said(f"{why}{done}", fault.undo))
+        else:
+            self.say(Said(f"{why}{reply.text}", severity=Severity.WARN))
+
+
+def run_app(app: KviewApp) -> int:
+    """Show the dashboard until the user ends it; returns the exit code."""
+    app.run()
+    return app.return_code or 0

@@ -1,0 +1,25 @@
+"""What every widget needs to know of the app it is drawn in."""
+
+from datetime import tzinfo
+from typing import Protocol, cast
+
+from textual.widget import Widget
+
+from kview.tui.paint import Palette
+
+
+class Canvas(Protocol):
+    """The app, as widgets see it."""
+
+    palette: Palette
+    ascii_only: bool
+    zone: tzinfo | None
+
+    def now_ms(self) -> int:
+        """Epoch ms by the clock that the snapshots' times are of."""
+        ...
+
+
+def canvas(widget: Widget) -> Canvas:
+    """The app that a widget is drawn in."""
+    return cast(Canvas, widget.app)

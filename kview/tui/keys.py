@@ -1,0 +1,71 @@
+"""The keys, and what help says about them. Faults are capital letters and need a lab."""
+
+from dataclasses import dataclass
+
+from textual.binding import Binding
+
+from kview.model.faults import WORDS
+from kview.model.ports import FaultKind
+
+SLOW_BY = "200ms"
+"""How much `W` slows a broker down: enough to see followers fall behind, not enough to look dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultKey:
+    """A fault's key: `aims` is what it needs selected (`broker`, `rack` of a broker, or nothing), `undo` how to end it."""
+
+    key: str
+    kind: FaultKind
+    label: str
+    aims: str
+    undo: str
+    argument: str = ""
+
+    @property
+    def help(self) -> str:
+        """What it does and how to undo it, for help."""
+        aim = {"broker": "the selected broker", "rack": "of the selected broker"}.get(self.aims, "a controller")
+        does = WORDS[self.kind].does.format(node=aim, rack=aim, argument=self.argument, id="")
+        return f"{does} · {self.undo}"
+
+
+_BACK = "B brings it back"
+
+FAULT_KEYS: dict[str, FaultKey] = {
+    fault.key: fault
+    for fault in (
+        FaultKey("K", FaultKind.CRASH, "crash", "broker", _BACK),
+        FaultKey("S", FaultKind.STOP, "stop", "broker", _BACK),
+        FaultKey("H", FaultKind.HANG, "hang", "broker", _BACK),
+        FaultKey("W", FaultKind.SLOW, "slow", "broker", _BACK, SLOW_BY),
+        FaultKey("B", FaultKind.START, "bring back", "broker", "give the fault again"),
+        FaultKey("X", FaultKind.LOSE_RACK, "lose rack", "rack", "U undoes all, B brings one broker back"),
+        FaultKey("C", FaultKind.CRASH_CONTROLLER, "controller", "", "U undoes all"),
+        FaultKey("U", FaultKind.UNDO, "undo all", "", "give the faults again"),
+    )
+}
+
+FAULT_BINDINGS = [
+    Binding(fault.key, f"fault('{fault.key}')", fault.label, tooltip=fault.help) for fault in FAULT_KEYS.values()
+]
+
+APP_BINDINGS = [
+    *FAULT_BINDINGS,
+    Binding("1", "go('overview')", "overview", tooltip="which cluster, is anything wrong, where, and who suffers"),
+    Binding("2", "go('placement')", "placement", tooltip="the teaching table, live: brokers by places in the replica lists"),
+    Binding("5", "go('groups')", "groups", tooltip="consumer groups: lag, time behind, verdicts"),
+    Binding("slash", "filter", "filter", key_display="/", tooltip="only topics and groups whose name holds what you type"),
+    Binding("s", "sort", "sort", tooltip="the next order of the panel that has the keys"),
+    Binding("i", "internal", "internal", tooltip="show or hide internal topics"),
+    Binding("t", "next_theme", "theme", tooltip="the next theme"),
+    Binding("question_mark", "help", "help", key_display="?", tooltip="this list"),
+    Binding("ctrl+p", "commands", "commands", key_display="^p", tooltip="every command by name; themes with a preview"),
+    Binding("q,ctrl+c", "quit", "quit", key_display="q", tooltip="end kview", priority=False),
+]
+
+KEY_LINE_ORDER = (
+    "question_mark", "q", "K", "B", "1", "2", "5", "escape", "slash", "ctrl+p", "U", "H", "S", "W", "X", "C", "enter", "s",
+    "r", "left", "i", "t",
+)
+"""Which keys the bottom line keeps when it is too short for all: the first of these."""

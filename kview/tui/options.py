@@ -1,0 +1,30 @@
+"""What the user has chosen about how things are shown; shared by all screens."""
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`filter` is looked for in names of topics and groups; `internal`: internal topics are shown too.
+
+    `sorts` holds, by panel, which of its orders is in force. `stale_ms`: a figure older than this is shown dim, with its age.
+    """
+
+    filter: str = ""
+    internal: bool = False
+    racks_together: bool = False
+    sorts: dict[str, int] = field(default_factory=dict)
+    stale_ms: int = 3_000
+
+    def matches(self, name: str) -> bool:
+        """Whether a topic's or group's name passes the filter."""
+        return self.filter.casefold() in name.casefold()
+
+    def sort(self, panel: str, orders: int) -> int:
+        """Which of a panel's `orders` is in force."""
+        return self.sorts.get(panel, 0) % orders
+
+    def sorted_on(self, panel: str, orders: int) -> Self:
+        """The same with the panel's next order."""
+        return replace(self, sorts=self.sorts | {panel: (self.sort(panel, orders) + 1) % orders})

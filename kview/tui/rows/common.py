@@ -1,0 +1,166 @@
+"""What rows share: severities as signs and roles, replicas with their state, widths of figures."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.derive import words
+from kview.derive.view import PartitionStatus, View
+from kview.model.events import Severity
+from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
+from kview.tui import glyphs
+from kview.tui.text import Line, Role, Span, line
+
+FRESH_MS = 3_000
+"""What changed within this time is brighter."""
+
+ROLES: dict[str, Role] = {
+    Severity.RISK: Role.RISK,
+    Severity.WARN: Role.WARN,
+    Severity.GOOD: Role.GOOD,
+    Severity.CALM: Role.DIM,
+}
+SIGNS: dict[str, str] = {
+    Severity.RISK: glyphs.DEAD,
+    Severity.WARN: glyphs.UP,
+    Severity.GOOD: glyphs.OK,
+    Severity.CALM: glyphs.OK,
+}
+SEVERITY_ORDER: dict[str, int] = {Severity.RISK: 0, Severity.WARN: 1, Severity.GOOD: 2, Severity.CALM: 3}
+
+STATUS_SIGNS: dict[str, str] = {
+    PartitionStatus.NO_LEADER: glyphs.DEAD,
+    PartitionStatus.SILENT_LEADER: glyphs.DEAD,
+    PartitionStatus.FROZEN: glyphs.FROZEN,
+    PartitionStatus.UNDER_MIN_ISR: glyphs.OUT_OF_SYNC,
+    PartitionStatus.AT_MIN_ISR: glyphs.OUT_OF_SYNC,
+    PartitionStatus.UNDER_REPLICATED: glyphs.OUT_OF_SYNC,
+    PartitionStatus.REASSIGNING: glyphs.ARROW,
+    PartitionStatus.NOT_PREFERRED: glyphs.UP,
+    PartitionStatus.OK: glyphs.OK,
+    PartitionStatus.UNKNOWN: "?",
+}
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Keyed(Generic[Key]):
+    """Finds rows by key; the index is made when it is first needed."""
+
+    def __init__(self, keys: Sequence[Key]) -> None:
+        self.keys = keys
+        self._found: dict[Hashable, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def key(self, index: int) -> Hashable:
+        """What the row at `index` is."""
+        return self.keys[index]
+
+    def find(self, key: Hashable) -> int | None:
+        """Where the row with that key is."""
+        if self._found is None:
+            self._found = {key: index for index, key in enumerate(self.keys)}
+        return self._found.get(key)
+
+
+def title(name: str, *notes: str) -> Line:
+    """A panel's title: its name, and in dim words what is special about its rows."""
+    return line(Span(name, Role.HEAD), *(Span(f" {note}", Role.DIM) for note in notes if note))
+
+
+def figure(text: str, role: Role = Role.TEXT, dim: bool = False) -> Line:
+    """A figure's cell: "–" is always dim, so is a stale figure."""
+    return (Span(text, Role.DIM if dim or text in (words.NONE, "") else role),)
+
+
+def count_width(values: NDArray[np.int64], least: int, extra: int = 0) -> int:
+    """The width that the widest of these counts needs."""
+    known = values[values != UNKNOWN]
+    widest = max((len(words.count(int(v))) for v in (known.max(), known.min())), default=0) if len(known) else 0
+    return max(least, widest + extra)
+
+
+def rate_width(values: NDArray[np.float64], least: int) -> int:
+    """The width that the highest of these rates needs."""
+    known = values[np.isfinite(values)]
+    return max(least, len(words.rate(float(known.max())))) if len(known) else least
+
+
+def name_width(names: Iterable[str], least: int, most: int) -> int:
+    """The width that names need, within bounds."""
+    return max(least, min(most, max((len(name) for name in names), default=0)))
+
+
+def fresh(changed_ms: int, now_ms: int) -> bool:
+    """Whether a change lies within the last seconds."""
+    return changed_ms != UNKNOWN and now_ms - changed_ms < FRESH_MS
+
+
+def leader_epoch(view: View, row: int) -> Line:
+    """A partition's leader and its epoch: `4✕·6`, `none·7`."""
+    table, figures = view.snapshot.partitions, view.partitions
+    leader, epoch = int(table.leader[row]), int(table.leader_epoch[row])
+    after = f"{glyphs.DOT}{epoch}" if epoch != UNKNOWN_ID else ""
+    if leader == NO_BROKER:
+        return line(Span("none", Role.RISK), Span(after, Role.DIM))
+    if leader == UNKNOWN_ID:
+        return line(Span(words.NONE, Role.DIM), Span(after, Role.DIM))
+    if figures.leader_silent_since_ms[row] != UNKNOWN:
+        return line(Span(f"{leader}{glyphs.DEAD}", Role.RISK), Span(after, Role.DIM))
+    if not figures.preferred[row]:
+        return line(f"{leader}", Span(glyphs.UP, Role.DIM), Span(after, Role.DIM))
+    return line(f"{leader}", Span(after, Role.DIM))
+
+
+def replicas(view: View, row: int) -> Line:
+    """A partition's replicas in the order of its list, each with its sign: `4✕ 2○ 5○`."""
+    table, figures = view.snapshot.partitions, view.partitions
+    leader = int(table.leader[row])
+    spans: list[Span] = []
+    for position, broker in enumerate(table.replicas[row].tolist()):
+        if broker == NO_BROKER:
+            continue
+        silent = bool(figures.replica_silent[row, position])
+        member = bool(figures.in_isr[row, position])
+        role = Role.TEXT
+        if silent:
+            sign, role = glyphs.DEAD, Role.RISK if member else Role.WARN
+        elif broker == leader:
+            sign = glyphs.LEADER
+        elif member:
+            sign, role = glyphs.FOLLOWER, Role.DIM
+        else:
+            sign, role = glyphs.OUT_OF_SYNC, Role.WARN
+        spans.append(Span(f"{' ' if spans else ''}{broker}{sign}", role))
+    return tuple(spans)
+
+
+def isr(view: View, row: int) -> Line:
+    """How many of the replicas are in sync: `2/3`."""
+    table, figures = view.snapshot.partitions, view.partitions
+    size, all_of = int(figures.isr_count[row]), int((table.replicas[row] != NO_BROKER).sum())
+    return (Span(f"{size}/{all_of}", Role.DIM if size == all_of else Role.WARN),)
+
+
+def replicas_width(view: View) -> int:
+    """The width that the longest replica list needs."""
+    matrix = view.snapshot.partitions.replicas
+    if not matrix.size:
+        return 8
+    digits = len(str(int(matrix.max())))
+    return max(8, int(matrix.shape[1]) * (digits + 2) - 1)
+
+
+def rank(severity: object) -> int:
+    """Where a severity stands: the worst is 0."""
+    return SEVERITY_ORDER[str(severity)]
+
+
+def verdict(text: str, reason: str, severity: str) -> Line:
+    """A verdict with its sign and its reason: `✕ blocked: 10 partitions`."""
+    words_ = f"{text}: {reason}" if reason else text
+    return (Span(f"{SIGNS[severity]} {words_}", ROLES[severity]),)

@@ -1,0 +1,161 @@
+"""Rows of one group's detail: its members with what each owns, and its partitions."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from kview.derive import words
+from kview.derive.view import Verdict, View
+from kview.model.events import Severity
+from kview.model.units import NO_OFFSET, UNKNOWN
+from kview.tui import glyphs
+from kview.tui.options import Options
+from kview.tui.rows.common import (
+    SIGNS,
+    Keyed,
+    count_width,
+    figure,
+    name_width,
+    rate_width,
+    title,
+)
+from kview.tui.text import Line, Role, Span, line
+from kview.tui.widgets.columns import Column
+from kview.tui.widgets.table import Row
+
+ORDERS = ("worst first", "by name", "by lag")
+PANEL = "offsets"
+
+_SEVERITIES = {
+    Verdict.BLOCKED: Severity.RISK,
+    Verdict.STUCK: Severity.RISK,
+    Verdict.STOPPED: Severity.RISK,
+    Verdict.REWOUND: Severity.WARN,
+    Verdict.FALLING_BEHIND: Severity.WARN,
+    Verdict.OK: Severity.CALM,
+    Verdict.UNKNOWN: Severity.CALM,
+}
+_ROLES = {Severity.RISK: Role.RISK, Severity.WARN: Role.WARN, Severity.CALM: Role.DIM}
+_RANK = {verdict: rank for rank, verdict in enumerate(_SEVERITIES)}
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Partition numbers with runs drawn together: `0–3, 7`."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
+
+
+class MemberRows(Keyed[str]):
+    """Key: the member's id."""
+
+    def __init__(self, view: View, group: str) -> None:
+        table, offsets = view.snapshot.members, view.snapshot.offsets
+        self._table = table
+        self._rows = np.flatnonzero(table.group == group)
+        super().__init__([str(table.member_id[row]) for row in self._rows])
+        owned: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for row in np.flatnonzero(offsets.group == group):
+            owned[str(offsets.owner[row])][str(offsets.topic[row])].append(int(offsets.partition[row]))
+        self._owned = owned
+        self.title: Line = title("MEMBERS")
+        self.empty = "no members: nobody reads for this group"
+        self.columns: Sequence[Column] = (
+            Column("client", "client id", name_width(table.client_id[self._rows], 9, 24), flex=1, most=40, name=True),
+            Column("host", "host", name_width(table.host[self._rows], 10, 20), name=True, rank=1),
+            Column("assigned", "owns", 4, right=True),
+            Column("partitions", "partitions", 20, flex=3, most=80),
+            Column("member", "consumer id", 20, flex=1, most=60, rank=2, name=True),
+        )
+
+    def row(self, index: int, now_ms: int) -> Row:
+        """A member's cells."""
+        at, table = int(self._rows[index]), self._table
+        member = str(table.member_id[at])
+        owns = f" {glyphs.DOT} ".join(f"{t} {ranges(ps)}" for t, ps in sorted(self._owned.get(member, {}).items()))
+        count = int(table.assigned[at])
+        return Row(
+            (
+                line(str(table.client_id[at])),
+                line(Span(str(table.host[at]), Role.DIM)),
+                figure(words.count(count)),
+                line(owns) if owns else line(Span("idle: more members than partitions" if not count else "", Role.WARN)),
+                line(Span(member, Role.DIM)),
+            )
+        )
+
+
+class OffsetRows(Keyed[tuple[str, int]]):
+    """Key: (topic, partition)."""
+
+    def __init__(self, view: View, group: str, options: Options) -> None:
+        table, figures = view.snapshot.offsets, view.offsets
+        rows = [int(row) for row in np.flatnonzero(table.group == group) if options.matches(str(table.topic[row]))]
+        match ORDERS[options.sort(PANEL, len(ORDERS))]:
+            case "worst first":
+                rows.sort(key=lambda row: _RANK[Verdict(str(figures.verdict[row]))])
+            case "by lag":
+                rows.sort(key=lambda row: -int(figures.lag[row]))
+        self._rows = rows
+        super().__init__([(str(table.topic[row]), int(table.partition[row])) for row in rows])
+        self._view = view
+        self._options = options
+        members = view.snapshot.members
+        self._clients = {
+            str(members.member_id[row]): str(members.client_id[row])
+            for row in np.flatnonzero(members.group == group)
+        }
+        self.title: Line = title("PARTITIONS", ORDERS[options.sort(PANEL, len(ORDERS))])
+        self.empty = f"no topic matches /{options.filter}" if options.filter else "nothing committed, nothing owned"
+        at = np.array(rows, np.int64)
+        self.columns: Sequence[Column] = (
+            Column("topic", "topic", name_width((key[0] for key in self.keys), 6, 20), flex=1, most=40, name=True),
+            Column("p", "p", max(2, len(str(max((key[1] for key in self.keys), default=0)))), right=True),
+            Column("committed", "CURRENT-OFFSET", count_width(table.committed[at], 14), right=True, rank=2),
+            Column("end", "LOG-END-OFFSET", count_width(figures.log_end_offset[at], 14), right=True, rank=2),
+            Column("lag", "LAG", count_width(figures.lag[at], 7), right=True),
+            Column("behind", "behind", 10, right=True),
+            Column("read", "read/s", rate_width(figures.read_rate[at], 7), right=True, rank=1),
+            Column("write", "write/s", rate_width(figures.write_rate[at], 7), right=True, rank=1),
+            Column("catch", "catches up", 10, right=True, rank=3),
+            Column("owner", "owner", name_width(self._clients.values(), 6, 16), flex=1, most=30, rank=4, name=True),
+            Column("verdict", "verdict", 16, flex=3, most=70),
+        )
+
+    def row(self, index: int, now_ms: int) -> Row:
+        """A group's partition's cells."""
+        at = self._rows[index]
+        table, figures = self._view.snapshot.offsets, self._view.offsets
+        received_ms = int(table.received_ms[at])
+        old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms
+        committed = int(table.committed[at])
+        said = Verdict(str(figures.verdict[at]))
+        severity = _SEVERITIES[said]
+        notes = [str(figures.reason[at])]
+        if int(figures.lost[at]) > 0:
+            notes.append(f"{words.count(int(figures.lost[at]))} records gone before they were read")
+        if old:
+            notes.append(f"{words.age(received_ms, now_ms)} old")
+        after = ", ".join(note for note in notes if note)
+        behind = words.at_least(words.duration(int(figures.behind_ms[at])), bool(figures.behind_is_bound[at]))
+        catch_up = words.duration(int(figures.catch_up_ms[at]), tenths=False)
+        return Row(
+            (
+                line(str(table.topic[at])),
+                figure(str(int(table.partition[at]))),
+                figure(words.NONE if committed == NO_OFFSET else words.count(committed), dim=old),
+                figure(words.count(int(figures.log_end_offset[at])), dim=old),
+                figure(words.count(int(figures.lag[at])), dim=old),
+                figure(behind, dim=old),
+                figure(words.rate(float(figures.read_rate[at])), dim=old),
+                figure(words.rate(float(figures.write_rate[at])), dim=old),
+                figure(catch_up if catch_up in ("never", words.NONE) else f"{glyphs.ABOUT} {catch_up}", dim=old),
+                line(Span(self._clients.get(str(table.owner[at]), "") or words.NONE, Role.DIM)),
+                line(Span(f"{SIGNS[severity]} {said}{': ' if after else ''}{after}", _ROLES[severity])),
+            )
+        )

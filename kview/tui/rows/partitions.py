@@ -1,0 +1,149 @@
+"""Rows of partitions: worst first on the overview, in full for one topic."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.derive import words
+from kview.derive.view import PartitionStatus, View
+from kview.model.units import UNKNOWN
+from kview.tui import glyphs
+from kview.tui.options import Options
+from kview.tui.rows.common import (
+    ROLES,
+    SEVERITY_ORDER,
+    STATUS_SIGNS,
+    Keyed,
+    count_width,
+    figure,
+    fresh,
+    isr,
+    leader_epoch,
+    name_width,
+    rate_width,
+    replicas,
+    replicas_width,
+    title,
+)
+from kview.tui.text import Line, Role, Span, line
+from kview.tui.widgets.columns import Column
+from kview.tui.widgets.table import Row
+
+PANEL = "partitions"
+ORDERS = ("worst first", "by name", "by uncommitted", "by records in")
+
+_AGED = (PartitionStatus.SILENT_LEADER, PartitionStatus.FROZEN)
+
+
+def worst_first(view: View, options: Options) -> NDArray[np.int64]:
+    """Rows of `snapshot.partitions` that pass the options, the ones that need a look first."""
+    table = view.snapshot.partitions
+    rows = view.worst_partitions
+    if options.internal:
+        internal = np.flatnonzero(table.internal)
+        rows = np.concatenate([rows, internal])
+        ranks = np.array([SEVERITY_ORDER[severity] for severity in view.partitions.severity[rows]], np.int64)
+        rows = rows[np.argsort(ranks, kind="stable")]
+    if options.filter:
+        passing = {topic: options.matches(topic) for topic in set(table.topic.tolist())}
+        rows = rows[[passing[topic] for topic in table.topic[rows]]] if len(rows) else rows
+    return rows
+
+
+def _ordered(view: View, options: Options, panel: str) -> NDArray[np.int64]:
+    rows = worst_first(view, options)
+    match ORDERS[options.sort(panel, len(ORDERS))]:
+        case "by name":
+            return np.sort(rows)
+        case "by uncommitted":
+            return rows[np.argsort(-view.partitions.uncommitted[rows].astype(np.float64), kind="stable")]
+        case "by records in":
+            return rows[np.argsort(-np.nan_to_num(view.partitions.in_rate[rows]), kind="stable")]
+        case _:
+            return rows
+
+
+class PartitionRows(Keyed[tuple[str, int]]):
+    """Key: (topic, partition)."""
+
+    def __init__(self, view: View, options: Options, topic: str | None = None, panel: str = PANEL) -> None:
+        table, figures = view.snapshot.partitions, view.partitions
+        if topic is None:
+            self._rows = _ordered(view, options, panel)
+        else:
+            rows = np.flatnonzero(table.topic == topic)
+            self._rows = rows
+        topics, numbers = table.topic[self._rows].tolist(), table.partition[self._rows].tolist()
+        super().__init__(list(zip(topics, numbers, strict=True)))
+        self._view = view
+        self._options = options
+        self.empty = f"no topic matches /{options.filter}" if options.filter and topic is None else "there are none"
+        self.title: Line
+        watermarks, rates = table.high_watermark[self._rows], figures.in_rate[self._rows]
+        offset = count_width(watermarks, 9)
+        if topic is None:
+            notes = [ORDERS[options.sort(panel, len(ORDERS))]]
+            notes += [f"/{options.filter}"] if options.filter else []
+            self.title = title("PARTITIONS", *notes)
+            head: tuple[Column, ...] = (Column("topic", "topic", name_width(set(topics), 5, 24), flex=1, most=40, name=True),)
+        else:
+            self.title = title("PARTITIONS")
+            head = ()
+        self.columns: Sequence[Column] = (
+            *head,
+            Column("p", "p", max(2, len(str(max(numbers, default=0)))), right=True),
+            Column("leader", f"leader{glyphs.DOT}ep", 9),
+            Column("replicas", "replicas", replicas_width(view), rank=1),
+            Column("isr", "isr", 3, right=True, rank=3),
+            Column("start", "log start", count_width(table.log_start[self._rows], 9), right=True, rank=6),
+            Column("watermark", "watermark", offset, right=True),
+            Column("end", "log end", count_width(table.log_end[self._rows], 9), right=True, rank=7),
+            Column("uncommitted", "uncomm.", count_width(figures.uncommitted[self._rows], 7, 1), right=True, rank=2),
+            Column("in", "in rec/s", rate_width(rates, 8), right=True, rank=5),
+            Column("status", "", 17, flex=2, most=60),
+        )
+        self._headed = bool(head)
+
+    def row(self, index: int, now_ms: int) -> Row:
+        """A partition's cells."""
+        at = int(self._rows[index])
+        table, figures = self._view.snapshot.partitions, self._view.partitions
+        old = self._old(at, now_ms)
+        cells = (
+            figure(str(int(table.partition[at]))),
+            leader_epoch(self._view, at),
+            replicas(self._view, at),
+            isr(self._view, at),
+            figure(words.count(int(table.log_start[at])), Role.DIM, dim=old),
+            figure(words.count(int(table.high_watermark[at])), dim=old),
+            figure(words.count(int(table.log_end[at])), Role.DIM, dim=old),
+            figure(words.signed(int(figures.uncommitted[at])), dim=old),
+            figure(words.rate(float(figures.in_rate[at])), dim=old),
+            self._status(at, now_ms, old),
+        )
+        name = (line(str(table.topic[at])),) if self._headed else ()
+        return Row((*name, *cells), fresh(int(figures.changed_ms[at]), now_ms))
+
+    def _old(self, at: int, now_ms: int) -> bool:
+        read_ms = int(self._view.snapshot.partitions.high_watermark_ms[at])
+        return read_ms != UNKNOWN and now_ms - read_ms > self._options.stale_ms
+
+    def _status(self, at: int, now_ms: int, old: bool) -> Line:
+        table, figures = self._view.snapshot.partitions, self._view.partitions
+        status = str(figures.status[at])
+        role = ROLES[figures.severity[at]]
+        since_ms = max(int(figures.leader_silent_since_ms[at]), int(figures.frozen_since_ms[at]))
+        if status in _AGED and since_ms != UNKNOWN:
+            return line(Span(f"{STATUS_SIGNS[status]} {status} {words.age(since_ms, now_ms)}", role))
+        notes = []
+        if old:
+            notes.append(f"read {words.age(int(table.high_watermark_ms[at]), now_ms)} ago")
+        if table.error[at]:
+            notes.append(str(table.error[at]))
+        if not figures.rack_safe[at]:
+            notes.append("one rack only")
+        after = "".join(f" {glyphs.DOT} {note}" for note in notes)
+        if status == PartitionStatus.OK:
+            return line(Span(f"{STATUS_SIGNS[status]} ", Role.GOOD), Span(f"{status}{after}", Role.DIM))
+        return line(Span(f"{STATUS_SIGNS[status]} {status}", role), Span(after, Role.DIM))

@@ -1,0 +1,1 @@
+"""The screens: which panels stand where, and what their keys do."""

@@ -1,0 +1,196 @@
+"""What all screens share: header, headline, status and keys around a body; the filter line; being too small."""
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import Screen
+from textual.widgets import Input
+
+from kview.derive.view import View
+from kview.model.units import NO_BROKER
+from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH
+from kview.tui.widgets.bottom import KeyLine, StatusLine, TooSmall
+from kview.tui.widgets.drawn import Drawn
+from kview.tui.widgets.header import Header, HeadlinePanel
+from kview.tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
+
+
+class Target(NamedTuple):
+    """What a fault would hit: a broker, and, where it was not selected itself, why this one."""
+
+    broker: int
+    why: str = ""
+
+
+class KviewScreen(Screen[None]):
+    """A screen that draws views."""
+
+    CSS = """
+    #page { height: 1fr; }
+    #body { height: 1fr; }
+    #filter { display: none; height: 1; }
+    #small { display: none; height: 1fr; }
+    Screen.-filtering #filter { display: block; }
+    Screen.-filtering #status { display: none; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "back", show=False, tooltip="one step back: the filter, then the screen before"),
+        Binding("tab", "app.focus_next", "next panel", show=False, tooltip="give the keys to the next panel"),
+        Binding("shift+tab", "app.focus_previous", "previous panel", show=False),
+    ]
+
+    panel_sorts: ClassVar[dict[str, int]] = {}
+    """By the id of a table: how many orders it has."""
+
+    has_targets: ClassVar[bool] = False
+    """Whether something can be selected here that a fault could hit."""
+
+    @property
+    def kview(self) -> "KviewApp":
+        """The app, as what it is."""
+        return cast("KviewApp", self.app)
+
+    @property
+    def view(self) -> View | None:
+        """The latest picture."""
+        return self.kview.view
+
+    def body(self) -> ComposeResult:
+        """The panels between headline and status."""
+        raise NotImplementedError
+
+    def draw(self, view: View) -> None:
+        """Hand the panels a picture."""
+        raise NotImplementedError
+
+    def share_out(self) -> None:
+        """Share the size among the panels."""
+
+    def target(self) -> Target | None:
+        """What a fault would hit now."""
+        return None
+
+    def compose(self) -> ComposeResult:
+        """Chrome around the body."""
+        with Vertical(id="page"):
+            yield Header(self.kview.source, self.kview.started_ms)
+            yield HeadlinePanel()
+            with Vertical(id="body"):
+                yield from self.body()
+            yield StatusLine()
+            yield Input(placeholder="part of a topic's or a group's name; Enter keeps it, Esc clears it", compact=True, id="filter")
+            yield KeyLine()
+        yield TooSmall(id="small")
+
+    # -- drawing --------------------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        """Draw what is known already."""
+        self.refit()
+
+    def on_screen_resume(self) -> None:
+        """Catch up with what was drawn elsewhere meanwhile."""
+        self.refit()
+
+    def on_resize(self) -> None:
+        """Fit the panels anew."""
+        self.refit()
+
+    def refit(self) -> None:
+        """Arrange and draw everything."""
+        size = self.app.size
+        small = size.width < MIN_WIDTH or size.height < MIN_HEIGHT
+        self.query_one("#page").display = not small
+        self.query_one("#small").display = small
+        if small:
+            self.query_one(TooSmall).refresh()
+            return
+        headline = self.query_one(HeadlinePanel)
+        headline.styles.height = 1 if size.height < 18 else 2 if size.height < 40 else 3
+        self.share_out()
+        self.update()
+
+    def update(self) -> None:
+        """Draw the app's picture."""
+        view = self.view
+        header, headline = self.query_one(Header), self.query_one(HeadlinePanel)
+        header.view = headline.view = view
+        headline.notice = self.kview.notice
+        if view is not None:
+            self.draw(view)
+        self.tick()
+
+    def tick(self) -> None:
+        """Let ages and countdowns go on."""
+        for widget in self.query(Drawn):
+            widget.redraw()
+
+    def say(self) -> None:
+        """Show what the app has to say."""
+        status = self.query_one(StatusLine)
+        status.said, status.active = self.kview.said, self.kview.active_faults
+        status.redraw()
+
+    # -- keys -----------------------------------------------------------------------------------------------------------
+
+    def action_back(self) -> None:
+        """One step back."""
+        if self.kview.options.filter or self.has_class("-filtering"):
+            self._end_filter(keep=False)
+        elif len(self.app.screen_stack) > 1:
+            self.app.pop_screen()
+
+    def begin_filter(self) -> None:
+        """Ask for a part of a name."""
+        self.add_class("-filtering")
+        line = self.query_one("#filter", Input)
+        line.value = self.kview.options.filter
+        line.focus()
+
+    def _end_filter(self, keep: bool) -> None:
+        self.remove_class("-filtering")
+        if not keep:
+            self.query_one("#filter", Input).value = ""
+            self.kview.set_filter("")
+        if tables := [table for table in self.query(Table) if table.display]:
+            (self._before_filter() or tables[0]).focus()
+
+    def _before_filter(self) -> Table | None:
+        return next((table for table in self.query(Table) if table.id == self._last_table), None)
+
+    _last_table: str | None = None
+
+    def on_descendant_focus(self) -> None:
+        """Remember which panel had the keys, for when the filter line gives them back."""
+        if isinstance(self.focused, Table):
+            self._last_table = self.focused.id
+        self.query_one(KeyLine).redraw()
+
+    @on(Input.Changed, "#filter")
+    def _filter_typed(self, event: Input.Changed) -> None:
+        if self.has_class("-filtering"):
+            self.kview.set_filter(event.value)
+
+    @on(Input.Submitted, "#filter")
+    def _filter_kept(self) -> None:
+        self._end_filter(keep=True)
+
+    def focused_table(self) -> Table | None:
+        """The table that has the keys."""
+        return self.focused if isinstance(self.focused, Table) else None
+
+
+def leader_of(view: View, topic: str, partition: int) -> Target | None:
+    """The leader of a partition as a fault's target."""
+    table = view.snapshot.partitions
+    rows = ((table.topic == topic) & (table.partition == partition)).nonzero()[0]
+    if not len(rows) or int(table.leader[rows[0]]) <= NO_BROKER:
+        return None
+    return Target(int(table.leader[rows[0]]), f"leader of {topic}-{partition}")

@@ -1,0 +1,91 @@
+"""Enter on a group: its members with what each owns, and every partition with its lag and verdict."""
+
+from typing import ClassVar
+
+import numpy as np
+from textual.app import ComposeResult
+
+from kview.derive import words
+from kview.derive.view import View
+from kview.model.units import NO_BROKER
+from kview.tui import glyphs
+from kview.tui.plot import sparkline
+from kview.tui.rows import group as rows
+from kview.tui.rows.common import verdict
+from kview.tui.rows.groups import behind, members
+from kview.tui.screens.base import KviewScreen
+from kview.tui.text import Line, Role, Span, cut, line
+from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.drawn import Lines
+from kview.tui.widgets.table import Table
+
+SPARK_CELLS = 60
+
+
+def group_lines(view: View, name: str, cells: int) -> list[Line]:
+    """What a group is and does, in three lines: its state, its lag, the verdict with its reason."""
+    table, figures = view.snapshot.groups, view.groups
+    found = np.flatnonzero(table.group == name)
+    if not len(found):
+        return [line("  ", Span(name, Role.BRIGHT), Span(" is not there any longer", Role.WARN))]
+    at = int(found[0])
+    coordinator = int(table.coordinator[at])
+    facts = [members(view, at), f"{table.type[at]} protocol"]
+    facts += [f"assignor {table.assignment_strategy[at]}"] if table.assignment_strategy[at] else []
+    facts += [f"coordinator {coordinator}"] if coordinator > NO_BROKER else []
+    facts += [f"not answered: {table.error[at]}"] if table.error[at] else []
+    lag = words.at_least(words.count(int(figures.lag[at])), bool(figures.lag_is_bound[at]))
+    rates = f"reads {words.rate(float(figures.read_rate[at]))}/s of {words.rate(float(figures.write_rate[at]))}/s written"
+    lines = [
+        line("  ", Span(name, Role.BRIGHT), Span(f"  {f' {glyphs.DOT} '.join(facts)}", Role.DIM)),
+        line("  ", *verdict(str(figures.verdict[at]), str(figures.reason[at]), figures.severity[at])),
+        line(
+            "  ", Span("lag ", Role.DIM), lag, Span("   behind ", Role.DIM), behind(view, at),
+            Span(f"   {rates}   last minute ", Role.DIM),
+            Span(sparkline(figures.lag_series[at], SPARK_CELLS).lstrip(), series=0),
+        ),
+    ]
+    return [cut(made, cells) for made in lines]
+
+
+class GroupHeading(Lines):
+    """The group's three lines."""
+
+    DEFAULT_CSS = "GroupHeading { height: 3; }"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(id="heading")
+        self.group_name = name
+        self.view: View | None = None
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """The lines."""
+        return group_lines(self.view, self.group_name, width) if self.view else []
+
+
+class GroupScreen(KviewScreen):
+    """One group."""
+
+    AUTO_FOCUS = "#offsets"
+    panel_sorts: ClassVar[dict[str, int]] = {rows.PANEL: len(rows.ORDERS)}
+
+    def __init__(self, group: str) -> None:
+        super().__init__()
+        self.group = group
+
+    def body(self) -> ComposeResult:
+        """The panels."""
+        yield Rule()
+        yield GroupHeading(self.group)
+        yield Table(id="members")
+        yield Table(id="offsets")
+
+    def draw(self, view: View) -> None:
+        """Hand the panels a picture."""
+        self.query_one(GroupHeading).view = view
+        member_rows = rows.MemberRows(view, self.group)
+        members_table = self.query_one("#members", Table)
+        room = max(3, (self.app.size.height - 12) // 3)
+        members_table.styles.height = min(max(1, len(member_rows)) + 2, room)
+        members_table.set_rows(member_rows)
+        self.query_one("#offsets", Table).set_rows(rows.OffsetRows(view, self.group, self.kview.options))

@@ -1,0 +1,34 @@
+"""5 Groups: who reads, how far behind, and why."""
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+
+from kview.derive.view import View
+from kview.tui.rows import groups
+from kview.tui.screens.base import KviewScreen
+from kview.tui.screens.group import GroupScreen
+from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.table import Table
+
+
+class GroupsScreen(KviewScreen):
+    """All groups."""
+
+    AUTO_FOCUS = "#groups"
+    panel_sorts: ClassVar[dict[str, int]] = {"groups": len(groups.ORDERS)}
+
+    def body(self) -> ComposeResult:
+        """The panels."""
+        yield Rule()
+        yield Table(id="groups")
+
+    def draw(self, view: View) -> None:
+        """Hand the panel a picture."""
+        self.query_one("#groups", Table).set_rows(groups.GroupRows(view, self.kview.options))
+
+    @on(Table.Opened)
+    def _open(self, event: Table.Opened) -> None:
+        if isinstance(event.key, str):
+            self.app.push_screen(GroupScreen(event.key))

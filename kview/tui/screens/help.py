@@ -1,0 +1,127 @@
+"""`?`: every key that works on the screen below, from its own bindings, and what the signs mean."""
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from kview.tui import glyphs
+from kview.tui.keys import FAULT_KEYS
+from kview.tui.rows.common import Keyed
+from kview.tui.text import EMPTY, Line, Role, Span, line
+from kview.tui.widgets.bottom import KeyLine, key_name
+from kview.tui.widgets.columns import Column
+from kview.tui.widgets.table import Row, Table
+
+SIGNS: tuple[tuple[str, str], ...] = (
+    (glyphs.LEADER, "a leader, or healthy"),
+    (glyphs.FOLLOWER, "a follower in the ISR"),
+    (glyphs.OUT_OF_SYNC, "a follower that is not in the ISR, or too few in the ISR"),
+    (glyphs.DEAD, "silent or offline; data or availability at risk"),
+    (glyphs.FROZEN, "a high watermark that stands still although it should move"),
+    (glyphs.UP, "grows; leads without being the preferred leader; one step from risk"),
+    (glyphs.DOWN, "shrinks"),
+    ("(P3)", "placement: the preferred leader, which does not lead"),
+    (glyphs.NONE, "not known; ≥ a lower bound; ≈ an estimate"),
+)
+
+
+class Entry(NamedTuple):
+    """A line of help: a key (or a section's name) and what it does."""
+
+    key: str
+    text: str
+    is_head: bool = False
+
+
+def entries(bindings: Sequence[Binding]) -> list[Entry]:
+    """Help for these bindings: the screen's own keys, faults, moving about, signs."""
+    faults = [b for b in bindings if b.key in FAULT_KEYS]
+    moving = [b for b in bindings if not b.show and b.key not in FAULT_KEYS]
+    others = [b for b in bindings if b.show and b.key not in FAULT_KEYS]
+    made: list[Entry] = []
+    for name, group in (("KEYS", others), ("FAULTS on this simulated cluster", faults), ("MOVING ABOUT", moving)):
+        if group:
+            made.append(Entry("", name, True))
+            made += [Entry(key_name(binding), said(binding)) for binding in _merged(group)]
+    made.append(Entry("", "SIGNS", True))
+    made += [Entry(sign, meaning) for sign, meaning in SIGNS]
+    return made
+
+
+def said(binding: Binding) -> str:
+    """What a key does, in words."""
+    if not binding.tooltip:
+        return binding.description
+    return f"{binding.description}: {binding.tooltip}"
+
+
+def _merged(bindings: Sequence[Binding]) -> list[Binding]:
+    """Keys for the same action as one: `↑ k`."""
+    by_action: dict[str, Binding] = {}
+    for binding in bindings:
+        name = binding.key_display or _KEY_NAMES.get(binding.key, binding.key)
+        if binding.action in by_action:
+            earlier = by_action[binding.action]
+            if name not in (earlier.key_display or "").split():
+                by_action[binding.action] = earlier.with_key(earlier.key, f"{earlier.key_display} {name}")
+        else:
+            by_action[binding.action] = binding.with_key(binding.key, name)
+    return list(by_action.values())
+
+
+_KEY_NAMES = {
+    "up": "↑", "down": "↓", "left": "←", "right": "→", "pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End",
+    "enter": "Enter", "escape": "Esc", "tab": "Tab", "shift+tab": "Shift-Tab",
+}
+
+
+class HelpRows(Keyed[int]):
+    """Key: the line's number."""
+
+    empty = ""
+    title: Line = EMPTY
+
+    def __init__(self, made: list[Entry], name: str) -> None:
+        super().__init__(range(len(made)))
+        self._entries = made
+        self.title = line(Span(f"HELP {name}", Role.HEAD))
+        self.columns = (Column("key", "", 6, flex=1, most=12), Column("text", "", 40, flex=12))
+
+    def row(self, index: int, now_ms: int) -> Row:
+        """A line of help."""
+        entry = self._entries[index]
+        if entry.is_head:
+            return Row((EMPTY, line(Span(entry.text, Role.HEAD))))
+        return Row((line(Span(entry.key, Role.KEY)), line(entry.text)))
+
+
+class HelpScreen(ModalScreen[None]):
+    """The keys of the screen below."""
+
+    CSS = """
+    HelpScreen { align: center middle; background: $background 100%; }
+    HelpScreen > Vertical { width: 100%; height: 100%; }
+    """
+    AUTO_FOCUS = "#help"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,question_mark,q", "dismiss", "back to the screen", key_display="Esc"),
+    ]
+
+    def __init__(self, bindings: Sequence[Binding], name: str) -> None:
+        super().__init__()
+        self._entries = entries(bindings)
+        self._about = name
+
+    def compose(self) -> ComposeResult:
+        """A table of keys."""
+        with Vertical():
+            yield Table(id="help")
+            yield KeyLine()
+
+    def on_mount(self) -> None:
+        """Fill it."""
+        self.query_one(Table).set_rows(HelpRows(self._entries, self._about))

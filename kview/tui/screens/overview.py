@@ -1,0 +1,105 @@
+"""1 Overview: which cluster, is anything wrong, which broker, which partitions, who suffers, what happened."""
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+
+from kview.derive.view import View
+from kview.tui import layout
+from kview.tui.rows import brokers, groups, partitions
+from kview.tui.screens.base import KviewScreen, Target, leader_of
+from kview.tui.screens.group import GroupScreen
+from kview.tui.screens.topic import TopicScreen
+from kview.tui.widgets.bottom import Bar, Rule
+from kview.tui.widgets.events import EventsPanel
+from kview.tui.widgets.table import Table
+from kview.tui.widgets.throughput import ThroughputPanel
+
+
+class OverviewScreen(KviewScreen):
+    """The first screen."""
+
+    CSS = """
+    OverviewScreen #upper, OverviewScreen #lower { height: 1fr; }
+    OverviewScreen #groups_below { height: 0; }
+    """
+
+    AUTO_FOCUS = "#brokers"
+    has_targets = True
+    panel_sorts: ClassVar[dict[str, int]] = {
+        "brokers": len(brokers.ORDERS),
+        "partitions": len(partitions.ORDERS),
+        "groups": len(groups.ORDERS),
+        "groups_below": len(groups.ORDERS),
+    }
+
+    def body(self) -> ComposeResult:
+        """The panels."""
+        yield Rule(id="rule1")
+        with Horizontal(id="upper"):
+            yield Table(id="brokers")
+            yield Bar(id="upper_bar")
+            yield ThroughputPanel()
+        yield Rule(id="rule2")
+        with Horizontal(id="lower"):
+            yield Table(id="partitions")
+            yield Bar(id="lower_bar")
+            yield Table(id="groups")
+        yield Table(id="groups_below")
+        yield Rule(id="rule3")
+        yield EventsPanel()
+
+    def share_out(self) -> None:
+        """Share the size among the panels."""
+        size, view = self.app.size, self.view
+        counts = (len(view.snapshot.brokers), len(view.snapshot.groups)) if view else (6, 3)
+        shared = layout.overview(size.width, size.height, *counts)
+        self.query_one("#upper").styles.height = shared.brokers
+        self.query_one("#lower").styles.height = shared.partitions
+        for number in (1, 2, 3):
+            self.query_one(f"#rule{number}").display = number <= shared.rules and (number < 3 or shared.events > 0)
+        for id in ("upper_bar", "lower_bar", "throughput", "groups"):
+            self.query_one(f"#{id}").display = shared.beside
+        self.query_one("#throughput").styles.width = shared.throughput_width
+        self.query_one("#groups").styles.width = shared.groups_width
+        below = self.query_one("#groups_below")
+        below.display = not shared.beside and shared.groups > 0
+        below.styles.height = shared.groups
+        events = self.query_one(EventsPanel)
+        events.display = shared.events > 0
+        events.styles.height = shared.events
+
+    def draw(self, view: View) -> None:
+        """Hand the panels a picture."""
+        options = self.kview.options
+        self.query_one("#brokers", Table).set_rows(brokers.BrokerRows(view, options))
+        self.query_one("#partitions", Table).set_rows(partitions.PartitionRows(view, options))
+        rows = groups.GroupRows(view, options)
+        for id in ("groups", "groups_below"):
+            table = self.query_one(f"#{id}", Table)
+            if table.display:
+                table.set_rows(rows)
+        self.query_one(ThroughputPanel).view = view
+        self.query_one(EventsPanel).view = view
+
+    def target(self) -> Target | None:
+        """The selected broker, or the leader of the selected partition."""
+        table = self.focused_table()
+        if table is None or table.selected is None or self.view is None:
+            return None
+        if table.id == "brokers" and isinstance(table.selected, int):
+            return Target(table.selected)
+        if table.id == "partitions" and isinstance(table.selected, tuple):
+            return leader_of(self.view, *table.selected)
+        return None
+
+    @on(Table.Opened)
+    def _open(self, event: Table.Opened) -> None:
+        if event.table.id == "brokers":
+            self.kview.show_broker(event.key)
+        elif event.table.id == "partitions" and isinstance(event.key, tuple):
+            self.app.push_screen(TopicScreen(*event.key))
+        elif isinstance(event.key, str):
+            self.app.push_screen(GroupScreen(event.key))

@@ -1,0 +1,87 @@
+"""2 Placement: the teaching table, live, over the list of topics."""
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from kview.derive.view import View
+from kview.tui.rows import topics
+from kview.tui.rows.placement import PlacementRows
+from kview.tui.screens.base import KviewScreen, Target
+from kview.tui.screens.topic import Heading, TopicScreen
+from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.table import Table
+
+LEAST_TOPICS = 5
+"""Lines that the list of topics keeps: title, head, and three rows."""
+
+
+class PlacementScreen(KviewScreen):
+    """Brokers by places in the replica lists of the topic that is selected below."""
+
+    AUTO_FOCUS = "#grid"
+    has_targets = True
+    panel_sorts: ClassVar[dict[str, int]] = {"topics": len(topics.ORDERS)}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("r", "racks", "by rack", tooltip="rows in placement order, racks in turn, or grouped by rack"),
+        Binding("left", "topic(-1)", "topic", key_display="←→", tooltip="the topic before"),
+        Binding("right", "topic(1)", "next topic", show=False, tooltip="the next topic"),
+        Binding("enter", "open", "partitions", show=True, tooltip="all partitions of the selected topic"),
+    ]
+
+    def body(self) -> ComposeResult:
+        """The panels."""
+        yield Rule()
+        yield Heading(id="heading")
+        yield Table(id="grid")
+        yield Rule()
+        yield Table(id="topics")
+
+    def draw(self, view: View) -> None:
+        """Hand the panels a picture."""
+        options = self.kview.options
+        listed = self.query_one("#topics", Table)
+        listed.set_rows(topics.TopicRows(view, options))
+        rows = PlacementRows(view, options, self._topic())
+        self.query_one(Heading).text = rows.headline()
+        grid = self.query_one("#grid", Table)
+        grid.styles.height = max(3, min(len(rows) + 1, self.app.size.height - 8 - LEAST_TOPICS))
+        grid.set_rows(rows)
+
+    def show_broker(self, broker: object) -> None:
+        """Select a broker's row and give it the keys."""
+        grid = self.query_one("#grid", Table)
+        grid.select(broker)
+        grid.focus()
+
+    def _topic(self) -> str:
+        selected = self.query_one("#topics", Table).selected
+        return selected if isinstance(selected, str) else topics.ALL
+
+    def target(self) -> Target | None:
+        """The selected broker, where the brokers have the keys."""
+        grid = self.query_one("#grid", Table)
+        return Target(grid.selected) if grid.has_focus and isinstance(grid.selected, int) else None
+
+    def action_racks(self) -> None:
+        """Placement order or racks together."""
+        self.kview.toggle_racks()
+
+    def action_topic(self, by: int) -> None:
+        """Another topic, wherever the keys are."""
+        self.query_one("#topics", Table).action_move(by)
+
+    def action_open(self) -> None:
+        """The topic's partitions."""
+        if topic := self._topic():
+            self.app.push_screen(TopicScreen(topic))
+
+    @on(Table.Moved, "#topics")
+    def _another_topic(self) -> None:
+        self.update()
+
+    @on(Table.Opened)
+    def _open(self, event: Table.Opened) -> None:
+        self.action_open()

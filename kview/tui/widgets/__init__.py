@@ -1,0 +1,1 @@
+"""Widgets that draw lines with roles: the table, and panels of lines."""

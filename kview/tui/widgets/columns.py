@@ -1,0 +1,73 @@
+"""Columns of a table and how they share a width. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+GAP = 2
+"""Cells between two columns: one is too few for figures beside each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: `width` cells at least; with `flex` it takes a share of what is left, up to `most`.
+
+    `rank` 0 is never left out; where the width does not suffice, the columns of the highest rank go first. `name`: its text
+    gives way in the middle.
+    """
+
+    key: str
+    title: str
+    width: int
+    right: bool = False
+    flex: int = 0
+    most: int = 1_000
+    rank: int = 0
+    name: bool = False
+
+
+def share(columns: Sequence[Column], cells: int) -> list[tuple[int, int]]:
+    """The columns that fit into `cells`, as (index, width), in order.
+
+    Columns go by rank until the rest fits at its least widths; if those of rank 0 do not fit either, names shrink, the widest
+    first, and what still does not fit is cut from the right.
+    """
+    kept = list(range(len(columns)))
+    while _needs(columns, kept) > cells:
+        worst = max((columns[i].rank for i in kept), default=0)
+        if worst == 0:
+            break
+        kept.remove(max(i for i in kept if columns[i].rank == worst))
+    widths = {i: columns[i].width for i in kept}
+    _shrink(columns, kept, widths, cells)
+    _grow(columns, kept, widths, cells)
+    return [(i, widths[i]) for i in kept if widths[i] > 0]
+
+
+def _needs(columns: Sequence[Column], kept: Sequence[int]) -> int:
+    return sum(columns[i].width for i in kept) + GAP * max(0, len(kept) - 1)
+
+
+def _shrink(columns: Sequence[Column], kept: Sequence[int], widths: dict[int, int], cells: int) -> None:
+    over = sum(widths.values()) + GAP * max(0, len(kept) - 1) - cells
+    names = [i for i in kept if columns[i].name or columns[i].flex]
+    while over > 0 and names:
+        widest = max(names, key=lambda i: widths[i])
+        if widths[widest] <= 1:
+            return
+        widths[widest] -= 1
+        over -= 1
+
+
+def _grow(columns: Sequence[Column], kept: Sequence[int], widths: dict[int, int], cells: int) -> None:
+    left = cells - sum(widths.values()) - GAP * max(0, len(kept) - 1)
+    while left > 0:
+        growing = [i for i in kept if columns[i].flex and widths[i] < columns[i].most]
+        if not growing:
+            return
+        total = sum(columns[i].flex for i in growing)
+        given = 0
+        for i in growing:
+            more = min(max(1, left * columns[i].flex // total), columns[i].most - widths[i], left - given)
+            widths[i] += more
+            given += more
+        left -= given

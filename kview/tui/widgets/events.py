@@ -1,0 +1,55 @@
+"""What happened: the latest events, newest first."""
+
+from datetime import tzinfo
+
+from kview.derive import words
+from kview.derive.view import View
+from kview.model.events import Event, Severity
+from kview.tui import glyphs
+from kview.tui.canvas import canvas
+from kview.tui.rows.common import FRESH_MS
+from kview.tui.text import Line, Role, Span, cut, joined, line
+from kview.tui.widgets.drawn import Lines
+
+LABEL = "  EVENTS  "
+
+_ROLES = {Severity.RISK: Role.RISK, Severity.WARN: Role.WARN, Severity.GOOD: Role.GOOD, Severity.CALM: Role.TEXT}
+
+
+def event_lines(events: tuple[Event, ...], now_ms: int, zone: tzinfo | None, cells: int, rows: int) -> list[Line]:
+    """The latest events, newest first: one a line, or as many as fit where there is but one line."""
+    if not events:
+        return [line(Span(LABEL, Role.HEAD), Span("none in what has been watched so far", Role.DIM))]
+    newest = list(reversed(events))
+    if rows == 1:
+        parts = [_event(event, now_ms, zone) for event in newest[:20]]
+        return [(Span(LABEL, Role.HEAD), *joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells - len(LABEL)))]
+    lines = []
+    for number, event in enumerate(newest[:rows]):
+        label = LABEL if number == 0 else " " * len(LABEL)
+        lines.append(cut((Span(label, Role.HEAD), *_event(event, now_ms, zone)), cells))
+    return lines
+
+
+def _event(event: Event, now_ms: int, zone: tzinfo | None) -> Line:
+    role = _ROLES[event.severity]
+    if now_ms - event.at_ms < FRESH_MS and role is Role.TEXT:
+        role = Role.BRIGHT
+    return line(Span(words.clock(event.at_ms, zone), Role.DIM), "  ", Span(event.text, role))
+
+
+class EventsPanel(Lines):
+    """The latest events."""
+
+    DEFAULT_CSS = "EventsPanel { height: 1; }"
+
+    def __init__(self) -> None:
+        super().__init__(id="events")
+        self.view: View | None = None
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """The panel's lines."""
+        at = canvas(self)
+        if self.view is None:
+            return []
+        return event_lines(self.view.events, at.now_ms(), at.zone, width, height)

@@ -1,0 +1,141 @@
+"""The two things read first: which cluster and how fresh, and whether anything is wrong."""
+
+from dataclasses import dataclass
+
+from kview.derive import words
+from kview.derive.view import View
+from kview.model.events import Severity
+from kview.model.ports import Notice
+from kview.model.states import BrokerState
+from kview.model.units import UNKNOWN_ID
+from kview.tui import glyphs
+from kview.tui.rows.common import SIGNS
+from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width, width
+from kview.tui.widgets.drawn import Lines
+
+LATE_INTERVALS = 3
+"""A picture older than this many intervals is late."""
+
+MIN_LATE_MS = 3_000
+"""… but not below this: one slow answer is no news."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """What is being watched: `label` is `simulated` or the bootstrap servers, `interval_ms` how often it is asked."""
+
+    label: str
+    interval_ms: int = 1_000
+
+    @property
+    def late_ms(self) -> int:
+        """The age at which a figure or a picture is late."""
+        return max(MIN_LATE_MS, LATE_INTERVALS * self.interval_ms)
+
+
+def header_line(view: View | None, source: SourceInfo, started_ms: int, now_ms: int, cells: int) -> Line:
+    """Which cluster and how fresh: the less important facts go as the width shrinks."""
+    name = line(Span(" kview ", Role.BRIGHT), Span(f"{glyphs.MARK} ", Role.DIM), Span(source.label, Role.BRIGHT))
+    if view is None:
+        waiting = line(Span(f"waiting {words.duration(now_ms - started_ms)} ", Role.DIM))
+        return justified(cut(name, cells), waiting, cells)
+    right = _freshness(view, source, now_ms)
+    room = cells - line_width(right) - 2
+    return justified(joined([name, *_facts(view)], Span("  "), room), right, cells)
+
+
+def _facts(view: View) -> list[Line]:
+    table, head, seen = view.snapshot.brokers, view.headline, view.snapshot.observation
+    up = int((table.state == BrokerState.UP).sum())
+    racks = len({rack for rack in table.rack if rack})
+    brokers = words.plural(len(table), "broker") if up == len(table) else f"{up:,} of {words.plural(len(table), 'broker')} up"
+    facts = [line(Span(brokers, Role.HEAD if up == len(table) else Role.WARN))]
+    if racks:
+        facts.append(line(Span(words.plural(racks, "rack"), Role.HEAD)))
+    facts.append(line(Span(words.plural(head.topics, "topic"), Role.HEAD)))
+    facts.append(line(Span(words.plural(head.partitions, "partition"), Role.HEAD)))
+    if seen.controller_id != UNKNOWN_ID:
+        facts.append(line(Span(f"controller {seen.controller_id} epoch {seen.controller_epoch}", Role.HEAD)))
+    else:
+        facts.append(line(Span("controller not known", Role.DIM)))
+    facts.append(line(Span(f"{words.rate(head.requests_per_second)} req/s", Role.DIM)))
+    return facts
+
+
+def _freshness(view: View, source: SourceInfo, now_ms: int) -> Line:
+    age_ms = now_ms - view.snapshot.observation.ended_ms
+    if age_ms > source.late_ms:
+        return line(Span(f"{glyphs.DEAD} nothing new for {words.duration(age_ms, tenths=False)} ", Role.WARN))
+    return line(Span(f"{glyphs.OK} ", Role.GOOD), Span(f"seen {words.duration(age_ms)} ago ", Role.DIM))
+
+
+def headline_lines(sentences: tuple[str, ...], severity: str, cells: int, rows: int) -> list[Line]:
+    """Whether anything is wrong: clauses flow over `rows` lines; what does not fit is counted at the end."""
+    first = Role.ALERT if severity == Severity.RISK else Role.WARN if severity == Severity.WARN else Role.DIM
+    sign = Role.GOOD if severity in (Severity.CALM, Severity.GOOD) else first
+    lines: list[Line] = []
+    current: Line = line(" ", Span(f"{SIGNS[severity]} ", sign))
+    start = line_width(current)
+    between = f" {glyphs.DOT} "
+    for number, sentence in enumerate(sentences):
+        role = first if number == 0 or severity != Severity.RISK else Role.RISK
+        for position, clause in enumerate(sentence.split(between)):
+            fresh_line = line_width(current) <= start
+            gap = "" if fresh_line else between if position else "   "
+            if not fresh_line and line_width(current) + width(gap) + width(clause) > cells:
+                lines.append(current)
+                current, gap = line("   "), ""
+                start = 3
+            current += (Span(gap, Role.DIM),) if gap else ()
+            current += (Span(clause, role),)
+    lines.append(current)
+    if len(lines) > rows:
+        left = f" {glyphs.DOT} + {len(lines) - rows} more lines" if rows > 1 else f" {glyphs.ELLIPSIS}"
+        room = cells - width(left)
+        lines = [*lines[: rows - 1], (*cut(lines[rows - 1], room), Span(left, Role.DIM))]
+    return [cut(made, cells) for made in lines]
+
+
+class Header(Lines):
+    """Line 1: which cluster, how fresh, what kview costs it."""
+
+    DEFAULT_CSS = "Header { height: 1; }"
+
+    def __init__(self, source: SourceInfo, started_ms: int) -> None:
+        super().__init__(id="header")
+        self.source = source
+        self.started_ms = started_ms
+        self.view: View | None = None
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """The line."""
+        from kview.tui.canvas import canvas
+
+        return [header_line(self.view, self.source, self.started_ms, canvas(self).now_ms(), width)]
+
+
+class HeadlinePanel(Lines):
+    """Line 2 and more: is anything wrong. Before the first picture, what is being waited for."""
+
+    DEFAULT_CSS = "HeadlinePanel { height: 1; }"
+
+    def __init__(self) -> None:
+        super().__init__(id="headline")
+        self.view: View | None = None
+        self.notice: Notice | None = None
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """The headline."""
+        from kview.tui.canvas import canvas
+
+        if self.view is None:
+            text = self.notice.text if self.notice else "asking the cluster for a first picture"
+            role = Role.WARN if self.notice else Role.DIM
+            return [cut(line("   ", Span(text, role)), width)]
+        sentences = sentences_at(self.view, canvas(self).now_ms())
+        return headline_lines(sentences, self.view.headline.severity, width, height)
+
+
+def sentences_at(view: View, now_ms: int) -> tuple[str, ...]:
+    """The headline's sentences with ages and countdowns as of `now_ms`."""
+    return view.headline.sentences

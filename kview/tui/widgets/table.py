@@ -1,0 +1,320 @@
+"""The table that every list is drawn with: 10,000 rows scroll as ten do, since only the visible ones are made.
+
+A selection is a row's key: it stays on its row while rows come, go and change places.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from kview.tui.canvas import canvas
+from kview.tui.glyphs import MARK
+from kview.tui.paint import strip
+from kview.tui.text import EMPTY, Line, Role, Span, content, joined, line, line_width, middle, pad
+from kview.tui.widgets.columns import GAP, Column, share
+from kview.tui.widgets.drawn import Drawn
+
+GUTTER = 2
+"""Cells before the first column, for the mark of the selected row."""
+
+
+class Row(NamedTuple):
+    """A row's cells by column; `fresh` when something of it changed within the last seconds."""
+
+    cells: tuple[Line, ...]
+    fresh: bool = False
+
+
+class Rows(Protocol):
+    """What a table shows: made anew for every picture, rows on demand."""
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The columns, in order."""
+        ...
+
+    @property
+    def title(self) -> Line:
+        """The panel's name, and in which order its rows are."""
+        ...
+
+    @property
+    def empty(self) -> str:
+        """Why there are no rows, where there are none."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def key(self, index: int) -> Hashable:
+        """What the row is: the same thing has the same key in every picture."""
+        ...
+
+    def find(self, key: Hashable) -> int | None:
+        """Where the row with that key is."""
+        ...
+
+    def row(self, index: int, now_ms: int) -> Row:
+        """A row's cells; ages count to `now_ms`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """The rows of a table that has not been given any."""
+
+    columns: Sequence[Column] = ()
+    title: Line = EMPTY
+    empty: str = ""
+
+    def __len__(self) -> int:
+        return 0
+
+    def key(self, index: int) -> Hashable:
+        raise IndexError(index)
+
+    def find(self, key: Hashable) -> int | None:
+        return None
+
+    def row(self, index: int, now_ms: int) -> Row:
+        raise IndexError(index)
+
+
+class Table(Drawn, ScrollView, can_focus=True):
+    """A list with a head, a selected row and the keys that move it."""
+
+    DEFAULT_CSS = """
+    Table { overflow-x: hidden; overflow-y: auto; scrollbar-size: 0 0; height: 1fr; background: transparent; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "move up", show=False),
+        Binding("down,j", "move(1)", "move down", show=False),
+        Binding("pageup", "page(-1)", "a page up", show=False),
+        Binding("pagedown", "page(1)", "a page down", show=False),
+        Binding("home,g", "end(-1)", "first row", show=False),
+        Binding("end,G", "end(1)", "last row", show=False),
+        Binding("enter", "open", "open", show=False),
+    ]
+
+    @dataclass
+    class Opened(Message):
+        """Enter, or a click on the selected row."""
+
+        table: "Table"
+        key: Hashable
+
+        @property
+        def control(self) -> "Table":
+            """The table, for handlers that name it."""
+            return self.table
+
+    @dataclass
+    class Moved(Message):
+        """The user selected another row."""
+
+        table: "Table"
+        key: Hashable
+
+        @property
+        def control(self) -> "Table":
+            """The table, for handlers that name it."""
+            return self.table
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.rows: Rows = Nothing()
+        self.selected: Hashable | None = None
+        self._index = 0
+        self._chosen = False
+        self._widest: dict[str, int] = {}
+
+    # -- what it shows --------------------------------------------------------------------------------------------------
+
+    def set_rows(self, rows: Rows) -> None:
+        """Show other rows; the selected one stays selected where it still is."""
+        self.rows = rows
+        index = rows.find(self.selected) if self.selected is not None and self._holds() else None
+        self._index = index if index is not None else self._index if self._holds() else 0
+        self._settle()
+        self.redraw()
+
+    def select(self, key: Hashable) -> bool:
+        """Select the row with that key; False where there is none."""
+        index = self.rows.find(key)
+        if index is None:
+            return False
+        self._chosen = True
+        self._index = index
+        self._settle()
+        self.redraw()
+        return True
+
+    def _holds(self) -> bool:
+        """Whether the selection belongs to a row: before anybody chose one it stays on the first row."""
+        return self._chosen or self.has_focus
+
+    def _settle(self) -> None:
+        self._index = max(0, min(self._index, len(self.rows) - 1))
+        self.selected = self.rows.key(self._index) if len(self.rows) else None
+        self.virtual_size = Size(self.size.width, self._head_lines() + len(self.rows))
+        self._show_selected()
+
+    def _show_selected(self) -> None:
+        room = self.size.height - self._head_lines()
+        if room <= 0:
+            return
+        top = self.scroll_offset.y
+        if self._index < top:
+            self.scroll_to(y=self._index, animate=False, force=True, immediate=True)
+        elif self._index >= top + room:
+            self.scroll_to(y=self._index - room + 1, animate=False, force=True, immediate=True)
+
+    # -- keys and mouse -------------------------------------------------------------------------------------------------
+
+    def action_move(self, by: int) -> None:
+        """Select another row, `by` rows on."""
+        self._choose(self._index + by)
+
+    def action_page(self, by: int) -> None:
+        """Select a row one page on."""
+        self._choose(self._index + by * max(1, self.size.height - self._head_lines() - 1))
+
+    def action_end(self, by: int) -> None:
+        """Select the first or the last row."""
+        self._choose(0 if by < 0 else len(self.rows) - 1)
+
+    def action_open(self) -> None:
+        """Go deeper into the selected row."""
+        if self.selected is not None:
+            self.post_message(self.Opened(self, self.selected))
+
+    def _choose(self, index: int) -> None:
+        self._chosen = True
+        before = self.selected
+        self._index = index
+        self._settle()
+        self.redraw()
+        if self.selected is not None and self.selected != before:
+            self.post_message(self.Moved(self, self.selected))
+
+    def on_click(self, event: events.Click) -> None:
+        """Select the row under the mouse; a click on the selected one opens it."""
+        index = event.y - self._head_lines() + self.scroll_offset.y
+        if event.y < self._head_lines() or not 0 <= index < len(self.rows):
+            return
+        if index == self._index and event.chain > 1:
+            self.action_open()
+        else:
+            self._choose(index)
+
+    def on_focus(self) -> None:
+        """The selected row shows that this panel has the keys."""
+        self.redraw()
+
+    def on_blur(self) -> None:
+        """The selected row is only marked."""
+        self.redraw()
+
+    def on_resize(self) -> None:
+        """Keep the selected row in sight."""
+        self._settle()
+
+    # -- the picture ----------------------------------------------------------------------------------------------------
+
+    def painted_for(self) -> object:
+        """Focus changes the picture too."""
+        return (Drawn.painted_for(self), self.has_focus)
+
+    def painted(self, size: Size) -> list[Strip]:
+        """The head and the visible rows."""
+        at = canvas(self)
+        shared = share(self._columns(), size.width - GUTTER)
+        lines = [strip(head, size.width, at.palette, at.ascii_only) for head in self._head(shared, size)]
+        if not len(self.rows) and self.rows.empty:
+            lines.append(
+                strip(pad(line("  ", Span(self.rows.empty, Role.DIM)), size.width), size.width, at.palette, at.ascii_only)
+            )
+        top = self.scroll_offset.y
+        now_ms = at.now_ms()
+        for index in range(top, min(len(self.rows), top + size.height - len(lines))):
+            lines.append(self._row_strip(index, now_ms, shared, size.width))
+        return lines
+
+    def _row_strip(self, index: int, now_ms: int, shared: list[tuple[int, int]], cells: int) -> Strip:
+        at = canvas(self)
+        row = self.rows.row(index, now_ms)
+        is_selected = index == self._index
+        spans = line(Span(f"{MARK} " if is_selected else "  "))
+        for position, (column, width) in enumerate(shared):
+            if position:
+                spans += (Span(" " * GAP),)
+            spans += _cell(row.cells[column], self.rows.columns[column], width)
+        over = None
+        if is_selected:
+            over = at.palette.selected if self.has_focus else at.palette.marked
+        if row.fresh:
+            over = at.palette.fresh if over is None else over + at.palette.fresh
+        return strip(spans, cells, at.palette, at.ascii_only, over)
+
+    def _columns(self) -> list[Column]:
+        """The columns, figures as wide as they have ever been: a digit less must not move its neighbours."""
+        columns = []
+        for column in self.rows.columns:
+            if column.right:
+                width = self._widest[column.key] = max(column.width, self._widest.get(column.key, 0))
+                column = _widened(column, width)
+            columns.append(column)
+        return columns
+
+    def _title_fits(self, shared: list[tuple[int, int]]) -> bool:
+        """Whether the title has room in the head itself, over leading columns that have no title of their own."""
+        room = 0
+        for column, width in shared:
+            if self.rows.columns[column].title:
+                break
+            room += width + GAP
+        return line_width(self.rows.title) <= room - GAP + GUTTER
+
+    def _head_lines(self) -> int:
+        if not self.rows.columns:
+            return 1
+        shared = share(self._columns(), max(1, self.size.width - GUTTER))
+        return 1 if self._title_fits(shared) else 2
+
+    def _head(self, shared: list[tuple[int, int]], size: Size) -> list[Line]:
+        titles: Line = line("  ")
+        for position, (index, width) in enumerate(shared):
+            column = self.rows.columns[index]
+            titles += (Span(" " * GAP),) if position else ()
+            titles += pad(line(Span(column.title, Role.DIM)), width, column.right)
+        title = self.rows.title
+        if self.rows.columns and self._title_fits(shared):
+            rest = content(titles)[2 + line_width(title) :]
+            return [line("  ", *title, Span(rest, Role.DIM))]
+        room = size.height - 2
+        position_shown = EMPTY
+        if len(self.rows) > room > 0:
+            top = self.scroll_offset.y
+            position_shown = line(Span(f"{top + 1:,}–{min(len(self.rows), top + room):,} of {len(self.rows):,}", Role.DIM))
+        parts = [title, position_shown] if position_shown else [title]
+        return [line("  ", *joined(parts, Span("  "), size.width - 2)), titles][: 2 if self.rows.columns else 1]
+
+
+def _widened(column: Column, width: int) -> Column:
+    if column.width == width:
+        return column
+    return Column(column.key, column.title, width, column.right, column.flex, column.most, column.rank, column.name)
+
+
+def _cell(spans: Line, column: Column, width: int) -> Line:
+    if column.name and line_width(spans) > width:
+        first = spans[0] if spans else Span("")
+        spans = (first._replace(text=middle(content(spans), width)),)
+    return pad(spans, width, column.right)
