@@ -41,6 +41,8 @@ class BrokerFacts:
     since_ms: int
     answers: bool = False
     answered_ms: int = UNKNOWN
+    seen_silent_ms: int = UNKNOWN
+    """When we found it silent, which is later than `since_ms`."""
     error: str = ""
     last_fetch_ms: int = UNKNOWN
     last_fetch_moved_ms: int = UNKNOWN
@@ -97,14 +99,17 @@ def update(
         if facts is None:
             assert address is not None
             facts = known[broker] = BrokerFacts(address, state.value, since_ms)
+            facts.seen_silent_ms = now_ms if state is BrokerState.SILENT else UNKNOWN
         elif facts.state != state:
             facts.state, facts.since_ms = state.value, since_ms
+            facts.seen_silent_ms = now_ms if state is BrokerState.SILENT else UNKNOWN
         if address is not None:
             facts.address = address
         facts.answered_ms = max(facts.answered_ms, seen.answered_ms)
         facts.answers = not failing and seen.answered_ms != UNKNOWN
         facts.error = seen.error if failing else ""
-        if failing and facts.last_fetch_moved_ms > seen.failing_since_ms + STILL_FETCHING_AFTER_MS:
+        found_ms = facts.seen_silent_ms
+        if found_ms != UNKNOWN and facts.last_fetch_moved_ms > found_ms + STILL_FETCHING_AFTER_MS:
             facts.error += "; only kview cannot reach it: the quorum sees it fetching"
 
 

@@ -2,6 +2,7 @@
 not."""
 
 import socket
+from collections.abc import Callable
 from enum import Enum, auto
 from itertools import count
 from typing import Any
@@ -104,6 +105,8 @@ class Link:
         self.failing_since_ms = UNKNOWN
         self.error = ""
         self.refusal = Refusal.NONE
+        self.on_up: Callable[[], None] = lambda: None
+        """Called when a connection has come up."""
         self._loop = loop
         self._silence_s = silence_s
         self._retry_first_s = retry_first_s
@@ -245,6 +248,7 @@ class Link:
         self._answered()
         if self._waiting:
             self._watch()
+        self.on_up()
 
     def _answered(self) -> None:
         self.answered_ms = self._loop.clock_ms()

@@ -38,6 +38,8 @@ BOOTSTRAP_SHARE = 0.6
 """Of the time to connect: the rest is for the addresses that the cluster advertises."""
 FIRST_LOOK_S = 0.5
 """How long the first round waits for further brokers to accept connections."""
+FIRST_SLOW_S = 0.3
+"""How long the first round waits for what the slow lane brings, so that the first picture is whole."""
 STALE_S = 0.9
 """A broker that owes an answer this long is asked no more until it comes."""
 BYTES_A_READING = 42
@@ -131,6 +133,9 @@ class Observer:
             lambda: not any(link.connecting for link in links),
             min(self._loop.monotonic() + FIRST_LOOK_S, began_s + deadline_s),
         )
+        self._choose_source(self._askable())
+        self._update_brokers()
+        self._slow.step(self._healthy(), self._source)
 
     async def _close_links(self) -> None:
         for link in [*self._links.values(), *self._slow.links.values()]:
@@ -155,7 +160,9 @@ class Observer:
         self._update_brokers()
         self._update_groups()
         state.points.expire(self._loop.clock_ms(), state.layout)
-        self._slow.step(self._sequence, self._healthy(), self._source)
+        self._slow.step(self._healthy(), self._source)
+        if not self._sequence:
+            await until(self._loop, lambda: self._slow.idle, self._loop.monotonic() + FIRST_SLOW_S)
         snapshot = self._snapshot(began_ms)
         self._sequence += 1
         return snapshot
@@ -288,7 +295,8 @@ class Observer:
     def _open_links(self) -> None:
         """Have a link to every broker that is listed or registered, on both lanes."""
         wanted: dict[int, BrokerAddress] = {b: r.address for b, r in self._state.cluster.items()}
-        wanted.update({address.id: address for address in self._state.listed})
+        listed = {address.id: address for address in self._state.listed}
+        wanted.update(listed)
         s = self._settings
         for broker, address in wanted.items():
             for links, silence_s in ((self._links, s.silence_s), (self._slow.links, s.slow_silence_s)):
@@ -303,20 +311,22 @@ class Observer:
         for broker in [broker for broker in self._links if broker not in wanted]:
             self._links.pop(broker).close()
             self._slow.links.pop(broker).close()
-        for link in self._links.values():
-            link.open()
+        for broker, link in self._links.items():
+            link.on_up = partial(self._came_up, broker)
+            facts = self._state.brokers.get(broker)
+            was_away = facts is not None and facts.state in (BrokerState.FENCED, BrokerState.GONE)
+            if was_away and link.failing and broker in listed:
+                link.retry_now()
+            else:
+                link.open()
+
+    def _came_up(self, broker: int) -> None:
+        """What failed on an earlier connection says nothing of this one."""
+        for key in [key for key in self._state.failures if key[1] == broker]:
+            del self._state.failures[key]
 
     def _update_brokers(self) -> None:
         state = self._state
-        back = {
-            address.id
-            for address in state.listed
-            if (facts := state.brokers.get(address.id))
-            and facts.state in (BrokerState.FENCED, BrokerState.GONE)
-        }
-        for broker in back:
-            if self._links[broker].failing:
-                self._links[broker].retry_now()
         health = {b: Health(k.failing_since_ms, k.answered_ms, k.error) for b, k in self._links.items()}
         brokers.update(state.brokers, state.listed, state.cluster, health, self._loop.clock_ms())
 
@@ -359,7 +369,7 @@ class Observer:
             controller_epoch=quorum.controller_epoch if quorum else UNKNOWN_ID,
             quorum_high_watermark=quorum.high_watermark if quorum else UNKNOWN,
             quorum_received_ms=quorum.received_ms if quorum else UNKNOWN,
-            asked=tuple(f"{host}:{port}" for host, port in self._bootstrap),
+            asked=self._asked(),
             requests=cost[0],
             bytes_sent=cost[1],
             bytes_received=cost[2],
@@ -367,6 +377,10 @@ class Observer:
             capabilities=known,
         )
         return state.snapshot(observation, self._fast.debugging is not False)
+
+    def _asked(self) -> tuple[str, ...]:
+        """The parts of a cluster that have been answered at least once."""
+        return tuple(sorted({part for part, _ in self._state.received_ms}))
 
     def _capabilities(self) -> frozenset[str]:
         link = self._links.get(self._source)

@@ -126,23 +126,29 @@ def read_leader(
     high_watermarks: tuple[ListOffsetsAnswer, int],
     log_ends: tuple[ListOffsetsAnswer, int] | None,
 ) -> None:
-    """Take in a leader's high watermarks and log ends, each with the time it was received, together."""
+    """Take in a leader's high watermarks and log ends, each with the time it was received.
+
+    Both of a partition or none: a new leader knows its log end before its high watermark (KIP-207), and a
+    new log end beside an old watermark would look like uncommitted records.
+    """
     answer, at_ms = high_watermarks
     rows, errors, offsets = answered_rows(layout, answer)
-    good = (errors == 0) & (offsets >= 0)
-    readings.high_watermark[rows[good]] = offsets[good]
-    readings.high_watermark_ms[rows[good]] = at_ms
     readings.error[rows] = ""
     for code in np.unique(errors[errors != 0]).tolist():
         readings.error[rows[errors == code]] = error_name(code)
-    if log_ends is None:
-        return
-    answer, at_ms = log_ends
-    rows, errors, offsets = answered_rows(layout, answer)
     good = (errors == 0) & (offsets >= 0)
-    readings.log_end[rows[good]] = offsets[good]
-    readings.log_end_ms[rows[good]] = at_ms
-    read_replicas(readings, layout, broker, answer, at_ms)
+    if log_ends is not None:
+        ends, ends_ms = log_ends
+        end_rows, end_errors, end_offsets = answered_rows(layout, ends)
+        end_good = (end_errors == 0) & (end_offsets >= 0)
+        both = np.intersect1d(rows[good], end_rows[end_good])
+        good &= np.isin(rows, both)
+        end_good &= np.isin(end_rows, both)
+        readings.log_end[end_rows[end_good]] = end_offsets[end_good]
+        readings.log_end_ms[end_rows[end_good]] = ends_ms
+        read_replicas(readings, layout, broker, ends, ends_ms)
+    readings.high_watermark[rows[good]] = offsets[good]
+    readings.high_watermark_ms[rows[good]] = at_ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ from kview.wire import list_offsets
 
 REFUSED_PAUSE_S = 60.0
 """A part that was refused (a permission is missing, say) is asked for again this rarely."""
+FAILED_PAUSE_S = 1.0
+"""Pause after a request that got no answer."""
 OVERDUE_S = 3.0
 """An answer that is out for this long is told as a failure while it is still waited for."""
 POINTS_A_REQUEST = 2_000
@@ -48,24 +50,38 @@ class SlowLane:
     _running: dict[int, _Running] = field(default_factory=dict)
     """By broker: what it was asked for and has not answered."""
     _due_s: dict[tuple[str, int], float] = field(default_factory=dict)
+    """By part and broker: before when (monotonic) it is not asked for again."""
+    _healthy: Sequence[int] = ()
+    _source: int = NO_BROKER
 
-    def step(self, sequence: int, healthy: Sequence[int], source: int) -> None:
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way."""
+        return not self._running and not any(
+            self.links[b].connecting for b in self._healthy if b in self.links
+        )
+
+    def step(self, healthy: Sequence[int], source: int) -> None:
         """Start what is due, on `healthy` brokers; `source` is the one that Metadata is asked of."""
-        now_s = self.loop.monotonic()
-        self._mark_overdue(now_s)
+        self._mark_overdue(self.loop.monotonic())
+        self._healthy, self._source = healthy, source
         for broker in healthy:
             if broker in self.links:
+                self.links[broker].on_up = self._pump
                 self.links[broker].open()
-        anyone = [source, *(b for b in healthy if b != source)]
-        if sequence % self.settings.quorum_rounds == 0:
-            self._anyone("quorum", anyone, apis.DESCRIBE_QUORUM, self._quorum)
-            self._anyone("reassignments", anyone, apis.LIST_PARTITION_REASSIGNMENTS, self._reassignments)
-            self._wanted_elr(anyone)
-        self._wanted_configs(anyone, now_s)
-        self._wanted_points(healthy)
-        for broker in healthy:
+        self._pump()
+
+    def _pump(self) -> None:
+        """Give every free broker what is due; also when one becomes free."""
+        anyone = [self._source, *(b for b in self._healthy if b != self._source)]
+        self._anyone("quorum", anyone, apis.DESCRIBE_QUORUM, self._quorum)
+        self._anyone("configs", anyone, apis.DESCRIBE_CONFIGS, self._topic_configs)
+        self._anyone("reassignments", anyone, apis.LIST_PARTITION_REASSIGNMENTS, self._reassignments)
+        self._anyone("elr", anyone, apis.DESCRIBE_TOPIC_PARTITIONS, self._elr)
+        for broker in self._healthy:
             self._each("session timeout", broker, self.settings.configs_s, self._session_timeout)
             self._each("log dirs", broker, self.settings.log_dirs_s, self._log_dirs)
+        self._wanted_points()
 
     def _mark_overdue(self, now_s: float) -> None:
         for broker, running in self._running.items():
@@ -92,6 +108,7 @@ class SlowLane:
                 await ask(self.links[broker], broker)
             except LinkError as error:
                 self.state.failed(part, told_as, str(error))
+                self._due_s[part, told_as] = self.loop.monotonic() + FAILED_PAUSE_S
             except Refused as refused:
                 self.state.failed(part, told_as, str(refused))
                 self._due_s[part, told_as] = self.loop.monotonic() + REFUSED_PAUSE_S
@@ -99,22 +116,35 @@ class SlowLane:
                 self.state.succeeded(part, told_as, self.loop.clock_ms())
             finally:
                 self._running.pop(broker, None)
+            self._pump()
 
         self.loop.spawn(run)
-
-    def _is_running(self, part: str) -> bool:
-        return any(running.part == part for running in self._running.values())
 
     def _anyone(
         self, part: str, brokers: Iterable[int], api: int, ask: Callable[[Link, int], Awaitable[None]]
     ) -> None:
-        """Ask the first free broker for `part`, unless somebody is being asked."""
-        if self._is_running(part) or self.loop.monotonic() < self._due_s.get((part, NO_BROKER), 0.0):
+        """Ask the first free broker for `part`, every second round, unless somebody is being asked."""
+        now_s = self.loop.monotonic()
+        if now_s < self._due_s.get((part, NO_BROKER), 0.0):
+            return
+        if any(running.part == part for running in self._running.values()) or not self._wanted(part):
             return
         for broker in brokers:
             if self._free(broker) and apis.highest(self.links[broker].versions, api) >= 0:
+                self._due_s[part, NO_BROKER] = now_s + self._pause_s(part)
                 self._start(part, broker, ask)
                 return
+
+    def _wanted(self, part: str) -> bool:
+        if part == "configs":
+            return bool(self._due_topics())
+        if part == "elr":
+            return bool(elr.wanting(self.state.layout, self.state.min_isr()).any())
+        return True
+
+    def _pause_s(self, part: str) -> float:
+        """New topics' settings are asked for at once, what is forwarded every second round."""
+        return 0.0 if part == "configs" else (self.settings.quorum_rounds - 0.5) * self.settings.interval_s
 
     def _each(
         self, part: str, broker: int, every_s: float, ask: Callable[[Link, int], Awaitable[None]]
@@ -148,54 +178,42 @@ class SlowLane:
         if facts is not None:
             facts.disk_bytes = total
 
-    def _wanted_configs(self, brokers: Sequence[int], now_s: float) -> None:
+    def _due_topics(self) -> list[str]:
         oldest_ms = self.loop.clock_ms() - int(self.settings.configs_s * 1000)
-        due = configs.due_topics(self.state.layout, self.state.settings, oldest_ms)
-        if not due:
-            return
-        names, layout = due[: configs.TOPICS_A_REQUEST], self.state.layout
+        return configs.due_topics(self.state.layout, self.state.settings, oldest_ms)
 
-        async def ask(link: Link, broker: int) -> None:
-            answer, at_ms = await link.ask(configs.topics_request(names))
-            for name, settings in configs.topic_settings(answer).items():
-                row, _ = layout.first[name]
-                known = configs.TopicSettings(layout.topic_id[row], settings, at_ms)
-                self.state.settings[name] = known
-            missing = [name for name in names if name not in self.state.settings]
-            if missing:
-                raise Refused(f"no settings of {missing[0]} and {len(missing) - 1} other topics")
+    async def _topic_configs(self, link: Link, broker: int) -> None:
+        names, layout = self._due_topics()[: configs.TOPICS_A_REQUEST], self.state.layout
+        answer, at_ms = await link.ask(configs.topics_request(names))
+        answered = configs.topic_settings(answer)
+        for name, settings in answered.items():
+            row, _ = layout.first[name]
+            self.state.settings[name] = configs.TopicSettings(layout.topic_id[row], settings, at_ms)
+        missing = sorted(set(names) - answered.keys())
+        if missing:
+            raise Refused(f"no settings of {len(missing)} topics, {missing[0]} among them")
 
-        self._anyone("configs", brokers, apis.DESCRIBE_CONFIGS, ask)
-
-    def _wanted_elr(self, brokers: Sequence[int]) -> None:
+    async def _elr(self, link: Link, broker: int) -> None:
         layout = self.state.layout
-        rows = elr.wanting(layout, self.state.min_isr())
-        if not rows.any():
-            self.state.elr = {}
-            return
-        topics = sorted(set(layout.topic[rows].tolist()))
+        topics = sorted(set(layout.topic[elr.wanting(layout, self.state.min_isr())].tolist()))
+        found: dict[tuple[str, int], tuple[int, ...]] = {}
+        cursor = None
+        for _ in range(elr.MOST_PAGES):
+            answer, _ = await link.ask(elr.request(topics, cursor))
+            found.update(elr.answered(answer))
+            cursor = answer.next_cursor
+            if cursor is None:
+                break
+        self.state.elr = found
 
-        async def ask(link: Link, broker: int) -> None:
-            found: dict[tuple[str, int], tuple[int, ...]] = {}
-            cursor = None
-            for _ in range(elr.MOST_PAGES):
-                answer, _ = await link.ask(elr.request(topics, cursor))
-                found.update(elr.answered(answer))
-                cursor = answer.next_cursor
-                if cursor is None:
-                    break
-            self.state.elr = found
-
-        self._anyone("elr", brokers, apis.DESCRIBE_TOPIC_PARTITIONS, ask)
-
-    def _wanted_points(self, healthy: Iterable[int]) -> None:
+    def _wanted_points(self) -> None:
         """Ask where the logs that groups read ended some time ago, each partition once."""
         layout, points = self.state.layout, self.state.points
         read = rows_read(layout, self.state)
         due = points.due(layout, read)
         if not len(due):
             return
-        for broker in healthy:
+        for broker in self._healthy:
             rows = due[layout.leader[due] == broker][:POINTS_A_REQUEST]
             if len(rows) and self._free(broker):
                 points.mark(layout, rows)
