@@ -12,6 +12,20 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 DISPLAY_NAMES = ("interval_ms", "once", "format", "theme", "ascii_only")
 
+
+def _known_theme(ctx: click.Context, param: click.Parameter, name: str) -> str:
+    if name:
+        from kview.config.themes import load_themes, theme_folders
+
+        themes = load_themes(theme_folders())
+        if name not in themes.loaded:
+            failed = "".join(f" {failure}." for failure in themes.failed)
+            raise click.BadParameter(
+                f"there is no theme {name!r}; there is {', '.join(themes.loaded)}.{failed}"
+            )
+    return name
+
+
 _OPTIONS = (
     click.option(
         "--interval",
@@ -33,7 +47,11 @@ _OPTIONS = (
         help="Print text blocks or one JSON document a line, also on a terminal.",
     ),
     click.option(
-        "--theme", metavar="NAME", default="", help="The colours: dark, light, or a theme file of your own."
+        "--theme",
+        metavar="NAME",
+        default="",
+        callback=_known_theme,
+        help="The colours: dark, light, or a theme file of your own.",
     ),
     click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone."),
 )

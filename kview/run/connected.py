@@ -14,16 +14,18 @@ class ConnectedSource:
     """A `Source` over an observer, which is imported and made when it connects: the first frame need not
     wait for it."""
 
-    def __init__(self, bootstrap_servers: Sequence[str]) -> None:
-        self._bootstrap_servers = tuple(bootstrap_servers)
+    def __init__(self, bootstrap_servers: Sequence[str], interval_s: float) -> None:
+        self._bootstrap_servers = [_address(server) for server in bootstrap_servers]
+        self._interval_s = interval_s
         self._observer: Observer | None = None
 
     def connect(self) -> None:
         """Find the cluster. Raises ClusterUnreachable."""
         from kview.observe.observer import Observer, ObserveSettings
 
-        self._observer = Observer(ObserveSettings(bootstrap_servers=self._bootstrap_servers))
-        self._observer.connect()
+        observer = Observer(self._bootstrap_servers, ObserveSettings(interval_s=self._interval_s))
+        observer.connect()
+        self._observer = observer
 
     def observe(self) -> Snapshot:
         """Look once; what fails is in the snapshot."""
@@ -42,4 +44,10 @@ def connect(bootstrap_servers: Sequence[str], display: Display) -> int:
     show."""
     from kview.run.showing import show
 
-    return show(ConnectedSource(bootstrap_servers), None, ",".join(bootstrap_servers), display)
+    source = ConnectedSource(bootstrap_servers, display.interval_ms / 1000)
+    return show(source, None, ",".join(bootstrap_servers), display)
+
+
+def _address(server: str) -> tuple[str, int]:
+    host, _, port = server.rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), int(port)

@@ -28,13 +28,14 @@ def run_dashboard(
     Raises what ended the run before its first picture, after the terminal is as it was.
     """
     from kview.tui.app import KviewApp
+    from kview.tui.widgets.header import SourceInfo
 
     _draw_only_what_fits(ascii_only)
     feed = ObservingFeed(source, new_fold, display.interval_ms / 1000)
     app = KviewApp(
         feed=feed,
         faults=faults,
-        source=name,
+        source=SourceInfo(name, display.interval_ms),
         clock_ms=lambda: time.time_ns() // 1_000_000,
         theme=display.theme,
         ascii_only=ascii_only,

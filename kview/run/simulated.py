@@ -22,8 +22,9 @@ class SimulatedSource:
     The first child starts at once, so that it gets ready while a dashboard draws its first frame.
     """
 
-    def __init__(self, arguments: Sequence[str]) -> None:
+    def __init__(self, arguments: Sequence[str], interval_s: float) -> None:
         self._arguments = arguments
+        self._interval_s = interval_s
         self._starting = threading.Lock()
         self._closed = False
         self._cluster: SimulatedCluster | None = SimulatedCluster(arguments)
@@ -45,7 +46,7 @@ class SimulatedSource:
             if self._closed:
                 raise SourceEnded("the run has ended")
             cluster = self._cluster = self._cluster or SimulatedCluster(self._arguments)
-        self._observer = ConnectedSource(cluster.bootstrap_servers())
+        self._observer = ConnectedSource(cluster.bootstrap_servers(), self._interval_s)
         self._observer.connect()
         # A descriptor of its own: closing one that an event loop watches, from this thread, would confuse
         # the loop.
@@ -87,5 +88,5 @@ def simulate(arguments: Sequence[str], display: Display) -> int:
     KviewError."""
     from kview.run.showing import show
 
-    source = SimulatedSource(arguments)
+    source = SimulatedSource(arguments, display.interval_ms / 1000)
     return show(source, source, "simulated", display)

@@ -1,1 +1,239 @@
-"""A failover read from the screen: the same body on the simulated cluster and on a real Kafka cluster."""
+"""A failover read from the screen: one body, on the simulated cluster and on a real Kafka cluster."""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.conftest import ClusterFactory
+from tests.e2e.pseudo_terminal import PseudoTerminal, kview_on_a_terminal
+from tests.real_kafka.cluster import RealKafka
+from tests.real_kafka.settings import KAFKA_DEFAULT_TIMES
+
+TEACHING = [
+    [0, 3, 1],
+    [3, 1, 4],
+    [1, 4, 2],
+    [4, 2, 5],
+    [2, 5, 0],
+    [5, 0, 3],
+    [0, 3, 1],
+    [3, 1, 4],
+    [1, 4, 2],
+    [4, 2, 5],
+]
+"""`invoice` as the teaching table places it."""
+
+LEADER, NEXT, OTHER = TEACHING[0]
+
+FIRST_DATA_S = 20
+SEEN_SILENT_S = 4
+FENCED_WITHIN_S = (6.5, 12.0)
+"""Kafka's session of 9 s: from the last heartbeat, up to 2 s before the crash, and a check every eighth of a
+session."""
+
+BACK_S = 60
+SEEN_WITHIN_S = 1.5
+"""An interval, and what an observation and a drawing take."""
+
+COUNTDOWN_IS_RIGHT_WITHIN_S = 3.0
+"""It counts from the first silence, but the session ran from the last heartbeat, up to 2 s earlier."""
+
+
+class Row(NamedTuple):
+    """A partition's row on the screen."""
+
+    leader: int
+    leader_silent: bool
+    epoch: int
+    signs: dict[int, str]
+    isr: str
+    watermark: int
+    status: str
+
+
+ROW = re.compile(
+    r"^[ ▸]*(?P<partition>\d+) +(?P<leader>\d+)(?P<mark>[✕▲]?)·(?P<epoch>\d+) +(?P<replicas>(?:\d+[●○◌✕] ?)+?) +"
+    r"(?P<isr>\d/\d) +[\d,–]+ +(?P<watermark>[\d,]+) +(?P<rest>.*)$",
+    re.MULTILINE,
+)
+
+
+def row(terminal: PseudoTerminal, partition: int = 0) -> Row | None:
+    """The partition's row, if the screen shows it."""
+    for found in ROW.finditer(terminal.text()):
+        if int(found["partition"]) == partition:
+            return Row(
+                leader=int(found["leader"]),
+                leader_silent=found["mark"] == "✕",
+                epoch=int(found["epoch"]),
+                signs={int(replica[:-1]): replica[-1] for replica in found["replicas"].split()},
+                isr=found["isr"],
+                watermark=int(found["watermark"].replace(",", "")),
+                status=found["rest"],
+            )
+    return None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A cluster with traffic on `invoice`, and how its broker LEADER is crashed and brought back."""
+
+    arguments: tuple[str, ...]
+    crash: Callable[[PseudoTerminal], None]
+    bring_back: Callable[[PseudoTerminal], None]
+
+
+@pytest.fixture(params=["simulated", "real"])
+def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """The two clusters."""
+    if request.param == "simulated":
+        yield Stage(("--simulate",), lambda terminal: terminal.press("K"), bring_back_by_key)
+        return
+    factory: ClusterFactory = request.getfixturevalue("real_kafka_factory")
+    kafka: RealKafka = factory(brokers=6, overrides=KAFKA_DEFAULT_TIMES)
+    kafka.create_topic("invoice", TEACHING)
+    with traffic(kafka.bootstrap_servers):
+        yield Stage(
+            ("connect", kafka.bootstrap_servers),
+            lambda terminal: kafka.kill(LEADER),
+            lambda terminal: kafka.restart(LEADER),
+        )
+
+
+def bring_back_by_key(terminal: PseudoTerminal) -> None:
+    """B on broker LEADER, which the first row of the overview is."""
+    terminal.press("1")
+    terminal.wait_for_text(r"▸ *(R1 +)?0 ", 5)
+    terminal.press("B")
+    terminal.wait_for_text("brought back", 5)
+    open_invoice(terminal)
+
+
+@contextmanager
+def traffic(bootstrap_servers: str) -> Iterator[None]:
+    """A producer with acks=all that writes to every partition of `invoice` some hundred times a second."""
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "acks": "all", "linger.ms": 5})
+    ending = threading.Event()
+
+    def produce() -> None:
+        while not ending.wait(0.02):
+            for partition in range(len(TEACHING)):
+                try:
+                    producer.produce("invoice", b"x" * 100, partition=partition)
+                except BufferError:
+                    break  # full of records for the crashed broker: they go when there is a leader again
+            producer.poll(0)
+
+    thread = threading.Thread(target=produce)
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join()
+        producer.purge()
+
+
+def open_invoice(terminal: PseudoTerminal) -> None:
+    """Placement, the topic invoice, all its partitions; the first is selected."""
+    terminal.press("2")
+    terminal.wait_for_text("LEADERS", 5)
+    for _ in range(10):
+        if re.search(r"^ +invoice  ?10 partitions", terminal.text(), re.MULTILINE):
+            break
+        terminal.press("\x1b[C")
+        terminal.read()
+    terminal.press("\r")
+    terminal.wait_for(lambda: row(terminal), "the partitions of invoice", 5)
+
+
+def moves(terminal: PseudoTerminal, what: str, timeout_s: float) -> None:
+    """Wait until the watermark of invoice-0 has risen twice."""
+    seen: list[int] = []
+
+    def rose() -> bool:
+        now = row(terminal)
+        if now and (not seen or now.watermark != seen[-1]):
+            seen.append(now.watermark)
+        return len(seen) > 2
+
+    terminal.wait_for(rose, what, timeout_s)
+    assert seen == sorted(seen)
+
+
+def test_a_crash_is_seen_as_kafka_does_it(stage: Stage) -> None:
+    with kview_on_a_terminal(*stage.arguments) as terminal:
+        terminal.wait_for_text("6 brokers", FIRST_DATA_S)
+        terminal.wait_for_text("invoice", FIRST_DATA_S)
+        open_invoice(terminal)
+        healthy = terminal.wait_for(
+            lambda: seen if (seen := row(terminal)) and seen.isr == "3/3" else None,
+            "a full ISR",
+            FIRST_DATA_S,
+        )
+        assert healthy.leader == LEADER and not healthy.leader_silent
+        moves(terminal, "watermarks move", 10)
+
+        crashed_s = time.monotonic()
+        stage.crash(terminal)
+
+        # Silent, and still listed as leader and in the ISR: that is Kafka for the whole session.
+        silent = terminal.wait_for(
+            lambda: seen if (seen := row(terminal)) and seen.leader_silent else None, "silence", SEEN_SILENT_S
+        )
+        assert (silent.leader, silent.epoch, silent.isr) == (LEADER, healthy.epoch, "3/3")
+        terminal.wait_for_text(
+            rf"broker {LEADER} silent [\d.]+ s, still listed as leader of \d+", SEEN_SILENT_S
+        )
+        terminal.wait_for_text(r"watermark frozen on \d+ more", SEEN_SILENT_S)
+        terminal.wait_for_text(r"fenced in ≈ [\d.]+ s", SEEN_SILENT_S)
+
+        fenced = watch_until_fenced(terminal, silent)
+        took_s = time.monotonic() - crashed_s
+        assert FENCED_WITHIN_S[0] <= took_s <= FENCED_WITHIN_S[1] + SEEN_WITHIN_S, took_s
+
+        # One step: the next replica leads with the next epoch, the ISR is without the old leader.
+        assert (fenced.leader, fenced.epoch, fenced.isr) == (NEXT, healthy.epoch + 1, "2/3")
+        assert fenced.signs == {LEADER: "✕", NEXT: "●", OTHER: "○"}
+        moves(terminal, "watermarks move again", 10)
+
+        stage.bring_back(terminal)
+        back = terminal.wait_for(
+            lambda: seen if (seen := row(terminal)) and seen.isr == "3/3" else None,
+            "a full ISR again",
+            BACK_S,
+        )
+        assert back.signs[LEADER] in "○●"
+        terminal.press("q")
+        assert terminal.wait_for_end(10) == 0
+
+
+def watch_until_fenced(terminal: PseudoTerminal, silent: Row) -> Row:
+    """The first row with another leader. Before it the row stays as it was and the countdown falls."""
+    countdowns: list[float] = []
+
+    def fenced() -> Row | None:
+        seen = row(terminal)
+        if seen is None:
+            return None
+        if seen.leader != silent.leader:
+            return seen
+        assert seen[:6] == silent[:6], (
+            "a silent leader's partition changes in one step, and its watermark not before"
+        )
+        countdown = re.search(r"fenced in ≈ ([\d.]+) s|fencing due", terminal.text())
+        assert countdown, "the countdown is there as long as the broker is silent"
+        countdowns.append(float(countdown[1] or 0))
+        return None
+
+    found = terminal.wait_for(fenced, "a new leader", FENCED_WITHIN_S[1] + SEEN_WITHIN_S)
+    assert len(set(countdowns)) > 10 and countdowns == sorted(countdowns, reverse=True), countdowns
+    assert countdowns[-1] <= COUNTDOWN_IS_RIGHT_WITHIN_S, countdowns
+    return found

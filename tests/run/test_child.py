@@ -63,7 +63,7 @@ def test_bad_use_of_the_child_is_bad_use() -> None:
 
 
 def test_a_source_says_that_its_cluster_died_and_finds_another_one() -> None:
-    source = SimulatedSource(SMALL)
+    source = SimulatedSource(SMALL, interval_s=1)
     try:
         source.connect()
         first = source.observe()
