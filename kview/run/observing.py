@@ -17,7 +17,7 @@ SWITCH_INTERVAL_S = 0.001
 """How long a thread may keep the interpreter: decoding 100,000 partitions must not make the screen
 stutter."""
 
-STOP_WITHIN_S = 0.4
+STOP_WITHIN_S = 0.25
 """How long `stop` waits, twice at most, for an observation under way; the thread is a daemon, so that a
 later one hinders nobody."""
 
@@ -165,6 +165,8 @@ class ObservingFeed(Generic[V]):
 
     def stop(self) -> None:
         """End within a second; no call back after it returns. The thread closes the source itself."""
+        if self._ending.is_set():
+            return
         self._ending.set()
         if self._calling.acquire(timeout=STOP_WITHIN_S):
             self._calling.release()

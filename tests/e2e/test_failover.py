@@ -59,8 +59,9 @@ class Row(NamedTuple):
 
 
 ROW = re.compile(
-    r"^[ ▸]*(?P<partition>\d+) +(?P<leader>\d+)(?P<mark>[✕▲]?)·(?P<epoch>\d+) +(?P<replicas>(?:\d+[●○◌✕] ?)+?) +"
-    r"(?P<isr>\d/\d) +[\d,–]+ +(?P<watermark>[\d,]+) +(?P<rest>.*)$",
+    r"^[ ▸]*(?P<partition>\d+) +(?P<leader>\d+)(?P<mark>[✕▲]?)·(?P<epoch>\d+) +"
+    r"(?P<replicas>(?:\d+[●○◌✕] ?)+?) +(?P<isr>\d/\d) +"
+    r"[\d,–]+ +(?P<watermark>[\d,]+) +(?P<rest>.*)$",
     re.MULTILINE,
 )
 
