@@ -57,6 +57,11 @@ class _Transport(KafkaTCPTransport):
         self._meter.bytes_sent += len(data)
         super().write(data)
 
+    def _sock_recv(self) -> tuple[bytes, Exception | None]:
+        # kafka-python drops what came right before the end: the words of a server that is none of Kafka's.
+        data, error = super()._sock_recv()
+        return (data, None) if data else (data, error)
+
 
 class _Connection(KafkaConnection):
     """kafka-python's connection, which also remembers how the other side began and outlives no garbage."""

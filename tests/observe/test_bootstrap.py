@@ -1,0 +1,131 @@
+"""The first contact: what is said when there is none, and that one broker is enough."""
+
+import http.server
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kview.errors import ClusterUnreachable
+from kview.observe.bootstrap import (
+    AdvertisedUnreachable,
+    ConnectionRefused,
+    HttpServer,
+    NoAnswer,
+    NotKafka,
+    TlsListener,
+    UnknownHost,
+)
+from kview.observe.observer import Observer
+from tests.observe.fake_broker import FakeBroker, Server, says, silent
+
+DEADLINE_S = 3.0
+SLACK_S = 1.0
+
+
+def refusal(*servers: tuple[str, int]) -> ClusterUnreachable:
+    """The error of connecting to `servers`, which must come in time."""
+    began_s = time.monotonic()
+    with pytest.raises(ClusterUnreachable) as caught:
+        Observer(servers).connect(DEADLINE_S)
+    assert time.monotonic() - began_s < DEADLINE_S + SLACK_S
+    assert caught.value.exit_code == 3
+    assert not caught.value.message.endswith(".")
+    return caught.value
+
+
+@pytest.fixture
+def closed_port() -> tuple[str, int]:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return "127.0.0.1", probe.getsockname()[1]
+
+
+@pytest.fixture
+def http_server() -> Iterator[tuple[str, int]]:
+    with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        yield "127.0.0.1", server.server_address[1]
+        server.shutdown()
+        thread.join()
+
+
+def test_a_closed_port_is_refused_at_once(closed_port: tuple[str, int]) -> None:
+    began_s = time.monotonic()
+    error = refusal(closed_port)
+    assert isinstance(error, ConnectionRefused)
+    assert f"{closed_port[0]}:{closed_port[1]}" in error.message
+    assert time.monotonic() - began_s < SLACK_S
+
+
+def test_a_port_that_says_nothing() -> None:
+    with Server(silent) as server:
+        error = refusal(server.address)
+    assert isinstance(error, NoAnswer)
+    assert "does not answer" in error.message
+
+
+def test_an_http_server_is_told_by_its_answer(http_server: tuple[str, int]) -> None:
+    error = refusal(http_server)
+    assert isinstance(error, HttpServer)
+    assert "HTTP" in error.message
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", HttpServer),
+        (b"\x15\x03\x03\x00\x02\x02\x16", TlsListener),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", NotKafka),
+        (b"\x00\x00\x00\x08\x00\x00\x00\x01\xff\xff\xff\xff", NotKafka),
+        (b"", NotKafka),
+    ],
+)
+def test_other_servers(answer: bytes, kind: type[ClusterUnreachable]) -> None:
+    with Server(says(answer)) as server:
+        assert isinstance(refusal(server.address), kind)
+
+
+def test_a_name_that_is_not_known() -> None:
+    error = refusal(("no-such-host.invalid", 9092))
+    assert isinstance(error, UnknownHost)
+    assert "no-such-host.invalid" in error.message
+
+
+def test_several_servers_are_each_named(closed_port: tuple[str, int]) -> None:
+    with Server(says(b"")) as server:
+        error = refusal(closed_port, server.address)
+    assert str(closed_port[1]) in error.message
+    assert str(server.port) in error.message
+
+
+def test_no_advertised_address_answers(closed_port: tuple[str, int]) -> None:
+    with FakeBroker(advertised={0: closed_port, 1: closed_port}) as broker:
+        error = refusal(broker.address)
+    assert isinstance(error, AdvertisedUnreachable)
+    assert str(closed_port[1]) in error.message
+    assert "advertised.listeners" in error.remedy
+
+
+def test_hung_and_closed_servers_do_not_delay_one_that_answers(closed_port: tuple[str, int]) -> None:
+    with Server(silent) as hung, FakeBroker() as broker:
+        observer = Observer([closed_port, hung.address, broker.address])
+        began_s = time.monotonic()
+        observer.connect(DEADLINE_S)
+        snapshot = observer.observe()
+        assert time.monotonic() - began_s < SLACK_S
+        observer.close()
+    assert snapshot.partitions.high_watermark.tolist() == [100]
+
+
+def test_one_broker_of_those_advertised_is_enough(closed_port: tuple[str, int]) -> None:
+    with Server(silent) as hung, FakeBroker(node=1) as broker:
+        broker.advertised = {1: broker.address, 2: closed_port, 3: hung.address}
+        observer = Observer([broker.address])
+        observer.connect(DEADLINE_S)
+        snapshot = observer.observe()
+        observer.close()
+    states = dict(zip(snapshot.brokers.id.tolist(), snapshot.brokers.state, strict=True))
+    assert (states[1], states[2]) == ("up", "silent")
