@@ -61,7 +61,7 @@ class NoticeArrived(Message):
         self.notice = notice
 
 
-class KviewApp(App[int]):
+class KviewApp(App[int], inherit_bindings=False):
     """The dashboard. `faults` is None on a cluster that is not ours; `theme` '' or None is the default one.
 
     `clock_ms` is the clock of the snapshots' times; `zone` that of the times of day shown (None: the machine's own).
@@ -77,6 +77,11 @@ class KviewApp(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = list(APP_BINDINGS)
     CSS = """
     Screen { background: $background; color: $foreground; layers: base; }
+    #page, #body { height: 1fr; }
+    #filter, #small { display: none; }
+    #small { height: 1fr; }
+    Screen.-filtering #filter { display: block; }
+    Screen.-filtering #status { display: none; }
     Input { background: $background; color: $foreground; border: none; padding: 0 1; height: 1; }
     Input:focus { border: none; background-tint: transparent 0%; }
     """

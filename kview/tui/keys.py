@@ -25,12 +25,12 @@ class FaultKey:
     @property
     def help(self) -> str:
         """What it does and how to undo it, for help."""
-        aim = {"broker": "the selected broker", "rack": "of the selected broker"}.get(self.aims, "a controller")
+        aim = {"broker": "the selected broker", "rack": "of the selected broker"}.get(self.aims, "the quorum's leader")
         does = WORDS[self.kind].does.format(node=aim, rack=aim, argument=self.argument, id="")
-        return f"{does} · {self.undo}"
+        return f"{does}. To undo it: {self.undo}"
 
 
-_BACK = "B brings it back"
+_BACK = "B on the same broker"
 
 FAULT_KEYS: dict[str, FaultKey] = {
     fault.key: fault
@@ -40,8 +40,8 @@ FAULT_KEYS: dict[str, FaultKey] = {
         FaultKey("H", FaultKind.HANG, "hang", "broker", _BACK),
         FaultKey("W", FaultKind.SLOW, "slow", "broker", _BACK, SLOW_BY),
         FaultKey("B", FaultKind.START, "bring back", "broker", "give the fault again"),
-        FaultKey("X", FaultKind.LOSE_RACK, "lose rack", "rack", "U undoes all, B brings one broker back"),
-        FaultKey("C", FaultKind.CRASH_CONTROLLER, "controller", "", "U undoes all"),
+        FaultKey("X", FaultKind.LOSE_RACK, "lose rack", "rack", "U, or B on one broker"),
+        FaultKey("C", FaultKind.CRASH_CONTROLLER, "controller", "", "U"),
         FaultKey("U", FaultKind.UNDO, "undo all", "", "give the faults again"),
     )
 }
@@ -61,7 +61,8 @@ APP_BINDINGS = [
     Binding("t", "next_theme", "theme", tooltip="the next theme"),
     Binding("question_mark", "help", "help", key_display="?", tooltip="this list"),
     Binding("ctrl+p", "commands", "commands", key_display="^p", tooltip="every command by name; themes with a preview"),
-    Binding("q,ctrl+c", "quit", "quit", key_display="q", tooltip="end kview", priority=False),
+    Binding("q", "quit", "quit", tooltip="end kview"),
+    Binding("ctrl+c", "quit", "quit", show=False, priority=True),
 ]
 
 KEY_LINE_ORDER = (

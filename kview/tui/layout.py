@@ -6,7 +6,7 @@ MIN_WIDTH = 60
 MIN_HEIGHT = 15
 """Below this the panels that matter do not fit; kview says so in one line."""
 
-BESIDE_WIDTH = 100
+BESIDE_WIDTH = 112
 """From here on two panels stand beside each other."""
 
 CHROME = 3
@@ -28,10 +28,15 @@ class Overview:
     groups_width: int
 
 
+def headline_height(height: int) -> int:
+    """Lines kept for the headline, whether it needs them or not: nothing below may jump when trouble starts."""
+    return 1 if height < 18 else 2 if height < 45 else 3
+
+
 def overview(width: int, height: int, brokers: int, groups: int) -> Overview:
     """Shares `height` lines; header, headline, brokers and partitions are always there."""
     beside = width >= BESIDE_WIDTH
-    headline = 1 if height < 18 else 2 if height < 40 else 3
+    headline = headline_height(height)
     rules = 0 if height < 20 else 2 if height < 28 else 3
     events = 0 if height < 28 else min(10, max(1, (height - 28) // 3))
     most = max(4, height // 3) if height >= 20 else max(4, height // 3 + 1)
@@ -51,6 +56,6 @@ def overview(width: int, height: int, brokers: int, groups: int) -> Overview:
         partitions=left,
         groups=groups_height,
         events=events,
-        throughput_width=min(64, width * 42 // 100) if beside else 0,
-        groups_width=(width * 44 // 100 if width < 160 else width * 48 // 100) if beside else 0,
+        throughput_width=min(72, width * 38 // 100) if beside else 0,
+        groups_width=(width * 40 // 100 if width < 150 else width * 46 // 100) if beside else 0,
     )

@@ -1,7 +1,6 @@
 """From roles to styles: a palette of a theme, and strips of lines."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 from rich.segment import Segment
@@ -27,8 +26,6 @@ class Palette:
     marked: Style
     fresh: Style
     """What changed within the last seconds, on top of the role."""
-    flat_selection: bool = field(default=False)
-    """The selected row has one style from end to end: reversed colours of many styles would look torn."""
 
     def style(self, role: Role, series: int = -1) -> Style:
         """The style of a span."""
@@ -59,8 +56,7 @@ def palette_of(theme: Theme) -> Palette:
         selected=Style(color=theme.on_accent, bgcolor=theme.accent),
         marked=Style(bgcolor=theme.mark),
         fresh=Style(bold=True),
-        flat_selection=True,
-    )
+        )
 
 
 PLAIN = Palette(
@@ -83,7 +79,6 @@ PLAIN = Palette(
     selected=Style(reverse=True),
     marked=Style(),
     fresh=Style(bold=True),
-    flat_selection=True,
 )
 """No colours at all: weight, dimness and reversal alone, for NO_COLOR and where no theme file can be read."""
 
@@ -121,6 +116,13 @@ PLAIN_TEXTUAL = TextualTheme(
     panel="ansi_default",
     boost="ansi_default",
     ansi=True,
+    variables={
+        "ansi-background": "ansi_default",
+        "ansi-foreground": "ansi_default",
+        "input-cursor-background": "ansi_default",
+        "input-cursor-foreground": "ansi_default",
+        "input-cursor-text-style": "reverse",
+    },
 )
 
 
@@ -146,8 +148,3 @@ def strip(spans: Line, cells: int, palette: Palette, ascii_only: bool, over: Sty
 def blank(cells: int, palette: Palette) -> Strip:
     """An empty line."""
     return Strip([Segment(" " * cells, palette.base)], cells)
-
-
-def with_fresh(spans: Iterable[tuple[str, Role]], palette: Palette) -> list[Segment]:
-    """Spans of a row that has just changed."""
-    return [Segment(text, _add(palette.base, _add(palette.style(role), palette.fresh))) for text, role in spans]

@@ -51,7 +51,7 @@ class BrokerRows(Keyed[int]):
         self.columns: Sequence[Column] = (
             Column("rack", "", name_width(racks, 2, 12), name=True),
             Column("id", "", max(2, len(str(max(self.keys, default=0)))), right=True),
-            Column("state", "", 14, flex=1, most=20),
+            Column("state", "", 13, flex=1, most=20),
             Column("leads", "leads", 5, right=True),
             Column("replicas", "replicas", 8, right=True, rank=2),
             Column("in", "in rec/s", rate_width(figures.in_rate, 8), right=True),

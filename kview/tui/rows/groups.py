@@ -79,16 +79,17 @@ class GroupRows(Keyed[str]):
         self.title: Line = title("GROUPS", *notes)
         at = np.array(self._rows, np.int64)
         self.columns: Sequence[Column] = (
-            Column("group", "group", name_width(self.keys, 6, 20), flex=1, most=40, name=True),
-            Column("state", "state", 10, flex=1, most=22, name=True, rank=1),
+            Column("group", "group", name_width(self.keys, 6, 14), flex=1, most=40, name=True),
+            Column("state", "state", 10, flex=1, most=22, name=True, rank=3),
             Column("lag", "lag", count_width(figures.lag[at], 7, 1), right=True),
             Column("behind", "behind  ", 10, right=True),
-            Column("read", "read/s", rate_width(figures.read_rate[at], 7), right=True, rank=3),
-            Column("write", "write/s", rate_width(figures.write_rate[at], 7), right=True, rank=3),
-            Column("coordinator", "coordinator", 11, right=True, rank=5),
-            Column("strategy", "assignor", 12, flex=1, most=24, name=True, rank=6),
-            Column("spark", "lag, last minute", SPARK_CELLS, rank=4),
-            Column("verdict", "verdict", 16, flex=3, most=70),
+            Column("read", "read/s", rate_width(figures.read_rate[at], 7), right=True, rank=4),
+            Column("write", "write/s", rate_width(figures.write_rate[at], 7), right=True, rank=4),
+            Column("coordinator", "coordinator", 11, right=True, rank=6),
+            Column("strategy", "assignor", 12, flex=1, most=24, name=True, rank=7),
+            Column("spark", "lag, last minute", SPARK_CELLS, rank=5),
+            Column("verdict", "verdict", 9, flex=2, most=16),
+            Column("reason", "", 16, flex=3, most=70, rank=2),
         )
 
     def row(self, index: int, now_ms: int) -> Row:
@@ -100,10 +101,8 @@ class GroupRows(Keyed[str]):
         old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms
         coordinator = int(table.coordinator[at])
         lag = words.at_least(words.count(int(figures.lag[at])), bool(figures.lag_is_bound[at]))
-        judged = verdict(str(figures.verdict[at]), str(figures.reason[at]), figures.severity[at])
-        if old or table.error[at]:
-            notes = [f"{words.age(received_ms, now_ms)} old" if old else "", str(table.error[at])]
-            judged = (*judged, Span("".join(f" {glyphs.DOT} {note}" for note in notes if note), Role.DIM))
+        judged = verdict(str(figures.verdict[at]), "", figures.severity[at])
+        notes = [str(figures.reason[at]), f"{words.age(received_ms, now_ms)} old" if old else "", str(table.error[at])]
         cells = (
             line(group),
             figure(members(self._view, at), Role.DIM),
@@ -115,5 +114,6 @@ class GroupRows(Keyed[str]):
             figure(str(table.assignment_strategy[at]) or words.NONE, Role.DIM),
             line(Span(sparkline(figures.lag_series[at], SPARK_CELLS), Role.DIM)),
             judged,
+            line(Span(f" {glyphs.DOT} ".join(note for note in notes if note), Role.DIM)),
         )
         return Row(cells, fresh(self._changed.get(group, UNKNOWN), now_ms))

@@ -101,7 +101,8 @@ class PartitionRows(Keyed[tuple[str, int]]):
             Column("end", "log end", count_width(table.log_end[self._rows], 9), right=True, rank=7),
             Column("uncommitted", "uncomm.", count_width(figures.uncommitted[self._rows], 7, 1), right=True, rank=2),
             Column("in", "in rec/s", rate_width(rates, 8), right=True, rank=5),
-            Column("status", "", 17, flex=2, most=60),
+            Column("state", "", 6),
+            Column("why", "", 14, flex=2, most=60, rank=4),
         )
         self._headed = bool(head)
 
@@ -120,7 +121,7 @@ class PartitionRows(Keyed[tuple[str, int]]):
             figure(words.count(int(table.log_end[at])), Role.DIM, dim=old),
             figure(words.signed(int(figures.uncommitted[at])), dim=old),
             figure(words.rate(float(figures.in_rate[at])), dim=old),
-            self._status(at, now_ms, old),
+            *self._status(at, now_ms, old),
         )
         name = (line(str(table.topic[at])),) if self._headed else ()
         return Row((*name, *cells), fresh(int(figures.changed_ms[at]), now_ms))
@@ -129,21 +130,24 @@ class PartitionRows(Keyed[tuple[str, int]]):
         read_ms = int(self._view.snapshot.partitions.high_watermark_ms[at])
         return read_ms != UNKNOWN and now_ms - read_ms > self._options.stale_ms
 
-    def _status(self, at: int, now_ms: int, old: bool) -> Line:
+    def _status(self, at: int, now_ms: int, old: bool) -> tuple[Line, Line]:
+        """Its state as a sign with an age, and in words."""
         table, figures = self._view.snapshot.partitions, self._view.partitions
         status = str(figures.status[at])
         role = ROLES[figures.severity[at]]
         since_ms = max(int(figures.leader_silent_since_ms[at]), int(figures.frozen_since_ms[at]))
         if status in _AGED and since_ms != UNKNOWN:
-            return line(Span(f"{STATUS_SIGNS[status]} {status} {words.age(since_ms, now_ms)}", role))
+            return line(Span(f"{STATUS_SIGNS[status]} {words.age(since_ms, now_ms)}", role)), line(Span(status, role))
         notes = []
+        sign, sign_role = STATUS_SIGNS[status], Role.GOOD if status == PartitionStatus.OK else role
         if old:
-            notes.append(f"read {words.age(int(table.high_watermark_ms[at]), now_ms)} ago")
+            age = words.age(int(table.high_watermark_ms[at]), now_ms)
+            notes.append(f"read {age} ago")
+            if status == PartitionStatus.OK:
+                sign, sign_role = f"? {age}", Role.DIM
         if table.error[at]:
             notes.append(str(table.error[at]))
         if not figures.rack_safe[at]:
             notes.append("one rack only")
         after = "".join(f" {glyphs.DOT} {note}" for note in notes)
-        if status == PartitionStatus.OK:
-            return line(Span(f"{STATUS_SIGNS[status]} ", Role.GOOD), Span(f"{status}{after}", Role.DIM))
-        return line(Span(f"{STATUS_SIGNS[status]} {status}", role), Span(after, Role.DIM))
+        return line(Span(sign, sign_role)), line(Span(status, role), Span(after, Role.DIM))

@@ -63,7 +63,7 @@ class PlacementRows(Keyed[int]):
         self.columns: Sequence[Column] = (
             Column("rack", "", name_width(racks, 2, 12), name=True),
             Column("id", "", max(2, len(str(max(ids, default=0)))), right=True),
-            Column("state", "", 12, flex=0, rank=1),
+            Column("state", "", 17, rank=1),
             *(
                 Column(f"place{place}", place_title(place), 14, flex=1, most=60, rank=0 if place < 2 else 2)
                 for place in range(self._places)

@@ -39,7 +39,7 @@ def topic_rows(view: View, options: Options) -> list[int]:
     ]
     match ORDERS[options.sort(PANEL, len(ORDERS))]:
         case "worst first":
-            return sorted(rows, key=lambda row: rank(figures.severity[row]))
+            return sorted(rows, key=lambda row: (rank(figures.severity[row]), -int(figures.partitions[row])))
         case "by records in":
             return sorted(rows, key=lambda row: -float(np.nan_to_num(figures.in_rate[row])))
         case _:

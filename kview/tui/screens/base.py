@@ -11,7 +11,7 @@ from textual.widgets import Input
 
 from kview.derive.view import View
 from kview.model.units import NO_BROKER
-from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH
+from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
 from kview.tui.widgets.bottom import KeyLine, StatusLine, TooSmall
 from kview.tui.widgets.drawn import Drawn
 from kview.tui.widgets.header import Header, HeadlinePanel
@@ -28,22 +28,13 @@ class Target(NamedTuple):
     why: str = ""
 
 
-class KviewScreen(Screen[None]):
+class KviewScreen(Screen[None], inherit_bindings=False):
     """A screen that draws views."""
-
-    CSS = """
-    #page { height: 1fr; }
-    #body { height: 1fr; }
-    #filter { display: none; height: 1; }
-    #small { display: none; height: 1fr; }
-    Screen.-filtering #filter { display: block; }
-    Screen.-filtering #status { display: none; }
-    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "back", show=False, tooltip="one step back: the filter, then the screen before"),
         Binding("tab", "app.focus_next", "next panel", show=False, tooltip="give the keys to the next panel"),
-        Binding("shift+tab", "app.focus_previous", "previous panel", show=False),
+        Binding("shift+tab", "app.focus_previous", "previous panel", show=False, tooltip="and to the one before"),
     ]
 
     panel_sorts: ClassVar[dict[str, int]] = {}
@@ -113,7 +104,7 @@ class KviewScreen(Screen[None]):
             self.query_one(TooSmall).refresh()
             return
         headline = self.query_one(HeadlinePanel)
-        headline.styles.height = 1 if size.height < 18 else 2 if size.height < 40 else 3
+        headline.styles.height = headline_height(size.height)
         self.share_out()
         self.update()
 

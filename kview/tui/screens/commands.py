@@ -56,7 +56,7 @@ class CommandRows(Keyed[str]):
         return Row((line(command.name), line(Span(command.key, Role.KEY)), line(Span(command.help, Role.DIM)) or EMPTY))
 
 
-class CommandScreen(ModalScreen[None]):
+class CommandScreen(ModalScreen[None], inherit_bindings=False):
     """An input line over the commands that match it."""
 
     CSS = """

@@ -1,6 +1,7 @@
 """`?`: every key that works on the screen below, from its own bindings, and what the signs mean."""
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
@@ -13,8 +14,8 @@ from kview.tui.keys import FAULT_KEYS
 from kview.tui.rows.common import Keyed
 from kview.tui.text import EMPTY, Line, Role, Span, line
 from kview.tui.widgets.bottom import KeyLine, key_name
-from kview.tui.widgets.columns import Column
-from kview.tui.widgets.table import Row, Table
+from kview.tui.widgets.columns import GAP, Column
+from kview.tui.widgets.table import GUTTER, Row, Table
 
 SIGNS: tuple[tuple[str, str], ...] = (
     (glyphs.LEADER, "a leader, or healthy"),
@@ -27,6 +28,9 @@ SIGNS: tuple[tuple[str, str], ...] = (
     ("(P3)", "placement: the preferred leader, which does not lead"),
     (glyphs.NONE, "not known; ≥ a lower bound; ≈ an estimate"),
 )
+
+
+KEY_CELLS = 9
 
 
 class Entry(NamedTuple):
@@ -79,6 +83,16 @@ _KEY_NAMES = {
 }
 
 
+def wrapped(made: Sequence[Entry], cells: int) -> list[Entry]:
+    """Entries whose text is at most `cells` long: the rest goes on in the next line."""
+    lines: list[Entry] = []
+    for entry in made:
+        parts = wrap(entry.text, max(20, cells)) or [""]
+        lines.append(entry._replace(text=parts[0]))
+        lines += [Entry("", part) for part in parts[1:]]
+    return lines
+
+
 class HelpRows(Keyed[int]):
     """Key: the line's number."""
 
@@ -89,7 +103,7 @@ class HelpRows(Keyed[int]):
         super().__init__(range(len(made)))
         self._entries = made
         self.title = line(Span(f"HELP {name}", Role.HEAD))
-        self.columns = (Column("key", "", 6, flex=1, most=12), Column("text", "", 40, flex=12))
+        self.columns = (Column("key", "", KEY_CELLS), Column("text", "", 40, flex=1))
 
     def row(self, index: int, now_ms: int) -> Row:
         """A line of help."""
@@ -99,7 +113,7 @@ class HelpRows(Keyed[int]):
         return Row((line(Span(entry.key, Role.KEY)), line(entry.text)))
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(ModalScreen[None], inherit_bindings=False):
     """The keys of the screen below."""
 
     CSS = """
@@ -124,4 +138,12 @@ class HelpScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         """Fill it."""
-        self.query_one(Table).set_rows(HelpRows(self._entries, self._about))
+        self._fill()
+
+    def on_resize(self) -> None:
+        """Wrap it anew."""
+        self._fill()
+
+    def _fill(self) -> None:
+        cells = self.app.size.width - GUTTER - KEY_CELLS - GAP
+        self.query_one(Table).set_rows(HelpRows(wrapped(self._entries, cells), self._about))

@@ -31,6 +31,9 @@ class PlacementScreen(KviewScreen):
         Binding("enter", "open", "partitions", show=True, tooltip="all partitions of the selected topic"),
     ]
 
+    _began = False
+    """Whether a topic is selected: it stays so when another one becomes the worst."""
+
     def body(self) -> ComposeResult:
         """The panels."""
         yield Rule()
@@ -44,6 +47,8 @@ class PlacementScreen(KviewScreen):
         options = self.kview.options
         listed = self.query_one("#topics", Table)
         listed.set_rows(topics.TopicRows(view, options))
+        if not self._began:
+            self._began = listed.select(listed.selected)
         rows = PlacementRows(view, options, self._topic())
         self.query_one(Heading).text = rows.headline()
         grid = self.query_one("#grid", Table)

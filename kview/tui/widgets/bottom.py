@@ -61,7 +61,11 @@ def key_line(bindings: Sequence[Binding], cells: int) -> Line:
     wanted = sorted(bindings, key=lambda binding: rank.get(binding.key, len(rank)))
     room = cells - 1
     kept: set[str] = set()
+    actions: set[str] = set()
     for binding in wanted:
+        if binding.action in actions:
+            continue
+        actions.add(binding.action)
         size = width(key_name(binding)) + 1 + width(binding.description) + 2
         if size <= room:
             kept.add(binding.key)
@@ -108,11 +112,11 @@ class Rule(Lines):
 class Bar(Lines):
     """A line down, between two panels."""
 
-    DEFAULT_CSS = "Bar { width: 3; height: 1fr; }"
+    DEFAULT_CSS = "Bar { width: 2; height: 1fr; }"
 
     def lines(self, width: int, height: int) -> list[Line]:
         """The line, a cell in from the left."""
-        return [line(Span(f" {glyphs.BAR} ", Role.RULE))] * height
+        return [line(Span(f" {glyphs.BAR}", Role.RULE))] * height
 
 
 class TooSmall(Lines):

@@ -48,7 +48,7 @@ def _facts(view: View) -> list[Line]:
     table, head, seen = view.snapshot.brokers, view.headline, view.snapshot.observation
     up = int((table.state == BrokerState.UP).sum())
     racks = len({rack for rack in table.rack if rack})
-    brokers = words.plural(len(table), "broker") if up == len(table) else f"{up:,} of {words.plural(len(table), 'broker')} up"
+    brokers = words.plural(len(table), "broker") if up == len(table) else f"{up:,}/{len(table):,} brokers up"
     facts = [line(Span(brokers, Role.HEAD if up == len(table) else Role.WARN))]
     if racks:
         facts.append(line(Span(words.plural(racks, "rack"), Role.HEAD)))

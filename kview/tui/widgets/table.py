@@ -86,11 +86,11 @@ class Nothing:
         raise IndexError(index)
 
 
-class Table(Drawn, ScrollView, can_focus=True):
+class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     """A list with a head, a selected row and the keys that move it."""
 
     DEFAULT_CSS = """
-    Table { overflow-x: hidden; overflow-y: auto; scrollbar-size: 0 0; height: 1fr; background: transparent; }
+    Table { overflow-x: hidden; overflow-y: auto; scrollbar-size: 0 0; width: 1fr; height: 1fr; background: transparent; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -274,13 +274,17 @@ class Table(Drawn, ScrollView, can_focus=True):
         return columns
 
     def _title_fits(self, shared: list[tuple[int, int]]) -> bool:
-        """Whether the title has room in the head itself, over leading columns that have no title of their own."""
+        """Whether the title has room in the head itself."""
+        return line_width(self.rows.title) <= self._title_room(shared)
+
+    def _title_room(self, shared: list[tuple[int, int]]) -> int:
+        """The cells over leading columns that have no title of their own."""
         room = 0
         for column, width in shared:
             if self.rows.columns[column].title:
                 break
             room += width + GAP
-        return line_width(self.rows.title) <= room - GAP + GUTTER
+        return room - GAP
 
     def _head_lines(self) -> int:
         if not self.rows.columns:
@@ -295,16 +299,19 @@ class Table(Drawn, ScrollView, can_focus=True):
             titles += (Span(" " * GAP),) if position else ()
             titles += pad(line(Span(column.title, Role.DIM)), width, column.right)
         title = self.rows.title
-        if self.rows.columns and self._title_fits(shared):
-            rest = content(titles)[2 + line_width(title) :]
-            return [line("  ", *title, Span(rest, Role.DIM))]
-        room = size.height - 2
-        position_shown = EMPTY
-        if len(self.rows) > room > 0:
-            top = self.scroll_offset.y
-            position_shown = line(Span(f"{top + 1:,}–{min(len(self.rows), top + room):,} of {len(self.rows):,}", Role.DIM))
-        parts = [title, position_shown] if position_shown else [title]
+        merged = bool(self.rows.columns) and self._title_fits(shared)
+        parts = [title, *self._position(size.height - (1 if merged else 2))]
+        if merged:
+            shown = joined(parts, Span("  "), self._title_room(shared))
+            return [line("  ", *shown, Span(content(titles)[2 + line_width(shown) :], Role.DIM))]
         return [line("  ", *joined(parts, Span("  "), size.width - 2)), titles][: 2 if self.rows.columns else 1]
+
+    def _position(self, room: int) -> list[Line]:
+        """Which rows are in sight, where not all are."""
+        top, rows = self.scroll_offset.y, len(self.rows)
+        if rows <= room or room <= 0:
+            return []
+        return [line(Span(f"{top + 1:,}–{min(rows, top + room):,} of {rows:,}", Role.DIM))]
 
 
 def _widened(column: Column, width: int) -> Column:

@@ -11,8 +11,8 @@ from kview.tui.text import Line, Role, Span, cut, justified, line, middle, pad
 from kview.tui.widgets.drawn import Lines
 
 AXIS_CELLS = 7
-LEGEND_CELLS = 22
-MIN_PLOT_CELLS = 16
+LEGEND_CELLS = 20
+MIN_PLOT_CELLS = 14
 WINDOW_MS = 60_000
 
 
@@ -29,10 +29,10 @@ def throughput_lines(view: View, cells: int, rows: int, braille: bool) -> list[L
     """Title, a plot with its axis, and beside it the topics by their rates."""
     rates = view.throughput
     head = justified(
-        line(Span("THROUGHPUT", Role.HEAD), Span(f" direct {glyphs.DOT} records/s in", Role.DIM)),
+        line(" ", Span("THROUGHPUT", Role.HEAD), Span(" direct", Role.DIM)),
         line(
-            Span("in ", Role.DIM), Span(words.si(rates.total_in), Role.TEXT),
-            Span("/s  out ", Role.DIM), Span(words.si(rates.total_out), Role.TEXT), Span("/s ", Role.DIM),
+            Span("in ", Role.DIM), Span(words.si(rates.total_in)),
+            Span("  out ", Role.DIM), Span(words.si(rates.total_out)), Span(" rec/s ", Role.DIM),
         ),
         cells,
     )
@@ -40,14 +40,14 @@ def throughput_lines(view: View, cells: int, rows: int, braille: bool) -> list[L
     if body < 3:
         return [head]
     if len(rates.at_ms) < 2:
-        return [head, line(Span("rates need two looks at the cluster", Role.DIM))]
+        return [head, line(Span(" rates need two looks at the cluster", Role.DIM))]
     legend = _legend(rates, body) if cells >= AXIS_CELLS + MIN_PLOT_CELLS + LEGEND_CELLS + 2 else []
     plot_cells = cells - AXIS_CELLS - (LEGEND_CELLS + 2 if legend else 1)
     plot = _plot(rates, plot_cells, body, braille)
     lines = [head]
     for number, drawn in enumerate(plot):
-        beside = legend[number] if number < len(legend) else ()
-        lines.append(cut((*pad(drawn, AXIS_CELLS + plot_cells), Span("  "), *beside), cells))
+        beside = (Span("  "), *legend[number]) if number < len(legend) else ()
+        lines.append(cut((*pad(drawn, AXIS_CELLS + plot_cells), *beside), cells))
     return lines
 
 
