@@ -105,7 +105,7 @@ class Observer:
 
     def dismiss(self, broker: int) -> None:
         """Forget a broker that is gone; one that is still listed stays."""
-        self._loop.net.call_soon_threadsafe(partial(self._dismiss, broker))
+        self._loop.net.call_soon_threadsafe(lambda: self._dismiss(broker))
 
     def prefer(self, topics: Iterable[str]) -> None:
         """Read these topics every round, also where there are too many partitions to read all."""
@@ -199,7 +199,11 @@ class Observer:
         listing = self._sequence % self._settings.list_groups_rounds == 0
         if listing or self._fast.moved or any(g.error for g in self._state.groups.values()):
             self._fast.moved = False
-            asks += [(link, partial(self._fast.list_groups, link, b)) for b, link in askable.items()]
+            asks += [
+                (link, partial(self._fast.list_groups, link, b))
+                for b, link in askable.items()
+                if apis.LIST_GROUPS in link.versions
+            ]
         await self._phase(asks)
         groups.forget(self._state.groups, self._fast.group_lists, (a.id for a in self._state.listed))
 

@@ -79,8 +79,14 @@ class SlowLane:
         self._anyone("reassignments", anyone, apis.LIST_PARTITION_REASSIGNMENTS, self._reassignments)
         self._anyone("elr", anyone, apis.DESCRIBE_TOPIC_PARTITIONS, self._elr)
         for broker in self._healthy:
-            self._each("session timeout", broker, self.settings.configs_s, self._session_timeout)
-            self._each("log dirs", broker, self.settings.log_dirs_s, self._log_dirs)
+            self._each(
+                "session timeout",
+                broker,
+                apis.DESCRIBE_CONFIGS,
+                self.settings.configs_s,
+                self._session_timeout,
+            )
+            self._each("log dirs", broker, apis.DESCRIBE_LOG_DIRS, self.settings.log_dirs_s, self._log_dirs)
         self._wanted_points()
 
     def _mark_overdue(self, now_s: float) -> None:
@@ -130,7 +136,7 @@ class SlowLane:
         if any(running.part == part for running in self._running.values()) or not self._wanted(part):
             return
         for broker in brokers:
-            if self._free(broker) and apis.highest(self.links[broker].versions, api) >= 0:
+            if self._free(broker) and api in self.links[broker].versions:
                 self._due_s[part, NO_BROKER] = now_s + self._pause_s(part)
                 self._start(part, broker, ask)
                 return
@@ -147,11 +153,17 @@ class SlowLane:
         return 0.0 if part == "configs" else (self.settings.quorum_rounds - 0.5) * self.settings.interval_s
 
     def _each(
-        self, part: str, broker: int, every_s: float, ask: Callable[[Link, int], Awaitable[None]]
+        self,
+        part: str,
+        broker: int,
+        api: int,
+        every_s: float,
+        ask: Callable[[Link, int], Awaitable[None]],
     ) -> None:
         """Ask `broker` for `part` if it is free and the last time is `every_s` ago."""
         now_s = self.loop.monotonic()
-        if self._free(broker) and now_s >= self._due_s.get((part, broker), 0.0):
+        due = now_s >= self._due_s.get((part, broker), 0.0)
+        if due and self._free(broker) and api in self.links[broker].versions:
             self._due_s[part, broker] = now_s + every_s
             self._start(part, broker, ask)
 

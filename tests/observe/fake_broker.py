@@ -55,6 +55,9 @@ class Server:
         self._connections.clear()
 
     def close(self) -> None:
+        """End listening and connections; again is nothing."""
+        if self._listener.fileno() < 0:
+            return
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self.drop_connections()

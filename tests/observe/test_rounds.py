@@ -1,0 +1,165 @@
+"""Rounds against brokers that hang, drop connections and come back."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from kafka.protocol.admin import DeleteTopicsRequest
+
+from kview.model.snapshot import Snapshot
+from kview.model.units import UNKNOWN
+from kview.observe.apis import READ_ONLY
+from kview.observe.link import Link
+from kview.observe.loop import Loop
+from kview.observe.observer import Observer, ObserveSettings, system_clock_ms
+from tests.observe.fake_broker import FakeBroker
+from tests.waiting import wait_until
+
+QUICK = ObserveSettings(interval_s=0.2, silence_s=0.5, retry_most_s=0.4)
+
+
+@contextmanager
+def observing(brokers: list[FakeBroker], settings: ObserveSettings = QUICK) -> Iterator[Observer]:
+    """An observer of these brokers as one cluster, of which the first leads."""
+    for broker in brokers:
+        broker.advertised = {one.node: one.address for one in brokers}
+    observer = Observer([brokers[0].address], settings)
+    observer.connect(3.0)
+    try:
+        yield observer
+    finally:
+        observer.close()
+
+
+def until(
+    observer: Observer, holds: Callable[[Snapshot], bool], what: str, timeout_s: float = 5.0
+) -> Snapshot:
+    """Observe until `holds`."""
+
+    def probe() -> Snapshot | None:
+        snapshot = observer.observe()
+        return snapshot if holds(snapshot) else None
+
+    found = wait_until(probe, what, timeout_s)
+    assert found is not None
+    return found
+
+
+def state(snapshot: Snapshot, broker: int) -> str:
+    return str(snapshot.brokers.state[snapshot.brokers.id.tolist().index(broker)])
+
+
+def test_a_hung_broker_changes_its_own_cells_age_and_nothing_else() -> None:
+    with FakeBroker(0) as leader, FakeBroker(1) as other, observing([leader, other]) as observer:
+        before = until(observer, lambda s: state(s, 1) == "up", "both are up")
+        hung_ms = system_clock_ms()
+        leader.hang()
+        leader.high_watermark = 200
+        slowest_s = 0.0
+
+        def timed(snapshot: Snapshot) -> bool:
+            return state(snapshot, 0) == "silent"
+
+        began_s = time.monotonic()
+        while True:
+            round_s = time.monotonic()
+            after = observer.observe()
+            slowest_s = max(slowest_s, time.monotonic() - round_s)
+            if timed(after):
+                break
+            assert time.monotonic() - began_s < 2.0
+        row = after.brokers.id.tolist().index(0)
+        assert hung_ms - 50 <= after.brokers.since_ms[row] <= hung_ms + 500
+        assert "no answer" in after.brokers.error[row]
+        assert (state(after, 1), slowest_s < 0.5) == ("up", True)
+        assert after.partitions.high_watermark.tolist() == [100]
+        assert after.partitions.high_watermark_ms[0] <= hung_ms + 50
+        assert after.partitions.leader.tolist() == [0]
+        assert [(f.part, f.broker) for f in after.observation.failures] == [("broker", 0)]
+        assert after.observation.failures[0].shown_since_ms <= hung_ms + 50
+        assert before.observation.failures == ()
+        leader.go_on()
+        back = until(observer, lambda s: state(s, 0) == "up", "the broker is back")
+        back = until(observer, lambda s: s.partitions.high_watermark.tolist() == [200], "offsets go on")
+        assert back.observation.failures == ()
+
+
+def test_a_dropped_connection_is_no_silence() -> None:
+    with FakeBroker(0) as leader, observing([leader]) as observer:
+        for _ in range(5):
+            leader.drop_connections()
+            assert state(observer.observe(), 0) == "up"
+
+
+def test_a_closed_broker_is_silent_in_the_next_round_and_stays_a_row() -> None:
+    with FakeBroker(0) as leader, FakeBroker(1) as other, observing([leader, other]) as observer:
+        until(observer, lambda s: state(s, 1) == "up", "both are up")
+        other.close()
+        silent = until(observer, lambda s: state(s, 1) == "silent", "it is silent", timeout_s=1.0)
+        assert silent.brokers.error[1] == "connection refused"
+        leader.advertised = {0: leader.address}
+        gone = until(observer, lambda s: state(s, 1) == "gone", "it has left the answers")
+        assert gone.brokers.id.tolist() == [0, 1]
+        observer.dismiss(1)
+        until(observer, lambda s: s.brokers.id.tolist() == [0], "it was dismissed")
+        observer.dismiss(0)
+        assert observer.observe().brokers.id.tolist() == [0]
+
+
+def test_idle_rounds_with_dead_brokers_ask_little() -> None:
+    with FakeBroker(0) as leader, FakeBroker(1) as other, observing([leader, other]) as observer:
+        until(observer, lambda s: state(s, 1) == "up", "both are up")
+        other.close()
+        until(observer, lambda s: state(s, 1) == "silent", "it is silent")
+        requests = [observer.observe().observation.requests for _ in range(10)]
+        assert max(requests) <= 6
+        assert len(leader.asked) < 200
+
+
+def test_equal_columns_are_the_same_arrays() -> None:
+    with FakeBroker(0) as leader, observing([leader]) as observer:
+        one, two = observer.observe(), observer.observe()
+        assert one.partitions.topic is two.partitions.topic
+        assert one.partitions.high_watermark is two.partitions.high_watermark
+        leader.high_watermark = 101
+        three = until(observer, lambda s: s.partitions.high_watermark[0] == 101, "the watermark moved")
+        assert three.partitions.leader is one.partitions.leader
+        assert one.partitions.high_watermark.tolist() == [100]
+
+
+def test_what_a_cluster_cannot_answer_is_unknown_and_told() -> None:
+    with FakeBroker(0) as leader, observing([leader]) as observer:
+        snapshot = observer.observe()
+        assert snapshot.observation.capabilities == {"topic_ids", "debugging_replica"}
+        assert snapshot.partitions.last_stable.tolist() == [UNKNOWN]
+        assert snapshot.brokers.last_fetch_ms.tolist() == [UNKNOWN]
+        assert snapshot.observation.controller_id == 0
+        assert {key for key, _ in leader.asked} <= READ_ONLY
+
+
+def test_a_request_that_writes_does_not_get_out() -> None:
+    with FakeBroker(0) as leader:
+        loop = Loop(system_clock_ms, time.monotonic)
+        loop.start()
+
+        async def delete() -> None:
+            link = Link(loop, *leader.address, 1.0, 0.1, 0.1)
+            link.open()
+            await link.ask(DeleteTopicsRequest(topic_names=["invoice"], timeout_ms=1))
+
+        with pytest.raises(AssertionError, match="only reads"):
+            loop.run(delete)
+        loop.stop()
+        assert {key for key, _ in leader.asked} <= {18}
+
+
+def test_the_loop_is_not_asyncios() -> None:
+    """An observer may live in a process whose main thread runs asyncio."""
+
+    async def main() -> Snapshot:
+        with FakeBroker(0) as leader, observing([leader]) as observer:
+            return await asyncio.to_thread(observer.observe)
+
+    assert len(asyncio.run(main()).partitions) == 1
