@@ -28,7 +28,6 @@ class Offsets:
 
     kernel: Kernel = field(default_factory=lambda: Kernel(1, 1_700_000_000 * S))
     leader: int = 0
-    epoch: int = 0
     frozen: bool = False
     hung: set[int] = field(default_factory=set)
     batches: list[tuple[int, bytes]] = field(default_factory=list)
@@ -38,16 +37,22 @@ class Offsets:
     def coordinator(self, broker: int = 0, **settings: int) -> GroupCoordinator:
         made = GroupCoordinator(broker, BrokerHost(self, broker), GroupSettings(**settings))
         self.coordinators[broker] = made
-        made.metadata_changed(load_ms=0)
+        if self.leader == broker:
+            for partition in range(50):
+                made.elected(partition, load_ms=0)
         return made
 
     def run(self, seconds: float) -> None:
         self.kernel.run_until(self.kernel.now_us + int(seconds * S))
 
     def move(self, leader: int) -> None:
-        self.leader, self.epoch = leader, self.epoch + 1
-        for coordinator in self.coordinators.values():
-            coordinator.metadata_changed()
+        self.leader = leader
+        for broker, coordinator in self.coordinators.items():
+            for partition in range(50):
+                if broker == leader:
+                    coordinator.elected(partition)
+                else:
+                    coordinator.resigned(partition)
 
     def thaw(self) -> None:
         self.frozen = False
@@ -76,8 +81,8 @@ class BrokerHost:
     def is_running(self) -> bool:
         return self._broker not in self._offsets.hung
 
-    def offsets_leader(self, partition: int) -> tuple[int, int]:
-        return self._offsets.leader, self._offsets.epoch
+    def offsets_leader(self, partition: int) -> int:
+        return self._offsets.leader
 
     def has_partition(self, topic: str, partition: int) -> bool:
         return topic == "t" and partition < 10

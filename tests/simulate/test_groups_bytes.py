@@ -15,6 +15,7 @@ from kview.simulate.groups.consumer_protocol import (
 )
 from kview.simulate.groups.placement import java_string_hash, offsets_partition
 from kview.simulate.groups.records import (
+    Change,
     GroupKey,
     GroupValue,
     MemberValue,
@@ -40,7 +41,7 @@ GROUP = (
 
 
 def test_a_batch_reads_back() -> None:
-    changes = [COMMIT, GROUP, (GroupKey("gone"), None), (OffsetKey("gone", "t", 0), None)]
+    changes: list[Change] = [COMMIT, GROUP, (GroupKey("gone"), None), (OffsetKey("gone", "t", 0), None)]
     assert decode_batch(encode_batch(changes, 1_700_000_000_000)) == changes
 
 

@@ -39,7 +39,7 @@ LOAD_MS = 50
 
 
 class GroupCoordinator:
-    """One broker's coordinator, told by `metadata_changed` and `process_ended` what happens to the broker."""
+    """One broker's coordinator, told by `elected`, `resigned` and `process_ended` what befalls it."""
 
     def __init__(self, broker: int, host: Host, settings: GroupSettings) -> None:
         self.broker = broker
@@ -50,22 +50,10 @@ class GroupCoordinator:
 
     # --- the broker's life
 
-    def metadata_changed(self, load_ms: int = LOAD_MS) -> None:
-        """Begins to load the partitions that the broker leads now, lets go of those that others lead."""
-        for partition in range(self._settings.offsets_topic_num_partitions):
-            leader, epoch = self._host.offsets_leader(partition)
-            shard = self._shards.get(partition)
-            if shard is not None and (leader != self.broker or epoch != shard.leader_epoch):
-                del self._shards[partition]
-                membership = self._memberships.pop(partition)
-                shard.close(answer=True)
-                membership.answer_all(ErrorCode.NOT_COORDINATOR)
-                shard = None
-            if shard is None and leader == self.broker:
-                self._begin(partition, epoch, load_ms)
-
-    def _begin(self, partition: int, epoch: int, load_ms: int) -> None:
-        shard = self._shards[partition] = Shard(self._host, self._settings, partition, epoch)
+    def elected(self, partition: int, load_ms: int = LOAD_MS) -> None:
+        """The broker leads an offsets partition in a new epoch: it loads its groups, at once without `load_ms`."""
+        self.resigned(partition)
+        shard = self._shards[partition] = Shard(self._host, self._settings, partition)
         membership = self._memberships[partition] = Membership(shard)
 
         def load() -> None:
@@ -77,6 +65,13 @@ class GroupCoordinator:
             shard.after(load_ms, load)
         else:
             load()
+
+    def resigned(self, partition: int) -> None:
+        """The broker does not lead this offsets partition: it lets go of its groups."""
+        shard = self._shards.pop(partition, None)
+        if shard is not None:
+            shard.close(answer=True)
+            self._memberships.pop(partition).answer_all(ErrorCode.NOT_COORDINATOR)
 
     def _expire_later(self, shard: Shard) -> None:
         def due() -> None:
@@ -96,7 +91,7 @@ class GroupCoordinator:
 
     def find(self, group: str) -> int:
         """The broker that coordinates this group as this broker's metadata has it, or −1."""
-        return self._host.offsets_leader(self._partition(group))[0]
+        return self._host.offsets_leader(self._partition(group))
 
     def _partition(self, group: str) -> int:
         return offsets_partition(group, self._settings.offsets_topic_num_partitions)

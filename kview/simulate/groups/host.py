@@ -27,8 +27,8 @@ class Host(Protocol):
     def is_running(self) -> bool:
         """Whether the broker's process works: neither crashed, stopped nor hung."""
 
-    def offsets_leader(self, partition: int) -> tuple[int, int]:
-        """Leader (−1 without) and leader epoch of an offsets partition in the broker's metadata."""
+    def offsets_leader(self, partition: int) -> int:
+        """The leader of an offsets partition in the broker's metadata, −1 without."""
 
     def has_partition(self, topic: str, partition: int) -> bool:
         """Whether the broker's metadata knows the partition."""

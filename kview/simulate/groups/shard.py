@@ -33,13 +33,12 @@ Answer = Callable[[ErrorCode], None]
 
 
 class Shard:
-    """The groups of one offsets partition, for as long as this broker leads it in one leader epoch."""
+    """The groups of one offsets partition, while this broker leads it in one leader epoch."""
 
-    def __init__(self, host: Host, settings: GroupSettings, partition: int, leader_epoch: int) -> None:
+    def __init__(self, host: Host, settings: GroupSettings, partition: int) -> None:
         self.host = host
         self.settings = settings
         self.partition = partition
-        self.leader_epoch = leader_epoch
         self.groups: dict[str, Group] = {}
         self.loading = True
         self.closed = False
@@ -111,8 +110,8 @@ class Shard:
         )
 
         def appended(code: ErrorCode) -> None:
-            if self.closed:
-                return
+            if self.closed or code is ErrorCode.BROKER_NOT_AVAILABLE:
+                return  # the process died: nobody is there to answer
             self.cancel(timer)
             if code is ErrorCode.NONE and apply is not None:
                 apply()

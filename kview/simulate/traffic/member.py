@@ -1,0 +1,396 @@
+"""A simulated member of a consumer group: a client of the real coordinator code, one timer each.
+
+It joins, syncs, sends heartbeats, reads below the high watermark at its rate, commits at its interval, and
+follows leaders and coordinators with a client's delays. Rebalancing is eager: it commits and lets go of
+everything, then joins.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from random import Random
+
+from kview.simulate.cluster import Cluster
+from kview.simulate.codes import ErrorCode
+from kview.simulate.groups.assignors import ASSIGNORS
+from kview.simulate.groups.consumer_protocol import (
+    CONSUMER,
+    Subscription,
+    by_topic,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from kview.simulate.groups.results import (
+    NO_GENERATION,
+    CommitRequest,
+    CommitResult,
+    GroupProtocol,
+    JoinRequest,
+    JoinResult,
+    LeavingMember,
+    OffsetToCommit,
+    SyncRequest,
+    SyncResult,
+)
+from kview.simulate.groups.wire import MalformedBytes
+from kview.simulate.metadata import TopicPartition
+from kview.simulate.nodes import ProcessState
+from kview.simulate.traffic.metadata import ClientMetadata
+from kview.simulate.world import GroupSpec
+
+STEP_US = 500_000
+"""How often a member looks what is due: what it reads shows outside in its commits alone, seconds apart."""
+ANSWER_US = 1_000
+"""From a broker's answer to the client's next step."""
+RETRY_US = 100_000
+"""Kafka's retry.backoff.ms."""
+HEARTBEAT_US = 3_000_000
+"""heartbeat.interval.ms."""
+REQUEST_TIMEOUT_US = 30_000_000
+"""A consumer's request.timeout.ms: so long it waits for a coordinator that hangs."""
+SESSION_TIMEOUT_MS = 45_000
+MAX_POLL_INTERVAL_MS = 300_000
+"""max.poll.interval.ms, the rebalance timeout too."""
+UNBOUNDED_RECORDS = 1_000_000_000
+"""What a member reads in a step when nothing bounds it."""
+HOST = "/127.0.0.1"
+
+
+class Phase(Enum):
+    """Where a member is on its way to its assignment."""
+
+    OUTSIDE = "outside"
+    JOINING = "joining"
+    SYNCING = "syncing"
+    ASSIGNED = "assigned"
+    LEFT = "left"
+
+
+_SEARCH_AGAIN = (
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+)
+_LOST_MEMBERSHIP = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID)
+
+
+class SimulatedMember:
+    """One member; `positions` are the next offsets it reads of its partitions."""
+
+    def __init__(self, cluster: Cluster, spec: GroupSpec, number: int) -> None:
+        self.spec = spec
+        self.client_id = f"{spec.name}-{number}"
+        self.member_id = ""
+        self.generation = NO_GENERATION
+        self.phase = Phase.OUTSIDE
+        self.positions: dict[TopicPartition, int] = {}
+        self.read_records = 0
+        self.committed: dict[TopicPartition, int] = {}
+        self._owned: list[TopicPartition] = []
+        self._cluster = cluster
+        self._kernel = cluster.kernel
+        self._random: Random = cluster.kernel.random(f"member/{self.client_id}")
+        self._metadata = ClientMetadata(cluster, spec.topics, self._random)
+        self._coordinator = -1
+        self._silent_since_us: int | None = None
+        self._attempt = 0
+        self._committing = False
+        self._next_us = {"heartbeat": 0, "commit": 0}
+        self._read_us = cluster.kernel.now_us
+        self._kernel.after(self._random.randrange(STEP_US), self._step)
+
+    def resume(self, member_id: str, generation: int, owned: list[TopicPartition]) -> None:
+        """Is a member already, as the warm start has it: it only has to fetch its offsets."""
+        now_us = self._kernel.now_us
+        self.member_id, self.generation, self._owned = member_id, generation, owned
+        self.phase = Phase.ASSIGNED
+        self._next_us["heartbeat"] = now_us + self._random.randrange(HEARTBEAT_US)
+        self._next_us["commit"] = now_us + self._random.randrange(self.spec.commit_interval_ms * 1000)
+
+    def leave(self) -> None:
+        """Commits, leaves the group and does nothing more."""
+        if self.phase is Phase.ASSIGNED and self._reachable():
+            self._commit()
+            coordinator = self._cluster.groups(self._coordinator)
+            coordinator.leave(self.spec.name, [LeavingMember(self.member_id)])
+        self.phase = Phase.LEFT
+
+    # --- the clock
+
+    def _step(self) -> None:
+        if self.phase is Phase.LEFT:
+            return
+        self._kernel.after(STEP_US, self._step)
+        if not self._reachable():
+            if self.phase is Phase.ASSIGNED:
+                self._read()
+            return
+        if self.phase is Phase.OUTSIDE:
+            self._join()
+        elif self.phase is Phase.ASSIGNED:
+            self._work()
+
+    def _work(self) -> None:
+        now_us = self._kernel.now_us
+        if now_us >= self._next_us["heartbeat"]:
+            self._next_us["heartbeat"] = now_us + HEARTBEAT_US
+            coordinator = self._cluster.groups(self._coordinator)
+            self._heed(coordinator.heartbeat(self.spec.name, self.generation, self.member_id))
+            if self.phase is not Phase.ASSIGNED:
+                return
+        if len(self.positions) < len(self._owned):
+            self._fetch_positions()
+        self._read()
+        if now_us >= self._next_us["commit"] and not self._committing and self._coordinator >= 0:
+            self._next_us["commit"] = now_us + self.spec.commit_interval_ms * 1000
+            self._commit()
+
+    def _reachable(self) -> bool:
+        """Whether the coordinator can be asked; searches for it when there is no connection to it."""
+        if self._coordinator >= 0:
+            state = self._cluster.process(self._coordinator)
+            if state is ProcessState.RUNNING:
+                self._silent_since_us = None
+                return True
+            if state is ProcessState.HUNG:
+                since_us = self._silent_since_us or self._kernel.now_us
+                self._silent_since_us = since_us
+                if self._kernel.now_us - since_us < REQUEST_TIMEOUT_US:
+                    return False
+            self._lost_coordinator()
+        broker = self._metadata.any_broker()
+        found = self._cluster.groups(broker).find(self.spec.name) if broker >= 0 else -1
+        if found < 0 or self._cluster.process(found) in (ProcessState.CRASHED, ProcessState.STOPPED):
+            return False
+        self._coordinator = found
+        return self._cluster.process(found) is ProcessState.RUNNING
+
+    def _lost_coordinator(self) -> None:
+        """The connection is gone, with every request on it."""
+        self._coordinator = -1
+        self._silent_since_us = None
+        self._attempt += 1
+        self._committing = False
+        if self.phase in (Phase.JOINING, Phase.SYNCING):
+            self.phase = Phase.OUTSIDE
+
+    def _later(self, fn: Callable[..., None], *args: object) -> None:
+        """Takes an answer up when it has come over the wire, unless the member has moved on."""
+        attempt = self._attempt
+
+        def arrived() -> None:
+            if attempt == self._attempt and self.phase is not Phase.LEFT:
+                fn(*args)
+
+        slow_us = self._cluster.slow_ms(self._coordinator) * 1000 if self._coordinator >= 0 else 0
+        self._kernel.after(ANSWER_US + slow_us, arrived)
+
+    # --- membership
+
+    def _heed(self, code: ErrorCode) -> None:
+        """Does what a coordinator's error asks for."""
+        if code is ErrorCode.NONE or code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            return
+        if code in _SEARCH_AGAIN:
+            self._lost_coordinator()
+        elif code is ErrorCode.REBALANCE_IN_PROGRESS:
+            self._rejoin(keep_id=True)
+        elif code in _LOST_MEMBERSHIP:
+            self._rejoin(keep_id=False)
+        elif code is ErrorCode.ILLEGAL_GENERATION:
+            self._rejoin(keep_id=True)
+
+    def _rejoin(self, keep_id: bool) -> None:
+        """Lets go of the partitions, after a last commit where that can still count, and joins."""
+        if keep_id and self.phase is Phase.ASSIGNED and self._coordinator >= 0:
+            self._commit()
+        if not keep_id:
+            self.member_id = ""
+            self.generation = NO_GENERATION
+        self._attempt += 1
+        self._committing = False
+        self.positions = {}
+        self.phase = Phase.OUTSIDE
+        if self._coordinator >= 0:
+            self._join()
+
+    def _join(self) -> None:
+        self._attempt += 1
+        self.phase = Phase.JOINING
+        attempt = self._attempt
+        owned = by_topic(self._owned) if self.spec.assignor == "sticky" else {}
+        subscription = Subscription(self.spec.topics, owned, self.generation)
+
+        def done(result: JoinResult) -> None:
+            if attempt == self._attempt:
+                self._later(self._joined, result)
+
+        self._cluster.groups(self._coordinator).join(
+            JoinRequest(
+                self.spec.name,
+                self.member_id,
+                self.client_id,
+                HOST,
+                CONSUMER,
+                (GroupProtocol(self.spec.assignor, encode_subscription(subscription)),),
+                SESSION_TIMEOUT_MS,
+                MAX_POLL_INTERVAL_MS,
+            ),
+            done,
+        )
+
+    def _joined(self, result: JoinResult) -> None:
+        code = result.error_code
+        if code is ErrorCode.MEMBER_ID_REQUIRED:
+            self.member_id = result.member_id
+            self._join()
+            return
+        if code is not ErrorCode.NONE:
+            if code in _SEARCH_AGAIN:
+                self._lost_coordinator()
+            elif code in _LOST_MEMBERSHIP:
+                self.member_id = ""
+                self._owned = []
+            self.phase = Phase.OUTSIDE  # the next step tries again
+            return
+        self.member_id = result.member_id
+        self.generation = result.generation
+        self.phase = Phase.SYNCING
+        attempt = self._attempt
+
+        def done(answer: SyncResult) -> None:
+            if attempt == self._attempt:
+                self._later(self._synced, answer)
+
+        leads = result.leader == self.member_id
+        self._cluster.groups(self._coordinator).sync(
+            SyncRequest(
+                self.spec.name,
+                self.generation,
+                self.member_id,
+                None,
+                result.protocol_type,
+                result.protocol,
+                self._assign(result) if leads and not result.skip_assignment else (),
+            ),
+            done,
+        )
+
+    def _assign(self, result: JoinResult) -> tuple[tuple[str, bytes], ...]:
+        """The leader's part: everyone's partitions."""
+        members = sorted(result.members, key=lambda m: (m.group_instance_id or m.member_id, m.member_id))
+        subscriptions = {m.member_id: _subscription(m.metadata) for m in members}
+        topics = sorted({topic for subscription in subscriptions.values() for topic in subscription.topics})
+        image = self._cluster.image(self._coordinator)
+        counts = {topic: len(image.topics[topic].partitions) for topic in topics if topic in image.topics}
+        assignment = ASSIGNORS[result.protocol or self.spec.assignor](subscriptions, counts)
+        return tuple((member, encode_assignment(by_topic(pairs))) for member, pairs in assignment.items())
+
+    def _synced(self, result: SyncResult) -> None:
+        code = result.error_code
+        if code is not ErrorCode.NONE:
+            self.phase = Phase.OUTSIDE
+            if code in _SEARCH_AGAIN:
+                self._lost_coordinator()
+            elif code in _LOST_MEMBERSHIP:
+                self.member_id = ""
+                self._owned = []
+            return
+        now_us = self._kernel.now_us
+        self._owned = _assigned(result.assignment)
+        self.positions = {}
+        self.phase = Phase.ASSIGNED
+        self._next_us["heartbeat"] = now_us + HEARTBEAT_US
+        self._next_us["commit"] = now_us + self.spec.commit_interval_ms * 1000
+        self._read_us = now_us
+        self._fetch_positions()
+
+    # --- records
+
+    def _fetch_positions(self) -> None:
+        """Begins at the committed offsets; without one, where the partition's log starts."""
+        missing = [pair for pair in self._owned if pair not in self.positions]
+        fetched = self._cluster.groups(self._coordinator).fetch_offsets(self.spec.name, missing)
+        if fetched.error_code is not ErrorCode.NONE:
+            self._heed(fetched.error_code)
+            return
+        for offset in fetched.offsets:
+            self.positions[offset.topic, offset.partition] = max(0, offset.offset)
+
+    def _read(self) -> None:
+        """Reads on from the leaders that answer, as much as the rate allows, in turn."""
+        now_us = self._kernel.now_us
+        elapsed_us, self._read_us = now_us - self._read_us, now_us
+        budget = UNBOUNDED_RECORDS
+        if self.spec.records_per_second > 0:
+            budget = round(self.spec.records_per_second * elapsed_us / 1_000_000)
+        pairs = [pair for pair in self._owned if pair in self.positions]
+        for i, pair in enumerate(pairs):
+            share = budget if budget >= UNBOUNDED_RECORDS else -(-budget // (len(pairs) - i))
+            budget -= self._read_partition(pair, share)
+        if pairs:
+            self._owned = [*self._owned[1:], self._owned[0]]  # another one is first next time
+
+    def _read_partition(self, pair: TopicPartition, records: int) -> int:
+        leader = self._metadata.leader(*pair)
+        if leader < 0 or self._cluster.process(leader) is not ProcessState.RUNNING:
+            self._metadata.refresh()
+            return 0
+        position = self.positions[pair]
+        taken = self._cluster.take(leader, *pair, position, records)
+        if taken.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            # Below the log's start records have gone, above its end the log was cut.
+            self.positions[pair] = (
+                taken.log_start_offset if position < taken.log_start_offset else taken.high_watermark
+            )
+            return 0
+        if taken.error_code is not ErrorCode.NONE:
+            self._metadata.refresh()
+            return 0
+        self.positions[pair] = taken.next_offset
+        self.read_records += taken.next_offset - position
+        return taken.next_offset - position
+
+    def _commit(self) -> None:
+        """Commits every position there is, as auto.commit does."""
+        offsets = tuple(
+            OffsetToCommit(topic, partition, position)
+            for (topic, partition), position in sorted(self.positions.items())
+        )
+        if not offsets:
+            return
+        self._committing = True
+        attempt = self._attempt
+
+        def done(result: CommitResult) -> None:
+            if attempt == self._attempt:
+                self._later(self._committed, offsets, result)
+
+        request = CommitRequest(self.spec.name, offsets, self.generation, self.member_id)
+        self._cluster.groups(self._coordinator).commit(request, done)
+
+    def _committed(self, offsets: tuple[OffsetToCommit, ...], result: CommitResult) -> None:
+        self._committing = False
+        for offset, code in zip(offsets, result.error_codes, strict=True):
+            if code is ErrorCode.NONE:
+                self.committed[offset.topic, offset.partition] = offset.offset
+        worst = next((code for code in result.error_codes if code is not ErrorCode.NONE), ErrorCode.NONE)
+        if self.phase is Phase.ASSIGNED:
+            self._heed(worst)
+
+
+def _subscription(metadata: bytes) -> Subscription:
+    """A member's subscription; one that cannot be read asks for nothing."""
+    try:
+        return decode_subscription(metadata)
+    except MalformedBytes:
+        return Subscription((), {})
+
+
+def _assigned(assignment: bytes) -> list[TopicPartition]:
+    """The partitions of an assignment; one that cannot be read has none."""
+    try:
+        return decode_assignment(assignment)
+    except MalformedBytes:
+        return []

@@ -1,0 +1,74 @@
+"""A client's own view of who leads what, which is as old as its last refresh."""
+
+from collections.abc import Iterable
+from random import Random
+
+from kview.simulate.cluster import Cluster
+from kview.simulate.metadata import NO_LEADER
+from kview.simulate.nodes import ProcessState
+
+RETRY_BACKOFF_US = 100_000
+"""Kafka's retry.backoff.ms."""
+RETRY_BACKOFF_MAX_US = 1_000_000
+"""Kafka's retry.backoff.max.ms."""
+
+
+class ClientMetadata:
+    """Leaders of some topics, refreshed on demand from a broker that answers, after the client's back-off.
+
+    Left out on purpose: a client that asks a hung broker first and waits for its answer to time out.
+    """
+
+    def __init__(self, cluster: Cluster, topics: Iterable[str], random: Random) -> None:
+        self._cluster = cluster
+        self._random = random
+        self._leaders: dict[str, list[int]] = {topic: [] for topic in topics}
+        self._epochs: dict[str, list[int]] = {topic: [] for topic in topics}
+        self._refreshing = False
+        self._backoff_us = RETRY_BACKOFF_US
+        self._take()
+
+    def partitions(self, topic: str) -> int:
+        """How many partitions the topic has."""
+        return len(self._leaders[topic])
+
+    def leader(self, topic: str, partition: int) -> int:
+        """The leader the client believes in, NO_LEADER when it knows of none."""
+        leaders = self._leaders[topic]
+        return leaders[partition] if partition < len(leaders) else NO_LEADER
+
+    def refresh(self) -> None:
+        """Asks for metadata after the back-off, which grows while nothing new comes."""
+        if not self._refreshing:
+            self._refreshing = True
+            self._cluster.kernel.after(self._backoff_us, self._refreshed)
+
+    def _refreshed(self) -> None:
+        self._refreshing = False
+        changed = self._take()
+        self._backoff_us = RETRY_BACKOFF_US if changed else min(self._backoff_us * 2, RETRY_BACKOFF_MAX_US)
+
+    def any_broker(self) -> int:
+        """A broker that answers, drawn at random, or −1."""
+        running = [b for b in self._cluster.broker_ids() if self._cluster.process(b) is ProcessState.RUNNING]
+        return self._random.choice(running) if running else -1
+
+    def _take(self) -> bool:
+        """Takes a broker's metadata where it is not older than what is known; whether a leader changed."""
+        broker = self.any_broker()
+        if broker < 0:
+            return False
+        image = self._cluster.image(broker)
+        changed = False
+        for topic, leaders in self._leaders.items():
+            found = image.topics.get(topic)
+            epochs = self._epochs[topic]
+            for i, partition in enumerate(found.partitions if found is not None else ()):
+                if i == len(leaders):
+                    leaders.append(NO_LEADER)
+                    epochs.append(-1)
+                if partition.leader_epoch >= epochs[i]:
+                    changed = changed or leaders[i] != partition.leader
+                    leaders[i] = partition.leader
+                    epochs[i] = partition.leader_epoch
+        return changed

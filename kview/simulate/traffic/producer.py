@@ -1,0 +1,299 @@
+"""A simulated producer: records at a rate, buffered by partition, sent in bunches, retried at new leaders.
+
+It counts as Kafka's producer does by default: five requests in flight per broker, buffer.memory, request and
+delivery time-outs. It is not idempotent: a bunch that was written but not answered is written again.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kview.simulate.cluster import Cluster, ProduceDone
+from kview.simulate.codes import ErrorCode
+from kview.simulate.metadata import NO_LEADER
+from kview.simulate.nodes import ProcessState
+from kview.simulate.partitioner import StickyPartitioner, partition_for_key, weights_for_keys
+from kview.simulate.results import ProduceResult
+from kview.simulate.traffic.metadata import RETRY_BACKOFF_US, ClientMetadata
+from kview.simulate.world import ProducerSpec
+
+BUNCH_US = 50_000
+"""How often a producer sends: one append per partition and bunch keeps the engine quick."""
+IN_FLIGHT_MAX = 5
+"""max.in.flight.requests.per.connection."""
+REQUEST_BYTES_MAX = 1_048_576
+"""max.request.size."""
+BUFFER_BYTES = 33_554_432
+"""buffer.memory: when it is full, the application that produces stands still."""
+REQUEST_TIMEOUT_US = 30_000_000
+"""request.timeout.ms."""
+DELIVERY_TIMEOUT_US = 120_000_000
+"""delivery.timeout.ms: older records are given up."""
+BUNCHES_MAX = 16
+"""Appends of one partition in a request: what a bunch leaves is taken by the next one."""
+KEY_PREFIX = "key-"
+KEYS_SHOWN_MAX = 1_000
+"""Keys of a partition that its records' bytes may show: enough variety, bounded memory."""
+
+
+class Bunch(NamedTuple):
+    """Records of one partition: record i was created at first_us + i·step_us."""
+
+    partition: int
+    records: int
+    first_us: int
+    step_us: int
+
+
+@dataclass(slots=True)
+class ProducerCounters:
+    """A producer's records by partition: those created are acknowledged, expired or still buffered."""
+
+    created: list[int]
+    sent: list[int]
+    """Appends asked for, repetitions included."""
+    acknowledged: list[int]
+    """With acks=0: handed to a connection."""
+    expired: list[int]
+    """Given up after delivery.timeout.ms, or lost on the way with acks=0."""
+    blocked: int = 0
+    """Records that were never created, because the buffer was full."""
+
+
+@dataclass(slots=True, eq=False)
+class _Request:
+    """Bunches on their way to one broker. `settled` are the numbers of the bunches that need nothing more."""
+
+    broker: int
+    sent_us: int
+    bunches: list[Bunch]
+    delivered: bool = False
+    open: int = 0
+    over: bool = False
+    settled: set[int] = field(default_factory=set)
+
+
+class SimulatedProducer:
+    """One producer at work on one topic."""
+
+    def __init__(self, cluster: Cluster, spec: ProducerSpec) -> None:
+        self.spec = spec
+        self._cluster = cluster
+        self._kernel = cluster.kernel
+        random = cluster.kernel.random(f"producer/{spec.client_id}")
+        self._metadata = ClientMetadata(cluster, (spec.topic,), random)
+        count = self._metadata.partitions(spec.topic)
+        self.counters = ProducerCounters([0] * count, [0] * count, [0] * count, [0] * count)
+        self._buffers: list[deque[Bunch]] = [deque() for _ in range(count)]
+        self._buffered = 0
+        self._retry_us = [0] * count
+        self._in_flight: dict[int, list[_Request]] = {}
+        self._sticky = StickyPartitioner(count, random) if not spec.keys else None
+        weights = weights_for_keys(spec.keys, count, spec.skew, KEY_PREFIX) if spec.keys else [1.0]
+        rates = [spec.records_per_second * weight for weight in weights]
+        self._steps_us = [max(1, round(1_000_000 / rate)) if rate > 0 else 0 for rate in rates]
+        self._next_us: list[int] = [cluster.kernel.now_us] * len(rates)
+        self._producer = cluster.register_producer(spec.client_id, self._keys if spec.keys else None)
+        cluster.on_process_change(self._process_changed)
+        self._kernel.after(random.randrange(BUNCH_US), self._tick)
+
+    def _keys(self, topic: str, partition: int) -> Sequence[bytes]:
+        keys = (f"{KEY_PREFIX}{i}".encode() for i in range(self.spec.keys))
+        count = len(self._buffers)
+        return [key for key in keys if partition_for_key(key, count) == partition][:KEYS_SHOWN_MAX]
+
+    @property
+    def buffered_records(self) -> int:
+        """Records created that are neither acknowledged nor given up."""
+        counters = self.counters
+        return sum(counters.created) - sum(counters.acknowledged) - sum(counters.expired)
+
+    # --- creating
+
+    def _tick(self) -> None:
+        self._kernel.after(BUNCH_US, self._tick)
+        self._create(self._kernel.now_us)
+        self._time_out(self._kernel.now_us)
+        self._send()
+
+    def _create(self, now_us: int) -> None:
+        """Creates the records that are due, each partition's in its own rhythm."""
+        room = BUFFER_BYTES // self.spec.record_bytes - self._buffered
+        for i, step_us in enumerate(self._steps_us):
+            first_us = self._next_us[i]
+            if not step_us or first_us > now_us:
+                continue
+            due = (now_us - first_us) // step_us + 1
+            self._next_us[i] = first_us + due * step_us
+            count = min(due, max(0, room))
+            self.counters.blocked += due - count
+            room -= count
+            if count and self._sticky is None:
+                self._buffer(Bunch(i, count, first_us, step_us))
+            elif count and self._sticky is not None:
+                for partition, taken in self._sticky.spread(count, self.spec.record_bytes).items():
+                    self._buffer(Bunch(partition, taken, first_us, step_us))
+                    first_us += taken * step_us
+
+    def _buffer(self, bunch: Bunch) -> None:
+        self.counters.created[bunch.partition] += bunch.records
+        self._buffered += bunch.records
+        buffer = self._buffers[bunch.partition]
+        if buffer:
+            last = buffer[-1]
+            if (
+                last.step_us == bunch.step_us
+                and last.first_us + last.records * last.step_us == bunch.first_us
+            ):
+                buffer[-1] = last._replace(records=last.records + bunch.records)
+                return
+        buffer.append(bunch)
+
+    # --- sending
+
+    def _send(self) -> None:
+        now_us = self._kernel.now_us
+        by_leader: dict[int, list[int]] = {}
+        for partition, buffer in enumerate(self._buffers):
+            if buffer and self._retry_us[partition] <= now_us:
+                leader = self._metadata.leader(self.spec.topic, partition)
+                by_leader.setdefault(leader, []).append(partition)
+        for leader, partitions in by_leader.items():
+            if leader == NO_LEADER or not self._connected(leader):
+                self._metadata.refresh()
+            elif len(self._in_flight.setdefault(leader, [])) < IN_FLIGHT_MAX:
+                self._request(leader, partitions)
+
+    def _connected(self, broker: int) -> bool:
+        return self._cluster.process(broker) in (ProcessState.RUNNING, ProcessState.HUNG)
+
+    def _request(self, leader: int, partitions: list[int]) -> None:
+        room = max(1, REQUEST_BYTES_MAX // self.spec.record_bytes)
+        share = max(1, room // len(partitions))
+        bunches = [bunch for partition in partitions for bunch in self._draw(partition, share)]
+        request = _Request(leader, self._kernel.now_us, bunches)
+        self._in_flight[leader].append(request)
+        if self._cluster.process(leader) is ProcessState.RUNNING:
+            self._deliver(request)
+
+    def _draw(self, partition: int, most: int) -> list[Bunch]:
+        """The next records of a partition's buffer, up to `most`."""
+        buffer = self._buffers[partition]
+        drawn: list[Bunch] = []
+        while buffer and most > 0 and len(drawn) < BUNCHES_MAX:
+            bunch = buffer.popleft()
+            if bunch.records > most:
+                buffer.appendleft(_without_first(bunch, most))
+                bunch = bunch._replace(records=most)
+            drawn.append(bunch)
+            most -= bunch.records
+        return drawn
+
+    def _deliver(self, request: _Request) -> None:
+        """The broker takes the request from its socket."""
+        request.delivered = True
+        request.open = len(request.bunches)
+        spec, counters = self.spec, self.counters
+        for number, bunch in enumerate(request.bunches):
+            counters.sent[bunch.partition] += bunch.records
+            self._cluster.append_run(
+                request.broker,
+                spec.topic,
+                bunch.partition,
+                bunch.records,
+                bunch.first_us,
+                bunch.step_us,
+                spec.record_bytes,
+                self._producer,
+                spec.acks,
+                REQUEST_TIMEOUT_US // 1000,
+                None if spec.acks == 0 else self._answer_to(request, number),
+            )
+            if spec.acks == 0:
+                self._settle(request, number, ErrorCode.NONE)
+
+    def _answer_to(self, request: _Request, number: int) -> ProduceDone:
+        def answer(result: ProduceResult) -> None:
+            slow_ms = self._cluster.slow_ms(request.broker)
+            if slow_ms:
+                self._kernel.after(slow_ms * 1000, self._settle, request, number, result.error_code)
+            else:
+                self._settle(request, number, result.error_code)
+
+        return answer
+
+    def _settle(self, request: _Request, number: int, code: ErrorCode) -> None:
+        """One bunch of a request is answered; the request ends with the last one, as on the wire."""
+        if request.over:
+            return
+        bunch = request.bunches[number]
+        if code is ErrorCode.NONE:
+            self.counters.acknowledged[bunch.partition] += bunch.records
+            self._buffered -= bunch.records
+        else:
+            self._again(bunch)
+            self._retry_us[bunch.partition] = self._kernel.now_us + RETRY_BACKOFF_US
+            self._metadata.refresh()
+        request.settled.add(number)
+        request.open -= 1
+        if request.open == 0:
+            request.over = True
+            self._in_flight[request.broker].remove(request)
+
+    def _again(self, bunch: Bunch) -> None:
+        """Puts a bunch back to be sent again, in the order of creation."""
+        buffer = self._buffers[bunch.partition]
+        earlier = deque[Bunch]()
+        while buffer and buffer[0].first_us < bunch.first_us:
+            earlier.append(buffer.popleft())
+        buffer.appendleft(bunch)
+        buffer.extendleft(reversed(earlier))
+
+    # --- failing
+
+    def _process_changed(self, node: int, state: ProcessState) -> None:
+        requests = self._in_flight.get(node)
+        if not requests:
+            return
+        if state is ProcessState.RUNNING:
+            for request in list(requests):
+                if not request.delivered:
+                    self._deliver(request)
+        elif state is not ProcessState.HUNG:
+            self._disconnected(node)
+
+    def _disconnected(self, broker: int) -> None:
+        """The connection is gone: what was not answered is sent again; with acks=0 it is lost."""
+        for request in self._in_flight.pop(broker):
+            request.over = True
+            for number, bunch in enumerate(request.bunches):
+                if number in request.settled:
+                    continue
+                if self.spec.acks == 0:
+                    self._give_up(bunch)
+                else:
+                    self._again(bunch)
+        self._metadata.refresh()
+
+    def _time_out(self, now_us: int) -> None:
+        for broker, requests in list(self._in_flight.items()):
+            if requests and now_us - requests[0].sent_us > REQUEST_TIMEOUT_US:
+                self._disconnected(broker)
+        for buffer in self._buffers:
+            while buffer and now_us - buffer[0].first_us > DELIVERY_TIMEOUT_US:
+                bunch = buffer.popleft()
+                late = (now_us - DELIVERY_TIMEOUT_US - bunch.first_us - 1) // max(1, bunch.step_us) + 1
+                late = min(late, bunch.records)
+                self._give_up(bunch._replace(records=late))
+                if late < bunch.records:
+                    buffer.appendleft(_without_first(bunch, late))
+
+    def _give_up(self, bunch: Bunch) -> None:
+        self.counters.expired[bunch.partition] += bunch.records
+        self._buffered -= bunch.records
+
+
+def _without_first(bunch: Bunch, records: int) -> Bunch:
+    first_us = bunch.first_us + records * bunch.step_us
+    return bunch._replace(records=bunch.records - records, first_us=first_us)

@@ -1,0 +1,41 @@
+"""All simulated clients of a cluster."""
+
+from collections.abc import Sequence
+
+from kview.simulate.cluster import Cluster
+from kview.simulate.traffic.member import SimulatedMember
+from kview.simulate.traffic.producer import SimulatedProducer
+from kview.simulate.traffic.warm import WarmGroup
+from kview.simulate.world import GroupSpec, ProducerSpec
+
+
+class Traffic:
+    """The producers by client id and the groups' members by group name."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.producers: dict[str, SimulatedProducer] = {}
+        self.members: dict[str, list[SimulatedMember]] = {}
+
+    def start(self, producers: Sequence[ProducerSpec], groups: Sequence[WarmGroup]) -> None:
+        """Begins with clients that have been at work already."""
+        for producer in producers:
+            self.add_producer(producer)
+        for group in groups:
+            members = self.members.setdefault(group.spec.name, [])
+            for i, warm in enumerate(group.members):
+                member = SimulatedMember(self._cluster, group.spec, i)
+                member.resume(warm.member_id, group.generation, list(warm.owned))
+                members.append(member)
+
+    def add_producer(self, spec: ProducerSpec) -> SimulatedProducer:
+        """One more producer."""
+        producer = self.producers[spec.client_id] = SimulatedProducer(self._cluster, spec)
+        return producer
+
+    def add_member(self, spec: GroupSpec) -> SimulatedMember:
+        """One more member of a group, which has to join it."""
+        members = self.members.setdefault(spec.name, [])
+        member = SimulatedMember(self._cluster, spec, len(members))
+        members.append(member)
+        return member

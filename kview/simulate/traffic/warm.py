@@ -1,0 +1,113 @@
+"""Groups as if they had been at work for a while: what their past left in `__consumer_offsets`."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+
+from kview.simulate.groups.assignors import ASSIGNORS
+from kview.simulate.groups.consumer_protocol import (
+    CONSUMER,
+    Subscription,
+    by_topic,
+    encode_assignment,
+    encode_subscription,
+)
+from kview.simulate.groups.placement import offsets_partition
+from kview.simulate.groups.records import (
+    Change,
+    GroupKey,
+    GroupValue,
+    MemberValue,
+    OffsetKey,
+    OffsetValue,
+    encode_batch,
+)
+from kview.simulate.metadata import TopicPartition
+from kview.simulate.traffic.member import HOST, MAX_POLL_INTERVAL_MS, SESSION_TIMEOUT_MS
+from kview.simulate.world import GroupSpec
+
+PAST_GENERATIONS_MAX = 6
+"""A group that has been at work has rebalanced a few times: its generation is drawn up to here."""
+
+OffsetAt = Callable[[str, int, int], tuple[int, int]]
+"""(topic, partition, epoch ms) → (offset of the first record of that time or later, its leader epoch)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WarmMember:
+    """A member that is there from the start."""
+
+    member_id: str
+    owned: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WarmGroup:
+    """A group that is there from the start; `batch` belongs into its partition of `__consumer_offsets`."""
+
+    spec: GroupSpec
+    partition: int
+    generation: int
+    members: tuple[WarmMember, ...]
+    batch: bytes
+    records: int
+
+
+def warm_group(
+    spec: GroupSpec,
+    partitions: Mapping[str, int],
+    offset_at: OffsetAt,
+    start_ms: int,
+    random: Random,
+    offsets_partitions: int,
+) -> WarmGroup:
+    """A group's members, assignment and commits as of `start_ms`; `partitions` are its topics' counts.
+
+    A group without members has stopped: its commits and its end are `stopped_ms` old.
+    """
+    subscription = Subscription(spec.topics, {})
+    ids = [f"{spec.name}-{i}-{_uuid(random)}" for i in range(spec.members)]
+    wanted = {topic: partitions[topic] for topic in spec.topics}
+    assignment = ASSIGNORS[spec.assignor](dict.fromkeys(sorted(ids), subscription), wanted)
+    generation = random.randrange(1, PAST_GENERATIONS_MAX)
+    behind_ms = spec.stopped_ms if spec.members == 0 else round(spec.warm_lag_seconds * 1000)
+    commit_ms = start_ms - (
+        spec.stopped_ms if spec.members == 0 else random.randrange(spec.commit_interval_ms)
+    )
+    changes: list[Change] = []
+    for topic in sorted(wanted):
+        for partition in range(wanted[topic]):
+            offset, epoch = offset_at(topic, partition, start_ms - behind_ms)
+            changes.append(
+                (OffsetKey(spec.name, topic, partition), OffsetValue(offset, epoch, "", commit_ms))
+            )
+    members = tuple(
+        MemberValue(
+            member_id,
+            None,
+            f"{spec.name}-{i}",
+            HOST,
+            MAX_POLL_INTERVAL_MS,
+            SESSION_TIMEOUT_MS,
+            encode_subscription(subscription),
+            encode_assignment(by_topic(assignment[member_id])),
+        )
+        for i, member_id in enumerate(ids)
+    )
+    protocol = spec.assignor if members else None
+    leader = ids[0] if ids else None
+    value = GroupValue(CONSUMER, generation, protocol, leader, commit_ms, members)
+    changes.append((GroupKey(spec.name), value))
+    return WarmGroup(
+        spec,
+        offsets_partition(spec.name, offsets_partitions),
+        generation,
+        tuple(WarmMember(member_id, tuple(assignment[member_id])) for member_id in ids),
+        encode_batch(changes, commit_ms),
+        len(changes),
+    )
+
+
+def _uuid(random: Random) -> str:
+    digits = f"{random.getrandbits(128):032x}"
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
