@@ -112,7 +112,7 @@ class Connection(asyncio.BufferedProtocol):
         held, self._held = self._held, []
         for frame in held:
             self._write(frame)
-        self._take_turn()
+        self._turn_soon()
 
     def close(self) -> None:
         """End it as a process does that ends: what is written is delivered."""
