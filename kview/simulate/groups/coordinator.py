@@ -51,7 +51,7 @@ class GroupCoordinator:
     # --- the broker's life
 
     def elected(self, partition: int, load_ms: int = LOAD_MS) -> None:
-        """The broker leads an offsets partition in a new epoch: it loads its groups, at once without `load_ms`."""
+        """The broker leads an offsets partition in a new epoch: it loads its groups, at once for 0 ms."""
         self.resigned(partition)
         shard = self._shards[partition] = Shard(self._host, self._settings, partition)
         membership = self._memberships[partition] = Membership(shard)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
-from kview.simulate.groups.coordinator import GroupCoordinator
+from kview.simulate.groups.coordinator import LOAD_MS, GroupCoordinator
 from kview.simulate.groups.host import GroupSettings
 from kview.simulate.kernel import Timer
-from kview.simulate.metadata import NO_LEADER
+from kview.simulate.metadata import NO_LEADER, TopicImage
 from kview.simulate.nodes import ProcessState
 from kview.simulate.world import OFFSETS_TOPIC
 
@@ -72,11 +72,15 @@ class BrokerHost:
 
 
 class Coordinators:
-    """One coordinator per broker."""
+    """One coordinator per broker, which hears what the broker's metadata says of `__consumer_offsets`."""
 
     def __init__(self, cluster: Cluster, settings: GroupSettings) -> None:
         self._cluster = cluster
         self._of = {b: GroupCoordinator(b, BrokerHost(cluster, b), settings) for b in cluster.broker_ids()}
+        self._topics: dict[int, TopicImage | None] = dict.fromkeys(self._of)
+        self._led: dict[int, dict[int, int]] = {b: {} for b in self._of}
+        """Broker → offsets partition that it leads → leader epoch."""
+        cluster.on_process_change(self._process_changed)
 
     def of(self, broker: int) -> GroupCoordinator:
         """The coordinator of this broker."""
@@ -84,8 +88,31 @@ class Coordinators:
 
     def load(self) -> None:
         """Loads at once what every broker leads: the warm start."""
-        for broker, coordinator in self._of.items():
-            topic = self._cluster.image(broker).topics.get(OFFSETS_TOPIC)
-            for number, partition in enumerate(topic.partitions if topic is not None else ()):
-                if partition.leader == broker:
-                    coordinator.elected(number, load_ms=0)
+        for broker in self._of:
+            self.metadata_changed(broker, load_ms=0)
+
+    def metadata_changed(self, broker: int, load_ms: int = LOAD_MS) -> None:
+        """This broker has a new image: it begins to load what it leads anew, and lets go of what others lead."""
+        topic = self._cluster.image(broker).topics.get(OFFSETS_TOPIC)
+        if topic is self._topics[broker]:
+            return
+        self._topics[broker] = topic
+        coordinator, led = self._of[broker], self._led[broker]
+        leads = {
+            number: partition.leader_epoch
+            for number, partition in enumerate(topic.partitions if topic is not None else ())
+            if partition.leader == broker
+        }
+        for number in [number for number in led if number not in leads]:
+            del led[number]
+            coordinator.resigned(number)
+        for number, epoch in leads.items():
+            if led.get(number) != epoch:
+                led[number] = epoch
+                coordinator.elected(number, load_ms)
+
+    def _process_changed(self, node: int, state: ProcessState) -> None:
+        if node in self._of and state in (ProcessState.CRASHED, ProcessState.STOPPED):
+            self._of[node].process_ended()
+            self._led[node].clear()
+            self._topics[node] = None
