@@ -1,131 +1,69 @@
 """The facade of the simulated cluster: everything that the wire, the traffic and the lab may ask of it.
 
-Requests are made "as broker b answers". Whoever makes them first calls `run_until`. Answers that wait are callbacks, called
-exactly once: during a later `run_until`, or at once inside the call.
+Requests are made "as broker b answers", of a broker whose process runs. Whoever makes them first calls
+`run_until`. Answers that
+wait are callbacks, called exactly once: during a later `run_until`, or at once inside the call.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
-from kview.simulate.kernel import Kernel, Timer
+from kview.simulate.codes import ErrorCode
+from kview.simulate.faults import Faults
 from kview.simulate.metadata import MetadataImage
-from kview.simulate.nodes import Fault, ProcessListener, ProcessState
+from kview.simulate.reading import RecordMaker
+from kview.simulate.requests import Done, ProduceDone, ReadWait, Requests
 from kview.simulate.results import (
     ConfigEntry,
+    ConfigSource,
     CreateTopicResult,
     DeleteTopicResult,
-    EpochEndResult,
     LogDirRow,
-    OffsetResult,
-    ProduceResult,
-    ProducerIdResult,
     QuorumInfo,
-    ReadResult,
-    TakeResult,
 )
+from kview.simulate.settings import BROKER_KEYS, TOPIC_KEYS
 from kview.simulate.world import World
 
-Done = Callable[[], None]
-ProduceDone = Callable[[ProduceResult], None]
+if TYPE_CHECKING:
+    from kview.simulate.groups.coordinator import GroupCoordinator
+    from kview.simulate.traffic.traffic import Traffic
+
+T = TypeVar("T")
+
+__all__ = ["Cluster", "Done", "ProduceDone", "ReadWait", "build"]
 
 
-class Cluster:
-    """A simulated Kafka cluster."""
+class Cluster(Requests, Faults):
+    """A simulated Kafka cluster; `build` makes one."""
 
-    world: World
-    kernel: Kernel
+    traffic: "Traffic"
+
+    def __init__(self, world: World, seed: int, start_us: int) -> None:
+        super().__init__(world, seed, start_us)
+        random = self.kernel.random("filler")
+        self.records = RecordMaker(bytes(random.choices(b"abcdefghijklmnopqrstuvwxyz0123456789 ", k=4096)))
+        self._transactional = {}
 
     # --- time
+
     def run_until(self, time_us: int) -> None:
-        raise NotImplementedError
+        """Let everything happen that is due up to `time_us` (µs since the epoch)."""
+        self.kernel.run_until(time_us)
 
     def next_due_us(self) -> int | None:
-        raise NotImplementedError
+        """When the next event is due, in µs since the epoch."""
+        return self.kernel.next_due_us()
 
-    # --- processes
-    def broker_ids(self) -> tuple[int, ...]:
-        raise NotImplementedError
+    # --- metadata and administration
 
-    def process(self, node: int) -> ProcessState:
-        raise NotImplementedError
-
-    def slow_ms(self, node: int) -> int:
-        raise NotImplementedError
-
-    def on_process_change(self, listener: ProcessListener) -> None:
-        raise NotImplementedError
-
-    # --- metadata
     def image(self, b: int) -> MetadataImage:
-        raise NotImplementedError
+        """The metadata as broker b has them; the same object until they change."""
+        return self.brokers[b].image
 
-    # --- records
-    def produce(
-        self, b: int, topic: str, partition: int, batch: bytes, acks: int, timeout_ms: int, done: ProduceDone
-    ) -> None:
-        """Append client's batches."""
-        raise NotImplementedError
+    def groups(self, b: int) -> "GroupCoordinator":
+        """The group coordinator of broker b."""
+        return self.coordinators.of(b)
 
-    def append_run(
-        self,
-        b: int,
-        topic: str,
-        partition: int,
-        count: int,
-        first_us: int,
-        step_us: int,
-        record_bytes: int,
-        producer: int,
-        acks: int,
-        timeout_ms: int,
-        done: ProduceDone | None,
-    ) -> None:
-        """Append `count` simulated records, record i created at first_us + i·step_us; `producer` from `register_producer`."""
-        raise NotImplementedError
-
-    def register_producer(self, client_id: str, keys: Callable[[str, int], Sequence[bytes]] | None) -> int:
-        """A number for a simulated producer; `keys(topic, partition)` are the keys its records there may have (None: null keys)."""
-        raise NotImplementedError
-
-    def read(
-        self,
-        b: int,
-        topic: str,
-        partition: int,
-        offset: int,
-        max_bytes: int,
-        leader_epoch: int = -1,
-        read_committed: bool = False,
-    ) -> ReadResult:
-        raise NotImplementedError
-
-    def take(self, b: int, topic: str, partition: int, offset: int, max_records: int) -> TakeResult:
-        """Read as a simulated consumer: up to `max_records` below the high watermark, without making their bytes."""
-        raise NotImplementedError
-
-    def client_batches(self, b: int, topic: str, partition: int) -> Iterator[tuple[int, bytes]]:
-        """(base offset, batch) of every client's batch in broker b's own log up to its end, for loading a coordinator."""
-        raise NotImplementedError
-
-    def when_readable(
-        self, b: int, positions: Sequence[tuple[str, int, int]], min_bytes: int, max_wait_ms: int, done: Done
-    ) -> Timer:
-        raise NotImplementedError
-
-    def cancel(self, handle: Timer) -> None:
-        raise NotImplementedError
-
-    def list_offset(
-        self, b: int, topic: str, partition: int, timestamp: int, replica_id: int = -1, leader_epoch: int = -1
-    ) -> OffsetResult:
-        raise NotImplementedError
-
-    def epoch_end(self, b: int, topic: str, partition: int, epoch: int) -> EpochEndResult:
-        raise NotImplementedError
-
-    def init_producer_id(self, b: int, transactional_id: str | None) -> ProducerIdResult:
-        raise NotImplementedError
-
-    # --- topics, configuration, disks, quorum
     def create_topic(
         self,
         b: int,
@@ -138,54 +76,129 @@ class Cluster:
         timeout_ms: int,
         done: Callable[[CreateTopicResult], None],
     ) -> None:
-        raise NotImplementedError
+        """CreateTopics of one topic, forwarded to the active controller; answered when the brokers know of
+        it."""
+
+        def ask() -> None:
+            result = self.controller.create_topic(
+                name, partitions, replication, assignment, configs, validate_only
+            )
+            self._answer_later(b, done, result)
+
+        def late() -> None:
+            done(CreateTopicResult(ErrorCode.REQUEST_TIMED_OUT, "There is no active controller."))
+
+        self.quorum_state.forward(ask, late, max(1, timeout_ms) * 1000)
 
     def delete_topic(
         self, b: int, name: str, timeout_ms: int, done: Callable[[DeleteTopicResult], None]
     ) -> None:
-        raise NotImplementedError
+        """DeleteTopics of one topic, forwarded to the active controller."""
 
-    def topic_configs(self, b: int, topic: str) -> list[ConfigEntry]:
-        raise NotImplementedError
+        def ask() -> None:
+            result = self.controller.delete_topic(name)
+            self.forget_rules(name)
+            self._answer_later(b, done, result)
 
-    def broker_configs(self, b: int) -> list[ConfigEntry]:
-        raise NotImplementedError
+        def late() -> None:
+            done(DeleteTopicResult(ErrorCode.REQUEST_TIMED_OUT, "There is no active controller."))
 
-    def log_dirs(self, b: int) -> list[LogDirRow]:
-        raise NotImplementedError
+        self.quorum_state.forward(ask, late, max(1, timeout_ms) * 1000)
+
+    def _answer_later(self, b: int, done: Callable[[T], None], result: T) -> None:
+        """Answer when the step has reached the broker that was asked, and its neighbours."""
+        delay_us = 4 * self.world.link.latency_us + 2 * (self.nodes[b].slow_us + self.quorum_state.slow_us())
+        self.kernel.after(delay_us, done, result)
 
     def quorum(self, b: int, done: Callable[[QuorumInfo], None]) -> None:
-        raise NotImplementedError
+        """DescribeQuorum, forwarded to the active controller; without one it waits for a minute, as Kafka
+        does."""
+        delay_us = 2 * self.world.link.latency_us + self.quorum_state.slow_us()
 
-    # --- faults
-    def crash(self, node: int) -> None:
-        raise NotImplementedError
+        def answer(info: QuorumInfo) -> None:
+            self.kernel.after(delay_us, done, info)
 
-    def stop(self, node: int) -> None:
-        raise NotImplementedError
+        self.quorum_state.describe(answer)
 
-    def hang(self, node: int) -> None:
-        raise NotImplementedError
+    def topic_configs(self, b: int, topic: str) -> list[ConfigEntry]:
+        """A topic's configurations in force, as broker b knows them."""
+        own = self.brokers[b].image.topics[topic].configs
+        rows: list[ConfigEntry] = []
+        for name, (_, broker_name) in sorted(TOPIC_KEYS.items()):
+            source = ConfigSource.DEFAULT
+            if name in own:
+                source = ConfigSource.TOPIC
+            elif broker_name in self.settings.explicit:
+                source = ConfigSource.STATIC_BROKER
+            rows.append(ConfigEntry(name, self.settings.topic(own, name), source))
+        return rows
 
-    def slow(self, node: int, latency_ms: int) -> None:
-        raise NotImplementedError
+    def broker_configs(self, b: int) -> list[ConfigEntry]:
+        """A broker's configurations in force, its id and rack among them."""
+        own = [
+            ConfigEntry("broker.id", str(b), ConfigSource.STATIC_BROKER),
+            ConfigEntry("broker.rack", self.nodes[b].rack, ConfigSource.STATIC_BROKER),
+            ConfigEntry("node.id", str(b), ConfigSource.STATIC_BROKER),
+        ]
+        explicit = self.settings.explicit
+        own += (
+            ConfigEntry(
+                name,
+                self.settings.text(name),
+                ConfigSource.STATIC_BROKER if name in explicit else ConfigSource.DEFAULT,
+            )
+            for name in BROKER_KEYS
+        )
+        return sorted(own)
 
-    def start(self, node: int) -> None:
-        raise NotImplementedError
+    def log_dirs(self, b: int) -> list[LogDirRow]:
+        """Every replica on broker b's disk."""
+        return [
+            LogDirRow(
+                *key,
+                replica.log.size_between(replica.log.start, replica.log.end),
+                max(0, replica.high_watermark - replica.log.end),
+            )
+            for key, replica in self.brokers[b].replicas.items()
+        ]
 
-    def lose_rack(self, rack: str) -> tuple[int, ...]:
-        raise NotImplementedError
-
-    def crash_controller(self) -> int:
-        raise NotImplementedError
-
-    def undo(self) -> tuple[int, ...]:
-        raise NotImplementedError
-
-    def faults(self) -> list[Fault]:
-        raise NotImplementedError
+    def counters(self) -> dict[str, object]:
+        """What really happened, to compare with what is seen from outside: log ends by topic, producers,
+        consumers."""
+        topics: dict[str, dict[str, int]] = {}
+        for key, _ in self.controller.image.all_partitions():
+            replica = self.leader_replica(key)
+            row = topics.setdefault(key[0], {"log_end": 0, "high_watermark": 0, "leaderless": 0})
+            if replica is None:
+                row["leaderless"] += 1
+            else:
+                row["log_end"] += replica.log.end
+                row["high_watermark"] += replica.high_watermark
+        producers = {
+            name: {
+                "created": sum(p.counters.created),
+                "acknowledged": sum(p.counters.acknowledged),
+                "expired": sum(p.counters.expired),
+                "blocked": p.counters.blocked,
+            }
+            for name, p in self.traffic.producers.items()
+        }
+        groups = {
+            name: {"read": sum(m.read_records for m in ms)} for name, ms in self.traffic.members.items()
+        }
+        return {
+            "time_ms": self.kernel.now_us // 1000,
+            "topics": topics,
+            "producers": producers,
+            "groups": groups,
+        }
 
 
 def build(world: World, seed: int, start_ms: int) -> Cluster:
-    """The cluster of `world`, warm: as if it had run for `world.warm_ms` before `start_ms`. Raises BadUse for wrong settings."""
-    raise NotImplementedError
+    """The cluster of `world`, warm: as if it had run for `world.warm_ms` before `start_ms`. Raises BadUse
+    for wrong settings."""
+    from kview.simulate.warm import start
+
+    cluster = Cluster(world, seed, start_ms * 1000)
+    start(cluster)
+    return cluster

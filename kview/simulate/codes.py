@@ -1,4 +1,5 @@
-"""Kafka's error codes, as far as the simulated cluster answers with them (org.apache.kafka.common.protocol.Errors)."""
+"""Kafka's error codes, as far as the simulated cluster answers with them
+(org.apache.kafka.common.protocol.Errors)."""
 
 from enum import IntEnum
 

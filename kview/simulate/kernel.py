@@ -74,7 +74,8 @@ class Kernel:
         return heap[0][0] if heap else None
 
     def random(self, name: str) -> random.Random:
-        """The source of randomness of this name: the same seed and name give the same numbers in every process."""
+        """The source of randomness of this name: the same seed and name give the same numbers in every
+        process."""
         source = self._randoms.get(name)
         if source is None:
             # A str seed is hashed by SHA-512 inside, never by hash(): PYTHONHASHSEED changes nothing.

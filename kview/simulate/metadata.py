@@ -10,7 +10,8 @@ TopicPartition = tuple[str, int]
 
 
 class PartitionImage(NamedTuple):
-    """One partition. The leader epoch rises when a leader is set (−1 too), the partition epoch at every change."""
+    """One partition. The leader epoch rises when a leader is set (−1 too), the partition epoch at every
+    change."""
 
     leader: int
     leader_epoch: int

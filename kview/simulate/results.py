@@ -63,7 +63,8 @@ class ProducerIdResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CreateTopicResult:
-    """CreateTopics of one topic; `topic_id` is 16 bytes, zeros where there was an error or for validate_only."""
+    """CreateTopics of one topic; `topic_id` is 16 bytes, zeros where there was an error or for
+    validate_only."""
 
     error_code: ErrorCode
     message: str | None = None
@@ -97,7 +98,8 @@ class ConfigEntry(NamedTuple):
 
 
 class LogDirRow(NamedTuple):
-    """One replica on a broker's disk; `offset_lag` is against the replica's own high watermark, as Kafka has it."""
+    """One replica on a broker's disk; `offset_lag` is against the replica's own high watermark, as Kafka
+    has it."""
 
     topic: str
     partition: int

@@ -36,7 +36,8 @@ class TopicSpec:
 
 @dataclass(frozen=True, slots=True)
 class ProducerSpec:
-    """A simulated producer: null keys and the sticky partitioner with `keys` 0, else that many keys, Zipf-distributed by `skew`."""
+    """A simulated producer: null keys and the sticky partitioner with `keys` 0, else that many keys,
+    Zipf-distributed by `skew`."""
 
     client_id: str
     topic: str
@@ -51,7 +52,8 @@ class ProducerSpec:
 class GroupSpec:
     """A simulated consumer group.
 
-    `records_per_second` bounds what one member processes (0: no bound). `members` 0 is a stopped group: Empty, with commits
+    `records_per_second` bounds what one member processes (0: no bound). `members` 0 is a stopped group:
+    Empty, with commits
     `stopped_ms` old. `warm_lag_seconds` is how far behind the warm start puts a running group's commits.
     """
 
@@ -76,7 +78,8 @@ class LinkSpec:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A whole cluster. `settings` are broker settings by Kafka's keys; `warm_ms` is the past that it starts with."""
+    """A whole cluster. `settings` are broker settings by Kafka's keys; `warm_ms` is the past that it starts
+    with."""
 
     brokers: tuple[BrokerSpec, ...]
     topics: tuple[TopicSpec, ...]
@@ -106,13 +109,13 @@ DEFAULT_TOPICS = (
     TopicSpec("audit-log", 4, 1),
 )
 
-DEFAULT_PRODUCERS = (
+DEFAULT_PRODUCERS: tuple[ProducerSpec, ...] = (
     ProducerSpec("invoice-service", "invoice", 4400.0, 220),
     ProducerSpec("payment-service", "payment", 2500.0, 300, keys=5000, skew=0.6),
     ProducerSpec("audit-service", "audit-log", 1000.0, 160, acks=1),
 )
 
-DEFAULT_GROUPS = (
+DEFAULT_GROUPS: tuple[GroupSpec, ...] = (
     GroupSpec("billing", ("invoice",), 3),
     GroupSpec("reporting", ("payment",), 2, records_per_second=1180.0, warm_lag_seconds=12.0),
     GroupSpec("fraud-check", ("audit-log",), 5),
@@ -129,7 +132,8 @@ def default_world(
     traffic: bool = True,
     topics: tuple[TopicSpec, ...] | None = None,
 ) -> World:
-    """The world that kview shows by default; own `topics` each get a producer of 500 records/s and a group of three members."""
+    """The world that kview shows by default; own `topics` each get a producer of 500 records/s and a group
+    of three members."""
     if topics is None:
         own = tuple(
             TopicSpec(t.name, t.partitions, min(t.replication, brokers), t.configs) for t in DEFAULT_TOPICS

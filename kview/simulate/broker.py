@@ -1,0 +1,310 @@
+"""One broker: its image of the metadata, its replicas, its heartbeats, and the ISR changes that it asks
+for."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from kview.simulate.codes import ErrorCode
+from kview.simulate.kernel import Timer
+from kview.simulate.metadata import MetadataImage, TopicPartition
+from kview.simulate.nodes import Node, ProcessState
+from kview.simulate.replica import Follower, Replica
+from kview.simulate.replication import Bucket, Pair
+from kview.simulate.retention import retain
+
+if TYPE_CHECKING:
+    from kview.simulate.core import ClusterCore
+
+START_UP_US = 2_000_000
+"""From the start of a broker's process to its first registration."""
+RETRY_US = 500_000
+"""Until a request to the controller that failed is made again."""
+SHUTDOWN_LIMIT_US = 300_000_000
+"""How long a controlled shutdown waits for a controller (Kafka: 5 minutes)."""
+HELD_MAX = 100_000
+"""Things a hung process finds when it goes on; what comes beyond is refused."""
+
+
+class Broker:
+    """A broker process and what it keeps on its disk."""
+
+    def __init__(self, cluster: "ClusterCore", node: Node, image: MetadataImage) -> None:
+        settings, link, now_us = cluster.settings, cluster.world.link, cluster.kernel.now_us
+        self.cluster = cluster
+        self.node = node
+        self.id = node.id
+        self.image = image
+        self.replicas: dict[TopicPartition, Replica] = {}
+        self.latency_us = link.latency_us
+        self.heartbeat_us = settings.us("broker.heartbeat.interval.ms")
+        self.lag_max_us = settings.us("replica.lag.time.max.ms")
+        self.fetch_wait_us = settings.us("replica.fetch.wait.max.ms")
+        self.out_link = Bucket(link.bytes_per_second, now_us)
+        self.in_link = Bucket(link.bytes_per_second, now_us)
+        self.disk = Bucket(link.disk_bytes_per_second, now_us)
+        self.broker_epoch = -1
+        self.clean_shutdown = True
+        self._beat: Timer | None = None
+        self._isr_asked: dict[Replica, tuple[int, ...]] = {}
+        self._isr_timer: Timer | None = None
+        self._fetch_timer: Timer | None = None
+        self._held: list[tuple[Callable[..., object], tuple[object, ...]]] = []
+
+    # --- the process
+
+    def boot(self, first_beat_us: int) -> None:
+        """Run as a broker that has been up for long: the first heartbeat comes at `first_beat_us`."""
+        kernel = self.cluster.kernel
+        self._beat = kernel.at(first_beat_us, self._heartbeat)
+        phase_us = kernel.random("lag-check").randrange(max(1, self.lag_max_us // 2))
+        self.after(phase_us, self._check_lag)
+        interval_us = self.cluster.settings.us("log.retention.check.interval.ms")
+        self.after(kernel.random("retention").randrange(interval_us), self._retain)
+
+    def after(self, delay_us: int, fn: Callable[..., object], *args: object) -> Timer:
+        """A timer of this process: held while it hangs, gone when it dies."""
+        return self.cluster.kernel.after(delay_us, self.execute, self.node.incarnation, fn, *args)
+
+    def execute(self, incarnation: int, fn: Callable[..., object], *args: object) -> None:
+        """Do this if the process of that incarnation runs; later, if it hangs."""
+        node = self.node
+        if node.incarnation != incarnation:
+            return
+        if node.state is ProcessState.RUNNING:
+            fn(*args)
+        elif node.state is ProcessState.HUNG and len(self._held) < HELD_MAX:
+            self._held.append((fn, args))
+
+    def died(self, clean: bool) -> None:
+        """The process ended: what it had in memory is gone, its logs stay."""
+        kernel = self.cluster.kernel
+        self.clean_shutdown = clean
+        self.node.incarnation += 1
+        self._held = []
+        for timer in (self._beat, self._isr_timer, self._fetch_timer):
+            kernel.cancel(timer)
+        self._isr_timer = self._fetch_timer = None
+        self._isr_asked.clear()
+        for replica in self.replicas.values():
+            replica.lose_memory()
+
+    def start(self) -> None:
+        """The process begins: logs are loaded, then the broker registers."""
+        self.broker_epoch = -1
+        self.after(START_UP_US, self._register)
+
+    def resume(self) -> None:
+        """A hung process goes on, with what it was asked in between."""
+        held, self._held = self._held, []
+        for fn, args in held:
+            self.cluster.kernel.after(0, self.execute, self.node.incarnation, fn, *args)
+        self.metadata_changed()
+
+    def _register(self) -> None:
+        epoch = self.cluster.controller.register(self.id, self.clean_shutdown)
+        if epoch is None:
+            self.after(RETRY_US, self._register)
+            return
+        self.broker_epoch = epoch
+        self.clean_shutdown = False
+        self.image = self.cluster.controller.image
+        self.apply(self.image, [key for key, p in self.image.all_partitions() if self.id in p.replicas])
+        for key in [k for k in self.replicas if self.image.partition(*k) is None]:
+            del self.replicas[key]
+        self.boot(self.cluster.kernel.now_us + self.latency_us)
+
+    def _heartbeat(self) -> None:
+        node = self.node
+        if not node.running:
+            return
+        kernel = self.cluster.kernel
+        self._beat = kernel.after(self.heartbeat_us, self.execute, node.incarnation, self._heartbeat)
+        self.after(self.latency_us + node.slow_us, self._beat_arrives, self.image.offset)
+
+    def _beat_arrives(self, offset: int) -> None:
+        self.cluster.controller.heartbeat(self.id, self.broker_epoch, offset)
+
+    def shut_down(self, since_us: int) -> None:
+        """Leave in order: leaderships and ISRs first, then the process ends."""
+        if not self.node.running or not self.node.stopping:
+            return
+        waited_us = self.cluster.kernel.now_us - since_us
+        if self.cluster.controller.begin_shutdown(self.id):
+            # Everyone has the new leaders' image before this process ends.
+            slowest_us = max(broker.node.slow_us for broker in self.cluster.brokers.values())
+            self.after(
+                4 * self.latency_us + 2 * slowest_us + self.heartbeat_us // 4, self.cluster.stopped, self.id
+            )
+        elif waited_us >= SHUTDOWN_LIMIT_US or self.broker_epoch < 0:
+            self.cluster.stopped(self.id)
+        else:
+            self.after(RETRY_US, self.shut_down, since_us)
+
+    # --- metadata
+
+    def is_active(self, broker: int) -> bool:
+        """Whether, as far as this broker knows, that one may be in an ISR."""
+        found = self.image.brokers.get(broker)
+        return found is not None and found.active
+
+    def metadata_changed(self) -> None:
+        """The controller has something newer: fetch it."""
+        if self._fetch_timer is None and self.broker_epoch >= 0:
+            delay_us = self.latency_us + self.node.slow_us + self.cluster.quorum_state.slow_us()
+            self._fetch_timer = self.after(delay_us, self._fetch_metadata)
+
+    def _fetch_metadata(self) -> None:
+        self._fetch_timer = None
+        controller = self.cluster.controller
+        if controller.ready() and controller.image.offset > self.image.offset:
+            keys = controller.changed_since(self.image.offset)
+            self.apply(controller.image, keys)
+
+    def apply(self, image: MetadataImage, keys: Iterable[TopicPartition]) -> None:
+        """Take over `image`, which differs from the one before in the partitions `keys`."""
+        before, self.image = self.image, image
+        now_us, cluster = self.cluster.kernel.now_us, self.cluster
+        for key in keys:
+            partition = image.partition(*key)
+            replica = self.replicas.get(key)
+            if partition is None or self.id not in partition.replicas:
+                if replica is not None:
+                    replica.fail_waits(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                    replica.leading = False
+                    replica.wake_readers()
+                    del self.replicas[key]
+                continue
+            if replica is None:
+                replica = self.replicas[key] = Replica(self, key, partition.replicas)
+            was_leading, epoch = replica.leading, replica.leader_epoch
+            if partition.leader == self.id:
+                replica.lead(partition, cluster.min_insync_replicas(key[0]), now_us)
+                if not was_leading or epoch != replica.leader_epoch:
+                    cluster.kernel.trace("leads", *key, self.id, replica.leader_epoch, replica.log.end)
+                self.wake_followers(replica)
+                if replica.isr != partition.replicas:
+                    self._check_join(replica)
+            else:
+                replica.follow(partition)
+                leader = cluster.brokers.get(partition.leader)
+                theirs = leader.replicas.get(key) if leader else None
+                if leader and theirs is not None and theirs.leading:
+                    cluster.pair(partition.leader, self.id).wake(theirs)
+            cluster.touch(key)
+        cluster.image_changed(self.id)
+        if before.brokers is not image.brokers:
+            for replica in self.replicas.values():
+                if replica.leading and len(replica.isr) < len(replica.replicas):
+                    self.wake_followers(replica)
+                    self._check_join(replica)
+
+    # --- replication and ISR
+
+    def wake_followers(self, replica: Replica) -> None:
+        """Let each follower's fetch see that there is something."""
+        pair = self.cluster.pair
+        for follower in replica.followers:
+            pair(self.id, follower).wake(replica)
+
+    def appended(self, replica: Replica, old_end: int, size_bytes: int) -> None:
+        """A leader's log has grown from `old_end`."""
+        self.disk.take(size_bytes)
+        cluster = self.cluster
+        cluster.touch(replica.key)
+        followers = replica.followers
+        if followers:
+            now_us = cluster.kernel.now_us
+            pairs = cluster.pairs[self.id]
+            for follower in followers.values():
+                pair = pairs[follower.broker]
+                if follower.log_end == old_end and pair.reachable:
+                    # Up to here its long poll had nothing to fetch: it was caught up all the time.
+                    follower.caught_up_us = follower.fetch_us = now_us
+                    follower.fetch_leader_end = old_end
+                pair.wake(replica)
+        if len(replica.isr) <= 1:
+            replica.advance()
+
+    def follower_fetched(self, replica: Replica, follower: Follower) -> None:
+        """A follower's fetch told how far it is: the watermark may rise, the follower may join the ISR."""
+        replica.advance()
+        if follower.broker not in replica.isr and replica.isr_pending is None and replica.may_join(follower):
+            self.ask_isr(replica, (*replica.isr, follower.broker))
+
+    def _check_join(self, replica: Replica) -> None:
+        for follower in replica.followers.values():
+            if (
+                replica.isr_pending is None
+                and follower.broker not in replica.isr
+                and replica.may_join(follower)
+            ):
+                self.ask_isr(replica, (*replica.isr, follower.broker))
+
+    def ask_isr(self, replica: Replica, isr: tuple[int, ...]) -> None:
+        """Ask the controller for another ISR (AlterPartition), with whatever else is asked at this moment."""
+        replica.isr_pending = tuple(r for r in replica.replicas if r in isr)
+        self._isr_asked[replica] = replica.isr_pending
+        if self._isr_timer is None:
+            self._isr_timer = self.after(self.latency_us + self.node.slow_us, self._alter_partitions)
+
+    def _alter_partitions(self) -> None:
+        self._isr_timer = None
+        controller = self.cluster.controller
+        if not controller.ready():
+            self._isr_timer = self.after(RETRY_US, self._alter_partitions)
+            return
+        asked, self._isr_asked = self._isr_asked, {}
+        refused = controller.alter_partitions(
+            self.id,
+            [
+                (r.key, r.leader_epoch, r.partition_epoch, isr)
+                for r, isr in asked.items()
+                if r.leading and r.isr_pending is not None
+            ],
+        )
+        for key in refused:
+            self.after(RETRY_US, self._refused, key)
+
+    def _refused(self, key: TopicPartition) -> None:
+        replica = self.replicas.get(key)
+        if replica is not None and replica.leading:
+            replica.isr_pending = None
+            self._check_join(replica)
+
+    def _check_lag(self) -> None:
+        self.after(max(1, self.lag_max_us // 2), self._check_lag)
+        now_us = self.cluster.kernel.now_us
+        for replica in self.replicas.values():
+            if not replica.leading or len(replica.isr) < 2 or replica.isr_pending is not None:
+                continue
+            followers = replica.followers
+            late = [
+                r
+                for r in replica.isr
+                if r != self.id and not replica.in_sync(followers[r], now_us, self.lag_max_us)
+            ]
+            if late:
+                self.cluster.kernel.trace("lagging", *replica.key, *late)
+                self.ask_isr(replica, tuple(r for r in replica.isr if r not in late))
+
+    def unreachable(self, other: int) -> None:
+        """Broker `other` fetches no more: whoever was caught up was so until this moment."""
+        now_us = self.cluster.kernel.now_us
+        for replica in self.replicas.values():
+            follower = replica.followers.get(other)
+            if follower is not None and follower.log_end == replica.log.end:
+                follower.caught_up_us = now_us
+
+    def _retain(self) -> None:
+        self.after(self.cluster.settings.us("log.retention.check.interval.ms"), self._retain)
+        retain(self.cluster, self)
+
+
+def connect(brokers: dict[int, Broker]) -> dict[int, dict[int, Pair]]:
+    """A pair for every leader and follower, by leader, then follower."""
+    return {
+        leader: {
+            follower: Pair(brokers[leader], brokers[follower]) for follower in brokers if follower != leader
+        }
+        for leader in brokers
+    }

@@ -1,0 +1,172 @@
+"""The parts of a cluster and how they know each other. Requests and faults are built on this."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kview.simulate.broker import Broker, connect
+from kview.simulate.controller import Controller
+from kview.simulate.kernel import Kernel, Timer
+from kview.simulate.metadata import MetadataImage, TopicPartition
+from kview.simulate.nodes import Node, ProcessListener, ProcessState
+from kview.simulate.quorum import Quorum
+from kview.simulate.replica import Replica
+from kview.simulate.replication import Pair
+from kview.simulate.settings import Settings
+from kview.simulate.world import World
+
+if TYPE_CHECKING:
+    from kview.simulate.groups.of_cluster import Coordinators
+
+FIRST_EPOCH = 1
+"""The epoch of the controller that a world starts with."""
+
+
+class ClusterCore:
+    """Nodes, quorum, controller, brokers and the pairs between them."""
+
+    coordinators: "Coordinators"
+
+    def __init__(self, world: World, seed: int, start_us: int) -> None:
+        self.world = world
+        self.settings = Settings(world.settings)
+        self.kernel = Kernel(seed, start_us)
+        racks = {spec.id: spec.rack for spec in world.brokers}
+        self.nodes = {b: Node(b, rack, False) for b, rack in racks.items()}
+        self.nodes |= {c: Node(c, "", True) for c in world.controllers}
+        self.touched: dict[TopicPartition, None] | None = None
+        self.client_bytes = 0
+        self._listeners: list[ProcessListener] = []
+        self._topic_rules: dict[str, tuple[int, bool]] = {}
+
+    def assemble(self, image: MetadataImage) -> None:
+        """Put the parts together around the first image."""
+        self.brokers: dict[int, Broker] = {}
+        self.quorum_state = Quorum(self, FIRST_EPOCH, image.offset)
+        self.controller = Controller(self, image)
+        self.brokers.update(
+            (b, Broker(self, node, image)) for b, node in self.nodes.items() if not node.is_controller
+        )
+        self.pairs = connect(self.brokers)
+
+    # --- what the parts ask of each other
+
+    def pair(self, leader: int, follower: int) -> Pair:
+        """What `follower` fetches from `leader`."""
+        return self.pairs[leader][follower]
+
+    def touch(self, key: TopicPartition) -> None:
+        """Something about this partition changed: its invariants are to be checked."""
+        if self.touched is not None:
+            self.touched[key] = None
+
+    def metadata_committed(self, keys: list[TopicPartition]) -> None:
+        """The controller has made a step."""
+        if self.touched is not None:
+            self.touched.update(dict.fromkeys(keys))
+        self.publish()
+
+    def publish(self) -> None:
+        """Let every broker fetch the controller's metadata."""
+        for broker in self.brokers.values():
+            if broker.node.running:
+                broker.metadata_changed()
+
+    def image_changed(self, broker: int) -> None:
+        """This broker has another image."""
+        self.coordinators.metadata_changed(broker)
+
+    def booting(self, node: int) -> bool:
+        """Whether a broker's process runs that has not registered yet."""
+        broker = self.brokers.get(node)
+        return broker is not None and broker.broker_epoch < 0
+
+    def _rules(self, topic: str) -> tuple[int, bool]:
+        rules = self._topic_rules.get(topic)
+        if rules is None:
+            found = self.controller.image.topics.get(topic)
+            configs = found.configs if found is not None else {}
+            min_isr = int(self.settings.topic(configs, "min.insync.replicas"))
+            unclean = self.settings.topic(configs, "unclean.leader.election.enable") == "true"
+            rules = min_isr, unclean
+            if found is not None:
+                self._topic_rules[topic] = rules
+        return rules
+
+    def forget_rules(self, topic: str) -> None:
+        """A topic is gone: another of its name has configurations of its own."""
+        self._topic_rules.pop(topic, None)
+
+    def min_insync_replicas(self, topic: str) -> int:
+        """min.insync.replicas in force."""
+        return self._rules(topic)[0]
+
+    def unclean_election(self, topic: str) -> bool:
+        """unclean.leader.election.enable in force."""
+        return self._rules(topic)[1]
+
+    def new_topic_id(self) -> bytes:
+        """16 bytes that no other topic has, in the form of a random UUID."""
+        bits = self.kernel.random("topic-ids").getrandbits(128)
+        raw = bytearray(bits.to_bytes(16, "big"))
+        raw[6] = raw[6] & 0x0F | 0x40
+        raw[8] = raw[8] & 0x3F | 0x80
+        return bytes(raw)
+
+    def leader_replica(self, key: TopicPartition) -> Replica | None:
+        """The replica that leads by the controller's image, if it knows that itself."""
+        partition = self.controller.image.partition(*key)
+        broker = self.brokers.get(partition.leader) if partition is not None else None
+        replica = broker.replicas.get(key) if broker is not None else None
+        return replica if replica is not None and replica.leading else None
+
+    def all_replicas(self, key: TopicPartition) -> list[Replica]:
+        """Every broker's replica, also on those that are down."""
+        found = (broker.replicas.get(key) for broker in self.brokers.values())
+        return [replica for replica in found if replica is not None]
+
+    # --- processes
+
+    def broker_ids(self) -> tuple[int, ...]:
+        """The brokers, in order."""
+        return tuple(self.brokers)
+
+    def process(self, node: int) -> ProcessState:
+        """What became of a node's process."""
+        return self.nodes[node].state
+
+    def slow_ms(self, node: int) -> int:
+        """Latency that a fault adds to each of the node's answers."""
+        return self.nodes[node].slow_us // 1000
+
+    def on_process_change(self, listener: ProcessListener) -> None:
+        """Call `listener(node, state)` whenever a process changes, brokers' and controllers' alike."""
+        self._listeners.append(listener)
+
+    def set_process(self, node: Node, state: ProcessState) -> None:
+        """Change a process and tell everyone."""
+        node.state = state
+        self.kernel.trace("process", node.id, state.value)
+        for listener in self._listeners:
+            listener(node.id, state)
+
+    def stopped(self, broker: int) -> None:
+        """A controlled shutdown is done."""
+        node = self.nodes[broker]
+        node.stopping = False
+        self.set_process(node, ProcessState.STOPPED)
+        self.brokers[broker].died(clean=True)
+        self.drop_connections(broker)
+        if self.controller.ready() and not self.controller.image.brokers[broker].fenced:
+            self.controller.fence(broker)
+
+    def drop_connections(self, broker: int) -> None:
+        """The broker's process is gone: fetches to it and from it end."""
+        for other, theirs in self.brokers.items():
+            if other != broker:
+                theirs.unreachable(broker)
+                self.pairs[broker][other].forget()
+                self.pairs[other][broker].forget()
+
+    def after_on(self, broker: int, delay_us: int, fn: Callable[..., object], *args: object) -> Timer:
+        """A timer of the broker's process: held while it hangs, gone when it dies."""
+        return self.brokers[broker].after(delay_us, fn, *args)

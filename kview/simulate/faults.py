@@ -1,0 +1,120 @@
+"""What can be done to a cluster: processes that die, end, hang or are slow, and their return."""
+
+from kview.simulate.core import ClusterCore
+from kview.simulate.nodes import Fault, ProcessState
+
+
+class Faults(ClusterCore):
+    """Faults by node id: brokers 0…, controllers 101…"""
+
+    def crash(self, node: int) -> None:
+        """Kill the process (kill −9). Its disk keeps what it wrote, as a page cache does."""
+        found = self.nodes[node]
+        if found.state not in (ProcessState.RUNNING, ProcessState.HUNG):
+            return
+        found.slow_us = 0
+        found.stopping = False
+        self.set_process(found, ProcessState.CRASHED)
+        if found.is_controller:
+            self.quorum_state.node_changed(node, ProcessState.CRASHED)
+        else:
+            self.brokers[node].died(clean=False)
+            self.drop_connections(node)
+
+    def stop(self, node: int) -> None:
+        """End the process in order: a broker's leaderships are moved and its ISRs left before it is gone."""
+        found = self.nodes[node]
+        if not found.running or found.stopping:
+            return
+        found.slow_us = 0
+        if found.is_controller:
+            self.set_process(found, ProcessState.STOPPED)
+            self.quorum_state.node_changed(node, ProcessState.STOPPED)
+        else:
+            found.stopping = True
+            self.kernel.trace("stopping", node)
+            self.brokers[node].shut_down(self.kernel.now_us)
+
+    def hang(self, node: int) -> None:
+        """Let the process do nothing, with its sockets open."""
+        found = self.nodes[node]
+        if not found.running:
+            return
+        self.set_process(found, ProcessState.HUNG)
+        if found.is_controller:
+            self.quorum_state.node_changed(node, ProcessState.HUNG)
+            return
+        for other, theirs in self.brokers.items():
+            if other != node:
+                theirs.unreachable(node)
+                self.pairs[node][other].cut()
+                self.pairs[other][node].cut()
+
+    def slow(self, node: int, latency_ms: int) -> None:
+        """Add this latency to each of the node's answers and fetches; 0 ends it."""
+        found = self.nodes[node]
+        if found.state in (ProcessState.RUNNING, ProcessState.HUNG):
+            found.slow_us = latency_ms * 1000
+            self.kernel.trace("slow", node, latency_ms)
+
+    def start(self, node: int) -> None:
+        """End whatever fault the node has: a dead process starts, a hung one goes on, a slow one is quick
+        again."""
+        found = self.nodes[node]
+        found.slow_us = 0
+        if found.stopping:
+            self.stopped(node)
+        was = found.state
+        if was is ProcessState.RUNNING:
+            return
+        self.set_process(found, ProcessState.RUNNING)
+        if found.is_controller:
+            self.quorum_state.went_on()
+        elif was is ProcessState.HUNG:
+            for other in self.brokers:
+                if other != node:
+                    self.pairs[node][other].resume()
+                    self.pairs[other][node].resume()
+            self.brokers[node].resume()
+        else:
+            self.brokers[node].start()
+
+    def lose_rack(self, rack: str) -> tuple[int, ...]:
+        """Crash every broker of the rack; returns those that this hit."""
+        hit = tuple(
+            node.id
+            for node in self.nodes.values()
+            if not node.is_controller
+            and node.rack == rack
+            and node.state in (ProcessState.RUNNING, ProcessState.HUNG)
+        )
+        for node in hit:
+            self.crash(node)
+        return hit
+
+    def crash_controller(self) -> int:
+        """Crash the active controller; returns it, −1 when there is none."""
+        leader = self.quorum_state.leader
+        if leader < 0 or not self.nodes[leader].running:
+            return -1
+        self.crash(leader)
+        return leader
+
+    def undo(self) -> tuple[int, ...]:
+        """End every fault; returns the nodes that had one."""
+        nodes = tuple(dict.fromkeys(fault.node for fault in self.faults()))
+        for node in sorted(nodes, reverse=True):  # controllers first: brokers need one to come back
+            self.start(node)
+        return nodes
+
+    def faults(self) -> list[Fault]:
+        """The faults in force, by node."""
+        found: list[Fault] = []
+        for node in self.nodes.values():
+            if node.state is not ProcessState.RUNNING:
+                found.append(Fault(node.id, node.state.value))
+            elif node.stopping:
+                found.append(Fault(node.id, "stopping"))
+            if node.slow_us:
+                found.append(Fault(node.id, f"slow {node.slow_us // 1000}ms"))
+        return found

@@ -1,0 +1,166 @@
+"""Where a new topic's replicas go: the teaching table, KRaft's striped placer, and the older rack-aware rule.
+
+Sources: org.apache.kafka.metadata.placement.StripedReplicaPlacer; kafka.admin.AdminUtils (before KRaft).
+"""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Protocol
+
+from kview.simulate.world import Placement
+
+Assignment = tuple[tuple[int, ...], ...]
+
+
+class Randomness(Protocol):
+    """What the striped placer draws."""
+
+    def randrange(self, stop: int, /) -> int:
+        """A number from 0 up to, not including, `stop`."""
+        ...
+
+    def shuffle(self, x: list[int], /) -> None:
+        """Put the list in another order."""
+        ...
+
+
+class Placeable(Protocol):
+    """A broker as the placers see it."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def rack(self) -> str: ...
+    @property
+    def fenced(self) -> bool: ...
+
+
+def alternated(brokers: Sequence[Placeable]) -> list[int]:
+    """Broker ids so that racks take turns: racks by name, brokers by id."""
+    racks = sorted({b.rack for b in brokers})
+    columns = [sorted(b.id for b in brokers if b.rack == rack) for rack in racks]
+    return [broker for row in zip_longest(*columns) for broker in row if broker is not None]
+
+
+def teaching(brokers: Sequence[Placeable], partitions: int, replication: int) -> Assignment:
+    """Leaders round-robin over the alternated list, each further replica one step on."""
+    order = alternated(brokers)
+    return tuple(tuple(order[(p + k) % len(order)] for k in range(replication)) for p in range(partitions))
+
+
+def rack_aware(
+    brokers: Sequence[Placeable], partitions: int, replication: int, start: int = 0, shift: int = 0
+) -> Assignment:
+    """AdminUtils.assignReplicasToBrokersRackAware with a fixed start index and shift."""
+    order = alternated(brokers)
+    rack_of = {b.id: b.rack for b in brokers}
+    racks, count = len(set(rack_of.values())), len(order)
+    assignment: list[tuple[int, ...]] = []
+    for partition in range(partitions):
+        if partition > 0 and partition % count == 0:
+            shift += 1
+        first = (partition + start) % count
+        chosen = [order[first]]
+        used = {rack_of[order[first]]}
+        candidate = 0
+        while len(chosen) < replication:
+            broker = order[(first + 1 + (shift * racks + candidate) % (count - 1)) % count]
+            candidate += 1
+            rack = rack_of[broker]
+            if (rack not in used or len(used) == racks) and broker not in chosen:
+                chosen.append(broker)
+                used.add(rack)
+        assignment.append(tuple(chosen))
+    return tuple(assignment)
+
+
+class _Brokers:
+    """StripedReplicaPlacer.BrokerList: an offset that moves on by one each round."""
+
+    def __init__(self, ids: list[int], random: Randomness) -> None:
+        self.ids = ids
+        self.offset = random.randrange(len(ids)) if ids else 0
+        self.index = self.epoch = 0
+
+    def next(self, epoch: int) -> int:
+        if not self.ids:
+            return -1
+        if self.epoch != epoch:
+            self.epoch, self.index, self.offset = epoch, 0, (self.offset + 1) % len(self.ids)
+        if self.index >= len(self.ids):
+            return -1
+        self.index += 1
+        return self.ids[(self.index - 1 + self.offset) % len(self.ids)]
+
+    def shuffle(self, random: Randomness) -> None:
+        random.shuffle(self.ids)
+        self.offset = random.randrange(len(self.ids)) if self.ids else 0
+
+
+def striped(
+    brokers: Sequence[Placeable], partitions: int, replication: int, random: Randomness
+) -> Assignment:
+    """KRaft's placer; `random` decides where the rounds start and how they are shuffled."""
+    racks = sorted({b.rack for b in brokers})
+    lists = [
+        tuple(
+            _Brokers(sorted(b.id for b in brokers if b.rack == rack and b.fenced is fenced), random)
+            for fenced in (False, True)
+        )
+        for rack in racks
+    ]
+    unfenced = sum(1 for b in brokers if not b.fenced)
+    order = list(range(len(racks)))
+    offset = random.randrange(len(racks))
+    epoch = 0
+    assignment: list[tuple[int, ...]] = []
+    for _ in range(partitions):
+        if epoch == unfenced and epoch > 0:
+            random.shuffle(order)
+            for live, fenced_list in lists:
+                live.shuffle(random)
+                fenced_list.shuffle(random)
+            epoch = 0
+        if offset == len(racks):
+            offset = 0
+        at = offset
+        while True:
+            leader = lists[order[at]][0].next(epoch)
+            if leader >= 0:
+                break
+            at = (at + 1) % len(racks)
+        leader_rack = at
+        chosen = [leader]
+        skipped = False
+        at = offset
+        while len(chosen) < replication:
+            if at == leader_rack and not skipped:
+                skipped = True
+            else:
+                live, fenced_list = lists[order[at]]
+                broker = live.next(epoch)
+                if broker < 0:
+                    broker = fenced_list.next(epoch)
+                if broker >= 0:
+                    chosen.append(broker)
+            at = (at + 1) % len(racks)
+        assignment.append(tuple(chosen))
+        epoch += 1
+        offset += 1
+    return tuple(assignment)
+
+
+def place(
+    placement: Placement,
+    brokers: Sequence[Placeable],
+    partitions: int,
+    replication: int,
+    random: Randomness,
+) -> Assignment:
+    """Replica lists of a new topic. At least one broker is unfenced and `replication` ≤ the number of
+    brokers."""
+    if placement is Placement.STRIPED:
+        return striped(brokers, partitions, replication, random)
+    if placement is Placement.RACK_AWARE:
+        return rack_aware(brokers, partitions, replication)
+    return teaching(brokers, partitions, replication)

@@ -1,0 +1,182 @@
+"""The KRaft quorum: which controller is active, in which epoch, and who follows the metadata log how far.
+
+Left out: the log's records themselves and its elections' messages; a vote takes no time, and a split vote
+shows as a later try.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kview.simulate.codes import ErrorCode
+from kview.simulate.kernel import Timer
+from kview.simulate.nodes import ProcessState
+from kview.simulate.results import QuorumInfo, QuorumReplica
+
+if TYPE_CHECKING:
+    from kview.simulate.core import ClusterCore
+
+NO_LEADER = -1
+RESIGN_FACTOR = 1.5
+"""A leader resigns when no majority has fetched for 1.5 × the fetch timeout (KafkaRaftClient)."""
+FORWARD_LIMIT_US = 60_000_000
+"""How long a broker keeps a forwarded request without an active controller."""
+WAITING_MAX = 10_000
+"""Forwarded requests kept at a time."""
+
+
+class Quorum:
+    """The controllers. `epoch` rises with every election; `log_end` with every record and idle no-op."""
+
+    def __init__(self, cluster: "ClusterCore", epoch: int, log_end: int) -> None:
+        settings = cluster.settings
+        self.cluster = cluster
+        self.kernel = cluster.kernel
+        self.voters = cluster.world.controllers
+        self.leader = self.voters[0]
+        self.epoch = epoch
+        self.log_end = log_end
+        self.ends: dict[int, int] = {node: log_end for node in cluster.nodes}
+        self.fetched_us: dict[int, int] = {node: self.kernel.now_us for node in cluster.nodes}
+        self._idle_us = settings.us("metadata.max.idle.interval.ms")
+        self._fetch_timeout_us = settings.us("controller.quorum.fetch.timeout.ms")
+        self._election_timeout_us = settings.us("controller.quorum.election.timeout.ms")
+        self._majority_us = self.kernel.now_us
+        self._campaign: Timer | None = None
+        self._waiting: list[Callable[[], None]] = []
+        self.kernel.after(self._idle_us, self._tick)
+
+    def running(self) -> list[int]:
+        """The voters whose process runs."""
+        return [v for v in self.voters if self.cluster.nodes[v].running]
+
+    def has_majority(self) -> bool:
+        """Whether enough voters run to commit anything."""
+        return len(self.running()) > len(self.voters) // 2
+
+    def active(self) -> bool:
+        """Whether there is a controller that can answer and commit."""
+        return self.leader != NO_LEADER and self.cluster.nodes[self.leader].running and self.has_majority()
+
+    def slow_us(self) -> int:
+        """What the active controller's slowness adds to an answer."""
+        return self.cluster.nodes[self.leader].slow_us if self.leader != NO_LEADER else 0
+
+    def append(self, records: int) -> None:
+        """Records were committed to the metadata log."""
+        self.log_end += records
+        self._fetched()
+
+    def _fetched(self) -> None:
+        now_us = self.kernel.now_us
+        for number, node in self.cluster.nodes.items():
+            if node.running and not self.cluster.booting(number):
+                self.ends[number] = self.log_end
+                self.fetched_us[number] = now_us
+
+    def _tick(self) -> None:
+        self.kernel.after(self._idle_us, self._tick)
+        now_us = self.kernel.now_us
+        if self.active():
+            self._majority_us = now_us
+            self.append(1)
+        elif self.leader != NO_LEADER and self.cluster.nodes[self.leader].running:
+            if now_us - self._majority_us >= self._fetch_timeout_us * RESIGN_FACTOR:
+                self._resign()
+        elif self._campaign is None or self._campaign.fn is None:
+            self._lost(now_us)
+
+    def node_changed(self, node: int, state: ProcessState) -> None:
+        """A controller's process changed."""
+        if node == self.leader and state is not ProcessState.RUNNING:
+            if state is ProcessState.STOPPED:
+                self._resign()
+            else:
+                self._lost(self.kernel.now_us)
+
+    def _lost(self, since_us: int) -> None:
+        """Nobody answers fetches: the first voter whose fetch timeout ends asks for votes."""
+        # Each voter's last fetch was some part of an idle interval ago.
+        ago_us = self.kernel.random("quorum").randrange(self._idle_us)
+        self.kernel.cancel(self._campaign)
+        self._campaign = self.kernel.at(since_us + self._fetch_timeout_us - ago_us, self._elect)
+
+    def _resign(self) -> None:
+        self.kernel.trace("resigned", self.leader, self.epoch)
+        self.leader = NO_LEADER
+        self._retry()
+
+    def _retry(self) -> None:
+        wait_us = self.kernel.random("quorum").randrange(self._election_timeout_us)
+        self.kernel.cancel(self._campaign)
+        self._campaign = self.kernel.after(self._election_timeout_us + wait_us, self._elect)
+
+    def _elect(self) -> None:
+        if self.leader != NO_LEADER and self.cluster.nodes[self.leader].running:
+            return  # it went on in time
+        running = self.running()
+        if not self.has_majority():
+            self._retry()
+            return
+        self.epoch += 1
+        self.leader = running[self.kernel.random("quorum").randrange(len(running))]
+        self._majority_us = self.kernel.now_us
+        self.kernel.trace("controller", self.leader, self.epoch)
+        self.append(1)
+        self.cluster.controller.took_over()
+        waiting, self._waiting = self._waiting, []
+        for ask in waiting:
+            ask()
+
+    def forward(self, ask: Callable[[], None], late: Callable[[], None], limit_us: int) -> None:
+        """Call `ask` when there is an active controller (at once, if there is), or `late` when `limit_us`
+        have passed."""
+        if self.active():
+            ask()
+            return
+        if len(self._waiting) >= WAITING_MAX:
+            late()
+            return
+
+        def expire() -> None:
+            if again in self._waiting:
+                self._waiting.remove(again)
+                late()
+
+        timer = self.kernel.after(limit_us, expire)
+
+        def again() -> None:
+            self.kernel.cancel(timer)
+            ask()
+
+        self._waiting.append(again)
+
+    def went_on(self) -> None:
+        """A controller runs again: with a majority and a leader, what waits is answered."""
+        if self.active():
+            waiting, self._waiting = self._waiting, []
+            for ask in waiting:
+                ask()
+
+    def describe(self, done: Callable[[QuorumInfo], None]) -> None:
+        """DescribeQuorum, as the active controller answers it."""
+        self.forward(
+            lambda: done(self._info()),
+            lambda: done(QuorumInfo(ErrorCode.REQUEST_TIMED_OUT)),
+            FORWARD_LIMIT_US,
+        )
+
+    def _info(self) -> QuorumInfo:
+        now_ms = self.kernel.now_us // 1000
+
+        def row(node: int) -> QuorumReplica:
+            at_ms = now_ms if node == self.leader else self.fetched_us[node] // 1000
+            return QuorumReplica(node, self.ends[node], at_ms, at_ms)
+
+        return QuorumInfo(
+            ErrorCode.NONE,
+            self.leader,
+            self.epoch,
+            self.log_end,
+            tuple(row(v) for v in self.voters),
+            tuple(row(b) for b in self.cluster.brokers),
+        )

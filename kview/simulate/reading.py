@@ -1,0 +1,118 @@
+"""The bytes that consumers get: clients' batches as they came, simulated runs made into batches on demand."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+
+from kview.simulate.log import Log, Run, Span
+from kview.simulate.records import pack_batch, placed, zigzag
+
+BATCH_BYTES = 16_384
+"""What a batch of simulated records comes to at most: a producer's batch.size."""
+CACHE_BYTES = 16_777_216
+"""Made batches that are kept: several consumers read the same ones, some seconds apart."""
+FILLER_BYTES = 4096
+RECORD_BYTES_MIN = 64
+"""A simulated record at least: its overhead, its name and a key."""
+
+Keys = Callable[[str, int], Sequence[bytes]]
+
+
+class RecordMaker:
+    """Makes the records of simulated runs: the same (seed, topic, partition, offset) gives the same bytes."""
+
+    def __init__(self, filler: bytes) -> None:
+        self._filler = filler
+        self._producers: list[tuple[str, Keys | None]] = []
+        self._keys: dict[tuple[int, str, int], Sequence[bytes]] = {}
+        self._cache: OrderedDict[tuple[str, int, int, int, int], bytes] = OrderedDict()
+        self._cached_bytes = 0
+
+    def register(self, client_id: str, keys: Keys | None) -> int:
+        """A number for a producer."""
+        self._producers.append((client_id, keys))
+        return len(self._producers) - 1
+
+    def batch(self, topic: str, partition: int, epoch: int, run: Run) -> bytes:
+        """`run` as one batch."""
+        name = (topic, partition, epoch, run.base_offset, run.records)
+        made = self._cache.get(name)
+        if made is not None:
+            self._cache.move_to_end(name)
+            return made
+        made = self._make(topic, partition, epoch, run)
+        self._cache[name] = made
+        self._cached_bytes += len(made)
+        while self._cached_bytes > CACHE_BYTES:
+            self._cached_bytes -= len(self._cache.popitem(last=False)[1])
+        return made
+
+    def _make(self, topic: str, partition: int, epoch: int, run: Run) -> bytes:
+        client_id, keys = self._producers[run.producer]
+        chosen: Sequence[bytes] = ()
+        if keys is not None:
+            place = (run.producer, topic, partition)
+            if place not in self._keys:
+                self._keys[place] = keys(topic, partition)
+            chosen = self._keys[place]
+        base_ms = run.first_us // 1000
+        body: list[bytes] = []
+        time_us = run.first_us
+        label = f"{client_id} {topic}-{partition}@"
+        filler = self._filler
+        for delta in range(run.records):
+            offset = run.base_offset + delta
+            scattered = offset * 2654435761 & 0xFFFFFFFF
+            key = chosen[scattered % len(chosen)] if chosen else None
+            head = b"".join(
+                (
+                    b"\0",
+                    zigzag(time_us // 1000 - base_ms),
+                    zigzag(delta),
+                    b"\1" if key is None else zigzag(len(key)) + key,
+                )
+            )
+            # 2 bytes of lengths each, which hold for records up to 8 kB; a larger one is a few bytes more.
+            size = max(run.record_bytes - len(head) - 5, 1)
+            value = f"{label}{offset} ".encode()
+            at = scattered % (FILLER_BYTES // 2)
+            while len(value) < size:
+                value += filler[at : at + size - len(value)]
+                at = 0
+            inner = b"".join((head, zigzag(size), value[:size], b"\0"))
+            body += (zigzag(len(inner)), inner)
+            time_us += run.step_us
+        last_ms = (run.first_us + run.step_us * (run.records - 1)) // 1000
+        return pack_batch(run.base_offset, epoch, base_ms, last_ms, run.records, b"".join(body))
+
+    def read(self, topic: str, partition: int, log: Log, offset: int, stop: int, max_bytes: int) -> bytes:
+        """Whole batches from the one that holds `offset` on, below `stop`: one at least, then up to
+        `max_bytes`."""
+        pieces: list[bytes] = []
+        size = 0
+        for span, at, start, end in log.entries(offset, stop):
+            for piece in self._pieces(topic, partition, span, at, start, end):
+                if pieces and size + len(piece) > max_bytes:
+                    return b"".join(pieces)
+                pieces.append(piece)
+                size += len(piece)
+                if size >= max_bytes:
+                    return b"".join(pieces)
+        return b"".join(pieces)
+
+    def _pieces(
+        self, topic: str, partition: int, span: Span, at: int, start: int, end: int
+    ) -> Iterator[bytes]:
+        """The batches of one entry. Those of a run begin at multiples of a batch from its first offset."""
+        stream = span.stream
+        record_bytes = stream.record_bytes[at]
+        if record_bytes == 0:
+            base = stream.base[at]
+            yield placed(stream.batches[base], base, span.epoch)
+            return
+        per_batch = max(1, BATCH_BYTES // max(record_bytes, RECORD_BYTES_MIN))
+        base = stream.base[at]
+        first = base + (start - base) // per_batch * per_batch
+        while first < end:
+            stop = min(first + per_batch, end)
+            yield self.batch(topic, partition, span.epoch, stream.run(at, first, stop))
+            first = stop

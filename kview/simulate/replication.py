@@ -1,0 +1,196 @@
+"""Followers fetch: one step per pair of leader broker and follower broker carries all of their partitions.
+
+A step stands for a fetch that was answered and the next fetch that follows it: the follower's log grows,
+and the leader learns how
+far. A pair steps at once (one round trip) when something new comes after a pause, at most every
+PAIR_INTERVAL_US under load, and
+not at all while there is nothing to copy.
+"""
+
+from typing import TYPE_CHECKING
+
+from kview.simulate.kernel import Timer
+from kview.simulate.replica import Replica
+
+if TYPE_CHECKING:
+    from kview.simulate.broker import Broker
+
+PAIR_INTERVAL_US = 40_000
+"""Time between two steps of a pair under load."""
+
+
+class Bucket:
+    """Bytes that a link or a disk carries: `rate` a second, at most half a second's worth saved up, may run
+    into debt."""
+
+    __slots__ = ("_at_us", "_tokens", "rate")
+
+    def __init__(self, rate: int, now_us: int) -> None:
+        self.rate = rate
+        self._tokens = rate // 2
+        self._at_us = now_us
+
+    def available(self, now_us: int) -> int:
+        """Bytes that may pass at `now_us`; 0 or less: none yet."""
+        passed = now_us - self._at_us
+        if passed > 0:
+            self._tokens = min(self.rate // 2, self._tokens + self.rate * passed // 1_000_000)
+            self._at_us = now_us
+        return self._tokens
+
+    def take(self, size: int) -> None:
+        """Let `size` bytes pass."""
+        self._tokens -= size
+
+
+class Pair:
+    """What `follower` fetches from `leader`: the partitions that have something to tell, and the next
+    step."""
+
+    __slots__ = ("_behind", "_due", "_last_us", "_timer", "follower", "kernel", "leader")
+
+    def __init__(self, leader: "Broker", follower: "Broker") -> None:
+        self.leader = leader
+        self.follower = follower
+        self.kernel = leader.cluster.kernel
+        self._due: dict[
+            Replica, int
+        ] = {}  # leader's replica → its log end when a slow fetch was answered, −1: none yet
+        self._behind: dict[Replica, None] = {}  # followers that know only an older high watermark
+        self._timer: Timer | None = None
+        self._last_us = 0
+
+    @property
+    def reachable(self) -> bool:
+        """Whether both processes run."""
+        return self.leader.node.running and self.follower.node.running
+
+    def round_trip_us(self) -> int:
+        """How long a fetch and its answer take."""
+        return 2 * self.leader.latency_us + self.leader.node.slow_us + self.follower.node.slow_us
+
+    def wake(self, replica: Replica) -> None:
+        """The leader's `replica` has something for the follower."""
+        due = self._due
+        timer = self._timer
+        if timer is None or timer.fn is None or self._behind:
+            due[replica] = -1
+            self._schedule()
+        elif replica not in due:
+            # A slow fetch that is under way was answered before this came.
+            due[replica] = 0 if self.round_trip_us() > PAIR_INTERVAL_US else -1
+
+    def _schedule(self) -> None:
+        if not self.reachable:
+            return
+        trip_us = self.round_trip_us()
+        if trip_us > PAIR_INTERVAL_US:
+            for replica in self._due:
+                self._due[replica] = replica.log.end
+        if self._due:
+            at_us = max(self.kernel.now_us + trip_us, self._last_us + PAIR_INTERVAL_US)
+        elif self._behind:
+            at_us = self.kernel.now_us + max(trip_us, self.leader.fetch_wait_us)
+        else:
+            return
+        timer = self._timer
+        if timer is not None and timer.fn is not None:
+            if timer.time_us <= at_us:
+                return
+            self.kernel.cancel(timer)
+        self._timer = self.kernel.at(at_us, self._step)
+
+    def resume(self) -> None:
+        """Both processes may run again: go on with what is due."""
+        self._timer = None
+        self._schedule()
+
+    def cut(self) -> None:
+        """The connection broke: what was under way is gone. What is due waits for `resume`."""
+        self.kernel.cancel(self._timer)
+        self._timer = None
+
+    def forget(self) -> None:
+        """One of the processes died: nothing is due until both images say so again."""
+        self.cut()
+        self._due.clear()
+        self._behind.clear()
+
+    def _step(self) -> None:
+        self._timer = None
+        if not self.reachable:
+            return
+        now_us = self.kernel.now_us
+        self._last_us = now_us
+        leader, follower = self.leader, self.follower
+        budget = min(
+            leader.out_link.available(now_us),
+            follower.in_link.available(now_us),
+            follower.disk.available(now_us),
+        )
+        due, self._due = self._due, {}
+        for replica in self._behind:
+            due.setdefault(replica, -1)
+        self._behind = {}
+        carried = 0
+        mine = follower.replicas
+        follower_id = follower.id
+        for replica, mark in due.items():
+            own = mine.get(replica.key)
+            if (
+                own is None
+                or not replica.leading
+                or own.leading
+                or own.leader_epoch != replica.leader_epoch
+                or own.leader != leader.id
+            ):
+                continue  # whichever side learns the newer epoch wakes the pair again
+            if not own.reconciled:
+                _reconcile(own, replica)
+            end = replica.log.end if mark < 0 else min(mark, replica.log.end)
+            at = own.log.end
+            if end > at:
+                size = replica.log.size_between(at, end)
+                if carried + size > budget:
+                    end = replica.log.fit(at, end, max(0, budget - carried))
+                    if end == at and carried == 0 and budget > 0:
+                        end = replica.log.fit(at, replica.log.end, size)  # a fetch brings at least one batch
+                    size = replica.log.size_between(at, end)
+                if end > at:
+                    carried += size
+                    own.log.copy(replica.log, end)
+                    at = end
+            watermark = replica.high_watermark
+            known = replica.followers.get(follower_id)
+            if known is not None:
+                replica.fetched(known, at, now_us)
+                if at > watermark or follower_id not in replica.isr:
+                    leader.follower_fetched(replica, known)
+            if watermark > at:
+                watermark = at
+            if watermark > own.high_watermark:
+                own.high_watermark = watermark
+            if replica.log.start > own.log.start:
+                own.log.advance_start(replica.log.start)
+            if at < replica.log.end:
+                self._due[replica] = -1
+            elif watermark < replica.high_watermark:
+                self._behind[replica] = None
+        if carried:
+            leader.out_link.take(carried)
+            follower.in_link.take(carried)
+            follower.disk.take(carried)
+        if self._due or self._behind:
+            self._schedule()
+
+
+def _reconcile(own: Replica, leader: Replica) -> None:
+    """Cut the follower's log to where it agrees with the leader's by leader epoch, as the first fetch in an
+    epoch does."""
+    own.log.truncate(own.log.agreement(leader.log))
+    if own.log.end < leader.log.start:
+        own.log.reset(leader.log.start)
+    own.high_watermark = min(own.high_watermark, own.log.end)
+    own.reconciled = True
+    own.broker.cluster.kernel.trace("reconciled", *own.key, own.broker.id, own.log.end)
+    own.broker.cluster.touch(own.key)
