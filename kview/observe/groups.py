@@ -1,5 +1,6 @@
 """Groups, their members and their committed offsets: answers into facts, facts into tables."""
 
+import struct
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -68,12 +69,9 @@ class CommitRows:
 @lru_cache(MOST_ASSIGNMENTS)
 def owned_partitions(assignment: bytes) -> Owned:
     """What a member of the consumer protocol was assigned; () for bytes that are no such assignment."""
-    if len(assignment) < 2:
-        return ()
-    version = min(int.from_bytes(assignment[:2], "big"), 3)
     try:
-        decoded = ConsumerProtocolAssignment.decode(assignment[2:], version=version)
-    except (ValueError, IndexError, KeyError, TypeError, AttributeError):
+        decoded = ConsumerProtocolAssignment.decode(assignment)
+    except (ValueError, TypeError, struct.error):
         return ()
     return tuple((sys.intern(t.topic), tuple(t.partitions)) for t in decoded.assigned_partitions)
 

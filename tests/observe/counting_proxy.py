@@ -45,7 +45,7 @@ class CountingProxies:
             answer = DescribeClusterResponse[version].decode(body)
             for broker in answer.brokers:
                 broker.port = self.proxies[broker.broker_id].port
-        return bytes(answer.encode(version=version))
+        return bytes(answer.encode())
 
 
 class _Proxy(Server):
