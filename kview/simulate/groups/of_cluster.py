@@ -87,12 +87,14 @@ class Coordinators:
         return self._of[broker]
 
     def load(self) -> None:
-        """Loads at once what every broker leads: the warm start."""
+        """Loads at once, and anew, what every broker leads: the warm start has put it into the logs."""
         for broker in self._of:
+            self._topics[broker] = None
+            self._led[broker].clear()
             self.metadata_changed(broker, load_ms=0)
 
     def metadata_changed(self, broker: int, load_ms: int = LOAD_MS) -> None:
-        """This broker has a new image: it begins to load what it leads anew, and lets go of what others lead."""
+        """This broker has a new image: it loads what it leads anew, and lets go of what others lead."""
         topic = self._cluster.image(broker).topics.get(OFFSETS_TOPIC)
         if topic is self._topics[broker]:
             return

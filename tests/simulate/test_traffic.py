@@ -1,0 +1,198 @@
+"""Simulated clients on a whole cluster: who keeps up, who lags, what a crash does to producers and groups."""
+
+from kview.simulate.cluster import Cluster, build
+from kview.simulate.groups.consumer_protocol import decode_assignment
+from kview.simulate.groups.placement import offsets_partition
+from kview.simulate.groups.results import DescribedGroup
+from kview.simulate.traffic.member import Phase
+from kview.simulate.world import (
+    OFFSETS_TOPIC,
+    GroupSpec,
+    ProducerSpec,
+    TopicSpec,
+    World,
+    default_world,
+    racked_brokers,
+)
+
+START_MS = 1_700_000_000_000
+S = 1_000_000
+
+
+def run(cluster: Cluster, seconds: float) -> None:
+    cluster.run_until(cluster.kernel.now_us + int(seconds * S))
+
+
+def watermark(cluster: Cluster, topic: str, partition: int) -> int:
+    """The high watermark as a client asks for it, of the leader of whom a broker knows."""
+    alive = next(b for b in cluster.broker_ids() if cluster.process(b).value == "running")
+    found = cluster.image(alive).partition(topic, partition)
+    assert found is not None
+    return cluster.list_offset(found.leader, topic, partition, -1).offset
+
+
+def watermarks(cluster: Cluster, topic: str, partitions: int) -> list[int]:
+    return [watermark(cluster, topic, p) for p in range(partitions)]
+
+
+def coordinator_of(cluster: Cluster, group: str) -> int:
+    alive = next(b for b in cluster.broker_ids() if cluster.process(b).value == "running")
+    return cluster.groups(alive).find(group)
+
+
+def described(cluster: Cluster, group: str) -> DescribedGroup:
+    return cluster.groups(coordinator_of(cluster, group)).describe(group)
+
+
+def lag(cluster: Cluster, group: str, topic: str, partitions: int) -> int:
+    fetched = cluster.groups(coordinator_of(cluster, group)).fetch_offsets(
+        group, [(topic, p) for p in range(partitions)]
+    )
+    assert all(o.offset >= 0 for o in fetched.offsets) and len(fetched.offsets) == partitions
+    return sum(watermarks(cluster, topic, partitions)) - sum(o.offset for o in fetched.offsets)
+
+
+def owners(cluster: Cluster, group: str) -> list[tuple[str, int]]:
+    return [pair for m in described(cluster, group).members for pair in decode_assignment(m.assignment)]
+
+
+def small_world(producer: ProducerSpec, *groups: GroupSpec, min_isr: int = 2) -> World:
+    topic = TopicSpec(producer.topic, 6, 3, {"min.insync.replicas": str(min_isr)})
+    return World(racked_brokers(6, 2), (topic,), (producer,), groups)
+
+
+def test_in_the_default_world_every_group_has_its_temper() -> None:
+    cluster = build(default_world(), 1, START_MS)
+    topics = {"invoice": 10, "payment": 6, "audit-log": 4}
+    begun = {topic: sum(watermarks(cluster, topic, n)) for topic, n in topics.items()}
+    stopped = lag(cluster, "audit-export", "audit-log", 4)
+    run(cluster, 20)
+    slow = lag(cluster, "reporting", "payment", 6)
+    run(cluster, 40)
+    grown = {topic: sum(watermarks(cluster, topic, n)) - begun[topic] for topic, n in topics.items()}
+    for topic, rate in (("invoice", 4400), ("payment", 2500), ("audit-log", 1000)):
+        assert abs(grown[topic] - 60 * rate) < rate, topic
+    assert 0 <= lag(cluster, "billing", "invoice", 10) < 6 * 4400  # a commit interval's worth
+    slower = lag(cluster, "reporting", "payment", 6)
+    assert 40 * 140 - 2 * 2500 < slower - slow < 40 * 140 + 2 * 2500
+    assert lag(cluster, "audit-export", "audit-log", 4) == stopped + grown["audit-log"]
+    states = {g: described(cluster, g) for g in ("billing", "reporting", "fraud-check", "audit-export")}
+    assert [d.state for d in states.values()] == ["Stable", "Stable", "Stable", "Empty"]
+    assert [len(decode_assignment(m.assignment)) for m in states["fraud-check"].members].count(0) == 1
+    for group in ("billing", "reporting", "fraud-check"):
+        assert len(owners(cluster, group)) == len(set(owners(cluster, group)))
+
+
+def test_acks_all_loses_nothing_through_a_crash_stalls_and_catches_up() -> None:
+    cluster = build(small_world(ProducerSpec("p", "t", 3000.0, keys=500)), 1, START_MS)
+    begun = watermarks(cluster, "t", 6)
+    producer = cluster.traffic.producers["p"]
+    run(cluster, 5)
+    victim = cluster.image(1).topics["t"].partitions[0].leader
+    cluster.crash(victim)
+    run(cluster, 1)
+    stalled = list(producer.counters.acknowledged)
+    run(cluster, 4)
+    held = [p for p in range(6) if producer.counters.acknowledged[p] == stalled[p]]
+    assert 0 in held  # its leader is gone and not fenced yet
+    assert len(held) > 1  # and where it follows, the watermark is frozen
+    assert producer.buffered_records > 3000
+    run(cluster, 30)
+    counters = producer.counters
+    assert producer.buffered_records < 1500
+    assert sum(counters.expired) == counters.blocked == 0
+    assert abs(sum(counters.created) - 40 * 3000) < 600
+    for p, end in enumerate(watermarks(cluster, "t", 6)):
+        assert end - begun[p] >= counters.acknowledged[p], p
+
+
+def test_a_full_buffer_stops_the_application() -> None:
+    cluster = build(small_world(ProducerSpec("p", "t", 2000.0, 4000)), 1, START_MS)
+    producer = cluster.traffic.producers["p"]
+    run(cluster, 1)
+    cluster.lose_rack("R1")
+    cluster.lose_rack("R2")
+    run(cluster, 10)
+    room = 33_554_432 // 4000
+    assert producer.buffered_records <= room
+    assert producer.counters.blocked > 0
+    assert sum(producer.counters.created) + producer.counters.blocked >= 10 * 2000
+
+
+def test_a_group_survives_its_coordinators_crash_without_a_rebalance() -> None:
+    cluster = build(
+        small_world(
+            ProducerSpec("p", "t", 1000.0), GroupSpec("g", ("t",), 3, commit_interval_ms=1000), min_isr=1
+        ),
+        1,
+        START_MS,
+    )
+    run(cluster, 5)
+    old = coordinator_of(cluster, "g")
+    before = described(cluster, "g")
+    generation = {m.generation for m in cluster.traffic.members["g"]}
+    cluster.crash(old)
+    run(cluster, 40)
+    assert coordinator_of(cluster, "g") != old
+    after = described(cluster, "g")
+    assert after.state == "Stable"
+    assert [m.member_id for m in after.members] == [m.member_id for m in before.members]
+    assert {m.generation for m in cluster.traffic.members["g"]} == generation
+    assert lag(cluster, "g", "t", 6) < 3000
+
+
+def test_commits_are_records_of_the_real_offsets_topic() -> None:
+    cluster = build(
+        small_world(ProducerSpec("p", "t", 100.0), GroupSpec("g", ("t",), 1, commit_interval_ms=1000)),
+        1,
+        START_MS,
+    )
+    partition = offsets_partition("g", 50)
+    begun = watermark(cluster, OFFSETS_TOPIC, partition)
+    run(cluster, 10.5)
+    commits = watermark(cluster, OFFSETS_TOPIC, partition) - begun
+    assert 9 * 6 <= commits <= 11 * 6  # an offset for each of six partitions, every second
+
+
+def test_a_member_more_and_a_member_less_are_rebalances() -> None:
+    spec = GroupSpec("g", ("t",), 2, assignor="sticky")
+    cluster = build(small_world(ProducerSpec("p", "t", 1000.0), spec), 1, START_MS)
+    run(cluster, 2)
+    generation = cluster.traffic.members["g"][0].generation
+    third = cluster.traffic.add_member(spec)
+    run(cluster, 15)
+    assert {m.phase for m in cluster.traffic.members["g"]} == {Phase.ASSIGNED}
+    assert {m.generation for m in cluster.traffic.members["g"]} == {generation + 1}
+    assert sorted(owners(cluster, "g")) == [("t", p) for p in range(6)]
+    third.leave()
+    run(cluster, 15)
+    assert len(described(cluster, "g").members) == 2
+    assert sorted(owners(cluster, "g")) == [("t", p) for p in range(6)]
+    read = sum(m.read_records for m in cluster.traffic.members["g"])
+    assert abs(read - 32 * 1000) < 3 * 1000  # a second of warm lag, and each record once
+
+
+def test_a_hung_coordinator_is_left_when_its_time_out_is_over() -> None:
+    world = small_world(ProducerSpec("p", "t", 100.0), GroupSpec("g", ("t",), 2), min_isr=1)
+    cluster = build(world, 1, START_MS)
+    run(cluster, 2)
+    members = [m.member_id for m in described(cluster, "g").members]
+    old = coordinator_of(cluster, "g")
+    cluster.hang(old)
+    run(cluster, 60)
+    assert [m.member_id for m in described(cluster, "g").members] == members
+    cluster.start(old)
+    run(cluster, 20)
+    assert described(cluster, "g").state == "Stable"
+    assert all(m.phase is Phase.ASSIGNED for m in cluster.traffic.members["g"])
+
+
+def test_the_same_seed_gives_the_same_traffic() -> None:
+    def counters(seed: int) -> list[list[int]]:
+        cluster = build(default_world(), seed, START_MS)
+        run(cluster, 5)
+        cluster.crash(0)
+        run(cluster, 15)
+        return [p.counters.acknowledged for p in cluster.traffic.producers.values()]
+
+    assert counters(3) == counters(3)
