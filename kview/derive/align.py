@@ -1,0 +1,105 @@
+"""Which row of the table before is which row of this one: all that is carried from step to step goes through here."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.model.snapshot import Longs, Offsets, Partitions
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """`rows[i]` is the row before of row i, −1 where it is new; None where every row stayed where it was."""
+
+    rows: Longs | None
+    size: int
+
+    def carry(self, column: NDArray[Scalar], fill: Any) -> NDArray[Scalar]:
+        """The column before in this step's rows, `fill` for rows that are new. Never writes to `column`."""
+        if self.rows is None:
+            return column
+        out = np.full((self.size, *column.shape[1:]), fill, column.dtype)
+        known = self.rows >= 0
+        out[known] = column[self.rows[known]]
+        return out
+
+    def known(self) -> NDArray[np.bool_]:
+        """The rows that there were before."""
+        return np.ones(self.size, np.bool_) if self.rows is None else self.rows >= 0
+
+
+def same(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    """Whether two columns are equal; cheap where they are one object."""
+    return a is b or (a.shape == b.shape and bool(np.array_equal(a, b)))
+
+
+def _map(before: Iterable[tuple[Any, ...]], now: Iterable[tuple[Any, ...]]) -> list[int]:
+    at = {key: row for row, key in enumerate(before)}
+    return [at.get(key, -1) for key in now]
+
+
+def align_partitions(before: Partitions, now: Partitions) -> Alignment:
+    """By topic and partition; a partition whose topic id changed is a new one (the topic was created again)."""
+    if same(before.topic, now.topic) and same(before.partition, now.partition):
+        if same(before.topic_id, now.topic_id):
+            return Alignment(None, len(now))
+        rows = np.arange(len(now), dtype=np.int64)
+    else:
+        keys = _map(
+            zip(before.topic, before.partition.tolist(), strict=True),
+            zip(now.topic, now.partition.tolist(), strict=True),
+        )
+        rows = np.array(keys, np.int64)
+    ids_before = before.topic_id[rows] if len(before) else np.empty(len(now), object)
+    other_id = (ids_before != now.topic_id) & (ids_before != "") & (now.topic_id != "")
+    return Alignment(np.where(other_id, -1, rows), len(now))
+
+
+def align_offsets(before: Offsets, now: Offsets) -> Alignment:
+    """By group, topic and partition."""
+    if (
+        same(before.topic, now.topic)
+        and same(before.partition, now.partition)
+        and same(before.group, now.group)
+    ):
+        return Alignment(None, len(now))
+    keys = _map(
+        zip(before.group, before.topic, before.partition.tolist(), strict=True),
+        zip(now.group, now.topic, now.partition.tolist(), strict=True),
+    )
+    return Alignment(np.array(keys, np.int64), len(now))
+
+
+def partition_rows(offsets: Offsets, partitions: Partitions) -> Longs:
+    """For each row of `offsets` the row of its partition, −1 where there is none."""
+    keys = _map(
+        zip(partitions.topic, partitions.partition.tolist(), strict=True),
+        zip(offsets.topic, offsets.partition.tolist(), strict=True),
+    )
+    return np.array(keys, np.int64)
+
+
+def positions(sorted_ids: NDArray[Any], wanted: NDArray[Any]) -> Longs:
+    """For each of `wanted` its index in `sorted_ids` (of any shape), −1 where it is not there."""
+    if not len(sorted_ids):
+        return np.full(wanted.shape, -1, np.int64)
+    at = np.minimum(np.searchsorted(sorted_ids, wanted), len(sorted_ids) - 1)
+    return np.where(sorted_ids[at] == wanted, at, -1).astype(np.int64)
+
+
+def group_rows(names: NDArray[Any], of: NDArray[Any]) -> Longs:
+    """For each of `of` (sorted by group) the index of its group in `names`, −1 where it is not there."""
+    index = {name: row for row, name in enumerate(names)}
+    return np.array([index.get(name, -1) for name in of], np.int64)
+
+
+def take(column: NDArray[Scalar], rows: Longs, fill: Any) -> NDArray[Scalar]:
+    """`column[rows]`, with `fill` where a row is −1."""
+    if not len(column):
+        return np.full(rows.shape, fill, column.dtype)
+    return np.where(rows >= 0, column[rows], np.asarray(fill, column.dtype))

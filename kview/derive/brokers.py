@@ -1,0 +1,132 @@
+"""Brokers: who is silent since when, when the cluster will fence them, what they lead and carry."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.derive.align import positions, take
+from kview.derive.rates import sum_by
+from kview.derive.series import extended
+from kview.derive.view import BrokerFigures, Floats, PartitionFigures
+from kview.model.events import Severity
+from kview.model.snapshot import Brokers, Ids, Longs, Snapshot
+from kview.model.states import BrokerState
+from kview.model.units import UNKNOWN
+
+HEARD_MARGIN_MS = 1_500
+"""A broker whose last fetch of metadata lies this close to the latest of all is heard: brokers fetch every 500 ms at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Which brokers do not answer us. Arrays are rows of `Brokers`."""
+
+    ids: Ids
+    silent: NDArray[np.bool_]
+    since_ms: Longs
+    """UNKNOWN where it answers."""
+
+    def of(self, brokers: Ids) -> NDArray[np.bool_]:
+        """Whether each of `brokers` (ids, any shape) is silent; one that nobody knows is not."""
+        return take(self.silent, positions(self.ids, brokers), False)
+
+    def since_of(self, brokers: Ids) -> Longs:
+        """Since when, UNKNOWN where it answers or is not known."""
+        return take(self.since_ms, positions(self.ids, brokers), UNKNOWN)
+
+
+def silence(brokers: Brokers) -> Silence:
+    """Silent: listed but not answering; or fenced or gone, and not answering since its last answer."""
+    state = brokers.state
+    is_silent = np.asarray(state == BrokerState.SILENT, np.bool_)
+    out = np.asarray((state == BrokerState.FENCED) | (state == BrokerState.GONE), np.bool_) & ~brokers.answers
+    fallback = np.where(brokers.answered_ms == UNKNOWN, brokers.since_ms, brokers.answered_ms)
+    since = np.where(is_silent, brokers.since_ms, np.where(out, fallback, UNKNOWN))
+    return Silence(brokers.id, is_silent | out, since)
+
+
+def still_heard(snapshot: Snapshot, quiet: Silence) -> NDArray[np.bool_]:
+    """Silent to us, but it goes on fetching metadata from the quorum: only we cannot reach it (DescribeQuorum v1).
+
+    The quorum's times are compared with each other alone, so that a controller's clock may differ from ours.
+    """
+    brokers, latest = snapshot.brokers, snapshot.quorum.last_fetch_ms.max(initial=UNKNOWN)
+    received = snapshot.observation.quorum_received_ms
+    if latest == UNKNOWN or received == UNKNOWN:
+        return np.zeros(len(brokers), np.bool_)
+    known = quiet.silent & (brokers.last_fetch_ms != UNKNOWN) & (quiet.since_ms != UNKNOWN)
+    recent = np.where(known, latest - brokers.last_fetch_ms, UNKNOWN) < HEARD_MARGIN_MS
+    return known & recent & (received > quiet.since_ms + 2 * HEARD_MARGIN_MS)
+
+
+def fencing_due(snapshot: Snapshot, quiet: Silence) -> Longs:
+    """≈ when a silent, listed broker's session ends: its last fetch of metadata, or the first silence, + the session timeout.
+
+    The last fetch counts where it lies at most a session before our first silence: further off, the clocks differ.
+    """
+    brokers = snapshot.brokers
+    listed = np.asarray(brokers.state == BrokerState.SILENT, np.bool_)
+    timeout = brokers.session_timeout_ms
+    fetched = brokers.last_fetch_ms
+    near = (fetched != UNKNOWN) & (quiet.since_ms != UNKNOWN)
+    gap = np.where(near, quiet.since_ms - fetched, 0)
+    near &= (gap >= -HEARD_MARGIN_MS) & (gap <= timeout)
+    begins = np.where(near, np.minimum(fetched, quiet.since_ms), quiet.since_ms)
+    usable = listed & (timeout != UNKNOWN) & (begins != UNKNOWN) & ~still_heard(snapshot, quiet)
+    return np.where(usable, begins + timeout, UNKNOWN)
+
+
+def broker_severity(snapshot: Snapshot, quiet: Silence) -> NDArray[np.object_]:
+    """RISK: silent while listed, or gone. WARN: fenced, or silent to us alone. CALM otherwise."""
+    brokers = snapshot.brokers
+    out = np.full(len(brokers), Severity.CALM, object)
+    out[np.asarray(brokers.state == BrokerState.FENCED, np.bool_)] = Severity.WARN
+    out[np.asarray(brokers.state == BrokerState.GONE, np.bool_)] = Severity.WARN
+    out[np.asarray(brokers.state == BrokerState.SILENT, np.bool_)] = Severity.RISK
+    out[still_heard(snapshot, quiet)] = Severity.WARN
+    return out
+
+
+def _counts(index: Longs, mask: NDArray[np.bool_], size: int) -> Longs:
+    counted: Longs = np.bincount(index[mask & (index >= 0)], minlength=size).astype(np.int64)
+    return counted
+
+
+def broker_figures(
+    snapshot: Snapshot,
+    partitions: PartitionFigures,
+    offset_rows: Longs,
+    read_rate: Floats,
+    quiet: Silence,
+    before: tuple[Ids, BrokerFigures] | None,
+    points: int,
+) -> BrokerFigures:
+    """`offset_rows` and `read_rate` are rows of `snapshot.offsets`; `before` the ids and figures of the step before;
+    `points` how many points a series may hold.
+    """
+    brokers, table = snapshot.brokers, snapshot.partitions
+    size = len(brokers)
+    leader = positions(brokers.id, table.leader)
+    replica = positions(brokers.id, table.replicas)
+    internal = np.broadcast_to(table.internal[:, None], replica.shape)
+    user_leader = np.where(table.internal, -1, leader)
+    in_rate = sum_by(user_leader, partitions.in_rate, size)
+    readers = take(user_leader, offset_rows, -1)
+    out_rate = sum_by(readers, read_rate, size)
+    in_rate[quiet.silent] = np.nan
+    out_rate[quiet.silent] = np.nan
+    old = dict(zip(before[0].tolist(), before[1].in_series, strict=True)) if before else {}
+    return BrokerFigures(
+        severity=broker_severity(snapshot, quiet),
+        leads=_counts(leader, ~table.internal, size),
+        leads_internal=_counts(leader, table.internal, size),
+        replicas=_counts(replica.ravel(), ~internal.ravel(), size),
+        replicas_internal=_counts(replica.ravel(), internal.ravel(), size),
+        in_rate=in_rate,
+        out_rate=out_rate,
+        in_series=extended(old, brokers.id.tolist(), in_rate, points),
+        silent_since_ms=quiet.since_ms,
+        fencing_due_ms=fencing_due(snapshot, quiet),
+        is_controller=np.asarray(brokers.id == snapshot.observation.controller_id, np.bool_),
+    )

@@ -1,0 +1,139 @@
+"""Committed offsets over time, from offsets alone: when they moved, fell back, and what lag was left each time."""
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from kview.derive.align import Alignment
+from kview.derive.history import Thinning, each, thinned
+from kview.derive.rates import LOOK_BACK_MS, STALE_RATE_MS
+from kview.derive.view import Floats
+from kview.model.snapshot import Longs
+from kview.model.units import NO_OFFSET, UNKNOWN
+
+HISTORY_RULE = Thinning(((60_000, 5_000),))
+"""A layer every 5 s (the default auto.commit.interval.ms) over the minute that verdicts look at: 13 at most."""
+
+READ_WINDOW_MS = 20_000
+"""Reading rates are over this long: four commits at the default interval."""
+
+TREND_MIN_SPAN_MS = 30_000
+"""A lag trend is not told from less than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitsThen:
+    """One moment of the past. Rows of `Offsets`."""
+
+    at_ms: int
+    committed: Longs
+    received_ms: Longs
+    moved_ms: Longs
+    moves: Longs
+    lag_left: Longs
+
+
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """What is known of each committed offset's past. Rows of `Offsets`; UNKNOWN where it has not been seen."""
+
+    committed: Longs
+    received_ms: Longs
+    still_since_ms: Longs
+    """When it was first read at this value."""
+    moved_ms: Longs
+    """When it last was seen to change; UNKNOWN while it never was."""
+    moves: Longs
+    lag_left: Longs
+    """The lag when it last moved (or was first seen)."""
+    rewound_from: Longs
+    """The offset it fell back from and has not reached again."""
+    rewound_ms: Longs
+    history: tuple[CommitsThen, ...]
+
+    @staticmethod
+    def none(rows: int) -> "Commits":
+        """Nothing has been read."""
+        unknown = np.full(rows, UNKNOWN, np.int64)
+        return Commits(
+            unknown, unknown, unknown, unknown, np.zeros(rows, np.int64), unknown, unknown, unknown, ()
+        )
+
+
+def carried(commits: Commits, alignment: Alignment) -> Commits:
+    """The same in this step's rows."""
+    if alignment.rows is None:
+        return commits
+
+    def columns(of: Commits | CommitsThen) -> dict[str, Longs]:
+        names = [f.name for f in fields(of) if f.name not in ("history", "at_ms")]
+        return {name: alignment.carry(getattr(of, name), 0 if name == "moves" else UNKNOWN) for name in names}
+
+    history = each(commits.history, lambda then: replace(then, **columns(then)))
+    return Commits(**columns(commits), history=history)
+
+
+def follow(before: Commits, committed: Longs, received_ms: Longs, lag: Longs, now_ms: int) -> Commits:
+    """Take this observation's commits in; `before` in its rows. A cell that was not read again changes nothing."""
+    floor = now_ms - LOOK_BACK_MS
+    fresh = received_ms != before.received_ms
+    had = before.committed > NO_OFFSET
+    first = fresh & ~had & (committed > NO_OFFSET)
+    moved = fresh & had & (committed != before.committed)
+    fell = moved & (committed < before.committed)
+    origin = np.where(fell, np.maximum(before.rewound_from, before.committed), before.rewound_from)
+    rewound_ms = np.where(fell, received_ms, before.rewound_ms)
+    recovered = (committed >= origin) | (rewound_ms <= floor)
+    still = np.where(first | moved, received_ms, before.still_since_ms)
+    moved_ms = np.where(moved, received_ms, before.moved_ms)
+    now = Commits(
+        committed=np.where(fresh, committed, before.committed),
+        received_ms=received_ms,
+        still_since_ms=np.where(still == UNKNOWN, UNKNOWN, np.maximum(still, floor)),
+        moved_ms=np.where(moved_ms <= floor, UNKNOWN, moved_ms),
+        moves=before.moves + moved,
+        lag_left=np.where(first | moved, lag, before.lag_left),
+        rewound_from=np.where(recovered, UNKNOWN, origin),
+        rewound_ms=np.where(recovered, UNKNOWN, rewound_ms),
+        history=(),
+    )
+    layer = CommitsThen(now_ms, now.committed, received_ms, now.moved_ms, now.moves, now.lag_left)
+    return replace(now, history=thinned((*before.history, layer), now_ms, HISTORY_RULE))
+
+
+def read_rate(commits: Commits, now_ms: int) -> Floats:
+    """Offsets per second over the last READ_WINDOW_MS; NaN until there are two readings, after a rewind, and for old cells.
+
+    Between commits that come in jumps the rate is that between the jumps, until one is overdue.
+    """
+    size = len(commits.committed)
+    within = [then for then in commits.history[:-1] if then.at_ms >= now_ms - READ_WINDOW_MS]
+    if not within:
+        return np.full(size, np.nan)
+    then = within[0]
+    known = (then.committed > NO_OFFSET) & (commits.committed > NO_OFFSET)
+    both_moved = known & (then.moved_ms != UNKNOWN) & (commits.moves > then.moves)
+    between = np.where(both_moved, commits.moved_ms - then.moved_ms, 0)
+    each_ms = between / np.maximum(commits.moves - then.moves, 1)
+    idle = np.where(both_moved, commits.received_ms - commits.moved_ms, 0)
+    overdue = both_moved & (idle > 1.5 * each_ms)
+    elapsed = np.where(both_moved, between + np.where(overdue, idle, 0), commits.received_ms - then.received_ms)
+    grown = np.where(known, commits.committed - then.committed, 0)
+    usable = known & (elapsed > 0) & (grown >= 0) & (commits.received_ms > now_ms - STALE_RATE_MS)
+    return np.where(usable, grown * 1000.0 / np.maximum(elapsed, 1), np.nan)
+
+
+def lag_growth(commits: Commits, now_ms: int) -> Longs:
+    """By how much lag never fell: the least lag left by the newest commits − the most left by the oldest of the last minute.
+
+    At most 0 where it did fall; UNKNOWN where less than TREND_MIN_SPAN_MS or fewer than three commits are known.
+    """
+    layers = commits.history
+    size = len(commits.committed)
+    if len(layers) < 4 or now_ms - layers[0].at_ms < TREND_MIN_SPAN_MS:
+        return np.full(size, UNKNOWN, np.int64)
+    half = len(layers) // 2
+    old = np.array([then.lag_left for then in layers[:half]])
+    new = np.array([then.lag_left for then in layers[half:]])
+    known = (old != UNKNOWN).all(0) & (new != UNKNOWN).all(0) & (commits.moves - layers[0].moves >= 3)
+    return np.where(known, np.where(known, new.min(0), 0) - np.where(known, old.max(0), 0), UNKNOWN)

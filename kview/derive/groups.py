@@ -1,0 +1,134 @@
+"""Groups: sums and worsts over their rows of `Offsets`."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.derive.align import group_rows
+from kview.derive.rates import sum_by
+from kview.derive.series import Series, extended
+from kview.derive.verdicts import ORDER, RANK, SEVERITIES
+from kview.derive.view import Floats, GroupFigures, OffsetFigures, Verdict
+from kview.derive.words import duration, plural
+from kview.model.events import Severity
+from kview.model.snapshot import Longs, Snapshot
+from kview.model.units import NO_OFFSET, UNKNOWN
+
+TREND_POINTS = 5
+"""Observations whose worst is compared with the worst of as many before them: a commit interval is no trend."""
+
+TREND_NOISE_MS = 1_000
+"""Lag in time that changed by less, or by less than a tenth, has no trend."""
+
+
+def group_figures(
+    snapshot: Snapshot,
+    figures: OffsetFigures,
+    before: Mapping[str, tuple[Series, Series]],
+    points: int,
+) -> tuple[GroupFigures, Mapping[str, tuple[Series, Series]]]:
+    """`before` holds each group's series of lag and of lag in time; the new ones are returned too."""
+    groups, offsets = snapshot.groups, snapshot.offsets
+    names, size = groups.group.tolist(), len(groups)
+    index = group_rows(groups.group, offsets.group)
+    committed = offsets.committed > NO_OFFSET
+    known = (figures.lag != UNKNOWN) & committed
+    lag = _sum(index, np.where(known, figures.lag, 0), known, size)
+    behind = np.full(size, UNKNOWN, np.int64)
+    np.maximum.at(behind, index[index >= 0], figures.behind_ms[index >= 0])
+    at_worst = (index >= 0) & (figures.behind_ms == behind[index]) if size else np.zeros(len(index), np.bool_)
+    lag_series = extended({n: s for n, (s, _) in before.items()}, names, _floats(lag), points)
+    behind_series = extended({n: s for n, (_, s) in before.items()}, names, _floats(behind), points)
+    ranks, severities, reasons = _worst(snapshot, figures, index)
+    age = np.where(groups.received_ms == UNKNOWN, UNKNOWN, snapshot.observation.ended_ms - groups.received_ms)
+    made = GroupFigures(
+        severity=severities,
+        verdict=ranks,
+        reason=reasons,
+        lag=lag,
+        lag_is_bound=_any(index, committed & ~known, size),
+        behind_ms=behind,
+        behind_is_bound=_any(index, at_worst & figures.behind_is_bound, size) & (behind != UNKNOWN),
+        behind_trend=np.array([trend(series) for series in behind_series], np.int64),
+        members_active=_active(snapshot),
+        read_rate=sum_by(index, figures.read_rate, size),
+        write_rate=sum_by(index, figures.write_rate, size),
+        lag_series=lag_series,
+        age_ms=age,
+    )
+    return made, dict(zip(names, zip(lag_series, behind_series, strict=True), strict=True))
+
+
+def trend(series: Series) -> int:
+    """+1 growing, −1 shrinking, 0 neither (or not known): the last points' worst against that of those before."""
+    new = [value for value in series[-TREND_POINTS:] if value == value]
+    old = [value for value in series[-2 * TREND_POINTS : -TREND_POINTS] if value == value]
+    if not new or not old:
+        return 0
+    change = max(new) - max(old)
+    if abs(change) <= max(TREND_NOISE_MS, 0.1 * max(old)):
+        return 0
+    return 1 if change > 0 else -1
+
+
+def _floats(values: Longs) -> Floats:
+    return np.where(values == UNKNOWN, np.nan, values.astype(np.float64))
+
+
+def _any(index: Longs, mask: NDArray[np.bool_], size: int) -> NDArray[np.bool_]:
+    return np.bincount(index[mask & (index >= 0)], minlength=size) > 0
+
+
+def _sum(index: Longs, values: Longs, known: NDArray[np.bool_], size: int) -> Longs:
+    sums = np.zeros(size, np.int64)
+    mine = known & (index >= 0)
+    np.add.at(sums, index[mine], values[mine])
+    return np.where(_any(index, known, size), sums, UNKNOWN)
+
+
+def _active(snapshot: Snapshot) -> Longs:
+    members = snapshot.members
+    index = group_rows(snapshot.groups.group, members.group)
+    working = (index >= 0) & (members.assigned > 0)
+    return np.bincount(index[working], minlength=len(snapshot.groups)).astype(np.int64)
+
+
+def _worst(
+    snapshot: Snapshot, figures: OffsetFigures, index: Longs
+) -> tuple[NDArray[np.object_], NDArray[np.object_], NDArray[np.object_]]:
+    """Verdict, severity and reason of each group."""
+    size = len(snapshot.groups)
+    ranks = np.array([RANK[verdict] for verdict in figures.verdict], np.int64)
+    ranks = np.where((snapshot.offsets.committed <= NO_OFFSET) & (ranks == RANK[Verdict.UNKNOWN]), -1, ranks)
+    worst = np.full(size, -1, np.int64)
+    mine = index >= 0
+    np.maximum.at(worst, index[mine], ranks[mine])
+    worst = np.where(worst < 0, RANK[Verdict.UNKNOWN], worst)
+    how_many = np.bincount(index[mine & (ranks == worst[index])], minlength=size) if size else np.zeros(0)
+    lost = np.zeros(size, np.int64)
+    np.add.at(lost, index[mine], figures.lost[mine])
+    verdicts, severities, reasons = (np.full(size, "", object) for _ in range(3))
+    for row in range(size):
+        verdict = ORDER[int(worst[row])]
+        verdicts[row] = verdict
+        severities[row] = Severity.RISK if lost[row] else SEVERITIES[verdict]
+        reasons[row] = _reason(snapshot, figures, index, row, verdict, int(how_many[row]), int(lost[row]))
+    return verdicts, severities, reasons
+
+
+def _reason(
+    snapshot: Snapshot, figures: OffsetFigures, index: Longs, row: int, verdict: Verdict, rows: int, lost: int
+) -> str:
+    words = []
+    if verdict is Verdict.STOPPED:
+        behind = figures.behind_ms[(index == row) & (figures.verdict == verdict)]
+        oldest = int(behind.max(initial=UNKNOWN))
+        words.append("no members" + (f", {duration(oldest)} behind" if oldest != UNKNOWN else ""))
+    elif verdict is Verdict.UNKNOWN:
+        words.append("no commit" if not rows else "lag is not known")
+    elif verdict is not Verdict.OK:
+        words.append(plural(rows, "partition"))
+    if lost:
+        words.append(f"{plural(lost, 'record')} gone before it read them")
+    return ", ".join(words)

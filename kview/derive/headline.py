@@ -1,0 +1,169 @@
+"""Is anything wrong: one severity and the sentences that say what, the worst first."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kview.derive import text, words
+from kview.derive.brokers import Silence, still_heard
+from kview.derive.partitions import Placement
+from kview.derive.view import (
+    BrokerFigures,
+    GroupFigures,
+    Headline,
+    PartitionFigures,
+    PartitionStatus,
+    TopicFigures,
+)
+from kview.model.events import Severity
+from kview.model.snapshot import Flags, Snapshot
+from kview.model.states import BrokerState
+from kview.model.units import UNKNOWN
+
+QUORUM_OLD_MS = 10_000
+"""The quorum is asked every second round; without an answer for this long its controller may not be there."""
+
+Finding = tuple[Severity, str]
+
+
+def headline(
+    snapshot: Snapshot,
+    brokers: BrokerFigures,
+    partitions: PartitionFigures,
+    topics: TopicFigures,
+    groups: GroupFigures,
+    placed: Placement,
+    quiet: Silence,
+    requests_per_second: float,
+) -> Headline:
+    """Counts are of the user's topics; the severity and the sentences take internal ones in."""
+    table = snapshot.partitions
+    mine = ~table.internal
+    findings = [
+        *_brokers(snapshot, brokers, partitions, quiet),
+        *_partitions(snapshot, partitions),
+        *_groups(snapshot, groups),
+        *_quorum(snapshot),
+    ]
+    severity = next((s for s in (Severity.RISK, Severity.WARN) if any(f[0] is s for f in findings)), Severity.CALM)
+    sentences = tuple(sentence for _, sentence in findings) or (_calm(snapshot),)
+    offline = np.asarray(partitions.status == PartitionStatus.NO_LEADER, np.bool_)
+    required = np.minimum(table.min_isr.astype(np.int64), placed.replication)
+    known = mine & (table.min_isr >= 0)
+    at_min = (placed.isr_count == table.min_isr) & (placed.isr_count < placed.replication)
+    return Headline(
+        severity=severity,
+        sentences=sentences,
+        topics=int((~topics.internal).sum()),
+        partitions=int(mine.sum()),
+        under_replicated=int((mine & (placed.isr_count < placed.replication)).sum()),
+        offline=int((mine & offline).sum()),
+        under_min_isr=int((known & (placed.isr_count < required)).sum()),
+        at_min_isr=int((known & at_min).sum()),
+        requests_per_second=requests_per_second,
+    )
+
+
+def _split(mask: Flags, internal: Flags) -> tuple[int, int]:
+    inside = int((mask & internal).sum())
+    return int(mask.sum()) - inside, inside
+
+
+def _brokers(
+    snapshot: Snapshot, figures: BrokerFigures, partitions: PartitionFigures, quiet: Silence
+) -> Iterator[Finding]:
+    """Silent brokers with what they lead, what is frozen and the countdown; then fenced and gone ones."""
+    table, now_ms = snapshot.brokers, snapshot.observation.ended_ms
+    silent = np.asarray(table.state == BrokerState.SILENT, np.bool_)
+    if silent.any():
+        since = quiet.since_ms[silent & (quiet.since_ms != UNKNOWN)]
+        for_ms = f" {words.duration(now_ms - int(since.min()))}" if len(since) else ""
+        who = _with_rack(snapshot, silent)
+        mine, internal = int(figures.leads[silent].sum()), int(figures.leads_internal[silent].sum())
+        frozen = np.asarray(partitions.status == PartitionStatus.FROZEN, np.bool_)
+        if mine:
+            yield Severity.RISK, f"{who} silent{for_ms}, still listed as leader of {mine:,}"
+        elif internal:
+            yield Severity.RISK, f"{who} silent{for_ms}, still listed as leader of {internal:,} internal"
+        else:
+            yield Severity.RISK, f"{who} silent{for_ms}, leads nothing"
+        if frozen.any() or internal:
+            yield Severity.RISK, _frozen(snapshot, frozen, bool(mine), internal)
+        heard = silent & still_heard(snapshot, quiet)
+        due = figures.fencing_due_ms[silent & (figures.fencing_due_ms != UNKNOWN)]
+        if heard.any():
+            yield Severity.WARN, f"the quorum still hears {text.brokers(table.id[heard].tolist())}: only kview does not"
+        if len(due):
+            yield Severity.RISK, words.fencing(int(due.min()), now_ms)
+    for state, says in ((BrokerState.FENCED, "fenced"), (BrokerState.GONE, "gone")):
+        out = np.asarray(table.state == state, np.bool_)
+        if out.any():
+            yield Severity.WARN, f"{_with_rack(snapshot, out)} {says}"
+
+
+def _frozen(snapshot: Snapshot, frozen: Flags, more: bool, internal_led: int) -> str:
+    """The watermark's sentence; internal partitions whose leader is silent stand still too and are counted here."""
+    mine, internal = _split(frozen, snapshot.partitions.internal)
+    counted = text.with_internal(mine, internal + (internal_led if more else 0))
+    return f"watermark frozen on {mine:,} more{counted[len(f'{mine:,}') :]}" if more and mine else (
+        f"watermark frozen on {counted}"
+    )
+
+
+def _with_rack(snapshot: Snapshot, mask: Flags) -> str:
+    """`broker 4`, `brokers 3, 4 and 5`, `rack R2 (brokers 3, 4 and 5)` where it is all of a rack of several."""
+    table = snapshot.brokers
+    ids, racks = table.id[mask].tolist(), set(table.rack[mask])
+    if len(ids) > 1 and len(racks) == 1:
+        (rack,) = racks
+        if rack and int((table.rack == rack).sum()) == len(ids):
+            return f"rack {rack} ({text.brokers(ids)})"
+    return text.brokers(ids)
+
+
+def _partitions(snapshot: Snapshot, figures: PartitionFigures) -> Iterator[Finding]:
+    table = snapshot.partitions
+    S = PartitionStatus
+    any_silent = bool((snapshot.brokers.state == BrokerState.SILENT).any())
+    for status, severity, says in (
+        (S.NO_LEADER, Severity.RISK, "without a leader"),
+        (S.SILENT_LEADER, Severity.RISK, "led by a broker that is not there"),
+        (S.FROZEN, Severity.RISK, "with a frozen watermark"),
+        (S.UNDER_MIN_ISR, Severity.RISK, "under min ISR, acks=all is refused"),
+        (S.AT_MIN_ISR, Severity.WARN, "at min ISR"),
+        (S.UNDER_REPLICATED, Severity.WARN, "under-replicated"),
+    ):
+        if any_silent and status in (S.SILENT_LEADER, S.FROZEN):
+            continue
+        mask = np.asarray(figures.status == status, np.bool_)
+        if mask.any():
+            mine, internal = _split(mask, table.internal)
+            yield severity, f"{text.partitions(mine, internal)} {says}"
+
+
+def _groups(snapshot: Snapshot, groups: GroupFigures) -> Iterator[Finding]:
+    """Groups that lost records: nothing else of a group is the cluster's trouble."""
+    for row in np.flatnonzero(groups.severity == Severity.RISK).tolist():
+        if "gone before" in groups.reason[row]:
+            yield Severity.RISK, f"{snapshot.groups.group[row]}: {groups.reason[row]}"
+
+
+def _quorum(snapshot: Snapshot) -> Iterator[Finding]:
+    seen = snapshot.observation
+    if "quorum" not in seen.capabilities or seen.quorum_received_ms == UNKNOWN:
+        return
+    age_ms = seen.ended_ms - seen.quorum_received_ms
+    if seen.controller_id < 0:
+        yield Severity.RISK, "no active controller: nothing is fenced or elected"
+    elif age_ms > QUORUM_OLD_MS:
+        yield Severity.WARN, f"no answer about the controller quorum for {words.duration(age_ms)}"
+
+
+def _calm(snapshot: Snapshot) -> str:
+    """One calm sentence; what is not known yet is not called well."""
+    up = int((snapshot.brokers.state == BrokerState.UP).sum())
+    if not up:
+        return "nothing is known of the cluster yet"
+    if not len(snapshot.partitions):
+        return f"{words.plural(up, 'broker')} up, no partitions seen"
+    return f"all well: {words.plural(up, 'broker')} up, every partition led and every replica in sync"

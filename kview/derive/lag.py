@@ -1,0 +1,175 @@
+"""Lag in time: when was a committed offset the log's end? By interpolation between readings, never beyond them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.derive.align import Alignment, same, take
+from kview.derive.history import Thinning, each, thinned
+from kview.derive.rates import LOOK_BACK_MS
+from kview.derive.view import Floats
+from kview.model.snapshot import Longs, Partitions, TimePoints
+from kview.model.units import NO_OFFSET, UNKNOWN
+
+POINT_RULE = Thinning(((6_000, 1_000), (30_000, 6_000), (LOOK_BACK_MS, 60_000)))
+"""24 points a partition at most: every second, every 6 s, every minute."""
+
+SEEDS = 8
+"""Answers of ListOffsets by timestamp kept a partition; with POINT_RULE's 24 that makes 32."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndsThen:
+    """Where every partition's log ended: one moment's readings. Rows of `Partitions`."""
+
+    at_ms: int
+    times_ms: Longs
+    ends: Longs
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """(time, log end) points by partition: seeds from ListOffsets by timestamp, then readings. Rows of `Partitions`.
+
+    `seed_ms` and `seed_ends` are (rows, SEEDS) matrices in order of time, UNKNOWN on the left where there are fewer.
+    """
+
+    seed_ms: NDArray[np.int64]
+    seed_ends: NDArray[np.int64]
+    readings: tuple[EndsThen, ...]
+
+    @staticmethod
+    def none(rows: int) -> "Points":
+        """No point."""
+        return Points(*(np.full((rows, SEEDS), UNKNOWN, np.int64) for _ in range(2)), ())
+
+
+def carried(points: Points, alignment: Alignment) -> Points:
+    """The same in this step's rows."""
+    if alignment.rows is None:
+        return points
+
+    def move(then: EndsThen) -> EndsThen:
+        return EndsThen(
+            then.at_ms, alignment.carry(then.times_ms, UNKNOWN), alignment.carry(then.ends, UNKNOWN)
+        )
+
+    return Points(
+        alignment.carry(points.seed_ms, UNKNOWN),
+        alignment.carry(points.seed_ends, UNKNOWN),
+        each(points.readings, move),
+    )
+
+
+def capped(points: Points, fell: NDArray[np.bool_], ends: Longs) -> Points:
+    """After a truncation: no earlier point may lie above the log's end as it is now."""
+    if not fell.any():
+        return points
+    limit = np.where(fell & (ends != UNKNOWN), ends, np.iinfo(np.int64).max)
+
+    def cut(then: EndsThen) -> EndsThen:
+        return EndsThen(then.at_ms, then.times_ms, np.minimum(then.ends, limit))
+
+    return Points(points.seed_ms, np.minimum(points.seed_ends, limit[:, None]), each(points.readings, cut))
+
+
+def with_reading(points: Points, times_ms: Longs, ends: Longs, now_ms: int) -> Points:
+    """Add this observation's readings."""
+    layer = EndsThen(now_ms, np.where(ends == UNKNOWN, UNKNOWN, times_ms), ends)
+    return Points(points.seed_ms, points.seed_ends, thinned((*points.readings, layer), now_ms, POINT_RULE))
+
+
+def with_seeds(points: Points, table: Partitions, answers: TimePoints) -> Points:
+    """Take the answers of ListOffsets by timestamp in: the log ended there at that time.
+
+    Left out: an answer at the log start of a log whose beginning was removed (what was written before is not known), one
+    that is unknown, and one not older than the partition's first reading.
+    """
+    if not len(answers):
+        return points
+    index = {key: row for row, key in enumerate(zip(table.topic, table.partition.tolist(), strict=True))}
+    keys = zip(answers.topic, answers.partition.tolist(), strict=True)
+    rows = np.array([index.get(key, -1) for key in keys], np.int64)
+    start = take(table.log_start, rows, UNKNOWN)
+    usable = (rows >= 0) & (answers.offset >= 0) & ((answers.offset > start) | (start == 0))
+    if points.readings:
+        first = take(points.readings[0].times_ms, rows, UNKNOWN)
+        usable &= (first == UNKNOWN) | (answers.timestamp_ms < first)
+    rows, times, ends = rows[usable], answers.timestamp_ms[usable], answers.offset[usable]
+    seeded = np.repeat(np.arange(len(table)), SEEDS)
+    held = points.seed_ms.ravel() != UNKNOWN
+    rows = np.concatenate((seeded[held], rows))
+    times = np.concatenate((points.seed_ms.ravel()[held], times))
+    ends = np.concatenate((points.seed_ends.ravel()[held], ends))
+    order = np.lexsort((ends, times, rows))
+    rows, times, ends = rows[order], times[order], ends[order]
+    again = np.append((rows[1:] == rows[:-1]) & (times[1:] == times[:-1]), False)
+    rows, times, ends = rows[~again], times[~again], ends[~again]
+    from_right = np.searchsorted(rows, rows, side="right") - 1 - np.arange(len(rows))
+    fits = from_right < SEEDS
+    out = Points.none(len(table))
+    out.seed_ms[rows[fits], SEEDS - 1 - from_right[fits]] = times[fits]
+    out.seed_ends[rows[fits], SEEDS - 1 - from_right[fits]] = ends[fits]
+    return Points(out.seed_ms, out.seed_ends, points.readings)
+
+
+def seed_rate(points: Points, ends: Longs, times_ms: Longs) -> Floats:
+    """Records per second since the youngest seed: what to judge skews by until there are two readings. NaN without a seed."""
+    seed_ms, seed_ends = points.seed_ms[:, -1], points.seed_ends[:, -1]
+    known = (seed_ms != UNKNOWN) & (ends != UNKNOWN) & (times_ms > seed_ms)
+    elapsed = np.where(known, times_ms - seed_ms, 1)
+    return np.where(known, (np.where(known, ends - seed_ends, 0)) * 1000.0 / elapsed, np.nan)
+
+
+def same_answers(a: TimePoints, b: TimePoints) -> bool:
+    """Whether two observations hold the same answers of ListOffsets by timestamp."""
+    return a is b or (same(a.received_ms, b.received_ms) and same(a.timestamp_ms, b.timestamp_ms))
+
+
+def behind(
+    points: Points, rows: Longs, committed: Longs, at_ms: Longs, now_ms: int
+) -> tuple[Longs, NDArray[np.bool_]]:
+    """How long before `at_ms` (when it was read) each committed offset was the log's end, and whether that is only a bound.
+
+    `rows` are rows of `Partitions`, −1 for none. 0 at or beyond the newest point; between two points by interpolation; before
+    the oldest one the time since that ("≥"); UNKNOWN without points or without a commit. Points older than the look-back do not count.
+    """
+    offsets = np.where(committed <= NO_OFFSET, UNKNOWN, committed)
+    times, ends = _gathered(points, rows)
+    valid = (times != UNKNOWN) & (ends != UNKNOWN) & (times > now_ms - LOOK_BACK_MS)
+    width = times.shape[1]
+    if not width or not len(rows):
+        return np.full(len(rows), UNKNOWN, np.int64), np.zeros(len(rows), np.bool_)
+    line = np.arange(len(rows))
+    below = valid & (ends <= offsets[:, None])
+    above = valid & (ends > offsets[:, None])
+    left = width - 1 - below[:, ::-1].argmax(1)
+    has_left = below.any(1)
+    above &= ~has_left[:, None] | (np.arange(width) > left[:, None])
+    right = above.argmax(1)
+    has_right = above.any(1)
+    t0, t1 = times[line, left], times[line, right]
+    e0, e1 = ends[line, left], ends[line, right]
+    between = has_left & has_right
+    part = np.where(between, offsets - e0, 0) / np.maximum(np.where(between, e1 - e0, 1), 1)
+    when = np.where(between, t0 + np.rint(part * np.where(between, t1 - t0, 0)).astype(np.int64), t1)
+    out = np.where(has_right, np.maximum(np.where(has_right, at_ms - when, 0), 0), 0)
+    known = (offsets != UNKNOWN) & valid.any(1) & (at_ms != UNKNOWN)
+    return np.where(known, out, UNKNOWN), known & has_right & ~has_left
+
+
+def _gathered(points: Points, rows: Longs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The points of `rows` as (rows, points) matrices of times and log ends, in order of time."""
+    width = SEEDS + len(points.readings)
+    times = np.full((len(rows), width), UNKNOWN, np.int64)
+    ends = np.full((len(rows), width), UNKNOWN, np.int64)
+    if not len(points.seed_ms):
+        return times, ends
+    known = rows >= 0
+    at = np.where(known, rows, 0)
+    times[:, :SEEDS], ends[:, :SEEDS] = points.seed_ms[at], points.seed_ends[at]
+    for column, then in enumerate(points.readings, SEEDS):
+        times[:, column], ends[:, column] = then.times_ms[at], then.ends[at]
+    times[~known] = UNKNOWN
+    return times, ends

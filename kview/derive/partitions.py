@@ -1,0 +1,230 @@
+"""Partitions: status, severity, uncommitted records, and where each replica's log ends."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.derive.align import Alignment, positions, take
+from kview.derive.brokers import Silence
+from kview.derive.rates import LOOK_BACK_MS, minus
+from kview.derive.view import Floats, LongMatrix, PartitionFigures, PartitionStatus
+from kview.model.events import Severity
+from kview.model.snapshot import Brokers, IdMatrix, Longs, Partitions, Replicas, Snapshot
+from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
+
+READING_SKEW_MS = 20
+"""How far apart two readings of one round may be in truth although they were received together."""
+
+MAX_SKEW_MS = 5_000
+"""Beyond this a follower's reading and its leader's do not belong together: no replica lag."""
+
+STATUSES = tuple(PartitionStatus)
+"""In the order of how much they matter; a status's number is its place here."""
+RANK = {status: rank for rank, status in enumerate(STATUSES)}
+_STATUS_WORDS = np.array([*STATUSES, None], object)[:-1]
+SEVERITIES = {
+    PartitionStatus.NO_LEADER: Severity.RISK,
+    PartitionStatus.SILENT_LEADER: Severity.RISK,
+    PartitionStatus.FROZEN: Severity.RISK,
+    PartitionStatus.UNDER_MIN_ISR: Severity.RISK,
+    PartitionStatus.AT_MIN_ISR: Severity.WARN,
+    PartitionStatus.UNDER_REPLICATED: Severity.WARN,
+}
+_SEVERITY_WORDS = np.array([*(SEVERITIES.get(s, Severity.CALM) for s in STATUSES), None], object)[:-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What follows from leaders, ISRs and silent brokers alone. Matrices have the shape of `replicas`."""
+
+    in_isr: NDArray[np.bool_]
+    replica_silent: NDArray[np.bool_]
+    isr_count: Longs
+    replication: Longs
+    leader_silent_since_ms: Longs
+    silent_in_isr_since_ms: Longs
+    """The first silence among the ISR's members other than the leader; UNKNOWN where all of them answer."""
+
+
+def placement(table: Partitions, quiet: Silence) -> Placement:
+    """Members, counts and silences by partition."""
+    real = table.replicas >= 0
+    in_isr = real & (table.replicas[:, :, None] == table.isr[:, None, :]).any(2)
+    since = np.where(real, quiet.since_of(table.replicas), UNKNOWN)
+    silent = real & quiet.of(table.replicas)
+    waiting = silent & in_isr & (table.replicas != table.leader[:, None])
+    never = np.iinfo(np.int64).max
+    first = np.where(waiting, since, never).min(1, initial=never)
+    return Placement(
+        in_isr,
+        silent,
+        (table.isr >= 0).sum(1).astype(np.int64),
+        real.sum(1).astype(np.int64),
+        quiet.since_of(table.leader),
+        np.where(first == never, UNKNOWN, first),
+    )
+
+
+def status_ranks(table: Partitions, placed: Placement, frozen: Longs, moving: NDArray[np.bool_]) -> Longs:
+    """Each partition's worst status as its rank (see STATUSES); `moving` marks partitions under reassignment."""
+    S = PartitionStatus
+    required = np.minimum(table.min_isr.astype(np.int64), placed.replication)
+    has_min = table.min_isr != UNKNOWN_ID
+    preferred = table.replicas[:, 0] if table.replicas.shape[1] else table.leader
+    found = (
+        (S.NO_LEADER, table.leader == NO_BROKER),
+        (S.UNKNOWN, (table.leader == UNKNOWN_ID) | (placed.isr_count == 0) & (placed.replication == 0)),
+        (S.SILENT_LEADER, placed.leader_silent_since_ms != UNKNOWN),
+        (S.FROZEN, frozen != UNKNOWN),
+        (S.UNDER_MIN_ISR, has_min & (placed.isr_count < required)),
+        (S.AT_MIN_ISR, has_min & (placed.isr_count == table.min_isr) & (placed.isr_count < placed.replication)),
+        (S.UNDER_REPLICATED, placed.isr_count < placed.replication),
+        (S.REASSIGNING, moving),
+        (S.NOT_PREFERRED, table.leader != preferred),
+    )
+    return np.select([mask for _, mask in found], [RANK[status] for status, _ in found], RANK[S.OK])
+
+
+def words(ranks: Longs) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+    """Statuses and severities of ranks."""
+    return _STATUS_WORDS[ranks], _SEVERITY_WORDS[ranks]
+
+
+def reassigning(snapshot: Snapshot) -> NDArray[np.bool_]:
+    """The partitions that a reassignment is moving."""
+    table, moves = snapshot.partitions, snapshot.reassignments
+    if not len(moves):
+        return np.zeros(len(table), np.bool_)
+    keys = set(zip(moves.topic, moves.partition.tolist(), strict=True))
+    return np.array([key in keys for key in zip(table.topic, table.partition.tolist(), strict=True)], np.bool_)
+
+
+def uncommitted(table: Partitions, in_rate: Floats, leader_silent_since: Longs) -> Longs:
+    """Leader's log end − high watermark; 0 below rate × skew of the two readings (the watermark is never beyond the log)."""
+    gap = minus(table.log_end, table.high_watermark)
+    apart = np.abs(np.where(gap == UNKNOWN, 0, table.log_end_ms - table.high_watermark_ms))
+    noise = np.nan_to_num(in_rate) * apart / 1000
+    gap = np.where((gap != UNKNOWN) & (gap < noise), 0, np.where(gap == UNKNOWN, gap, np.maximum(gap, 0)))
+    return np.where((leader_silent_since != UNKNOWN) | (table.leader < 0), UNKNOWN, gap)
+
+
+def replica_readings(table: Partitions, replicas: Replicas) -> tuple[LongMatrix, LongMatrix, LongMatrix]:
+    """Log ends, when they were received, and sizes, as matrices of the shape of `table.replicas`."""
+    shape = table.replicas.shape
+    ends, times, sizes = (np.full(shape, UNKNOWN, np.int64) for _ in range(3))
+    if len(replicas) and shape[1]:
+        match = table.replicas[replicas.row] == replicas.broker[:, None]
+        at, found = match.argmax(1), match.any(1)
+        row, column = replicas.row[found], at[found]
+        ends[row, column] = replicas.log_end[found]
+        times[row, column] = replicas.log_end_ms[found]
+        sizes[row, column] = replicas.size_bytes[found]
+    return ends, times, sizes
+
+
+def replica_lag(
+    table: Partitions, placed: Placement, ends: LongMatrix, times: LongMatrix, per_second: Floats
+) -> LongMatrix:
+    """The leader's end at the moment of the follower's reading − the follower's end.
+
+    The leader's end at that moment is interpolated between its readings at the rate between them. Below rate × skew it is 0;
+    negative (the follower will truncate) is shown as it is. UNKNOWN for silent replicas and leaders: an old reading says
+    nothing about now.
+    """
+    known = (ends != UNKNOWN) & (table.log_end != UNKNOWN)[:, None] & ~placed.replica_silent
+    known &= ((placed.leader_silent_since_ms == UNKNOWN) & (table.leader >= 0))[:, None]
+    apart = np.where(known, table.log_end_ms[:, None] - times, 0)
+    known &= np.abs(apart) <= MAX_SKEW_MS
+    rate = np.nan_to_num(per_second)[:, None]
+    lag = np.where(known, table.log_end[:, None] - ends, 0) - np.rint(rate * apart / 1000).astype(np.int64)
+    noise = rate * (np.abs(apart) + READING_SKEW_MS) / 1000
+    lag = np.where(np.abs(lag) <= noise, 0, lag)
+    lag[table.replicas == table.leader[:, None]] = 0
+    return np.where(known, lag, UNKNOWN)
+
+
+def rack_safe(table: Partitions, brokers: Brokers) -> NDArray[np.bool_]:
+    """Replicas on more than one rack; also where there is one rack only, one replica only, or a rack is not known."""
+    names = {name: number for number, name in enumerate(sorted({rack for rack in brokers.rack if rack}))}
+    if len(names) < 2:
+        return np.ones(len(table), np.bool_)
+    codes = np.array([names.get(rack, -1) for rack in brokers.rack], np.int64)
+    rack = take(codes, positions(brokers.id, table.replicas), -1)
+    real = table.replicas >= 0
+    unknown = (real & (rack < 0)).any(1)
+    high = np.where(real, rack, -1).max(1, initial=-1)
+    low = np.where(real, rack, len(names)).min(1, initial=len(names))
+    return np.asarray((real.sum(1) < 2) | unknown | (high != low), np.bool_)
+
+
+def same_lists(a: IdMatrix, b: IdMatrix) -> NDArray[np.bool_]:
+    """Row by row, whether two padded lists hold the same ids (Kafka may order an ISR differently from answer to answer)."""
+    if a is b:
+        return np.ones(len(a), np.bool_)
+    width = max(a.shape[1], b.shape[1])
+    pad_a, pad_b = (
+        np.pad(m, ((0, 0), (0, width - m.shape[1])), constant_values=NO_BROKER) if m.shape[1] < width else m
+        for m in (a, b)
+    )
+    equal = (pad_a == pad_b).all(1)
+    rest = np.flatnonzero(~equal)
+    if len(rest):
+        equal[rest] = (np.sort(pad_a[rest], 1) == np.sort(pad_b[rest], 1)).all(1)
+    return equal
+
+
+def changed_since(before: Partitions, changed_ms: Longs, alignment: Alignment, table: Partitions, now_ms: int) -> Longs:
+    """When leader, epoch or ISR last changed, as seen; UNKNOWN when not within the look-back."""
+    known = alignment.known()
+    leader = alignment.carry(before.leader, UNKNOWN_ID)
+    epoch = alignment.carry(before.leader_epoch, UNKNOWN_ID)
+    isr_same = same_lists(alignment.carry(before.isr, NO_BROKER), table.isr)
+    other = known & ((leader != table.leader) | (epoch != table.leader_epoch) | ~isr_same)
+    carried = alignment.carry(changed_ms, UNKNOWN)
+    carried = np.where(carried > now_ms - LOOK_BACK_MS, carried, UNKNOWN)
+    return np.where(other, now_ms, carried)
+
+
+def partition_figures(
+    snapshot: Snapshot,
+    placed: Placement,
+    frozen: Longs,
+    per_second: Floats,
+    fallback_rate: Floats,
+    changed_ms: Longs,
+) -> PartitionFigures:
+    """`per_second` is the rate as read, `fallback_rate` what to judge skews by where it is not known yet."""
+    table = snapshot.partitions
+    unled = (placed.leader_silent_since_ms != UNKNOWN) | (table.leader < 0)
+    in_rate = np.where(unled, np.nan, per_second)
+    rate = np.where(np.isfinite(in_rate), in_rate, fallback_rate)
+    ranks = status_ranks(table, placed, frozen, reassigning(snapshot))
+    status, severity = words(ranks)
+    ends, times, _ = replica_readings(table, snapshot.replicas)
+    first = table.replicas[:, 0] if table.replicas.shape[1] else table.leader
+    return PartitionFigures(
+        status=status,
+        severity=severity,
+        in_rate=in_rate,
+        uncommitted=uncommitted(table, rate, placed.leader_silent_since_ms),
+        frozen_since_ms=frozen,
+        leader_silent_since_ms=placed.leader_silent_since_ms,
+        isr_count=placed.isr_count,
+        preferred=np.asarray(table.leader == first, np.bool_),
+        rack_safe=rack_safe(table, snapshot.brokers),
+        replica_end=ends,
+        replica_end_ms=times,
+        replica_lag=replica_lag(table, placed, ends, times, rate),
+        in_isr=placed.in_isr,
+        replica_silent=placed.replica_silent,
+        changed_ms=changed_ms,
+    )
+
+
+def worst_first(table: Partitions, figures: PartitionFigures) -> NDArray[np.int64]:
+    """Rows of the user's topics by status, the worst first; equals keep the table's order, so that nothing jumps."""
+    rows = np.flatnonzero(~table.internal)
+    ranks = np.array([RANK[status] for status in figures.status[rows]], np.int64)
+    ranks[ranks == RANK[PartitionStatus.UNKNOWN]] = RANK[PartitionStatus.REASSIGNING]
+    return rows[np.argsort(ranks, kind="stable")].astype(np.int64)

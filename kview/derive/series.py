@@ -1,0 +1,27 @@
+"""Series for sparklines: the last values by key."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from kview.derive.rates import LOOK_BACK_MS
+from kview.derive.view import SERIES_POINTS, Floats
+
+Key = TypeVar("Key", str, int)
+Series = tuple[float, ...]
+
+
+def next_moments(before: tuple[int, ...], now_ms: int) -> tuple[int, ...]:
+    """The moments that a series holds after this step: at most SERIES_POINTS, all within the look-back."""
+    kept = tuple(at for at in before[-(SERIES_POINTS - 1) :] if at > now_ms - LOOK_BACK_MS)
+    return (*kept, now_ms)
+
+
+def extended(
+    before: Mapping[Key, Series], keys: Sequence[Key], values: Floats, points: int
+) -> tuple[Series, ...]:
+    """Each key's series with its new value at the end, `points` values at most; a new key's begins here."""
+    old = points - 1
+    return tuple(
+        (*(before.get(key, ())[-old:] if old else ()), value)
+        for key, value in zip(keys, values.tolist(), strict=True)
+    )

@@ -1,0 +1,38 @@
+"""Words for sentences: partitions with the internal ones apart, lists of brokers, names of partitions."""
+
+from collections.abc import Iterable, Sequence
+
+from kview.derive.words import plural
+
+
+def with_internal(mine: int, internal: int) -> str:
+    """`6`, `6 (+25 internal)`, `25 internal`."""
+    if not internal:
+        return f"{mine:,}"
+    return f"{mine:,} (+{internal:,} internal)" if mine else f"{internal:,} internal"
+
+
+def partitions(mine: int, internal: int) -> str:
+    """`1 partition`, `6 partitions (+25 internal)`, `25 internal partitions`."""
+    if not mine:
+        return plural(internal, "internal partition")
+    extra = f" (+{internal:,} internal)" if internal else ""
+    return plural(mine, "partition") + extra
+
+
+def listed(names: Iterable[object]) -> str:
+    """`3`, `3 and 4`, `3, 4 and 5`."""
+    words = [str(name) for name in names]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def brokers(ids: Sequence[int]) -> str:
+    """`broker 4`, `brokers 3, 4 and 5`."""
+    return f"{'broker' if len(ids) == 1 else 'brokers'} {listed(ids)}"
+
+
+def some(names: Sequence[tuple[str, int]], at_most: int = 2) -> str:
+    """`invoice-3`, `invoice-3, invoice-9`, `invoice-3, invoice-9 + 4 more`."""
+    shown = ", ".join(f"{topic}-{partition}" for topic, partition in names[:at_most])
+    rest = len(names) - at_most
+    return f"{shown} + {rest:,} more" if rest > 0 else shown

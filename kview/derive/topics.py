@@ -1,0 +1,96 @@
+"""Topics: counts, rates and sizes over their partitions, which are consecutive rows."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.derive.partitions import Placement
+from kview.derive.series import Series, extended
+from kview.derive.view import Floats, PartitionFigures, PartitionStatus, Throughput, TopicFigures
+from kview.model.events import Severity
+from kview.model.snapshot import Longs, Snapshot, Strings
+from kview.model.units import UNKNOWN
+
+SEVERITY_ORDER = (Severity.RISK, Severity.WARN, Severity.GOOD, Severity.CALM)
+
+
+def first_rows(topic: Strings) -> Longs:
+    """Where each topic's rows begin."""
+    if not len(topic):
+        return np.empty(0, np.int64)
+    begins = np.flatnonzero(np.asarray(topic[1:] != topic[:-1], np.bool_)) + 1
+    return np.concatenate(([0], begins)).astype(np.int64)
+
+
+def _sums(values: Floats, first: Longs, none: float) -> Floats:
+    """Sums of the known values by topic, `none` where a topic has no known value."""
+    known = np.isfinite(values)
+    if not len(first):
+        return np.empty(0)
+    sums = np.add.reduceat(np.where(known, values, 0.0), first)
+    return np.where(np.add.reduceat(known.astype(np.int64), first) > 0, sums, none)
+
+
+def topic_figures(
+    snapshot: Snapshot,
+    figures: PartitionFigures,
+    placed: Placement,
+    sizes: NDArray[np.int64],
+    before: Mapping[str, Series],
+    points: int,
+) -> TopicFigures:
+    """`sizes` are bytes by replica (shape of `replicas`, UNKNOWN where unknown); `before` the series of the step before."""
+    table = snapshot.partitions
+    first = first_rows(table.topic)
+    S = PartitionStatus
+
+    def counted(mask: NDArray[np.bool_]) -> Longs:
+        if not len(first):
+            return np.empty(0, np.int64)
+        return np.add.reduceat(mask.astype(np.int64), first).astype(np.int64)
+
+    def having(status: PartitionStatus) -> Longs:
+        return counted(np.asarray(figures.status == status, np.bool_))
+
+    replication = placed.replication
+    required = np.minimum(table.min_isr.astype(np.int64), replication)
+    names = table.topic[first]
+    in_rate = _sums(figures.in_rate, first, np.nan)
+    per_partition = np.where(sizes == UNKNOWN, 0, sizes).sum(1).astype(np.float64)
+    per_partition[(sizes == UNKNOWN).all(1)] = np.nan
+    bytes_ = _sums(per_partition, first, np.nan)
+    troubled = [counted(np.asarray(figures.severity == severity, np.bool_)) for severity in SEVERITY_ORDER[:2]]
+    severity = np.select([n > 0 for n in troubled], [0, 1], 3) if len(first) else np.empty(0, np.int64)
+    return TopicFigures(
+        topic=names,
+        internal=table.internal[first],
+        first_row=first,
+        partitions=np.diff(np.append(first, len(table))).astype(np.int64),
+        replication=np.maximum.reduceat(replication, first) if len(first) else first,
+        min_isr=table.min_isr[first].astype(np.int64),
+        severity=np.array([*SEVERITY_ORDER, None], object)[severity],
+        no_leader=having(S.NO_LEADER),
+        silent_leader=having(S.SILENT_LEADER),
+        frozen=having(S.FROZEN),
+        under_min_isr=counted((table.min_isr >= 0) & (placed.isr_count < required)),
+        under_replicated=counted(placed.isr_count < replication),
+        not_preferred=counted(~figures.preferred & (table.leader >= 0)),
+        rack_safe=counted(~figures.rack_safe) == 0,
+        in_rate=in_rate,
+        size_bytes=np.where(np.isnan(bytes_), UNKNOWN, np.nan_to_num(bytes_)).astype(np.int64),
+        in_series=extended(before, list(names), in_rate, points),
+    )
+
+
+def throughput(topics: TopicFigures, moments: tuple[int, ...], total_out: float) -> Throughput:
+    """The users' topics' series side by side over `moments`; a younger topic's begins with NaN."""
+    rows = np.flatnonzero(~topics.internal).tolist()
+    width = len(moments)
+    gap = float("nan")
+    rates = tuple((gap,) * (width - len(topics.in_series[row])) + topics.in_series[row] for row in rows)
+    mine = topics.in_rate[rows]
+    total_in = float(np.nansum(mine)) if np.isfinite(mine).any() else gap
+    return Throughput(moments, tuple(topics.topic[rows]), rates, total_in, total_out)
+
+

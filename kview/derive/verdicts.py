@@ -1,0 +1,112 @@
+"""What a group's partition is doing, from offsets, members and the state of the partition alone; a group takes its worst."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.derive.commits import Commits
+from kview.derive.view import Floats, Verdict
+from kview.derive.words import duration
+from kview.model.events import Severity
+from kview.model.snapshot import Longs, Strings
+from kview.model.units import NO_OFFSET, UNKNOWN
+
+STUCK_AFTER_MS = 30_000
+"""Six default commit intervals without a move, with records waiting, are no chance."""
+
+STOPPED_AFTER_MS = 10_000
+"""A group without members whose offsets moved this lately is being written to by somebody outside any group."""
+
+MIN_GROWTH_S = 1.0
+"""Lag that grew by less than what is written in this long is noise."""
+
+ORDER = (
+    Verdict.OK,
+    Verdict.UNKNOWN,
+    Verdict.FALLING_BEHIND,
+    Verdict.REWOUND,
+    Verdict.STUCK,
+    Verdict.STOPPED,
+    Verdict.BLOCKED,
+)
+"""From the best to the worst. Blocked comes last: there the cluster is the cause, whatever the group does."""
+RANK = {verdict: rank for rank, verdict in enumerate(ORDER)}
+WORDS = np.array([*ORDER, None], object)[:-1]
+
+SEVERITIES = {
+    Verdict.OK: Severity.CALM,
+    Verdict.UNKNOWN: Severity.CALM,
+    Verdict.FALLING_BEHIND: Severity.WARN,
+    Verdict.REWOUND: Severity.WARN,
+    Verdict.STUCK: Severity.WARN,
+    Verdict.STOPPED: Severity.WARN,
+    Verdict.BLOCKED: Severity.RISK,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What the verdicts need beside the commits. Rows of `Offsets`."""
+
+    lag: Longs
+    high_watermark: Longs
+    leader_known: NDArray[np.bool_]
+    leader_lost: NDArray[np.bool_]
+    """Its leader is silent, or there is none."""
+    frozen: NDArray[np.bool_]
+    has_members: NDArray[np.bool_]
+    write_rate: Floats
+
+
+def verdict_ranks(commits: Commits, growth: Longs, at: Circumstances) -> Longs:
+    """Each row's verdict as its rank in ORDER.
+
+    blocked: with members, and the leader is lost, or it is at a frozen watermark. stopped: no members, records wait, and it
+    stood still for STOPPED_AFTER_MS as far as was seen. rewound: fell back and has not reached again where it was. stuck: members,
+    records wait, and it stood still for STUCK_AFTER_MS. falling behind: lag never fell over the last minute (Burrow's WARN).
+    """
+    has = commits.committed > NO_OFFSET
+    waiting = has & (at.lag != UNKNOWN) & (at.lag > 0)
+    still_ms = np.where(commits.still_since_ms == UNKNOWN, 0, commits.received_ms - commits.still_since_ms)
+    at_end = has & (commits.committed >= at.high_watermark) & (at.high_watermark != UNKNOWN)
+    moved_lately = (commits.moved_ms != UNKNOWN) & (still_ms < STOPPED_AFTER_MS)
+    noise = np.maximum(np.nan_to_num(at.write_rate) * MIN_GROWTH_S, 1.0)
+    found = (
+        (Verdict.BLOCKED, at.has_members & (at.leader_lost | (at.frozen & at_end))),
+        (Verdict.STOPPED, ~at.has_members & waiting & ~moved_lately),
+        (Verdict.UNKNOWN, ~has | ~at.leader_known),
+        (Verdict.REWOUND, commits.rewound_from != UNKNOWN),
+        (Verdict.STUCK, at.has_members & waiting & (still_ms >= STUCK_AFTER_MS)),
+        (Verdict.UNKNOWN, at.lag == UNKNOWN),
+        (Verdict.FALLING_BEHIND, waiting & (growth != UNKNOWN) & (growth > noise)),
+    )
+    return np.select([mask for _, mask in found], [RANK[verdict] for verdict, _ in found], RANK[Verdict.OK])
+
+
+def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -> NDArray[np.object_]:
+    """A few words for each row that is not ok."""
+    out = np.full(len(ranks), "", object)
+    for row in np.flatnonzero(ranks != RANK[Verdict.OK]).tolist():
+        out[row] = _reason(ORDER[int(ranks[row])], row, commits, at, str(owner[row]))
+    return out
+
+
+def _reason(verdict: Verdict, row: int, commits: Commits, at: Circumstances, owner: str) -> str:
+    still = ""
+    if commits.still_since_ms[row] != UNKNOWN:
+        still = duration(int(commits.received_ms[row] - commits.still_since_ms[row]))
+    match verdict:
+        case Verdict.BLOCKED if at.leader_lost[row]:
+            return "its leader is silent" if at.high_watermark[row] != UNKNOWN else "no leader"
+        case Verdict.BLOCKED:
+            return "the watermark is frozen"
+        case Verdict.STOPPED:
+            return f"no members, still for ≥ {still}"
+        case Verdict.REWOUND:
+            return f"fell back from {int(commits.rewound_from[row]):,}"
+        case Verdict.STUCK:
+            return f"still for ≥ {still}" if owner else f"nobody owns it, still for ≥ {still}"
+        case Verdict.FALLING_BEHIND:
+            return "lag has not fallen for a minute"
+    return "no commit" if commits.committed[row] <= NO_OFFSET else "lag is not known"
