@@ -31,7 +31,8 @@ class Offsets:
     frozen: bool = False
     hung: set[int] = field(default_factory=set)
     batches: list[tuple[int, bytes]] = field(default_factory=list)
-    waiting: list[Callable[[ErrorCode], None]] = field(default_factory=list)
+    start: dict[int, int] = field(default_factory=dict)
+    waiting: list[tuple[Callable[[ErrorCode, int], None], int]] = field(default_factory=list)
     coordinators: dict[int, GroupCoordinator] = field(default_factory=dict)
 
     def coordinator(self, broker: int = 0, **settings: int) -> GroupCoordinator:
@@ -57,8 +58,8 @@ class Offsets:
     def thaw(self) -> None:
         self.frozen = False
         waiting, self.waiting = self.waiting, []
-        for done in waiting:
-            done(ErrorCode.NONE)
+        for done, offset in waiting:
+            done(ErrorCode.NONE, offset)
 
 
 class BrokerHost:
@@ -87,18 +88,23 @@ class BrokerHost:
     def has_partition(self, topic: str, partition: int) -> bool:
         return topic == "t" and partition < 10
 
-    def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode], None]) -> None:
+    def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode, int], None]) -> None:
         if self._offsets.leader != self._broker:
-            done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            done(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
             return
+        offset = len(self._offsets.batches)  # one offset a batch is enough here
         self._offsets.batches.append((partition, batch))
         if self._offsets.frozen:
-            self._offsets.waiting.append(done)
+            self._offsets.waiting.append((done, offset))
         else:
-            self._offsets.kernel.after(1000, done, ErrorCode.NONE)
+            self._offsets.kernel.after(1000, done, ErrorCode.NONE, offset)
+
+    def forget_before(self, partition: int, offset: int) -> None:
+        self._offsets.start[partition] = offset
 
     def batches(self, partition: int) -> Iterable[bytes]:
-        return [batch for number, batch in self._offsets.batches if number == partition]
+        start = self._offsets.start.get(partition, 0)
+        return [batch for number, batch in self._offsets.batches[start:] if number == partition]
 
     def random_id(self) -> str:
         self._ids += 1

@@ -4,6 +4,7 @@ import pytest
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.coordinator import GroupCoordinator
+from kview.simulate.groups.placement import offsets_partition
 from kview.simulate.groups.results import (
     CommitRequest,
     CommitResult,
@@ -13,6 +14,7 @@ from kview.simulate.groups.results import (
     LeavingMember,
     OffsetToCommit,
 )
+from kview.simulate.groups.shard import COMPACT_AFTER_BATCHES
 from tests.simulate.groups_host import Client, Offsets, stable
 
 
@@ -382,3 +384,33 @@ def test_what_is_not_in_the_new_leaders_log_was_never_committed(offsets: Offsets
     offsets.move(1)
     offsets.run(0.1)
     assert new.fetch_offsets("g", [("t", 0)]).offsets[0].offset == 41
+
+
+def test_a_long_log_is_compacted_to_what_counts(offsets: Offsets) -> None:
+    old, new = offsets.coordinator(0), offsets.coordinator(1)
+    a, b = pair(offsets, old)
+    for offset in range(COMPACT_AFTER_BATCHES + 100):
+        a.commit(offset)
+        b.heartbeat()
+        offsets.run(0.1)
+    assert offsets.start[offsets_partition("g", 50)] >= COMPACT_AFTER_BATCHES
+    offsets.move(1)
+    offsets.run(0.1)
+    assert new.fetch_offsets("g", [("t", 0)]).offsets[0].offset == COMPACT_AFTER_BATCHES + 99
+    assert [m.assignment for m in new.describe("g").members] == [b"a", b"b"]
+
+
+def test_a_log_is_not_compacted_while_a_write_is_under_way(offsets: Offsets) -> None:
+    old, new = offsets.coordinator(0), offsets.coordinator(1)
+    a, b = pair(offsets, old)
+    for offset in range(COMPACT_AFTER_BATCHES + 100):
+        a.commit(offset)  # the next one before the last one is committed
+        b.heartbeat()
+        offsets.run(0.0005)
+    assert not offsets.start
+    a.commit(1)
+    offsets.run(1)
+    assert offsets.start
+    offsets.move(1)
+    offsets.run(0.1)
+    assert new.fetch_offsets("g", [("t", 0)]).offsets[0].offset == 1

@@ -196,3 +196,18 @@ def test_the_same_seed_gives_the_same_traffic() -> None:
         return [p.counters.acknowledged for p in cluster.traffic.producers.values()]
 
     assert counters(3) == counters(3)
+
+
+def test_the_offsets_topic_stays_small_and_a_moved_coordinator_knows_everything() -> None:
+    spec = GroupSpec("g", ("t",), 3, commit_interval_ms=500)
+    cluster = build(small_world(ProducerSpec("p", "t", 100.0), spec, min_isr=1), 1, START_MS)
+    partition = offsets_partition("g", 50)
+    run(cluster, 400)
+    leader = coordinator_of(cluster, "g")
+    start = cluster.list_offset(leader, OFFSETS_TOPIC, partition, -2).offset
+    assert start > 2000
+    assert len(list(cluster.client_batches(leader, OFFSETS_TOPIC, partition))) < 2000
+    cluster.crash(leader)
+    run(cluster, 30)
+    assert len(described(cluster, "g").members) == 3
+    assert lag(cluster, "g", "t", 6) < 200

@@ -33,11 +33,15 @@ class Host(Protocol):
     def has_partition(self, topic: str, partition: int) -> bool:
         """Whether the broker's metadata knows the partition."""
 
-    def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode], None]) -> None:
-        """Appends a batch to an offsets partition with acks=all and no time limit.
+    def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode, int], None]) -> None:
+        """Appends a batch to an offsets partition with acks=all.
 
-        `done` is called once: when the high watermark passed the batch, or with what ended the wait.
+        `done` is called once, with the batch's offset when the high watermark passed it, or with what ended
+        the wait.
         """
+
+    def forget_before(self, partition: int, offset: int) -> None:
+        """Moves the start of an offsets partition's log, on all its replicas."""
 
     def batches(self, partition: int) -> Iterable[bytes]:
         """The batches in the broker's own log of an offsets partition, from its start to its end."""

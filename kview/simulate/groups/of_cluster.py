@@ -9,6 +9,7 @@ from kview.simulate.groups.host import GroupSettings
 from kview.simulate.kernel import Timer
 from kview.simulate.metadata import NO_LEADER, TopicImage
 from kview.simulate.nodes import ProcessState
+from kview.simulate.retention import move_start
 from kview.simulate.world import OFFSETS_TOPIC
 
 APPEND_TIMEOUT_MS = 60_000
@@ -48,7 +49,7 @@ class BrokerHost:
         """Whether the broker's metadata knows the partition."""
         return self._cluster.image(self._broker).partition(topic, partition) is not None
 
-    def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode], None]) -> None:
+    def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode, int], None]) -> None:
         """Appends with acks=all."""
         self._cluster.produce(
             self._broker,
@@ -57,8 +58,14 @@ class BrokerHost:
             batch,
             -1,
             APPEND_TIMEOUT_MS,
-            lambda result: done(result.error_code),
+            lambda result: done(result.error_code, result.base_offset),
         )
+
+    def forget_before(self, partition: int, offset: int) -> None:
+        """Moves the log start, as a client's DeleteRecords would."""
+        replica = self._cluster.brokers[self._broker].replicas.get((OFFSETS_TOPIC, partition))
+        if replica is not None and replica.leading:
+            move_start(self._cluster, replica, offset)
 
     def batches(self, partition: int) -> Iterator[bytes]:
         """The batches in the broker's own log."""

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 
 from kview.simulate.codes import ErrorCode
-from kview.simulate.groups.group import Group
+from kview.simulate.groups.group import Group, GroupState
 from kview.simulate.groups.host import MS, GroupSettings, Host
 from kview.simulate.groups.records import (
     Change,
     GroupKey,
     GroupValue,
+    OffsetKey,
     OffsetValue,
     decode_batch,
     encode_batch,
@@ -18,6 +19,11 @@ from kview.simulate.kernel import Timer
 
 HUNG_RETRY_MS = 100
 """How often a timer that fell due in a hung process looks whether the process goes on."""
+
+COMPACT_AFTER_BATCHES = 2_000
+"""Batches in a partition's log before it is compacted: loading that many takes some 100 ms."""
+COMPACT_CHANGES = 200
+"""Changes a batch of a compaction holds: well below max.message.bytes."""
 
 _AS_COORDINATOR = {
     ErrorCode.NONE: ErrorCode.NONE,
@@ -44,6 +50,8 @@ class Shard:
         self.closed = False
         self._writes: dict[int, Answer] = {}
         self._write_number = 0
+        self._uncommitted = 0
+        self._batches = 0
 
     @property
     def now_ms(self) -> int:
@@ -56,6 +64,7 @@ class Shard:
         offsets: dict[str, dict[tuple[str, int], OffsetValue]] = {}
         values: dict[str, GroupValue] = {}
         for batch in self.host.batches(self.partition):
+            self._batches += 1
             try:
                 changes = decode_batch(batch)
             except MalformedBytes:
@@ -109,20 +118,56 @@ class Shard:
             lambda: self._answer(number, ErrorCode.COORDINATOR_NOT_AVAILABLE),
         )
 
-        def appended(code: ErrorCode) -> None:
+        def appended(code: ErrorCode, offset: int) -> None:
             if self.closed or code is ErrorCode.BROKER_NOT_AVAILABLE:
                 return  # the process died: nobody is there to answer
             self.cancel(timer)
+            self._uncommitted -= 1
             if code is ErrorCode.NONE and apply is not None:
                 apply()
             self._answer(number, _AS_COORDINATOR.get(code, ErrorCode.UNKNOWN_SERVER_ERROR))
+            self._compact()
 
+        self._uncommitted += 1
+        self._batches += 1
         self.host.append(self.partition, encode_batch(changes, self.now_ms), appended)
 
     def _answer(self, number: int, code: ErrorCode) -> None:
         answer = self._writes.pop(number, None)
         if answer is not None:
             answer(code)
+
+    def _compact(self) -> None:
+        """Writes all that counts anew and lets the log begin there, in place of Kafka's log cleaner.
+
+        It waits for a moment in which the log says nothing that the groups do not: no write under way, no
+        rebalance.
+        """
+        settled = all(g.state in (GroupState.EMPTY, GroupState.STABLE) for g in self.groups.values())
+        if self._batches < COMPACT_AFTER_BATCHES or self._uncommitted or not settled:
+            return
+        changes: list[Change] = []
+        for group in self.groups.values():
+            if group.generation > 0:
+                changes.append((GroupKey(group.name), group.value()))
+            changes += [(OffsetKey(group.name, *key), value) for key, value in group.offsets.items()]
+        parts = [changes[i : i + COMPACT_CHANGES] for i in range(0, len(changes), COMPACT_CHANGES)]
+        starts: list[int] = []
+        self._batches = 0
+        self._uncommitted += len(parts)
+
+        def appended(code: ErrorCode, offset: int) -> None:
+            if self.closed:
+                return
+            self._uncommitted -= 1
+            if code is ErrorCode.NONE:
+                starts.append(offset)
+            if len(starts) == len(parts):
+                self.host.forget_before(self.partition, starts[0])
+
+        for part in parts:
+            self._batches += 1
+            self.host.append(self.partition, encode_batch(part, self.now_ms), appended)
 
     def close(self, answer: bool) -> None:
         """Ends it: everyone who waits hears NOT_COORDINATOR, or nothing when the process died."""
