@@ -222,16 +222,19 @@ class KviewApp(App[int], inherit_bindings=False):
     # -- screens --------------------------------------------------------------------------------------------------------
 
     def action_go(self, mode: str) -> None:
-        """Another screen."""
-        self.switch_mode(mode)
+        """Another screen, from its top: a number always shows the same thing."""
+        self.run_worker(self._to(mode), exclusive=True, group="go")
+
+    async def _to(self, mode: str) -> None:
+        await self.switch_mode(mode)
+        while len(self.screen_stack) > 1:
+            await self.pop_screen()
 
     def show_broker(self, broker: object) -> None:
         """A broker in the placement table."""
 
         async def show() -> None:
-            await self.switch_mode("placement")
-            while len(self.screen_stack) > 1:
-                await self.pop_screen()
+            await self._to("placement")
             if isinstance(self.screen, PlacementScreen):
                 self.screen.show_broker(broker)
 

@@ -78,7 +78,7 @@ def _heights(values: Sequence[float], columns: int, dots: int, top: float) -> li
     for x in range(columns):
         at = x * last / max(columns - 1, 1) if last > 0 else 0.0
         left = math.floor(at)
-        right = min(left + 1, last)
+        right = left if at == left else min(left + 1, last)
         if last < 0 or not (math.isfinite(values[left]) and math.isfinite(values[right])):
             heights.append(None)
             continue

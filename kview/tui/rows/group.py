@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from kview.derive import words
+from kview.derive.verdicts import RANK, SEVERITIES
 from kview.derive.view import Verdict, View
-from kview.model.events import Severity
 from kview.model.units import NO_OFFSET, UNKNOWN
 from kview.tui import glyphs
 from kview.tui.options import Options
 from kview.tui.rows.common import (
+    ROLES,
     SIGNS,
     Keyed,
     count_width,
@@ -26,19 +27,6 @@ from kview.tui.widgets.table import Row
 
 ORDERS = ("worst first", "by name", "by lag")
 PANEL = "offsets"
-
-_SEVERITIES = {
-    Verdict.BLOCKED: Severity.RISK,
-    Verdict.STUCK: Severity.RISK,
-    Verdict.STOPPED: Severity.RISK,
-    Verdict.REWOUND: Severity.WARN,
-    Verdict.FALLING_BEHIND: Severity.WARN,
-    Verdict.OK: Severity.CALM,
-    Verdict.UNKNOWN: Severity.CALM,
-}
-_ROLES = {Severity.RISK: Role.RISK, Severity.WARN: Role.WARN, Severity.CALM: Role.DIM}
-_RANK = {verdict: rank for rank, verdict in enumerate(_SEVERITIES)}
-
 
 def ranges(numbers: Iterable[int]) -> str:
     """Partition numbers with runs drawn together: `0–3, 7`."""
@@ -98,7 +86,7 @@ class OffsetRows(Keyed[tuple[str, int]]):
         rows = [int(row) for row in np.flatnonzero(table.group == group) if options.matches(str(table.topic[row]))]
         match ORDERS[options.sort(PANEL, len(ORDERS))]:
             case "worst first":
-                rows.sort(key=lambda row: _RANK[Verdict(str(figures.verdict[row]))])
+                rows.sort(key=lambda row: -RANK[Verdict(str(figures.verdict[row]))])
             case "by lag":
                 rows.sort(key=lambda row: -int(figures.lag[row]))
         self._rows = rows
@@ -119,13 +107,21 @@ class OffsetRows(Keyed[tuple[str, int]]):
             Column("committed", "CURRENT-OFFSET", count_width(table.committed[at], 14), right=True, rank=2),
             Column("end", "LOG-END-OFFSET", count_width(figures.log_end_offset[at], 14), right=True, rank=2),
             Column("lag", "LAG", count_width(figures.lag[at], 7), right=True),
-            Column("behind", "behind", 10, right=True),
+            Column("behind", "behind", self._behind_width(), right=True),
             Column("read", "read/s", rate_width(figures.read_rate[at], 7), right=True, rank=1),
             Column("write", "write/s", rate_width(figures.write_rate[at], 7), right=True, rank=1),
             Column("catch", "catches up", 10, right=True, rank=3),
             Column("owner", "owner", name_width(self._clients.values(), 6, 16), flex=1, most=30, rank=4, name=True),
             Column("verdict", "verdict", 16, flex=3, most=70),
         )
+
+    def _behind(self, at: int) -> str:
+        figures = self._view.offsets
+        return words.at_least(words.duration(int(figures.behind_ms[at])), bool(figures.behind_is_bound[at]))
+
+    def _behind_width(self) -> int:
+        """The longest of these lags in time, of which no digit may be cut."""
+        return max(10, *(len(self._behind(row)) for row in self._rows)) if self._rows else 10
 
     def row(self, index: int, now_ms: int) -> Row:
         """A group's partition's cells."""
@@ -135,14 +131,13 @@ class OffsetRows(Keyed[tuple[str, int]]):
         old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms
         committed = int(table.committed[at])
         said = Verdict(str(figures.verdict[at]))
-        severity = _SEVERITIES[said]
+        severity = SEVERITIES[said]
         notes = [str(figures.reason[at])]
         if int(figures.lost[at]) > 0:
             notes.append(f"{words.count(int(figures.lost[at]))} records gone before they were read")
         if old:
             notes.append(f"{words.age(received_ms, now_ms)} old")
         after = ", ".join(note for note in notes if note)
-        behind = words.at_least(words.duration(int(figures.behind_ms[at])), bool(figures.behind_is_bound[at]))
         catch_up = words.duration(int(figures.catch_up_ms[at]), tenths=False)
         return Row(
             (
@@ -151,11 +146,11 @@ class OffsetRows(Keyed[tuple[str, int]]):
                 figure(words.NONE if committed == NO_OFFSET else words.count(committed), dim=old),
                 figure(words.count(int(figures.log_end_offset[at])), dim=old),
                 figure(words.count(int(figures.lag[at])), dim=old),
-                figure(behind, dim=old),
+                figure(self._behind(at), dim=old),
                 figure(words.rate(float(figures.read_rate[at])), dim=old),
                 figure(words.rate(float(figures.write_rate[at])), dim=old),
                 figure(catch_up if catch_up in ("never", words.NONE) else f"{glyphs.ABOUT} {catch_up}", dim=old),
                 line(Span(self._clients.get(str(table.owner[at]), "") or words.NONE, Role.DIM)),
-                line(Span(f"{SIGNS[severity]} {said}{': ' if after else ''}{after}", _ROLES[severity])),
+                line(Span(f"{SIGNS[severity]} {said}{': ' if after else ''}{after}", ROLES[severity])),
             )
         )

@@ -82,7 +82,7 @@ class GroupRows(Keyed[str]):
             Column("group", "group", name_width(self.keys, 6, 14), flex=1, most=40, name=True),
             Column("state", "state", 10, flex=1, most=22, name=True, rank=3),
             Column("lag", "lag", count_width(figures.lag[at], 7, 1), right=True),
-            Column("behind", "behind  ", 10, right=True),
+            Column("behind", "behind  ", self._behind_width(), right=True),
             Column("read", "read/s", rate_width(figures.read_rate[at], 7), right=True, rank=4),
             Column("write", "write/s", rate_width(figures.write_rate[at], 7), right=True, rank=4),
             Column("coordinator", "coordinator", 11, right=True, rank=6),
@@ -91,6 +91,10 @@ class GroupRows(Keyed[str]):
             Column("verdict", "verdict", 9, flex=2, most=16),
             Column("reason", "", 16, flex=3, most=70, rank=2),
         )
+
+    def _behind_width(self) -> int:
+        """The longest of these lags in time, of which no digit may be cut."""
+        return max(10, *(len(behind(self._view, row)) for row in self._rows)) if self._rows else 10
 
     def row(self, index: int, now_ms: int) -> Row:
         """A group's cells."""

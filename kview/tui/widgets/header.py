@@ -7,7 +7,7 @@ from kview.derive.view import View
 from kview.model.events import Severity
 from kview.model.ports import Notice
 from kview.model.states import BrokerState
-from kview.model.units import UNKNOWN_ID
+from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.tui import glyphs
 from kview.tui.rows.common import SIGNS
 from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width, width
@@ -79,9 +79,9 @@ def headline_lines(sentences: tuple[str, ...], severity: str, cells: int, rows: 
     between = f" {glyphs.DOT} "
     for number, sentence in enumerate(sentences):
         role = first if number == 0 or severity != Severity.RISK else Role.RISK
-        for position, clause in enumerate(sentence.split(between)):
+        for clause in sentence.split(between):
             fresh_line = line_width(current) <= start
-            gap = "" if fresh_line else between if position else "   "
+            gap = "" if fresh_line else between
             if not fresh_line and line_width(current) + width(gap) + width(clause) > cells:
                 lines.append(current)
                 current, gap = line("   "), ""
@@ -137,5 +137,22 @@ class HeadlinePanel(Lines):
 
 
 def sentences_at(view: View, now_ms: int) -> tuple[str, ...]:
-    """The headline's sentences with ages and countdowns as of `now_ms`."""
-    return view.headline.sentences
+    """The headline's sentences with the age of a silence and the countdown to fencing as of `now_ms`.
+
+    Only these two go on between observations: nothing is calculated from figures that are not there.
+    """
+    table, figures, seen_ms = view.snapshot.brokers, view.brokers, view.snapshot.observation.ended_ms
+    silent = table.state == BrokerState.SILENT
+    since = figures.silent_since_ms[silent & (figures.silent_since_ms != UNKNOWN)]
+    due = figures.fencing_due_ms[silent & (figures.fencing_due_ms != UNKNOWN)]
+    changes = []
+    if len(since):
+        since_ms = int(since.min())
+        changes.append((f" silent {words.duration(seen_ms - since_ms)}", f" silent {words.duration(now_ms - since_ms)}"))
+    if len(due):
+        due_ms = int(due.min())
+        changes.append((words.fencing(due_ms, seen_ms), words.fencing(due_ms, now_ms)))
+    sentences = view.headline.sentences
+    for then, now in changes:
+        sentences = tuple(sentence.replace(then, now) for sentence in sentences)
+    return sentences

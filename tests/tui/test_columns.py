@@ -1,0 +1,56 @@
+"""Columns: the important ones stay, widths add up, figures keep theirs."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kview.tui.widgets.columns import GAP, Column, share
+
+COLUMNS = (
+    Column("topic", "topic", 8, flex=1, most=20, name=True),
+    Column("leader", "leader", 6),
+    Column("watermark", "watermark", 11, right=True),
+    Column("in", "in rec/s", 8, right=True, rank=2),
+    Column("start", "log start", 9, right=True, rank=3),
+)
+
+
+def keys(cells: int) -> list[str]:
+    return [COLUMNS[index].key for index, _ in share(COLUMNS, cells)]
+
+
+def test_the_least_important_go_first() -> None:
+    assert keys(60) == ["topic", "leader", "watermark", "in", "start"]
+    assert keys(49) == ["topic", "leader", "watermark", "in"]
+    assert keys(38) == ["topic", "leader", "watermark"]
+
+
+def test_names_shrink_before_figures() -> None:
+    assert dict(share(COLUMNS, 25)) == {0: 4, 1: 6, 2: 11}
+
+
+def test_names_grow_to_their_bound() -> None:
+    assert dict(share(COLUMNS, 200))[0] == 20
+
+
+@given(
+    st.lists(
+        st.builds(
+            Column,
+            key=st.just("k"),
+            title=st.just(""),
+            width=st.integers(1, 30),
+            flex=st.integers(0, 4),
+            most=st.integers(30, 60),
+            rank=st.integers(0, 3),
+        ),
+        max_size=8,
+    ),
+    st.integers(1, 200),
+)
+def test_they_fit_unless_what_must_stay_is_too_wide(columns: list[Column], cells: int) -> None:
+    shared = share(columns, cells)
+    used = sum(width for _, width in shared) + GAP * max(0, len(shared) - 1)
+    fixed = [column for column in columns if not column.rank]
+    least = sum(1 if c.flex else c.width for c in fixed) + GAP * max(0, len(fixed) - 1)
+    assert used <= max(cells, least)
+    assert [index for index, _ in shared] == sorted(index for index, _ in shared)

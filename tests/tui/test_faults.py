@@ -1,0 +1,110 @@
+"""Faults: each key on what is selected; never without a lab, never on what nobody meant."""
+
+import pytest
+
+from kview.model.ports import FaultCommand, FaultKind, FaultReply
+from kview.tui.widgets.table import Table
+from tests.tui.harness import CRASH, FENCED, HEALTHY, HeldLab, dashboard, press, running, state, text, until
+
+TO_PARTITIONS = ["tab"]
+
+
+@pytest.mark.parametrize(
+    ("key", "command"),
+    [
+        ("K", FaultCommand(FaultKind.CRASH, "0")),
+        ("S", FaultCommand(FaultKind.STOP, "0")),
+        ("H", FaultCommand(FaultKind.HANG, "0")),
+        ("W", FaultCommand(FaultKind.SLOW, "0", "200ms")),
+        ("B", FaultCommand(FaultKind.START, "0")),
+        ("X", FaultCommand(FaultKind.LOSE_RACK, "R1")),
+        ("C", FaultCommand(FaultKind.CRASH_CONTROLLER)),
+        ("U", FaultCommand(FaultKind.UNDO)),
+    ],
+)
+@running
+async def test_each_key_says_what_it_did_and_how_to_undo_it(key: str, command: FaultCommand) -> None:
+    lab = HeldLab()
+    async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
+        await press(pilot, [key])
+        await until(pilot, lambda: "was done" in text(app), "the reply")
+        assert lab.commands == [command]
+        (said,) = (line for line in text(app).splitlines() if "was done" in line)
+        assert f"{command.line()} was done" in said
+        assert " · " in said and "; to undo it" not in said
+
+
+@running
+async def test_the_selected_broker_is_hit() -> None:
+    lab = HeldLab()
+    async with dashboard(state(HEALTHY), lab=lab) as (_, pilot):
+        await press(pilot, ["down", "down", "down", "K"])
+        await until(pilot, lambda: lab.commands, "the command")
+        assert lab.commands == [FaultCommand(FaultKind.CRASH, "3")]
+
+
+@running
+async def test_on_a_partition_its_leader_is_hit_and_the_line_says_so() -> None:
+    lab = HeldLab()
+    async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
+        await press(pilot, TO_PARTITIONS)
+        app.screen.query_one("#partitions", Table).select(("invoice", 2))
+        await press(pilot, ["K"])
+        await until(pilot, lambda: "leader of invoice-2: crash 1 was done" in text(app), "the line")
+        assert lab.commands == [FaultCommand(FaultKind.CRASH, "1")]
+
+
+@running
+async def test_a_partition_without_a_leader_has_nobody_to_hit() -> None:
+    lab = HeldLab()
+    async with dashboard(state(FENCED), lab=lab) as (app, pilot):
+        await press(pilot, TO_PARTITIONS)
+        assert app.screen.query_one("#partitions", Table).select(("audit-log", 3))
+        await press(pilot, ["K"])
+        assert "K needs a broker" in text(app)
+        assert lab.commands == []
+
+
+@running
+async def test_on_groups_no_broker_is_meant() -> None:
+    lab = HeldLab()
+    async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
+        await press(pilot, ["5"])
+        await until(pilot, lambda: "write/s" in text(app), "the groups")
+        await press(pilot, ["K", "X"])
+        assert lab.commands == []
+        assert "crash" not in text(app).splitlines()[-1]
+        await press(pilot, ["U"])
+        await until(pilot, lambda: lab.commands, "undo needs no broker")
+
+
+@running
+async def test_what_failed_is_said() -> None:
+    lab = HeldLab(FaultReply(False, "broker 0 is crashed already"))
+    async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
+        await press(pilot, ["K"])
+        await until(pilot, lambda: "broker 0 is crashed already" in text(app), "the reason")
+
+
+@running
+async def test_faults_in_force_stay_on_the_screen() -> None:
+    lab = HeldLab()
+    async with dashboard(state(CRASH), lab=lab) as (app, pilot):
+        await press(pilot, ["K"])
+        await until(pilot, lambda: "was done" in text(app), "the reply")
+        app.clock_ms.now_ms += 60_000  # type: ignore[attr-defined]
+        await until(pilot, lambda: "faults 0 crash" in text(app), "the faults in force")
+        await press(pilot, ["U"])
+        await until(pilot, lambda: "undo was done" in text(app), "the reply")
+        app.clock_ms.now_ms += 60_000  # type: ignore[attr-defined]
+        await until(pilot, lambda: "undo was done" not in text(app), "its end")
+        assert "faults" not in text(app).splitlines()[-2]
+
+
+@running
+async def test_without_a_lab_there_are_no_faults() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        assert "crash" not in text(app)
+        await press(pilot, ["K", "X", "U"])
+        await press(pilot, ["question_mark"])
+        assert "HELP" in text(app) and "FAULTS" not in text(app)

@@ -1,0 +1,183 @@
+"""Keys: help and palette are made of the bindings, filter, sort, internal topics, screens and the ways back."""
+
+import pytest
+
+from kview.tui.keys import APP_BINDINGS, FAULT_KEYS
+from kview.tui.screens.help import entries
+from kview.tui.text import content, line_width
+from kview.tui.widgets.bottom import key_line
+from kview.tui.widgets.table import Table
+from tests.tui.harness import CRASH, HEALTHY, HeldLab, dashboard, press, running, state, text, until
+
+
+@pytest.mark.parametrize(("keys", "shows"), [([], "EVENTS"), (["2"], "LEADERS"), (["5"], "write/s")])
+@running
+async def test_help_lists_every_key_of_its_screen(keys: list[str], shows: str) -> None:
+    async with dashboard(state(HEALTHY), lab=HeldLab(), size=(120, 90)) as (app, pilot):
+        await press(pilot, keys)
+        await until(pilot, lambda: shows in text(app), "the screen")
+        bindings = [entry.binding for entry in app.screen.active_bindings.values() if entry.enabled]
+        await press(pilot, ["question_mark"])
+        shown = text(app)
+        for binding in bindings:
+            assert binding.tooltip or binding.description, binding
+            said = (binding.tooltip or binding.description).split()
+            assert " ".join(said[:4]) in " ".join(shown.split()), binding
+        for fault in FAULT_KEYS.values():
+            if not keys or keys == ["2"]:
+                assert f"To undo it: {fault.undo}" in " ".join(shown.split())
+
+
+def test_help_is_made_of_the_bindings() -> None:
+    made = entries(APP_BINDINGS)
+    assert {binding.key for binding in APP_BINDINGS if binding.key in FAULT_KEYS} <= {entry.key for entry in made}
+
+
+@pytest.mark.parametrize("cells", [20, 60, 80, 120, 300])
+def test_the_key_line_fits_and_keeps_help_and_quit(cells: int) -> None:
+    made = key_line([binding for binding in APP_BINDINGS if binding.show], cells)
+    assert line_width(made) <= cells
+    assert "? help" in content(made) and "q quit" in content(made)
+
+
+@running
+async def test_later_screens_have_no_keys_yet() -> None:
+    async with dashboard(state(HEALTHY), lab=HeldLab(), size=(200, 50)) as (app, pilot):
+        last = text(app).splitlines()[-1]
+        assert "1 overview  2 placement  5 groups" in last
+        before = text(app)
+        await press(pilot, ["3", "4", "6", "7", "space", "D"])
+        assert text(app) == before
+
+
+@running
+async def test_the_filter_narrows_topics_and_groups() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await press(pilot, ["slash", *"pay"])
+        table = app.screen.query_one("#partitions", Table)
+        assert {key[0] for key in table.rows.keys} == {"payment"}  # type: ignore[attr-defined]
+        assert "/pay" in text(app) and "no group matches /pay" in text(app)
+        await press(pilot, ["enter"])
+        assert app.focused is not None and app.focused.id == "brokers"
+        assert {key[0] for key in table.rows.keys} == {"payment"}  # type: ignore[attr-defined]
+        await press(pilot, ["escape"])
+        assert len(table.rows) == 20
+
+
+@running
+async def test_letters_typed_into_the_filter_are_no_commands() -> None:
+    lab = HeldLab()
+    async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
+        await press(pilot, ["slash", "K", "X", "q", "t", "1"])
+        assert lab.commands == []
+        assert app.options.filter == "KXqt1"
+        assert app.is_running
+
+
+@running
+async def test_sort_goes_through_the_orders_of_the_panel_with_the_keys() -> None:
+    async with dashboard(state(CRASH)) as (app, pilot):
+        await press(pilot, ["tab"])
+        orders = []
+        for _ in range(5):
+            orders.append(next(line for line in text(app).splitlines() if "PARTITIONS" in line).split("  ")[1])
+            await press(pilot, ["s"])
+        assert orders[0] == orders[4] == "PARTITIONS worst first"
+        assert orders[1:4] == ["PARTITIONS by name", "PARTITIONS by uncommitted", "PARTITIONS by records in"]
+
+
+@running
+async def test_sorting_keeps_the_selected_row() -> None:
+    async with dashboard(state(CRASH)) as (app, pilot):
+        table = app.screen.query_one("#partitions", Table)
+        table.focus()
+        table.select(("invoice", 8))
+        for _ in range(4):
+            await press(pilot, ["s"])
+            assert table.selected == ("invoice", 8)
+
+
+@running
+async def test_internal_topics_show_on_demand() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        table = app.screen.query_one("#partitions", Table)
+        assert len(table.rows) == 20
+        await press(pilot, ["i"])
+        assert len(table.rows) == 70
+        await press(pilot, ["i"])
+        assert len(table.rows) == 20
+
+
+@running
+async def test_enter_goes_deeper_and_escape_back() -> None:
+    async with dashboard(state(CRASH)) as (app, pilot):
+        await press(pilot, ["tab"])
+        app.screen.query_one("#partitions", Table).select(("invoice", 8))
+        await press(pilot, ["enter"])
+        shown = text(app)
+        assert "invoice 10 partitions × 3 replicas" in shown and "log start" in shown
+        assert app.screen.query_one("#partitions", Table).selected == ("invoice", 8)
+        await press(pilot, ["escape"])
+        assert "GROUPS" in text(app)
+        await press(pilot, ["tab", "enter"])
+        assert "CURRENT-OFFSET" in text(app) and "MEMBERS" in text(app)
+        await press(pilot, ["escape"])
+        app.screen.query_one("#brokers", Table).focus()
+        await press(pilot, ["down", "enter"])
+        await until(pilot, lambda: "LEADERS" in text(app), "the placement")
+        assert app.screen.query_one("#grid", Table).selected == 1
+
+
+@running
+async def test_a_number_shows_its_screen_from_the_top() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await press(pilot, ["2"])
+        await until(pilot, lambda: "LEADERS" in text(app), "the placement")
+        await press(pilot, ["enter"])
+        await until(pilot, lambda: "log start" in text(app), "the partitions")
+        await press(pilot, ["1", "2"])
+        await until(pilot, lambda: "LEADERS" in text(app), "the placement")
+
+
+@running
+async def test_the_palette_runs_commands_by_name() -> None:
+    async with dashboard(state(HEALTHY), lab=HeldLab()) as (app, pilot):
+        await press(pilot, ["ctrl+p"])
+        shown = text(app)
+        for name in ("overview", "placement", "groups", "theme dark", "theme light", "bring back", "quit"):
+            assert name in shown
+        await press(pilot, [*"placem", "enter"])
+        await until(pilot, lambda: "LEADERS" in text(app), "the placement")
+
+
+@running
+async def test_the_palette_crashes_what_is_selected_below_it() -> None:
+    lab = HeldLab()
+    async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
+        await press(pilot, ["down", "ctrl+p", *"crash", "enter"])
+        await until(pilot, lambda: lab.commands, "the command")
+        assert lab.commands[0].line() == "crash 1"
+
+
+@running
+async def test_themes_show_themselves_while_selected() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await press(pilot, ["ctrl+p", *"theme light"])
+        assert app.palette.name == "light"
+        await press(pilot, ["escape"])
+        assert app.palette.name == "dark"
+        await press(pilot, ["ctrl+p", *"theme light", "enter"])
+        await until(pilot, lambda: app.palette.name == "light", "the theme")
+        await press(pilot, ["t"])
+        assert app.palette.name == "dark"
+        assert "theme dark" in text(app)
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+c"])
+@running
+async def test_quit(key: str) -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await pilot.press(key)
+        await pilot.pause()
+        assert not app.is_running or app._exit
+    assert app.feed.stopped  # type: ignore[attr-defined]
