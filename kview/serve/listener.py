@@ -82,7 +82,8 @@ def reset(connection: socket.socket) -> None:
 
 
 def _bound(number: int) -> socket.socket:
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # Named as TCP, so that asyncio sets TCP_NODELAY on what it accepts: pipelined answers wait 40 ms without.
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if sys.platform != "linux":  # elsewhere two sockets may be bound to one port only with this
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
