@@ -1,9 +1,12 @@
 """Simulated clients on a whole cluster: who keeps up, who lags, what a crash does to producers and groups."""
 
 from kview.simulate.cluster import Cluster, build
-from kview.simulate.groups.consumer_protocol import decode_assignment
+from kview.simulate.groups.consumer_protocol import decode_assignment, encode_assignment
+from kview.simulate.groups.group import Group, GroupState, Member
+from kview.simulate.groups.invariants import GroupPartitionHasOneOwner, owned_twice
 from kview.simulate.groups.placement import offsets_partition
 from kview.simulate.groups.results import DescribedGroup
+from kview.simulate.invariants import Checker
 from kview.simulate.traffic.member import Phase
 from kview.simulate.world import (
     OFFSETS_TOPIC,
@@ -211,3 +214,26 @@ def test_the_offsets_topic_stays_small_and_a_moved_coordinator_knows_everything(
     run(cluster, 30)
     assert len(described(cluster, "g").members) == 3
     assert lag(cluster, "g", "t", 6) < 200
+
+
+def test_through_faults_a_partition_has_one_owner_and_every_other_invariant_holds() -> None:
+    cluster = build(default_world(), 7, START_MS)
+    checker = Checker(cluster, others=[GroupPartitionHasOneOwner(cluster)])
+    extra = cluster.traffic.add_member(GroupSpec("billing", ("invoice",), 3))
+    for fault in (lambda: cluster.crash(0), lambda: cluster.hang(4), lambda: cluster.stop(2), cluster.undo):
+        run(cluster, 12)
+        fault()
+    run(cluster, 12)
+    extra.leave()
+    run(cluster, 60)
+    checker.check_all()
+    assert described(cluster, "billing").state == "Stable"
+    assert sorted(owners(cluster, "billing")) == [("invoice", p) for p in range(10)]
+
+
+def test_two_owners_are_seen() -> None:
+    member = Member("a", None, "a", "/h", (), 45_000, 60_000, encode_assignment({"t": [0, 1]}))
+    group = Group("g", GroupState.STABLE, protocol_type="consumer", members={"a": member})
+    assert owned_twice(group) is None
+    group.members["b"] = Member("b", None, "b", "/h", (), 45_000, 60_000, encode_assignment({"t": [1]}))
+    assert owned_twice(group) == "group g: t-1 is owned by a and b"
