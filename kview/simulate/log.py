@@ -275,12 +275,10 @@ class Log:
         return self.start
 
     def truncate(self, to: int) -> None:
-        """Cut everything from `to` on."""
-        if to >= self.end:
-            return
-        self.end = to
-        self.start = min(self.start, to)
-        while self.spans and self.spans[-1].start >= to:
+        """Cut everything from `to` on, and epochs in which this log has nothing."""
+        self.end = min(self.end, to)
+        self.start = min(self.start, self.end)
+        while self.spans and self.spans[-1].start >= self.end:
             self.spans.pop()
 
     def reset(self, start: int) -> None:

@@ -1,0 +1,262 @@
+"""What must hold after every event, as small named classes."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from kview.simulate.cluster import Cluster
+from kview.simulate.log import Log
+from kview.simulate.metadata import PartitionImage, TopicPartition
+from kview.simulate.replica import Replica
+
+FULL_CHECK_US = 10_000_000
+"""Everything is checked this often; in between what events touched."""
+TOUCHED_CHECK_US = 10_000
+"""What was touched is checked together at most this often, a quarter of a replication step's interval."""
+
+
+class InvariantBroken(AssertionError):
+    """An invariant does not hold: a bug of the engine."""
+
+
+class Partition(NamedTuple):
+    """A partition as it is: `image` is the controller's, `replicas` what the brokers hold, `leader` the one
+    in charge."""
+
+    cluster: Cluster
+    key: TopicPartition
+    id: tuple[bytes, int]
+    image: PartitionImage
+    replicas: list[Replica]
+    leader: Replica | None
+
+
+class Invariant:
+    """A rule on one partition; `check` returns what is wrong, None where nothing is."""
+
+    def check(self, partition: Partition) -> str | None:
+        """Look at the partition."""
+        raise NotImplementedError
+
+
+class IsrIsAmongReplicas(Invariant):
+    """ISR and ELR are replicas, each once, and no broker is in both."""
+
+    def check(self, partition: Partition) -> str | None:
+        image = partition.image
+        both = image.isr + image.elr
+        if len(set(both)) != len(both) or not set(both) <= set(image.replicas):
+            return f"ISR {image.isr}, ELR {image.elr} of replicas {image.replicas}"
+        return None
+
+
+class LeaderIsActive(Invariant):
+    """In the controller's metadata a leader is not fenced and is in the ISR."""
+
+    def check(self, partition: Partition) -> str | None:
+        image = partition.image
+        leader = image.leader
+        if leader >= 0 and (
+            leader not in image.isr or not partition.cluster.controller.image.brokers[leader].active
+        ):
+            return f"leader {leader} of ISR {image.isr} is not active"
+        return None
+
+
+class FencedBrokersAreInNoIsr(Invariant):
+    """A fenced broker is in no ISR, but for a partition without a leader (there the last one stays, without
+    ELR)."""
+
+    def check(self, partition: Partition) -> str | None:
+        image = partition.image
+        brokers = partition.cluster.controller.image.brokers
+        fenced = [r for r in image.isr if brokers[r].fenced]
+        return f"{fenced} fenced in the ISR {image.isr}" if fenced and image.leader >= 0 else None
+
+
+class EpochsNeverFall(Invariant):
+    """Leader epoch and partition epoch of a topic's partition only rise."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[bytes, int], tuple[int, int]] = {}
+
+    def check(self, partition: Partition) -> str | None:
+        image = partition.image
+        place = partition.id
+        now, before = (image.leader_epoch, image.partition_epoch), self._seen.get(place, (-1, -1))
+        self._seen[place] = now
+        return f"epochs {before} became {now}" if now[0] < before[0] or now[1] < before[1] else None
+
+
+class OneLeaderPerEpoch(Invariant):
+    """In a leader epoch only one broker has ever led the partition."""
+
+    def __init__(self) -> None:
+        self._leaders: dict[tuple[bytes, int], tuple[int, int]] = {}
+
+    def check(self, partition: Partition) -> str | None:
+        leaders: dict[int, int] = {}
+        for replica in partition.replicas:
+            if replica.leading:
+                other = leaders.setdefault(replica.leader_epoch, replica.broker.id)
+                if other != replica.broker.id:
+                    return f"{other} and {replica.broker.id} lead in epoch {replica.leader_epoch}"
+        for epoch, broker in leaders.items():
+            last_epoch, last = self._leaders.get(partition.id, (-1, -1))
+            if epoch == last_epoch and broker != last:
+                return f"{last} led in epoch {epoch}, {broker} leads"
+            if epoch > last_epoch:
+                self._leaders[partition.id] = epoch, broker
+        return None
+
+
+class OffsetsAreInOrder(Invariant):
+    """Log start ≤ high watermark ≤ log end, on every replica."""
+
+    def check(self, partition: Partition) -> str | None:
+        for replica in partition.replicas:
+            log, watermark = replica.log, replica.high_watermark
+            if watermark > log.end or log.start > log.end or (replica.leading and log.start > watermark):
+                return f"broker {replica.broker.id}: {log.start} ≤ {watermark} ≤ {log.end} does not hold"
+        return None
+
+
+class WatermarkNeverFalls(Invariant):
+    """While a broker leads in one epoch its high watermark does not fall."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[bytes, int, int], int] = {}
+
+    def check(self, partition: Partition) -> str | None:
+        for replica in partition.replicas:
+            if replica.leading:
+                place = *partition.id, replica.leader_epoch
+                before = self._seen.get(place, 0)
+                if replica.high_watermark < before:
+                    return f"broker {replica.broker.id}: {before} fell to {replica.high_watermark}"
+                self._seen[place] = replica.high_watermark
+        return None
+
+
+class CommittedIsOnEveryIsrMember(Invariant):
+    """What a leader of the ISR showed as committed is in the log of every ISR member, written by the same
+    epochs.
+
+    An unclean election, or the return of a last known leader, starts the count anew: it may lose what was
+    committed.
+    """
+
+    def __init__(self) -> None:
+        self._committed: dict[tuple[bytes, int], tuple[int, Log]] = {}
+
+    def check(self, partition: Partition) -> str | None:
+        image = partition.image
+        place = partition.id
+        leader = partition.leader
+        if image.recovering:
+            self._committed.pop(place, None)
+        elif leader is not None and leader.leader_epoch == image.leader_epoch:
+            known = self._committed.get(place)
+            if known is None or leader.high_watermark >= known[0]:
+                self._committed[place] = leader.high_watermark, leader.log
+        known = self._committed.get(place)
+        if known is None or known[0] == 0:
+            return None
+        committed, log = known
+        last = next((s for s in reversed(log.spans) if s.start < committed), None)
+        for broker in image.isr:
+            replica = next((r for r in partition.replicas if r.broker.id == broker), None)
+            if replica is None or replica.log.end < committed:
+                end = -1 if replica is None else replica.log.end
+                return f"broker {broker} of ISR {image.isr} ends at {end}, committed is {committed}"
+            own = next((s for s in reversed(replica.log.spans) if s.start < committed), None)
+            if (
+                last is not None
+                and own is not None
+                and own.stream is not last.stream
+                and log is not replica.log
+            ):
+                return f"broker {broker} has record {committed - 1} from epoch {own.epoch}, not {last.epoch}"
+        return None
+
+
+def standard() -> list[Invariant]:
+    """All invariants of the engine itself."""
+    return [
+        IsrIsAmongReplicas(),
+        LeaderIsActive(),
+        FencedBrokersAreInNoIsr(),
+        EpochsNeverFall(),
+        OneLeaderPerEpoch(),
+        OffsetsAreInOrder(),
+        WatermarkNeverFalls(),
+        CommittedIsOnEveryIsrMember(),
+    ]
+
+
+class Checker:
+    """Checks a cluster as it runs: what events touched, and everything from time to time.
+
+    `every_event` checks right after each event instead of every TOUCHED_CHECK_US. `others` are checks of
+    the whole cluster
+    (of groups, for example) that return what is wrong.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        invariants: Sequence[Invariant] | None = None,
+        others: Sequence[Callable[[], str | None]] = (),
+        every_event: bool = False,
+    ) -> None:
+        self.cluster = cluster
+        self.invariants = list(standard() if invariants is None else invariants)
+        self.others = others
+        self.checked = 0
+        self._every_event = every_event
+        self._next_us = 0
+        self._full_us = 0
+        cluster.touched = {}
+        cluster.kernel.after_event = self._after_event
+
+    def _after_event(self) -> None:
+        now_us = self.cluster.kernel.now_us
+        if now_us < self._next_us and not self._every_event:
+            return
+        self._next_us = now_us + TOUCHED_CHECK_US
+        if now_us >= self._full_us:
+            self._full_us = now_us + FULL_CHECK_US
+            self.check_all()
+        elif self.cluster.touched:
+            touched, self.cluster.touched = self.cluster.touched, {}
+            self.check(touched)
+
+    def check_all(self) -> None:
+        """Check every partition, and the rest. Raises InvariantBroken."""
+        self.cluster.touched = {}
+        self.check(key for key, _ in self.cluster.controller.image.all_partitions())
+        for other in self.others:
+            wrong = other()
+            if wrong:
+                raise InvariantBroken(wrong)
+
+    def check(self, keys: Iterable[TopicPartition]) -> None:
+        """Check these partitions. Raises InvariantBroken."""
+        cluster = self.cluster
+        for key in keys:
+            image = cluster.controller.image.partition(*key)
+            if image is None:
+                continue
+            self.checked += 1
+            found = [cluster.brokers[r].replicas.get(key) for r in image.replicas]
+            replicas = [replica for replica in found if replica is not None]
+            leader = next((r for r in replicas if r.leading and r.broker.id == image.leader), None)
+            topic_id = cluster.controller.image.topics[key[0]].topic_id
+            partition = Partition(cluster, key, (topic_id, key[1]), image, replicas, leader)
+            for invariant in self.invariants:
+                wrong = invariant.check(partition)
+                if wrong is not None:
+                    name = type(invariant).__name__
+                    raise InvariantBroken(
+                        f"{name}: {key[0]}-{key[1]} at {cluster.kernel.now_us} µs, "
+                        f"seed {cluster.kernel.seed}: {wrong}"
+                    )
