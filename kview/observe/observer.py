@@ -1,6 +1,6 @@
 """The observer: asks a cluster in rounds and makes a snapshot of each.
 
-A round has four phases, each of which waits a quarter of a second at most: metadata and lists of groups;
+A round has four phases, each of which waits a third of a second at most: metadata and lists of groups;
 groups and their committed offsets; log ends of followers; high watermarks and log ends of leaders. So
 commits are older than ends, and a partition's readings belong together. An answer that comes later is
 taken in when it comes, with its own time. A broker that is late is asked on but waited for no more; one
@@ -167,7 +167,7 @@ class Observer:
         self._sequence += 1
         return snapshot
 
-    async def _phase(self, asks: Sequence[tuple[Link, Ask]]) -> None:
+    async def _phase(self, asks: Sequence[tuple[Link, Ask]], wait_s: float) -> None:
         """Ask all at once and wait for those that are not late already."""
         waited = []
         for link, ask in asks:
@@ -175,7 +175,7 @@ class Observer:
             future = self._loop.spawn(ask)
             if prompt:
                 waited.append(future)
-        await self._loop.settle(waited, self._settings.phase_s)
+        await self._loop.settle(waited, wait_s)
 
     def _askable(self) -> dict[int, Link]:
         return {
@@ -204,7 +204,7 @@ class Observer:
                 for b, link in askable.items()
                 if apis.LIST_GROUPS in link.versions
             ]
-        await self._phase(asks)
+        await self._phase(asks, self._settings.phase_s)
         groups.forget(self._state.groups, self._fast.group_lists, (a.id for a in self._state.listed))
 
     def _choose_source(self, askable: dict[int, Link]) -> None:
@@ -246,7 +246,7 @@ class Observer:
                 asks.append((link, partial(self._fast.commits, link, broker, commit)))
             if classic:
                 asks.append((link, partial(self._fast.describe_groups, link, broker, classic)))
-        await self._phase(asks)
+        await self._phase(asks, self._settings.phase_s)
 
     async def _ask_offsets(self) -> None:
         state, settings = self._state, self._settings
@@ -258,18 +258,20 @@ class Observer:
         log_start = self._sequence % settings.log_start_rounds == 0
         whole = chosen is None
         if self._fast.debugging is not False:
-            await self._phase([
+            follow: list[tuple[Link, Ask]] = [
                 (link, partial(self._fast.followers, link, broker, parts[broker], whole))
                 for broker, link in self._askable().items()
                 if broker in parts and len(parts[broker].follows)
-            ])  # fmt: skip
+            ]
+            await self._phase(follow, settings.offsets_phase_s)
         unread = state.readings.log_start == UNKNOWN
-        await self._phase([
-            (link, partial(self._fast.leaders, link, broker, share, whole,
-                           log_start or bool(unread[share.leads].any())))
-            for broker, link in self._askable().items()
-            if broker in parts and len((share := parts[broker]).leads)
-        ])  # fmt: skip
+        lead: list[tuple[Link, Ask]] = []
+        for broker, link in self._askable().items():
+            share = parts.get(broker)
+            if share is not None and len(share.leads):
+                starts = log_start or bool(unread[share.leads].any())
+                lead.append((link, partial(self._fast.leaders, link, broker, share, whole, starts)))
+        await self._phase(lead, settings.offsets_phase_s)
 
     def _all_shares(self) -> dict[int, Share]:
         at = self._state.layout

@@ -28,5 +28,10 @@ class ObserveSettings:
 
     @property
     def phase_s(self) -> float:
-        """The longest that one of a round's four phases waits for its answers."""
+        """The longest that a round waits for metadata, and then for groups."""
         return min(0.25, 0.25 * self.interval_s)
+
+    @property
+    def offsets_phase_s(self) -> float:
+        """The longest that a round waits for followers' log ends, and then for leaders' offsets."""
+        return min(0.35, 0.35 * self.interval_s)
