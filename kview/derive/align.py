@@ -1,4 +1,5 @@
-"""Which row of the table before is which row of this one: all that is carried from step to step goes through here."""
+"""Which row of the table before is which row of this one: all that is carried from step to step goes
+through here."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -44,7 +45,8 @@ def _map(before: Iterable[tuple[Any, ...]], now: Iterable[tuple[Any, ...]]) -> l
 
 
 def align_partitions(before: Partitions, now: Partitions) -> Alignment:
-    """By topic and partition; a partition whose topic id changed is a new one (the topic was created again)."""
+    """By topic and partition; a partition whose topic id changed is a new one (the topic was created
+    again)."""
     if same(before.topic, now.topic) and same(before.partition, now.partition):
         if same(before.topic_id, now.topic_id):
             return Alignment(None, len(now))

@@ -15,7 +15,8 @@ from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 
 HEARD_MARGIN_MS = 1_500
-"""A broker whose last fetch of metadata lies this close to the latest of all is heard: brokers fetch every 500 ms at least."""
+"""A broker whose last fetch of metadata lies this close to the latest of all is heard: brokers fetch every
+500 ms at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ def silence(brokers: Brokers) -> Silence:
 
 
 def still_heard(snapshot: Snapshot, quiet: Silence) -> NDArray[np.bool_]:
-    """Silent to us, but it goes on fetching metadata from the quorum: only we cannot reach it (DescribeQuorum v1).
+    """Silent to us, but it goes on fetching metadata from the quorum: only we cannot reach it
+    (DescribeQuorum v1).
 
     The quorum's times are compared with each other alone, so that a controller's clock may differ from ours.
     """
@@ -57,13 +59,16 @@ def still_heard(snapshot: Snapshot, quiet: Silence) -> NDArray[np.bool_]:
         return np.zeros(len(brokers), np.bool_)
     known = quiet.silent & (brokers.last_fetch_ms != UNKNOWN) & (quiet.since_ms != UNKNOWN)
     recent = np.where(known, latest - brokers.last_fetch_ms, UNKNOWN) < HEARD_MARGIN_MS
-    return known & recent & (received > quiet.since_ms + 2 * HEARD_MARGIN_MS)
+    heard: NDArray[np.bool_] = known & recent & (received > quiet.since_ms + 2 * HEARD_MARGIN_MS)
+    return heard
 
 
 def fencing_due(snapshot: Snapshot, quiet: Silence) -> Longs:
-    """≈ when a silent, listed broker's session ends: its last fetch of metadata, or the first silence, + the session timeout.
+    """≈ when a silent, listed broker's session ends: its last fetch of metadata, or the first silence, +
+    the session timeout.
 
-    The last fetch counts where it lies at most a session before our first silence: further off, the clocks differ.
+    The last fetch counts where it lies at most a session before our first silence: further off, the clocks
+    differ.
     """
     brokers = snapshot.brokers
     listed = np.asarray(brokers.state == BrokerState.SILENT, np.bool_)
@@ -102,8 +107,8 @@ def broker_figures(
     before: tuple[Ids, BrokerFigures] | None,
     points: int,
 ) -> BrokerFigures:
-    """`offset_rows` and `read_rate` are rows of `snapshot.offsets`; `before` the ids and figures of the step before;
-    `points` how many points a series may hold.
+    """`offset_rows` and `read_rate` are rows of `snapshot.offsets`; `before` the ids and figures of the
+    step before; `points` how many points a series may hold.
     """
     brokers, table = snapshot.brokers, snapshot.partitions
     size = len(brokers)

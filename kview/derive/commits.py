@@ -1,6 +1,8 @@
-"""Committed offsets over time, from offsets alone: when they moved, fell back, and what lag was left each time."""
+"""Committed offsets over time, from offsets alone: when they moved, fell back, and what lag was left each
+time."""
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +14,8 @@ from kview.model.snapshot import Longs
 from kview.model.units import NO_OFFSET, UNKNOWN
 
 HISTORY_RULE = Thinning(((60_000, 5_000),))
-"""A layer every 5 s (the default auto.commit.interval.ms) over the minute that verdicts look at: 13 at most."""
+"""A layer every 5 s (the default auto.commit.interval.ms) over the minute that verdicts look at: 13 at
+most."""
 
 READ_WINDOW_MS = 20_000
 """Reading rates are over this long: four commits at the default interval."""
@@ -35,7 +38,8 @@ class CommitsThen:
 
 @dataclass(frozen=True, slots=True)
 class Commits:
-    """What is known of each committed offset's past. Rows of `Offsets`; UNKNOWN where it has not been seen."""
+    """What is known of each committed offset's past. Rows of `Offsets`; UNKNOWN where it has not been
+    seen."""
 
     committed: Longs
     received_ms: Longs
@@ -65,7 +69,7 @@ def carried(commits: Commits, alignment: Alignment) -> Commits:
     if alignment.rows is None:
         return commits
 
-    def columns(of: Commits | CommitsThen) -> dict[str, Longs]:
+    def columns(of: Commits | CommitsThen) -> dict[str, Any]:
         names = [f.name for f in fields(of) if f.name not in ("history", "at_ms")]
         return {name: alignment.carry(getattr(of, name), 0 if name == "moves" else UNKNOWN) for name in names}
 
@@ -74,7 +78,8 @@ def carried(commits: Commits, alignment: Alignment) -> Commits:
 
 
 def follow(before: Commits, committed: Longs, received_ms: Longs, lag: Longs, now_ms: int) -> Commits:
-    """Take this observation's commits in; `before` in its rows. A cell that was not read again changes nothing."""
+    """Take this observation's commits in; `before` in its rows. A cell that was not read again changes
+    nothing."""
     floor = now_ms - LOOK_BACK_MS
     fresh = received_ms != before.received_ms
     had = before.committed > NO_OFFSET
@@ -102,7 +107,8 @@ def follow(before: Commits, committed: Longs, received_ms: Longs, lag: Longs, no
 
 
 def read_rate(commits: Commits, now_ms: int) -> Floats:
-    """Offsets per second over the last READ_WINDOW_MS; NaN until there are two readings, after a rewind, and for old cells.
+    """Offsets per second over the last READ_WINDOW_MS; NaN until there are two readings, after a rewind,
+    and for old cells.
 
     Between commits that come in jumps the rate is that between the jumps, until one is overdue.
     """
@@ -117,16 +123,20 @@ def read_rate(commits: Commits, now_ms: int) -> Floats:
     each_ms = between / np.maximum(commits.moves - then.moves, 1)
     idle = np.where(both_moved, commits.received_ms - commits.moved_ms, 0)
     overdue = both_moved & (idle > 1.5 * each_ms)
-    elapsed = np.where(both_moved, between + np.where(overdue, idle, 0), commits.received_ms - then.received_ms)
+    elapsed = np.where(
+        both_moved, between + np.where(overdue, idle, 0), commits.received_ms - then.received_ms
+    )
     grown = np.where(known, commits.committed - then.committed, 0)
     usable = known & (elapsed > 0) & (grown >= 0) & (commits.received_ms > now_ms - STALE_RATE_MS)
     return np.where(usable, grown * 1000.0 / np.maximum(elapsed, 1), np.nan)
 
 
 def lag_growth(commits: Commits, now_ms: int) -> Longs:
-    """By how much lag never fell: the least lag left by the newest commits − the most left by the oldest of the last minute.
+    """By how much lag never fell: the least lag left by the newest commits − the most left by the oldest of
+    the last minute.
 
-    At most 0 where it did fall; UNKNOWN where less than TREND_MIN_SPAN_MS or fewer than three commits are known.
+    At most 0 where it did fall; UNKNOWN where less than TREND_MIN_SPAN_MS or fewer than three commits are
+    known.
     """
     layers = commits.history
     size = len(commits.committed)

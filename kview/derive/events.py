@@ -1,4 +1,5 @@
-"""Events: the differences between two steps, one event for each kind of change, not one for each partition."""
+"""Events: the differences between two steps, one event for each kind of change, not one for each
+partition."""
 
 from dataclasses import dataclass
 
@@ -12,12 +13,15 @@ from kview.derive.rates import LOOK_BACK_MS
 from kview.derive.view import PartitionFigures
 from kview.derive.words import plural
 from kview.model.events import Event, EventKind, Severity
-from kview.model.snapshot import Longs, Partitions, Snapshot
+from kview.model.snapshot import Ids, Longs, Partitions, Snapshot
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 
 MAX_EVENTS = 500
 """Events kept: a cluster in which more happens within the look-back is read from its headline."""
+
+MAX_LISTED = 4
+"""Brokers named in a sentence; more are counted."""
 
 MAX_NAMED = 200
 """Partitions named in one event: the text has the count."""
@@ -92,9 +96,7 @@ def _partition_counts(table: Partitions) -> dict[str, tuple[int, str]]:
     """Per topic the number of partitions and the topic id."""
     names, first, counts = np.unique(table.topic.astype(str), return_index=True, return_counts=True)
     ids = table.topic_id[first]
-    return {
-        str(name): (int(n), str(id)) for name, n, id in zip(names, counts.tolist(), ids, strict=True)
-    }
+    return {str(name): (int(n), str(id)) for name, n, id in zip(names, counts.tolist(), ids, strict=True)}
 
 
 def topic_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
@@ -144,7 +146,12 @@ class _Picker:
         return tuple((str(self.table.topic[row]), int(self.table.partition[row])) for row in rows.tolist())
 
     def event(
-        self, mask: NDArray[np.bool_], kind: EventKind, severity: Severity, sentence: str, broker: int = NO_BROKER
+        self,
+        mask: NDArray[np.bool_],
+        kind: EventKind,
+        severity: Severity,
+        sentence: str,
+        broker: int = NO_BROKER,
     ) -> Event:
         return Event(self.at_ms, kind, severity, sentence, broker=broker, partitions=self.names(mask))
 
@@ -169,17 +176,25 @@ def _leader_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker)
         return []
     made = []
     none = changed & (table.leader == NO_BROKER)
-    led = changed & ~none
+    again = changed & ~none & (leader == NO_BROKER)
+    led = changed & ~none & ~again
     if led.any():
         lost = alignment.carry(before.partitions.leader_silent_since_ms, UNKNOWN) != UNKNOWN
-        severity = Severity.GOOD if (led & (lost | (leader == NO_BROKER))).any() else Severity.CALM
-        brokers = sorted(set(table.leader[led].tolist()))
-        by = f" {text.brokers(brokers)}" if len(brokers) <= 3 else f" {len(brokers)} brokers"
-        made.append(pick.event(led, EventKind.LEADER, severity, f"{pick.many(led)} led by another broker:{by}"))
+        severity = Severity.GOOD if (led & lost).any() else Severity.CALM
+        sentence = f"{pick.many(led)} led by another broker: {_by(table.leader[led])}"
+        made.append(pick.event(led, EventKind.LEADER, severity, sentence))
+    if again.any():
+        sentence = f"{pick.many(again)} led again: {_by(table.leader[again])}"
+        made.append(pick.event(again, EventKind.LEADER, Severity.GOOD, sentence))
     if none.any():
         verb = "has" if sum(pick.split(none)) == 1 else "have"
         made.append(pick.event(none, EventKind.LEADER, Severity.RISK, f"{pick.many(none)} {verb} no leader"))
     return made
+
+
+def _by(leaders: Ids) -> str:
+    brokers = sorted(set(leaders.tolist()))
+    return text.brokers(brokers) if len(brokers) <= MAX_LISTED else f"{len(brokers)} brokers"
 
 
 def _isr_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) -> list[Event]:
@@ -224,11 +239,13 @@ def _watermark_events(before: Seen, now: Seen, alignment: Alignment, pick: _Pick
 
 
 def lost_at_election(before: Seen, now: Seen, alignment: Alignment) -> Longs:
-    """Per partition with a new leader: the old leader's last log end seen − where the new leader's epoch starts, as seen.
+    """Per partition with a new leader: the old leader's last log end seen − where the new leader's epoch
+    starts, as seen.
 
-    The new epoch starts where the new leader's log ended when it was elected. Seen of that: its last reading as a follower, if
-    it was taken after the old leader fell silent (nothing was left to copy from then on), else its first reading as the
-    leader, which is later: so this is a lower bound, 0 where nothing is known to be lost.
+    The new epoch starts where the new leader's log ended when it was elected. Seen of that: its last
+    reading as a follower, if it was taken after the old leader fell silent (nothing was left to copy from
+    then on), else its first reading as the leader, which is later: so this is a lower bound, 0 where
+    nothing is known to be lost.
     """
     was, is_ = before.snapshot.partitions, now.snapshot.partitions
     leader = alignment.carry(was.leader, UNKNOWN_ID)
@@ -247,7 +264,8 @@ def lost_at_election(before: Seen, now: Seen, alignment: Alignment) -> Longs:
 
 def _pick(matrix: NDArray[np.int64], where: NDArray[np.bool_]) -> Longs:
     """The value of each row at its mark, UNKNOWN where it has none."""
-    return np.where(where, matrix, UNKNOWN).max(1, initial=UNKNOWN)
+    picked: Longs = np.where(where, matrix, UNKNOWN).max(1, initial=UNKNOWN)
+    return picked
 
 
 def _lost_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) -> list[Event]:

@@ -1,7 +1,8 @@
 """The fold: a state and a snapshot in, the next state and a view out. Live, replay and tests use it alike.
 
-`step` is pure. What a view says depends on the snapshots of the last LOOK_BACK_MS alone, with one exception: a figure of a group
-whose cell has not been read again since before that (its coordinator is silent) is kept as it was.
+`step` is pure. A view at t is the same whether the fold began at the beginning or at the last snapshot at or
+before t − LOOK_BACK_MS, with one exception: the figures of a group's partition whose cell has not been read
+again since before that (its coordinator is silent) are kept as they were.
 """
 
 from collections.abc import Mapping
@@ -40,7 +41,8 @@ __all__ = ["LOOK_BACK_MS", "State", "step"]
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is carried from step to step: the view before, and bounded series. Frozen; columns are never written to."""
+    """What is carried from step to step: the view before, and bounded series. Frozen; columns are never
+    written to."""
 
     view: View | None = None
     ends: Ends = field(default_factory=lambda: Ends.none(0))
@@ -73,7 +75,11 @@ def step(state: State, snapshot: Snapshot) -> tuple[State, View]:
     frozen = frozen_since(marks, table, placed.silent_in_isr_since_ms, placed.leader_silent_since_ms)
     frozen = np.where(table.leader == -1, UNKNOWN, frozen)
     points = lag.capped(lag.carried(state.points, rows), fell, read)
-    if before is None or rows.rows is not None or not lag.same_answers(then.time_points, snapshot.time_points):
+    if (
+        before is None
+        or rows.rows is not None
+        or not lag.same_answers(then.time_points, snapshot.time_points)
+    ):
         points = lag.with_seeds(points, table, snapshot.time_points)
     seeded = lag.seed_rate(points, read, read_ms)
     points = lag.with_reading(points, read_ms, read, now_ms)
@@ -85,7 +91,8 @@ def step(state: State, snapshot: Snapshot) -> tuple[State, View]:
         table,
         now_ms,
     )
-    figures = partition_figures(snapshot, placed, frozen, ends.per_second, seeded, changed)
+    readings = replica_readings(table, snapshot.replicas)
+    figures = partition_figures(snapshot, placed, frozen, ends.per_second, seeded, changed, readings)
     offset_alignment = align_offsets(then.offsets, snapshot.offsets)
     offsets, commits = offset_figures(
         snapshot,
@@ -108,8 +115,7 @@ def step(state: State, snapshot: Snapshot) -> tuple[State, View]:
         len(moments),
     )
     topic_series = dict(zip(before.topics.topic, before.topics.in_series, strict=True)) if before else {}
-    _, _, sizes = replica_readings(table, snapshot.replicas)
-    topics = topic_figures(snapshot, figures, placed, sizes, topic_series, len(moments))
+    topics = topic_figures(snapshot, figures, placed, readings.sizes, topic_series, len(moments))
     new_events: tuple[Event, ...] = ()
     if before is not None:
         new_events = (
@@ -131,7 +137,9 @@ def step(state: State, snapshot: Snapshot) -> tuple[State, View]:
         events=events,
         new_events=new_events,
         worst_partitions=worst_first(table, figures),
-        internal_troubled=int((table.internal & np.asarray(figures.severity == Severity.RISK, np.bool_)).sum()),
+        internal_troubled=int(
+            (table.internal & np.asarray(figures.severity == Severity.RISK, np.bool_)).sum()
+        ),
     )
     return State(view, ends, marks, points, commits, group_series, moments, events), view
 

@@ -29,7 +29,8 @@ def _owners(snapshot: Snapshot) -> dict[str, frozenset[tuple[str, int, str]]]:
 
 
 def group_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
-    """A rebalance that was seen, or whose result was (other owners); other changes of state; groups that are deleted."""
+    """A rebalance that was seen, or whose result was (other owners); other changes of state; groups that
+    are deleted."""
     old = {name: row for row, name in enumerate(before.groups.group)}
     moved = not same(before.offsets.owner, now.offsets.owner) or not same(
         before.offsets.group, now.offsets.group

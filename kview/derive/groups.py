@@ -16,7 +16,8 @@ from kview.model.snapshot import Longs, Snapshot
 from kview.model.units import NO_OFFSET, UNKNOWN
 
 TREND_POINTS = 5
-"""Observations whose worst is compared with the worst of as many before them: a commit interval is no trend."""
+"""Observations whose worst is compared with the worst of as many before them: a commit interval is no
+trend."""
 
 TREND_NOISE_MS = 1_000
 """Lag in time that changed by less, or by less than a tenth, has no trend."""
@@ -61,7 +62,8 @@ def group_figures(
 
 
 def trend(series: Series) -> int:
-    """+1 growing, −1 shrinking, 0 neither (or not known): the last points' worst against that of those before."""
+    """+1 growing, −1 shrinking, 0 neither (or not known): the last points' worst against that of those
+    before."""
     new = [value for value in series[-TREND_POINTS:] if value == value]
     old = [value for value in series[-2 * TREND_POINTS : -TREND_POINTS] if value == value]
     if not new or not old:

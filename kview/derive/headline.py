@@ -6,7 +6,7 @@ import numpy as np
 
 from kview.derive import text, words
 from kview.derive.brokers import Silence, still_heard
-from kview.derive.partitions import Placement
+from kview.derive.partitions import Placement, at_min, under_min, under_replicated
 from kview.derive.view import (
     BrokerFigures,
     GroupFigures,
@@ -41,25 +41,25 @@ def headline(
     mine = ~table.internal
     findings = [
         *_brokers(snapshot, brokers, partitions, quiet),
-        *_partitions(snapshot, partitions),
+        *_partitions(snapshot, partitions, placed),
         *_groups(snapshot, groups),
         *_quorum(snapshot),
     ]
-    severity = next((s for s in (Severity.RISK, Severity.WARN) if any(f[0] is s for f in findings)), Severity.CALM)
+    findings.sort(key=lambda finding: finding[0] is not Severity.RISK)
+    severity = next(
+        (s for s in (Severity.RISK, Severity.WARN) if any(f[0] is s for f in findings)), Severity.CALM
+    )
     sentences = tuple(sentence for _, sentence in findings) or (_calm(snapshot),)
     offline = np.asarray(partitions.status == PartitionStatus.NO_LEADER, np.bool_)
-    required = np.minimum(table.min_isr.astype(np.int64), placed.replication)
-    known = mine & (table.min_isr >= 0)
-    at_min = (placed.isr_count == table.min_isr) & (placed.isr_count < placed.replication)
     return Headline(
         severity=severity,
         sentences=sentences,
         topics=int((~topics.internal).sum()),
         partitions=int(mine.sum()),
-        under_replicated=int((mine & (placed.isr_count < placed.replication)).sum()),
+        under_replicated=int((mine & under_replicated(placed)).sum()),
         offline=int((mine & offline).sum()),
-        under_min_isr=int((known & (placed.isr_count < required)).sum()),
-        at_min_isr=int((known & at_min).sum()),
+        under_min_isr=int((mine & under_min(table, placed)).sum()),
+        at_min_isr=int((mine & at_min(table, placed)).sum()),
         requests_per_second=requests_per_second,
     )
 
@@ -92,7 +92,10 @@ def _brokers(
         heard = silent & still_heard(snapshot, quiet)
         due = figures.fencing_due_ms[silent & (figures.fencing_due_ms != UNKNOWN)]
         if heard.any():
-            yield Severity.WARN, f"the quorum still hears {text.brokers(table.id[heard].tolist())}: only kview does not"
+            yield (
+                Severity.WARN,
+                f"the quorum still hears {text.brokers(table.id[heard].tolist())}: only kview does not",
+            )
         if len(due):
             yield Severity.RISK, words.fencing(int(due.min()), now_ms)
     for state, says in ((BrokerState.FENCED, "fenced"), (BrokerState.GONE, "gone")):
@@ -102,16 +105,20 @@ def _brokers(
 
 
 def _frozen(snapshot: Snapshot, frozen: Flags, more: bool, internal_led: int) -> str:
-    """The watermark's sentence; internal partitions whose leader is silent stand still too and are counted here."""
+    """The watermark's sentence; internal partitions whose leader is silent stand still too and are counted
+    here."""
     mine, internal = _split(frozen, snapshot.partitions.internal)
     counted = text.with_internal(mine, internal + (internal_led if more else 0))
-    return f"watermark frozen on {mine:,} more{counted[len(f'{mine:,}') :]}" if more and mine else (
-        f"watermark frozen on {counted}"
+    return (
+        f"watermark frozen on {mine:,} more{counted[len(f'{mine:,}') :]}"
+        if more and mine
+        else (f"watermark frozen on {counted}")
     )
 
 
 def _with_rack(snapshot: Snapshot, mask: Flags) -> str:
-    """`broker 4`, `brokers 3, 4 and 5`, `rack R2 (brokers 3, 4 and 5)` where it is all of a rack of several."""
+    """`broker 4`, `brokers 3, 4 and 5`, `rack R2 (brokers 3, 4 and 5)` where it is all of a rack of
+    several."""
     table = snapshot.brokers
     ids, racks = table.id[mask].tolist(), set(table.rack[mask])
     if len(ids) > 1 and len(racks) == 1:
@@ -121,24 +128,30 @@ def _with_rack(snapshot: Snapshot, mask: Flags) -> str:
     return text.brokers(ids)
 
 
-def _partitions(snapshot: Snapshot, figures: PartitionFigures) -> Iterator[Finding]:
-    table = snapshot.partitions
-    S = PartitionStatus
+def _partitions(snapshot: Snapshot, figures: PartitionFigures, placed: Placement) -> Iterator[Finding]:
+    """Troubles that the sentences about silent brokers do not name."""
+    table, internal = snapshot.partitions, snapshot.partitions.internal
     any_silent = bool((snapshot.brokers.state == BrokerState.SILENT).any())
-    for status, severity, says in (
-        (S.NO_LEADER, Severity.RISK, "without a leader"),
-        (S.SILENT_LEADER, Severity.RISK, "led by a broker that is not there"),
-        (S.FROZEN, Severity.RISK, "with a frozen watermark"),
-        (S.UNDER_MIN_ISR, Severity.RISK, "under min ISR, acks=all is refused"),
-        (S.AT_MIN_ISR, Severity.WARN, "at min ISR"),
-        (S.UNDER_REPLICATED, Severity.WARN, "under-replicated"),
+
+    def having(status: PartitionStatus) -> Flags:
+        return np.asarray(figures.status == status, np.bool_)
+
+    nobody = np.zeros(len(table), np.bool_)
+    S = PartitionStatus
+    for mask, severity, says in (
+        (having(S.NO_LEADER), Severity.RISK, "without a leader"),
+        (
+            nobody if any_silent else having(S.SILENT_LEADER),
+            Severity.RISK,
+            "led by a broker that is not there",
+        ),
+        (nobody if any_silent else having(S.FROZEN), Severity.RISK, "with a frozen watermark"),
+        (under_min(table, placed), Severity.RISK, "under min ISR, acks=all is refused"),
+        (under_replicated(placed), Severity.WARN, "under-replicated"),
+        (at_min(table, placed), Severity.WARN, "at min ISR"),
     ):
-        if any_silent and status in (S.SILENT_LEADER, S.FROZEN):
-            continue
-        mask = np.asarray(figures.status == status, np.bool_)
         if mask.any():
-            mine, internal = _split(mask, table.internal)
-            yield severity, f"{text.partitions(mine, internal)} {says}"
+            yield severity, f"{text.partitions(*_split(mask, internal))} {says}"
 
 
 def _groups(snapshot: Snapshot, groups: GroupFigures) -> Iterator[Finding]:

@@ -21,8 +21,8 @@ Layer = TypeVar("Layer", bound=Dated)
 class Thinning:
     """Of layers younger than `age_ms`, one in each `bucket_ms` of absolute time is kept: its last.
 
-    Buckets nest (each width divides the next), so that which layers are left depends on the layers of the last `age_ms` alone,
-    not on when watching began.
+    Buckets nest (each width divides the next), so that which layers are left depends on the layers of the
+    last `age_ms` alone, not on when watching began.
     """
 
     steps: tuple[tuple[int, int], ...]

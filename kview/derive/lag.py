@@ -1,4 +1,5 @@
-"""Lag in time: when was a committed offset the log's end? By interpolation between readings, never beyond them."""
+"""Lag in time: when was a committed offset the log's end? By interpolation between readings, never beyond
+them."""
 
 from dataclasses import dataclass
 
@@ -30,9 +31,11 @@ class EndsThen:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """(time, log end) points by partition: seeds from ListOffsets by timestamp, then readings. Rows of `Partitions`.
+    """(time, log end) points by partition: seeds from ListOffsets by timestamp, then readings. Rows of
+    `Partitions`.
 
-    `seed_ms` and `seed_ends` are (rows, SEEDS) matrices in order of time, UNKNOWN on the left where there are fewer.
+    `seed_ms` and `seed_ends` are (rows, SEEDS) matrices in order of time, UNKNOWN on the left where there
+    are fewer.
     """
 
     seed_ms: NDArray[np.int64]
@@ -42,7 +45,7 @@ class Points:
     @staticmethod
     def none(rows: int) -> "Points":
         """No point."""
-        return Points(*(np.full((rows, SEEDS), UNKNOWN, np.int64) for _ in range(2)), ())
+        return Points(np.full((rows, SEEDS), UNKNOWN), np.full((rows, SEEDS), UNKNOWN), ())
 
 
 def carried(points: Points, alignment: Alignment) -> Points:
@@ -83,8 +86,8 @@ def with_reading(points: Points, times_ms: Longs, ends: Longs, now_ms: int) -> P
 def with_seeds(points: Points, table: Partitions, answers: TimePoints) -> Points:
     """Take the answers of ListOffsets by timestamp in: the log ended there at that time.
 
-    Left out: an answer at the log start of a log whose beginning was removed (what was written before is not known), one
-    that is unknown, and one not older than the partition's first reading.
+    Left out: an answer at the log start of a log whose beginning was removed (what was written before is
+    not known), one that is unknown, and one not older than the partition's first reading.
     """
     if not len(answers):
         return points
@@ -115,7 +118,8 @@ def with_seeds(points: Points, table: Partitions, answers: TimePoints) -> Points
 
 
 def seed_rate(points: Points, ends: Longs, times_ms: Longs) -> Floats:
-    """Records per second since the youngest seed: what to judge skews by until there are two readings. NaN without a seed."""
+    """Records per second since the youngest seed: what to judge skews by until there are two readings. NaN
+    without a seed."""
     seed_ms, seed_ends = points.seed_ms[:, -1], points.seed_ends[:, -1]
     known = (seed_ms != UNKNOWN) & (ends != UNKNOWN) & (times_ms > seed_ms)
     elapsed = np.where(known, times_ms - seed_ms, 1)
@@ -130,10 +134,12 @@ def same_answers(a: TimePoints, b: TimePoints) -> bool:
 def behind(
     points: Points, rows: Longs, committed: Longs, at_ms: Longs, now_ms: int
 ) -> tuple[Longs, NDArray[np.bool_]]:
-    """How long before `at_ms` (when it was read) each committed offset was the log's end, and whether that is only a bound.
+    """How long before `at_ms` (when it was read) each committed offset was the log's end, and whether that
+    is only a bound.
 
-    `rows` are rows of `Partitions`, −1 for none. 0 at or beyond the newest point; between two points by interpolation; before
-    the oldest one the time since that ("≥"); UNKNOWN without points or without a commit. Points older than the look-back do not count.
+    `rows` are rows of `Partitions`, −1 for none. 0 at or beyond the newest point; between two points by
+    interpolation; before the oldest one the time since that ("≥"); UNKNOWN without points or without a
+    commit. Points older than the look-back do not count.
     """
     offsets = np.where(committed <= NO_OFFSET, UNKNOWN, committed)
     times, ends = _gathered(points, rows)

@@ -1,6 +1,8 @@
-"""A group's partitions: lag, lag in time, rates, verdicts. A cell that was not read again keeps its last figures."""
+"""A group's partitions: lag, lag in time, rates, verdicts. A cell that was not read again keeps its last
+figures."""
 
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +19,27 @@ from kview.model.states import GroupState
 from kview.model.units import NO_OFFSET, UNKNOWN
 
 CAUGHT_UP_MS = 10_000
-"""A group whose verdict is ok and that is less than this behind has nothing to catch up: two default commit intervals."""
+"""A group whose verdict is ok and that is less than this behind has nothing to catch up: two default commit
+intervals."""
 
-Scalar = TypeVar("Scalar", bound=np.generic)
+KEPT: dict[str, Any] = {
+    "log_end_offset": UNKNOWN,
+    "lag": UNKNOWN,
+    "behind_ms": UNKNOWN,
+    "behind_is_bound": False,
+    "catch_up_ms": UNKNOWN,
+    "verdict": Verdict.UNKNOWN,
+    "reason": "",
+    "lost": 0,
+}
+"""Columns that stay as they were while a cell is not read again, and what a row without a past has."""
 
 
 def record_lag(table: Partitions, rows: Longs, offsets: Offsets) -> tuple[Longs, Longs]:
     """LOG-END-OFFSET (the high watermark) and LAG of each row; UNKNOWN where one of the two offsets is.
 
-    A lag below zero is shown as it is, unless the watermark was read before the commit: then nothing is known but that the
-    partition's leader did not answer in time.
+    A lag below zero is shown as it is, unless the watermark was read before the commit: then nothing is
+    known but that the partition's leader did not answer in time.
     """
     end = take(table.high_watermark, rows, UNKNOWN)
     end_ms = take(table.high_watermark_ms, rows, UNKNOWN)
@@ -70,7 +83,8 @@ def circumstances(
 
 
 def catch_up(lag: Longs, behind_ms: Longs, read: Floats, write: Floats, ranks: Longs) -> Longs:
-    """Lag ÷ (read − write) in ms; NEVER where the lag does not shrink; UNKNOWN where there is nothing to catch up or rates are not known."""
+    """Lag ÷ (read − write) in ms; NEVER where the lag does not shrink; UNKNOWN where there is nothing to
+    catch up or rates are not known."""
     near = (ranks == RANK[Verdict.OK]) & (behind_ms != UNKNOWN) & (behind_ms < CAUGHT_UP_MS)
     wanted = (lag != UNKNOWN) & (lag > 0) & ~near & np.isfinite(read) & np.isfinite(write)
     gain = np.where(wanted, read - write, 1.0)
@@ -99,24 +113,23 @@ def offset_figures(
     ranks = verdict_ranks(commits, past.lag_growth(commits, now_ms), at)
     read = past.read_rate(commits, now_ms)
 
-    def keep(now: NDArray[Scalar], then: NDArray[Scalar] | None, fill: Any) -> NDArray[Scalar]:
-        """The figure of the step before where the cell was not read again."""
-        return now if then is None or not stale.any() else np.where(stale, alignment.carry(then, fill), now)
-
-    old = before
-    made = OffsetFigures(
+    fresh = OffsetFigures(
         partition_row=rows,
-        log_end_offset=keep(end, old and old.log_end_offset, UNKNOWN),
-        lag=keep(lag, old and old.lag, UNKNOWN),
-        behind_ms=keep(behind_ms, old and old.behind_ms, UNKNOWN),
-        behind_is_bound=keep(bound, old and old.behind_is_bound, False),
+        log_end_offset=end,
+        lag=lag,
+        behind_ms=np.where(at.leader_lost & (behind_ms == 0), UNKNOWN, behind_ms),
+        behind_is_bound=bound,
         read_rate=read,
         write_rate=at.write_rate,
-        catch_up_ms=keep(
-            catch_up(lag, behind_ms, read, at.write_rate, ranks), old and old.catch_up_ms, UNKNOWN
-        ),
-        verdict=keep(WORDS[ranks], old and old.verdict, Verdict.UNKNOWN),
-        reason=keep(reasons(ranks, commits, at, offsets.owner), old and old.reason, ""),
-        lost=keep(lost_records(snapshot.partitions, rows, offsets), old and old.lost, 0),
+        catch_up_ms=catch_up(lag, behind_ms, read, at.write_rate, ranks),
+        verdict=WORDS[ranks],
+        reason=reasons(ranks, commits, at, offsets.owner),
+        lost=lost_records(snapshot.partitions, rows, offsets),
     )
-    return made, commits
+    if before is None or not stale.any():
+        return fresh, commits
+    kept = {
+        name: np.where(stale, alignment.carry(getattr(before, name), fill), getattr(fresh, name))
+        for name, fill in KEPT.items()
+    }
+    return replace(fresh, **kept), commits

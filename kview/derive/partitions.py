@@ -66,20 +66,35 @@ def placement(table: Partitions, quiet: Silence) -> Placement:
     )
 
 
-def status_ranks(table: Partitions, placed: Placement, frozen: Longs, moving: NDArray[np.bool_]) -> Longs:
-    """Each partition's worst status as its rank (see STATUSES); `moving` marks partitions under reassignment."""
-    S = PartitionStatus
+def under_replicated(placed: Placement) -> NDArray[np.bool_]:
+    """--under-replicated: fewer in the ISR than replicas."""
+    return np.less(placed.isr_count, placed.replication)
+
+
+def under_min(table: Partitions, placed: Placement) -> NDArray[np.bool_]:
+    """--under-min-isr, against min(min.insync.replicas, replicas); not where the setting is not known."""
     required = np.minimum(table.min_isr.astype(np.int64), placed.replication)
-    has_min = table.min_isr != UNKNOWN_ID
+    return np.not_equal(table.min_isr, UNKNOWN_ID) & np.less(placed.isr_count, required)
+
+
+def at_min(table: Partitions, placed: Placement) -> NDArray[np.bool_]:
+    """--at-min-isr, where that is fewer than there are replicas: the next loss stops acks=all."""
+    return np.equal(placed.isr_count, table.min_isr) & under_replicated(placed)
+
+
+def status_ranks(table: Partitions, placed: Placement, frozen: Longs, moving: NDArray[np.bool_]) -> Longs:
+    """Each partition's worst status as its rank (see STATUSES); `moving` marks partitions under
+    reassignment."""
+    S = PartitionStatus
     preferred = table.replicas[:, 0] if table.replicas.shape[1] else table.leader
     found = (
         (S.NO_LEADER, table.leader == NO_BROKER),
-        (S.UNKNOWN, (table.leader == UNKNOWN_ID) | (placed.isr_count == 0) & (placed.replication == 0)),
+        (S.UNKNOWN, (table.leader == UNKNOWN_ID) | (placed.replication == 0)),
         (S.SILENT_LEADER, placed.leader_silent_since_ms != UNKNOWN),
         (S.FROZEN, frozen != UNKNOWN),
-        (S.UNDER_MIN_ISR, has_min & (placed.isr_count < required)),
-        (S.AT_MIN_ISR, has_min & (placed.isr_count == table.min_isr) & (placed.isr_count < placed.replication)),
-        (S.UNDER_REPLICATED, placed.isr_count < placed.replication),
+        (S.UNDER_MIN_ISR, under_min(table, placed)),
+        (S.AT_MIN_ISR, at_min(table, placed)),
+        (S.UNDER_REPLICATED, under_replicated(placed)),
         (S.REASSIGNING, moving),
         (S.NOT_PREFERRED, table.leader != preferred),
     )
@@ -97,11 +112,14 @@ def reassigning(snapshot: Snapshot) -> NDArray[np.bool_]:
     if not len(moves):
         return np.zeros(len(table), np.bool_)
     keys = set(zip(moves.topic, moves.partition.tolist(), strict=True))
-    return np.array([key in keys for key in zip(table.topic, table.partition.tolist(), strict=True)], np.bool_)
+    return np.array(
+        [key in keys for key in zip(table.topic, table.partition.tolist(), strict=True)], np.bool_
+    )
 
 
 def uncommitted(table: Partitions, in_rate: Floats, leader_silent_since: Longs) -> Longs:
-    """Leader's log end − high watermark; 0 below rate × skew of the two readings (the watermark is never beyond the log)."""
+    """Leader's log end − high watermark; 0 below rate × skew of the two readings (the watermark is never
+    beyond the log)."""
     gap = minus(table.log_end, table.high_watermark)
     apart = np.abs(np.where(gap == UNKNOWN, 0, table.log_end_ms - table.high_watermark_ms))
     noise = np.nan_to_num(in_rate) * apart / 1000
@@ -109,10 +127,19 @@ def uncommitted(table: Partitions, in_rate: Floats, leader_silent_since: Longs) 
     return np.where((leader_silent_since != UNKNOWN) | (table.leader < 0), UNKNOWN, gap)
 
 
-def replica_readings(table: Partitions, replicas: Replicas) -> tuple[LongMatrix, LongMatrix, LongMatrix]:
-    """Log ends, when they were received, and sizes, as matrices of the shape of `table.replicas`."""
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """What each replica itself answered. Matrices of the shape of `Partitions.replicas`."""
+
+    ends: LongMatrix
+    times_ms: LongMatrix
+    sizes: LongMatrix
+
+
+def replica_readings(table: Partitions, replicas: Replicas) -> Readings:
+    """The rows of `replicas` where their partitions list them."""
     shape = table.replicas.shape
-    ends, times, sizes = (np.full(shape, UNKNOWN, np.int64) for _ in range(3))
+    ends, times, sizes = (np.full(shape, UNKNOWN) for _ in range(3))
     if len(replicas) and shape[1]:
         match = table.replicas[replicas.row] == replicas.broker[:, None]
         at, found = match.argmax(1), match.any(1)
@@ -120,7 +147,7 @@ def replica_readings(table: Partitions, replicas: Replicas) -> tuple[LongMatrix,
         ends[row, column] = replicas.log_end[found]
         times[row, column] = replicas.log_end_ms[found]
         sizes[row, column] = replicas.size_bytes[found]
-    return ends, times, sizes
+    return Readings(ends, times, sizes)
 
 
 def replica_lag(
@@ -128,9 +155,9 @@ def replica_lag(
 ) -> LongMatrix:
     """The leader's end at the moment of the follower's reading − the follower's end.
 
-    The leader's end at that moment is interpolated between its readings at the rate between them. Below rate × skew it is 0;
-    negative (the follower will truncate) is shown as it is. UNKNOWN for silent replicas and leaders: an old reading says
-    nothing about now.
+    The leader's end at that moment is interpolated between its readings at the rate between them. Below
+    rate × skew it is 0; negative (the follower will truncate) is shown as it is. UNKNOWN for silent
+    replicas and leaders: an old reading says nothing about now.
     """
     known = (ends != UNKNOWN) & (table.log_end != UNKNOWN)[:, None] & ~placed.replica_silent
     known &= ((placed.leader_silent_since_ms == UNKNOWN) & (table.leader >= 0))[:, None]
@@ -145,7 +172,8 @@ def replica_lag(
 
 
 def rack_safe(table: Partitions, brokers: Brokers) -> NDArray[np.bool_]:
-    """Replicas on more than one rack; also where there is one rack only, one replica only, or a rack is not known."""
+    """Replicas on more than one rack; also where there is one rack only, one replica only, or a rack is not
+    known."""
     names = {name: number for number, name in enumerate(sorted({rack for rack in brokers.rack if rack}))}
     if len(names) < 2:
         return np.ones(len(table), np.bool_)
@@ -159,7 +187,8 @@ def rack_safe(table: Partitions, brokers: Brokers) -> NDArray[np.bool_]:
 
 
 def same_lists(a: IdMatrix, b: IdMatrix) -> NDArray[np.bool_]:
-    """Row by row, whether two padded lists hold the same ids (Kafka may order an ISR differently from answer to answer)."""
+    """Row by row, whether two padded lists hold the same ids (Kafka may order an ISR differently from
+    answer to answer)."""
     if a is b:
         return np.ones(len(a), np.bool_)
     width = max(a.shape[1], b.shape[1])
@@ -167,14 +196,16 @@ def same_lists(a: IdMatrix, b: IdMatrix) -> NDArray[np.bool_]:
         np.pad(m, ((0, 0), (0, width - m.shape[1])), constant_values=NO_BROKER) if m.shape[1] < width else m
         for m in (a, b)
     )
-    equal = (pad_a == pad_b).all(1)
+    equal: NDArray[np.bool_] = (pad_a == pad_b).all(1)
     rest = np.flatnonzero(~equal)
     if len(rest):
         equal[rest] = (np.sort(pad_a[rest], 1) == np.sort(pad_b[rest], 1)).all(1)
     return equal
 
 
-def changed_since(before: Partitions, changed_ms: Longs, alignment: Alignment, table: Partitions, now_ms: int) -> Longs:
+def changed_since(
+    before: Partitions, changed_ms: Longs, alignment: Alignment, table: Partitions, now_ms: int
+) -> Longs:
     """When leader, epoch or ISR last changed, as seen; UNKNOWN when not within the look-back."""
     known = alignment.known()
     leader = alignment.carry(before.leader, UNKNOWN_ID)
@@ -193,6 +224,7 @@ def partition_figures(
     per_second: Floats,
     fallback_rate: Floats,
     changed_ms: Longs,
+    readings: Readings,
 ) -> PartitionFigures:
     """`per_second` is the rate as read, `fallback_rate` what to judge skews by where it is not known yet."""
     table = snapshot.partitions
@@ -201,7 +233,7 @@ def partition_figures(
     rate = np.where(np.isfinite(in_rate), in_rate, fallback_rate)
     ranks = status_ranks(table, placed, frozen, reassigning(snapshot))
     status, severity = words(ranks)
-    ends, times, _ = replica_readings(table, snapshot.replicas)
+    ends, times = readings.ends, readings.times_ms
     first = table.replicas[:, 0] if table.replicas.shape[1] else table.leader
     return PartitionFigures(
         status=status,
@@ -223,7 +255,8 @@ def partition_figures(
 
 
 def worst_first(table: Partitions, figures: PartitionFigures) -> NDArray[np.int64]:
-    """Rows of the user's topics by status, the worst first; equals keep the table's order, so that nothing jumps."""
+    """Rows of the user's topics by status, the worst first; equals keep the table's order, so that nothing
+    jumps."""
     rows = np.flatnonzero(~table.internal)
     ranks = np.array([RANK[status] for status in figures.status[rows]], np.int64)
     ranks[ranks == RANK[PartitionStatus.UNKNOWN]] = RANK[PartitionStatus.REASSIGNING]

@@ -1,4 +1,5 @@
-"""Rates from offsets that were read twice: per second of the time between the readings, never of the time between looks."""
+"""Rates from offsets that were read twice: per second of the time between the readings, never of the time
+between looks."""
 
 from dataclasses import dataclass
 
@@ -22,7 +23,8 @@ LOOK_BACK_MS = 600_000
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Where a log ended when it was last read, and how fast it grew between that reading and the one before it."""
+    """Where a log ended when it was last read, and how fast it grew between that reading and the one before
+    it."""
 
     value: Longs
     received_ms: Longs
@@ -44,9 +46,11 @@ class Ends:
 
 
 def advance(before: Ends, value: Longs, received_ms: Longs, now_ms: int) -> tuple[Ends, NDArray[np.bool_]]:
-    """Take new readings in; also the rows whose log end fell (truncation): those have no rate until the next reading.
+    """Take new readings in; also the rows whose log end fell (truncation): those have no rate until the
+    next reading.
 
-    A cell that was not read again keeps its rate for STALE_RATE_MS. A rate over a gap is the mean over the whole gap.
+    A cell that was not read again keeps its rate for STALE_RATE_MS. A rate over a gap is the mean over the
+    whole gap.
     """
     known = (value != UNKNOWN) & (received_ms != UNKNOWN)
     had = before.value != UNKNOWN
@@ -73,7 +77,8 @@ def total(values: Floats) -> float:
 
 
 def sum_by(index: Longs, values: Floats, size: int) -> Floats:
-    """Sums of the known values by index (−1: nobody's); NaN where an index has values but none is known, 0 where it has none."""
+    """Sums of the known values by index (−1: nobody's); NaN where an index has values but none is known, 0
+    where it has none."""
     mine = index >= 0
     index, values = index[mine], values[mine]
     known = np.isfinite(values)

@@ -21,7 +21,8 @@ def extended(
 ) -> tuple[Series, ...]:
     """Each key's series with its new value at the end, `points` values at most; a new key's begins here."""
     old = points - 1
-    return tuple(
-        (*(before.get(key, ())[-old:] if old else ()), value)
-        for key, value in zip(keys, values.tolist(), strict=True)
-    )
+    made: list[Series] = []
+    for key, value in zip(keys, values.tolist(), strict=True):
+        held: Series = before.get(key, ())
+        made.append((*(held[-old:] if old else ()), value))
+    return tuple(made)

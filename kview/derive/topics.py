@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.partitions import Placement
+from kview.derive.partitions import Placement, under_min, under_replicated
 from kview.derive.series import Series, extended
 from kview.derive.view import Floats, PartitionFigures, PartitionStatus, Throughput, TopicFigures
 from kview.model.events import Severity
@@ -40,7 +40,8 @@ def topic_figures(
     before: Mapping[str, Series],
     points: int,
 ) -> TopicFigures:
-    """`sizes` are bytes by replica (shape of `replicas`, UNKNOWN where unknown); `before` the series of the step before."""
+    """`sizes` are bytes by replica (shape of `replicas`, UNKNOWN where unknown); `before` the series of the
+    step before."""
     table = snapshot.partitions
     first = first_rows(table.topic)
     S = PartitionStatus
@@ -54,13 +55,14 @@ def topic_figures(
         return counted(np.asarray(figures.status == status, np.bool_))
 
     replication = placed.replication
-    required = np.minimum(table.min_isr.astype(np.int64), replication)
     names = table.topic[first]
     in_rate = _sums(figures.in_rate, first, np.nan)
     per_partition = np.where(sizes == UNKNOWN, 0, sizes).sum(1).astype(np.float64)
     per_partition[(sizes == UNKNOWN).all(1)] = np.nan
     bytes_ = _sums(per_partition, first, np.nan)
-    troubled = [counted(np.asarray(figures.severity == severity, np.bool_)) for severity in SEVERITY_ORDER[:2]]
+    troubled = [
+        counted(np.asarray(figures.severity == severity, np.bool_)) for severity in SEVERITY_ORDER[:2]
+    ]
     severity = np.select([n > 0 for n in troubled], [0, 1], 3) if len(first) else np.empty(0, np.int64)
     return TopicFigures(
         topic=names,
@@ -73,8 +75,8 @@ def topic_figures(
         no_leader=having(S.NO_LEADER),
         silent_leader=having(S.SILENT_LEADER),
         frozen=having(S.FROZEN),
-        under_min_isr=counted((table.min_isr >= 0) & (placed.isr_count < required)),
-        under_replicated=counted(placed.isr_count < replication),
+        under_min_isr=counted(under_min(table, placed)),
+        under_replicated=counted(under_replicated(placed)),
         not_preferred=counted(~figures.preferred & (table.leader >= 0)),
         rack_safe=counted(~figures.rack_safe) == 0,
         in_rate=in_rate,
@@ -92,5 +94,3 @@ def throughput(topics: TopicFigures, moments: tuple[int, ...], total_out: float)
     mine = topics.in_rate[rows]
     total_in = float(np.nansum(mine)) if np.isfinite(mine).any() else gap
     return Throughput(moments, tuple(topics.topic[rows]), rates, total_in, total_out)
-
-

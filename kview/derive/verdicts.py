@@ -1,4 +1,5 @@
-"""What a group's partition is doing, from offsets, members and the state of the partition alone; a group takes its worst."""
+"""What a group's partition is doing, from offsets, members and the state of the partition alone; a group
+takes its worst."""
 
 from dataclasses import dataclass
 
@@ -16,7 +17,8 @@ STUCK_AFTER_MS = 30_000
 """Six default commit intervals without a move, with records waiting, are no chance."""
 
 STOPPED_AFTER_MS = 10_000
-"""A group without members whose offsets moved this lately is being written to by somebody outside any group."""
+"""A group without members whose offsets moved this lately is being written to by somebody outside any
+group."""
 
 MIN_GROWTH_S = 1.0
 """Lag that grew by less than what is written in this long is noise."""
@@ -62,9 +64,10 @@ class Circumstances:
 def verdict_ranks(commits: Commits, growth: Longs, at: Circumstances) -> Longs:
     """Each row's verdict as its rank in ORDER.
 
-    blocked: with members, and the leader is lost, or it is at a frozen watermark. stopped: no members, records wait, and it
-    stood still for STOPPED_AFTER_MS as far as was seen. rewound: fell back and has not reached again where it was. stuck: members,
-    records wait, and it stood still for STUCK_AFTER_MS. falling behind: lag never fell over the last minute (Burrow's WARN).
+    blocked: with members, and the leader is lost, or it is at a frozen watermark. stopped: no members,
+    records wait, and it stood still for STOPPED_AFTER_MS as far as was seen. rewound: fell back and has not
+    reached again where it was. stuck: members, records wait, and it stood still for STUCK_AFTER_MS. falling
+    behind: lag never fell over the last minute (Burrow's WARN).
     """
     has = commits.committed > NO_OFFSET
     waiting = has & (at.lag != UNKNOWN) & (at.lag > 0)

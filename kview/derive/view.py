@@ -1,7 +1,9 @@
-"""The view: a snapshot and everything calculated from it and its predecessors. Panels draw a `View`, nothing else.
+"""The view: a snapshot and everything calculated from it and its predecessors. Panels draw a `View`,
+nothing else.
 
-Every figures table has the rows of the snapshot's table of the same name, in the same order. Rates are float64 per second with
-NaN for "not known"; offsets and counts int64 with UNKNOWN; times epoch milliseconds UTC.
+Every figures table has the rows of the snapshot's table of the same name, in the same order. Rates are
+float64 per second with NaN for "not known"; offsets and counts int64 with UNKNOWN; times epoch milliseconds
+UTC.
 """
 
 from dataclasses import dataclass
@@ -52,7 +54,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """Is anything wrong: one severity and the sentences that say what, the worst first; internal topics count here too."""
+    """Is anything wrong: one severity and the sentences that say what, the worst first; internal topics
+    count here too."""
 
     severity: Severity
     sentences: tuple[str, ...]
@@ -86,7 +89,8 @@ class BrokerFigures:
     silent_since_ms: Longs
     """UNKNOWN unless it is silent (or fenced after silence)."""
     fencing_due_ms: Longs
-    """≈ when its session ends, from the first silence (or the quorum's last fetch) and the session timeout; UNKNOWN unless silent and listed."""
+    """≈ when its session ends, from the first silence (or the quorum's last fetch) and the session timeout;
+    UNKNOWN unless silent and listed."""
     is_controller: Flags
 
 
@@ -110,7 +114,8 @@ class PartitionFigures:
     replica_end: LongMatrix
     replica_end_ms: LongMatrix
     replica_lag: LongMatrix
-    """Records behind the leader's end interpolated to the follower's time; 0 when below rate × skew; UNKNOWN where unknown."""
+    """Records behind the leader's end interpolated to the follower's time; 0 when below rate × skew;
+    UNKNOWN where unknown."""
     in_isr: NDArray[np.bool_]
     replica_silent: NDArray[np.bool_]
     changed_ms: Longs
@@ -182,7 +187,8 @@ class OffsetFigures:
     read_rate: Floats
     write_rate: Floats
     catch_up_ms: Longs
-    """Time to catch up at these rates; UNKNOWN when there is nothing to catch up or it is not known; NEVER when the lag does not shrink."""
+    """Time to catch up at these rates; UNKNOWN when there is nothing to catch up or it is not known; NEVER
+    when the lag does not shrink."""
     verdict: Strings
     reason: Strings
     lost: Longs
@@ -198,7 +204,8 @@ SERIES_POINTS = 60
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Direct rates of the last minute, for plots: `at_ms` of n moments and per topic n rates (NaN where not known)."""
+    """Direct rates of the last minute, for plots: `at_ms` of n moments and per topic n rates (NaN where not
+    known)."""
 
     at_ms: tuple[int, ...]
     topics: tuple[str, ...]
@@ -222,6 +229,7 @@ class View:
     events: tuple[Event, ...]
     new_events: tuple[Event, ...]
     worst_partitions: NDArray[np.int64]
-    """Rows of `snapshot.partitions` of the user's topics in the order in which they need a look; troubled ones first."""
+    """Rows of `snapshot.partitions` of the user's topics in the order in which they need a look; troubled
+    ones first."""
     internal_troubled: int
     """Partitions of internal topics whose severity is RISK."""

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kview.derive.align import Alignment
 from kview.derive.rates import LOOK_BACK_MS
@@ -11,19 +10,21 @@ from kview.model.snapshot import Longs, Partitions
 from kview.model.units import UNKNOWN
 
 FROZEN_AFTER_MS = 1_500
-"""A watermark that does not move for this long while the log grows is frozen: followers fetch at least every 500 ms."""
+"""A watermark that does not move for this long while records wait is frozen: followers fetch at least
+every 500 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watermarks:
-    """Rows of `Partitions`: each watermark, when it was first read at that value, and what was read before."""
+    """Rows of `Partitions`: each watermark, when it was first read at that value, and what was read
+    before."""
 
     value: Longs
     first_ms: Longs
     before_ms: Longs
     """The last reading of the value before it; UNKNOWN where it has not been seen to move."""
-    end_then: Longs
-    """The leader's log end when the watermark was first read at that value."""
+    waiting_ms: Longs
+    """When the log was first read to go beyond the watermark at this value; UNKNOWN where it does not."""
 
     @staticmethod
     def none(rows: int) -> "Watermarks":
@@ -35,20 +36,29 @@ class Watermarks:
 def follow(
     before: Watermarks, last_read_ms: Longs, alignment: Alignment, table: Partitions, now_ms: int
 ) -> Watermarks:
-    """Take this observation's watermarks in; `last_read_ms` is when they were read in the step before (its rows)."""
+    """Take this observation's watermarks in; `last_read_ms` is when they were read in the step before (its
+    rows)."""
     value = alignment.carry(before.value, UNKNOWN)
     known = table.high_watermark != UNKNOWN
     moved = known & (table.high_watermark != value)
     was = value != UNKNOWN
     previous = alignment.carry(last_read_ms, UNKNOWN)
-    floor = now_ms - LOOK_BACK_MS
     first = np.where(moved, table.high_watermark_ms, alignment.carry(before.first_ms, UNKNOWN))
+    beyond = known & (table.log_end != UNKNOWN) & (table.log_end > table.high_watermark)
+    waiting = alignment.carry(before.waiting_ms, UNKNOWN)
+    waiting = np.where(moved | (waiting == UNKNOWN), table.high_watermark_ms, waiting)
+    last = np.where(moved, np.where(was, previous, UNKNOWN), alignment.carry(before.before_ms, UNKNOWN))
     return Watermarks(
         np.where(moved, table.high_watermark, value),
-        np.where(first == UNKNOWN, UNKNOWN, np.maximum(first, floor)),
-        np.where(moved, np.where(was, previous, UNKNOWN), alignment.carry(before.before_ms, UNKNOWN)),
-        np.where(moved, table.log_end, alignment.carry(before.end_then, UNKNOWN)),
+        _clipped(first, now_ms),
+        np.where(last > now_ms - LOOK_BACK_MS, last, UNKNOWN),
+        np.where(beyond, _clipped(waiting, now_ms), UNKNOWN),
     )
+
+
+def _clipped(times_ms: Longs, now_ms: int) -> Longs:
+    """Not earlier than the look-back."""
+    return np.where(times_ms == UNKNOWN, UNKNOWN, np.maximum(times_ms, now_ms - LOOK_BACK_MS))
 
 
 def frozen_since(
@@ -56,17 +66,15 @@ def frozen_since(
 ) -> Longs:
     """Since when each watermark is frozen, UNKNOWN where it is not.
 
-    Frozen: the leader is silent; or a silent replica is in the ISR (and the watermark has not been seen to move since that
-    replica fell silent: then it still fetches and only we cannot reach it); or the log grew while the watermark stood still.
+    Frozen: the leader is silent; or a silent replica is in the ISR (and the watermark has not been seen to
+    move since that replica fell silent: then it still fetches and only we cannot reach it); or records have
+    waited beyond a watermark that did not move for FROZEN_AFTER_MS.
     """
     waits = silent_in_isr_since != UNKNOWN
     moved_since = (marks.before_ms != UNKNOWN) & (marks.before_ms >= silent_in_isr_since)
     held_up = waits & ~moved_since
-    still: NDArray[np.bool_] = (marks.first_ms != UNKNOWN) & (
-        table.high_watermark_ms - marks.first_ms >= FROZEN_AFTER_MS
-    )
-    grew = (table.log_end != UNKNOWN) & (marks.end_then != UNKNOWN) & (table.log_end > marks.end_then)
-    grew &= table.log_end > table.high_watermark
-    out = np.where(still & grew, marks.first_ms, UNKNOWN)
+    waiting = marks.waiting_ms != UNKNOWN
+    still = waiting & (table.high_watermark_ms - np.where(waiting, marks.waiting_ms, 0) >= FROZEN_AFTER_MS)
+    out = np.where(still, marks.waiting_ms, UNKNOWN)
     out = np.where(held_up, silent_in_isr_since, out)
     return np.where(leader_silent_since != UNKNOWN, leader_silent_since, out)

@@ -1,7 +1,7 @@
 """Small clusters that exist only as snapshots: what tests of derive, tui and run look at.
 
-`World` is a clockwork, not the simulated cluster: rates are constant, replicas follow at a fixed delay, and time passes only
-when `tick` is called. A silent broker is fenced nine seconds after its first silence.
+`World` is a clockwork, not the simulated cluster: rates are constant, replicas follow at a fixed delay, and
+time passes only when `tick` is called. A silent broker is fenced nine seconds after its first silence.
 """
 
 from tests.worlds.scripts import crash_script, views, wide_snapshots

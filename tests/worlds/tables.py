@@ -9,7 +9,8 @@ from kview.model.snapshot import AnyTable, columns, empty
 from kview.model.units import NO_BROKER
 
 START_MS = 1_760_000_000_000
-"""The moment of a world's first observation: a round number on a minute's boundary would hide bucket mistakes."""
+"""The moment of a world's first observation: a round number on a minute's boundary would hide bucket
+mistakes."""
 
 
 def matrix(rows: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:

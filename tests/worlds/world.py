@@ -27,6 +27,8 @@ CAPABILITIES = frozenset({"quorum", "debugging_replica", "topic_ids", "elr", "fe
 PLACEMENT = (0, 3, 1, 4, 2, 5)
 """The teaching placement's list: it alternates the racks."""
 SESSION_TIMEOUT_MS = 9000
+LAST_FETCH_MS = 100
+"""How long before an observation each broker last fetched metadata."""
 COMMIT_READ_MS, FOLLOWER_READ_MS, LEADER_READ_MS, ROUND_MS = 20, 40, 60, 100
 """When, after an observation began, its readings are received."""
 FOLLOWER_DELAY_MS = 10
@@ -36,7 +38,8 @@ ACKS_ALL_IN_FLIGHT_MS = 200
 
 @dataclass
 class Node:
-    """A broker: `up` is its process, `fenced` what the controller says, `silent_ms` our first unanswered request."""
+    """A broker: `up` is its process, `fenced` what the controller says, `silent_ms` our first unanswered
+    request."""
 
     id: int
     rack: str
@@ -76,7 +79,8 @@ class Log:
 
 @dataclass
 class Consumers:
-    """A group: members own partitions in turn; a commit comes every `commit_every_ms` for all that was read."""
+    """A group: members own partitions in turn; a commit comes every `commit_every_ms` for all that was
+    read."""
 
     name: str
     coordinator: int
@@ -108,7 +112,7 @@ class World:
         self.time_points: TimePoints | None = None
         self._shared: dict[str, Any] = {}
 
-    # -- what happens to it -----------------------------------------------------------------------------------------
+    # What happens to it.
 
     def crash(self, broker: int, why: str = "connection refused") -> None:
         """The process ends now; the cluster learns of it when the session does."""
@@ -143,20 +147,23 @@ class World:
 
     def _write(self, log: Log, records: float) -> None:
         end = log.ends[log.leader]
-        if log.acks_all:
+        if log.acks_all and not self._watermark_may_move(log):
             records = max(0.0, min(records, log.watermark + log.rate * ACKS_ALL_IN_FLIGHT_MS / 1000 - end))
-            records = records if self._watermark_may_move(log) else 0.0
+            records = records if self._enough(log) else 0.0
         log.ends[log.leader] = end + records
         for broker in log.replicas:
             if broker != log.leader and self.nodes[broker].up and not self.nodes[broker].fenced:
                 follows = log.ends[log.leader] - log.rate * FOLLOWER_DELAY_MS / 1000
                 log.ends[broker] = max(log.ends[broker], follows)
-        if len(log.isr) >= min(log.min_isr, len(log.replicas)):
+        if self._enough(log):
             log.watermark = max(log.watermark, min(log.ends[broker] for broker in log.isr))
 
+    @staticmethod
+    def _enough(log: Log) -> bool:
+        return len(log.isr) >= min(log.min_isr, len(log.replicas))
+
     def _watermark_may_move(self, log: Log) -> bool:
-        enough = len(log.isr) >= min(log.min_isr, len(log.replicas))
-        return enough or log.ends[log.leader] <= log.watermark
+        return self._enough(log) and all(self.nodes[broker].up for broker in log.isr)
 
     def _consume(self, group: Consumers, seconds: float) -> None:
         for key in group.committed:
@@ -209,7 +216,7 @@ class World:
                 log.ends[broker] = log.ends[log.leader]
                 log.isr = [id for id in log.replicas if id in (*log.isr, broker)]
 
-    # -- what is seen of it -----------------------------------------------------------------------------------------
+    # What is seen of it.
 
     def tick(self) -> Snapshot:
         """Let time pass to the next observation and return it."""
@@ -217,9 +224,9 @@ class World:
         self._run_to(began)
         for node in self.nodes.values():
             if node.up:
-                node.silent_ms, node.answered_ms, node.fetched_ms = UNKNOWN, began, began - 200
+                node.silent_ms, node.answered_ms, node.fetched_ms = UNKNOWN, began, began - LAST_FETCH_MS
             elif node.silent_ms == UNKNOWN:
-                node.silent_ms = began
+                node.silent_ms, node.fetched_ms = began, began - LAST_FETCH_MS
         self._govern()
         for group in self.groups:
             if group.members:
@@ -263,7 +270,8 @@ class World:
         self.next_ms += seconds * 1000
 
     def _share(self, name: str, key: Any, build: Callable[[], Any]) -> Any:
-        """The value built for the same `key` before, so that columns that did not change are the same objects."""
+        """The value built for the same `key` before, so that columns that did not change are the same
+        objects."""
         held = self._shared.get(name)
         if held is None or held[0] != key:
             self._shared[name] = held = (key, build())
@@ -378,7 +386,9 @@ class World:
                 "topic": np.array([log.topic for _, log, _ in cells], object),
                 "partition": np.array([log.partition for _, log, _ in cells], np.int32),
                 "broker": np.array([id for _, _, id in cells], np.int32),
-                "size_bytes": np.array([100 * int(log.ends[id] - log.start) for _, log, id in cells], np.int64),
+                "size_bytes": np.array(
+                    [100 * int(log.ends[id] - log.start) for _, log, id in cells], np.int64
+                ),
             }
 
         shared = self._share("replicas", [(log.key, id) for _, log, id in cells], fixed)
@@ -403,7 +413,13 @@ class World:
     def _quorum_table(self) -> Quorum:
         now = self.now_ms
         nodes = [
-            {"node": id, "role": role, "log_end": 4000, "last_fetch_ms": now - 50, "last_caught_up_ms": now - 50}
+            {
+                "node": id,
+                "role": role,
+                "log_end": 4000,
+                "last_fetch_ms": now - 50,
+                "last_caught_up_ms": now - 50,
+            }
             for id, role in ((101, QuorumRole.LEADER), (102, QuorumRole.VOTER), (103, QuorumRole.VOTER))
         ]
         observers = [
@@ -480,7 +496,8 @@ class World:
 def topic(
     name: str, partitions: int, replicas: int, rate: float, *, size: int = 1_000_000, **settings: Any
 ) -> list[Log]:
-    """A topic's partitions by the teaching placement; `size` is the records that partition 0 has at the start."""
+    """A topic's partitions by the teaching placement; `size` is the records that partition 0 has at the
+    start."""
     logs = []
     for number in range(partitions):
         brokers = [PLACEMENT[(number + step) % len(PLACEMENT)] for step in range(replicas)]
@@ -503,11 +520,12 @@ def topic(
 
 
 def default_world() -> World:
-    """The default simulated world's shape: 6 brokers on racks R1 = {0,1,2} and R2 = {3,4,5}, three topics, four groups.
+    """The default simulated world's shape: 6 brokers on racks R1 = {0,1,2} and R2 = {3,4,5}, three topics,
+    four groups.
 
-    `invoice` is written with acks=1, `payment` with acks=all and min.insync.replicas 2. `billing` and `reporting` keep up,
-    `fraud-check` has a member too many, `audit-export` stopped 130 s ago. Broker 4 leads invoice 3 and 9, payment 3 and
-    audit-log 3, and coordinates `fraud-check`.
+    `invoice` is written with acks=1, `payment` with acks=all and min.insync.replicas 2. `billing` and
+    `reporting` keep up, `fraud-check` has a member too many, `audit-export` stopped 130 s ago. Broker 4
+    leads invoice 3 and 9, payment 3 and audit-log 3, and coordinates `fraud-check`.
     """
     nodes = [Node(id, "R1" if id < 3 else "R2") for id in range(6)]
     invoice = topic("invoice", 10, 3, 440.0, size=1_200_000)

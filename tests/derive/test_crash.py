@@ -1,0 +1,229 @@
+"""A broker's crash second by second: what the headline, the events and the figures say, as Kafka lets it be seen."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kview.derive.view import PartitionStatus, Verdict, View
+from kview.model.events import EventKind, Severity
+from kview.model.units import UNKNOWN
+from tests.worlds import START_MS, crash_script, views
+
+HEALTHY_S, SILENT_S = 30, 20
+FIRST_SILENT, FENCED, BACK = HEALTHY_S, HEALTHY_S + 9, HEALTHY_S + SILENT_S
+
+
+@pytest.fixture(scope="module")
+def seconds() -> list[View]:
+    return list(views(crash_script(4, healthy_s=HEALTHY_S, silent_s=SILENT_S, after_s=5)))
+
+
+def row(view: View, topic: str, partition: int) -> int:
+    table = view.snapshot.partitions
+    return int(np.flatnonzero((table.topic == topic) & (table.partition == partition))[0])
+
+
+def group(view: View, name: str) -> int:
+    return view.snapshot.groups.group.tolist().index(name)
+
+
+def kinds(view: View) -> list[str]:
+    return [event.kind for event in view.new_events]
+
+
+def test_while_all_is_well_there_is_one_calm_sentence_and_no_event(seconds: list[View]) -> None:
+    for view in seconds[:FIRST_SILENT]:
+        assert view.headline.severity is Severity.CALM
+        assert view.headline.sentences == (
+            "all well: 6 brokers up, every partition led and every replica in sync",
+        )
+        assert view.new_events == ()
+    assert (view.headline.topics, view.headline.partitions) == (3, 20)
+
+
+def test_the_first_silent_second_names_what_the_broker_leads_and_what_is_frozen(seconds: list[View]) -> None:
+    view = seconds[FIRST_SILENT]
+    assert view.headline.severity is Severity.RISK
+    assert view.headline.sentences == (
+        "broker 4 silent 0.1 s, still listed as leader of 4",
+        "watermark frozen on 6 more (+25 internal)",
+        "fenced in ≈ 8.8 s",
+    )
+    assert kinds(view) == [EventKind.BROKER_SILENT, EventKind.WATERMARK_FROZEN]
+    assert view.new_events[0].at_ms == START_MS + FIRST_SILENT * 1000
+    assert view.new_events[0].broker == 4
+    assert view.new_events[1].text == "watermark frozen on 6 partitions (+17 internal)"
+    assert set(view.new_events[1].partitions[:6]) == {
+        ("invoice", 1),
+        ("invoice", 2),
+        ("invoice", 7),
+        ("invoice", 8),
+        ("payment", 1),
+        ("payment", 2),
+    }
+
+
+@pytest.mark.parametrize("second", range(1, 9))
+def test_the_countdown_goes_on_and_nothing_else_happens(seconds: list[View], second: int) -> None:
+    view = seconds[FIRST_SILENT + second]
+    assert view.headline.sentences[0] == f"broker 4 silent {second}.1 s, still listed as leader of 4"
+    assert view.headline.sentences[-1] == f"fenced in ≈ {8 - second}.8 s"
+    assert view.new_events == ()
+
+
+def test_a_countdown_that_has_run_out_says_so() -> None:
+    script = crash_script(4, healthy_s=3, silent_s=9)
+    late = list(script)[:12]
+    # The controller is late: its checks come every session/8.
+    last = late[-1]
+    later = replace(last, observation=replace(last.observation, ended_ms=last.observation.ended_ms + 900))
+    *_, view = views([*late[:-1], later])
+    assert view.headline.sentences[-1] == "fencing due"
+
+
+def test_silent_is_not_leaderless(seconds: list[View]) -> None:
+    view = seconds[FIRST_SILENT + 4]
+    figures, table = view.partitions, view.snapshot.partitions
+    led = np.flatnonzero((table.leader == 4) & ~table.internal)
+    assert [(table.topic[r], int(table.partition[r])) for r in led] == [
+        ("audit-log", 3),
+        ("invoice", 3),
+        ("invoice", 9),
+        ("payment", 3),
+    ]
+    assert set(figures.status[led]) == {PartitionStatus.SILENT_LEADER}
+    assert view.headline.offline == 0
+    assert np.isnan(figures.in_rate[led]).all()
+    assert (figures.uncommitted[led] == UNKNOWN).all()
+    assert (figures.leader_silent_since_ms[led] == START_MS + FIRST_SILENT * 1000).all()
+
+
+def test_worst_first_is_silent_leaders_then_frozen_ones(seconds: list[View]) -> None:
+    view = seconds[FIRST_SILENT + 4]
+    assert [view.partitions.status[r] for r in view.worst_partitions[:11]] == (
+        [PartitionStatus.SILENT_LEADER] * 4 + [PartitionStatus.FROZEN] * 6 + [PartitionStatus.OK]
+    )
+    assert len(view.worst_partitions) == 20
+    assert view.internal_troubled == 25
+
+
+def test_on_a_frozen_partition_acks_1_goes_on_and_acks_all_waits(seconds: list[View]) -> None:
+    before, view = seconds[FIRST_SILENT + 3], seconds[FIRST_SILENT + 4]
+    invoice, payment = row(view, "invoice", 2), row(view, "payment", 2)
+    for r in (invoice, payment):
+        assert view.partitions.status[r] is PartitionStatus.FROZEN
+        assert view.partitions.frozen_since_ms[r] == START_MS + FIRST_SILENT * 1000
+        assert view.snapshot.partitions.high_watermark[r] == before.snapshot.partitions.high_watermark[r]
+    assert view.partitions.in_rate[invoice] == pytest.approx(440, rel=0.02)
+    assert view.partitions.uncommitted[invoice] == pytest.approx(5 * 440, rel=0.02)
+    assert view.partitions.in_rate[payment] == 0
+
+
+def test_a_silent_brokers_rates_are_unknown_and_the_others_go_on(seconds: list[View]) -> None:
+    view = seconds[FIRST_SILENT + 4]
+    assert np.isnan(view.brokers.in_rate[4]) and np.isnan(view.brokers.out_rate[4])
+    assert np.isfinite(view.brokers.in_rate[[0, 1, 2, 3, 5]]).all()
+    assert view.brokers.leads[4] == 4 and view.brokers.leads_internal[4] == 8
+    assert view.brokers.severity[4] is Severity.RISK
+    assert view.brokers.silent_since_ms[4] == START_MS + FIRST_SILENT * 1000
+
+
+def test_readers_of_frozen_partitions_are_blocked_with_lag_0_and_growing_time(seconds: list[View]) -> None:
+    at_2, at_8 = seconds[FIRST_SILENT + 2], seconds[FIRST_SILENT + 8]
+    billing = group(at_8, "billing")
+    assert at_8.groups.verdict[billing] is Verdict.BLOCKED
+    assert at_8.groups.severity[billing] is Severity.RISK
+    assert at_8.groups.reason[billing] == "6 partitions"
+    offsets = at_8.snapshot.offsets
+    frozen = np.flatnonzero((offsets.group == "billing") & (offsets.partition == 2))[0]
+    assert at_8.offsets.lag[frozen] == 0
+    assert at_8.offsets.reason[frozen] == "the watermark is frozen"
+    grown = at_8.offsets.behind_ms[frozen] - at_2.offsets.behind_ms[frozen]
+    assert grown == pytest.approx(6000, abs=50)
+    assert at_8.groups.behind_ms[billing] == pytest.approx(9000, abs=200)
+    assert at_8.groups.behind_trend[billing] == 1
+
+
+def test_the_time_behind_is_not_known_where_nobody_can_read_the_log(seconds: list[View]) -> None:
+    view = seconds[FIRST_SILENT + 4]
+    offsets = view.snapshot.offsets
+    led = np.flatnonzero((offsets.group == "billing") & (offsets.partition == 3))[0]
+    assert view.offsets.verdict[led] is Verdict.BLOCKED
+    assert view.offsets.reason[led] == "its leader is silent"
+    assert view.offsets.lag[led] >= 0 or view.offsets.lag[led] == UNKNOWN
+
+
+def test_a_group_whose_coordinator_is_silent_keeps_its_figures_and_shows_their_age(
+    seconds: list[View],
+) -> None:
+    last, view = seconds[FIRST_SILENT - 1], seconds[FIRST_SILENT + 6]
+    at = group(view, "fraud-check")
+    assert view.groups.age_ms[at] == 80 + 7000
+    assert view.groups.lag[at] == last.groups.lag[at]
+    assert view.groups.behind_ms[at] == last.groups.behind_ms[at]
+    assert view.groups.verdict[at] is Verdict.OK
+
+
+def test_fencing_is_one_step(seconds: list[View]) -> None:
+    view = seconds[FENCED]
+    assert kinds(view) == [
+        EventKind.BROKER_FENCED,
+        EventKind.LEADER,
+        EventKind.LEADER,
+        EventKind.ISR_SHRANK,
+        EventKind.TRUNCATED,
+        EventKind.WATERMARK_MOVES,
+    ]
+    texts = [event.text for event in view.new_events]
+    assert texts[1] == "3 partitions (+8 internal) led by another broker: broker 2"
+    assert texts[2] == "1 partition has no leader"
+    assert texts[3] == "broker 4 out of the ISR of 9 partitions (+25 internal)"
+    assert texts[5] == "watermark free again on 9 partitions (+25 internal)"
+    assert view.headline.sentences == (
+        "1 partition without a leader",
+        "broker 4 fenced",
+        "9 partitions (+25 internal) under-replicated",
+        "3 partitions at min ISR",
+    )
+    assert view.partitions.status[row(view, "audit-log", 3)] is PartitionStatus.NO_LEADER
+    assert view.partitions.status[row(view, "payment", 3)] is PartitionStatus.AT_MIN_ISR
+    assert view.brokers.silent_since_ms[4] != UNKNOWN
+    assert view.brokers.fencing_due_ms[4] == UNKNOWN
+    assert (view.headline.offline, view.headline.under_replicated, view.headline.at_min_isr) == (1, 9, 3)
+
+
+def test_what_the_old_leader_had_alone_is_gone_as_a_lower_bound(seconds: list[View]) -> None:
+    (event,) = [event for event in seconds[FENCED].new_events if event.kind is EventKind.TRUNCATED]
+    assert event.severity is Severity.RISK
+    assert event.text == "≥ 12 records of the old leader's log gone: invoice-3, invoice-9 + 1 more"
+    last, view = seconds[FIRST_SILENT - 1], seconds[FENCED]
+    old_end = last.snapshot.partitions.log_end[row(last, "invoice", 3)]
+    new_start = view.partitions.replica_end[row(view, "invoice", 3), 2]
+    assert old_end > last.partitions.replica_end[row(last, "invoice", 3), 2]
+    assert (
+        new_start > old_end
+    )  # by then the new leader has been written to: its first reading would hide the loss
+
+
+def test_after_it_nobody_is_blocked_and_rates_have_no_spike(seconds: list[View]) -> None:
+    for view in seconds[FENCED : FENCED + 10]:
+        known = view.partitions.in_rate[np.isfinite(view.partitions.in_rate)]
+        assert (known >= 0).all() and (known <= 500).all()
+    view = seconds[FENCED + 2]
+    assert view.groups.verdict[group(view, "billing")] is Verdict.OK
+
+
+def test_coming_back_is_seen_twice_the_broker_then_its_isrs(seconds: list[View]) -> None:
+    assert [e.text for e in seconds[BACK].new_events] == [
+        "broker 4 is back",
+        "1 partition led again: broker 4",
+    ]
+    assert [e.text for e in seconds[BACK + 1].new_events][0] == (
+        "broker 4 back in the ISR of 9 partitions (+25 internal)"
+    )
+    view = seconds[BACK + 2]
+    assert view.headline.severity is Severity.CALM
+    assert not view.partitions.preferred[row(view, "invoice", 3)]
+    assert view.partitions.status[row(view, "invoice", 3)] is PartitionStatus.NOT_PREFERRED
+    assert [event.kind for event in view.events][:2] == [EventKind.BROKER_SILENT, EventKind.WATERMARK_FROZEN]

@@ -1,0 +1,200 @@
+"""The fold as a whole: pure, bounded, with a look-back, blind to rows that come and go elsewhere."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kview.derive.fold import LOOK_BACK_MS, State, step
+from kview.derive.history import Thinning
+from kview.derive.lag import POINT_RULE, SEEDS
+from kview.derive.rates import Ends, advance
+from kview.derive.view import SERIES_POINTS, View
+from kview.model.events import EventKind
+from kview.model.snapshot import Snapshot
+from kview.model.units import UNKNOWN
+from tests.worlds import crash_script, default_world, views
+from tests.worlds.compare import frozen, unlike
+from tests.worlds.world import Log, World, topic
+
+
+def long_script(world: World) -> list[Snapshot]:
+    """Fifteen minutes, an observation every 5 s, with a crash of broker 4 and its return in the middle."""
+    world.interval_ms = 5000
+    return list(crash_script(4, healthy_s=90, silent_s=8, after_s=82, world=world))
+
+
+def test_a_view_depends_on_the_look_back_alone() -> None:
+    snapshots = [frozen(snapshot) for snapshot in long_script(default_world())]
+    whole = list(views(snapshots))
+    back = LOOK_BACK_MS // 5000
+    for last in (back, back + 1, 135, len(snapshots) - 1):
+        (*_, part) = views(snapshots[last - back : last + 1])
+        assert not list(unlike(whole[last], part)), last
+
+
+def test_less_than_the_look_back_is_not_enough() -> None:
+    """The test above can fail: without the crash in the window its events are missing."""
+    snapshots = long_script(default_world())
+    (*_, whole) = views(snapshots[:120])
+    (*_, part) = views(snapshots[100:120])
+    assert list(unlike(whole, part))
+
+
+def test_a_step_changes_neither_state_nor_snapshot_and_can_be_repeated() -> None:
+    state = State()
+    for snapshot in crash_script(4, healthy_s=5, silent_s=12, after_s=3):
+        frozen(snapshot)
+        first_state, first = step(state, snapshot)
+        frozen(first_state)
+        _, second = step(state, snapshot)
+        assert not list(unlike(first, second))
+        state = first_state
+
+
+def test_what_is_carried_is_bounded() -> None:
+    world = default_world()
+    state = State()
+    for _ in range(660):
+        state, view = step(state, world.tick())
+    assert len(state.points.readings) <= POINT_RULE.at_most() <= 26
+    assert state.points.seed_ms.shape[1] == SEEDS
+    assert len(state.commits.history) <= 13
+    assert len(state.moments) == len(view.throughput.at_ms) == SERIES_POINTS
+    assert all(len(series) == SERIES_POINTS for series in (*view.topics.in_series, *view.brokers.in_series))
+    assert all(len(series) == SERIES_POINTS for series in view.groups.lag_series)
+
+
+def figures_of(view: View, name: str) -> tuple[object, ...]:
+    rows = np.flatnonzero(view.snapshot.partitions.topic == name)
+    figures = view.partitions
+    return (
+        figures.status[rows],
+        figures.in_rate[rows],
+        figures.uncommitted[rows],
+        figures.frozen_since_ms[rows],
+        figures.changed_ms[rows],
+        view.topics.in_series[view.topics.topic.tolist().index(name)],
+    )
+
+
+def test_a_topic_that_comes_and_goes_changes_no_other_topics_figures() -> None:
+    plain, busy = default_world(), default_world()
+    extra: list[Log] = topic("checkout", 5, 2, 20.0)
+    state, other = State(), State()
+    for second in range(30):
+        if second == 10:
+            busy.logs = sorted([*busy.logs, *extra], key=lambda log: log.key)
+            busy._by_key.update({log.key: log for log in extra})
+        if second == 20:
+            busy.logs = [log for log in busy.logs if log.topic != "checkout"]
+        if second == 15:
+            plain.crash(4)
+            busy.crash(4)
+        state, view = step(state, plain.tick())
+        other, busy_view = step(other, busy.tick())
+        for name in ("invoice", "payment", "audit-log", "__consumer_offsets"):
+            assert not list(unlike(figures_of(view, name), figures_of(busy_view, name))), (second, name)
+        assert not list(unlike(view.offsets.behind_ms, busy_view.offsets.behind_ms))
+        created = [e.text for e in busy_view.new_events if e.topic == "checkout"]
+        expected = {10: ["topic checkout was created with 5 partitions"], 20: ["topic checkout was deleted"]}
+        assert created == expected.get(second, [])
+
+
+def test_time_in_which_nobody_looked_makes_no_spike_and_no_negative_lag() -> None:
+    world = default_world()
+    state = State()
+    for _ in range(30):
+        state, view = step(state, world.tick())
+    calm = view.partitions.in_rate.copy()
+    world.skip(45)
+    state, view = step(state, world.tick())
+    assert np.allclose(view.partitions.in_rate, calm, rtol=0.02, atol=1.1)
+    assert (view.offsets.lag[view.offsets.lag != UNKNOWN] >= 0).all()
+    assert view.new_events == ()
+
+
+def test_cells_that_were_not_read_again_keep_their_rate_for_a_while_then_have_none() -> None:
+    world = default_world()
+    snapshots = [world.tick() for _ in range(5)]
+    old = snapshots[-1]
+    state = State()
+    for snapshot in snapshots:
+        state, view = step(state, snapshot)
+    rates = view.partitions.in_rate
+    for later_s, known in ((1, True), (10, True), (20, False)):
+        ended = old.observation.ended_ms + later_s * 1000
+        stale = replace(old, observation=replace(old.observation, ended_ms=ended))
+        state, view = step(state, stale)
+        if known:
+            assert np.array_equal(view.partitions.in_rate, rates)
+        assert np.isfinite(view.partitions.in_rate).all() == known
+
+
+def test_a_topic_that_was_created_again_starts_anew() -> None:
+    world = default_world()
+    state = State()
+    for _ in range(5):
+        state, _ = step(state, world.tick())
+    for log in world.logs:
+        if log.topic == "audit-log":
+            log.topic_id, log.start, log.watermark = "another-id", 0, 10.0
+            log.ends = dict.fromkeys(log.ends, 10.0)
+    state, view = step(state, world.tick())
+    rows = np.flatnonzero(view.snapshot.partitions.topic == "audit-log")
+    assert np.isnan(view.partitions.in_rate[rows]).all()
+    assert [e.kind for e in view.new_events if e.topic == "audit-log"] == [
+        EventKind.TOPIC_DELETED,
+        EventKind.TOPIC_CREATED,
+    ]
+    assert not [e for e in view.new_events if e.kind is EventKind.TRUNCATED]
+    state, view = step(state, world.tick())
+    assert view.partitions.in_rate[rows] == pytest.approx([250] * 4, rel=0.02)
+
+
+def test_a_clock_that_jumps_back_begins_anew() -> None:
+    world = default_world()
+    snapshots = [world.tick() for _ in range(4)]
+    state = State()
+    for snapshot in snapshots:
+        state, _ = step(state, snapshot)
+    state, view = step(state, snapshots[0])
+    assert np.isnan(view.partitions.in_rate).all()
+    assert view.throughput.at_ms == (snapshots[0].observation.ended_ms,)
+
+
+def test_before_anything_is_known_nothing_is_called_well() -> None:
+    empty = Snapshot(default_world().tick().observation)
+    _, view = step(State(), empty)
+    assert view.headline.sentences == ("nothing is known of the cluster yet",)
+    assert len(view.worst_partitions) == 0
+
+
+def test_without_the_debugging_replica_there_is_no_uncommitted_and_no_replica_lag() -> None:
+    world = default_world()
+    world.capabilities -= {"debugging_replica"}
+    *_, view = views(world.tick() for _ in range(5))
+    assert (view.partitions.uncommitted == UNKNOWN).all()
+    assert (view.partitions.replica_lag == UNKNOWN).all()
+    assert view.partitions.in_rate[view.snapshot.partitions.topic == "invoice"] == pytest.approx(
+        [440] * 10, rel=0.02
+    )
+    billing = view.snapshot.groups.group.tolist().index("billing")
+    assert 0 <= view.groups.behind_ms[billing] < 1000
+
+
+def test_kviews_own_requests_are_counted_by_the_second() -> None:
+    world = default_world()
+    world.interval_ms = 2000
+    *_, view = views(world.tick() for _ in range(2))
+    assert view.headline.requests_per_second == pytest.approx(20.5)
+
+
+def test_a_rule_of_thinning_holds_as_many_as_it_says() -> None:
+    assert Thinning(((6_000, 1_000), (30_000, 6_000), (600_000, 60_000))).at_most() == 7 + 5 + 11
+    assert POINT_RULE.at_most() + SEEDS <= 32
+
+
+def test_rates_of_nothing() -> None:
+    ends, fell = advance(Ends.none(0), np.empty(0, np.int64), np.empty(0, np.int64), 0)
+    assert len(ends.value) == len(fell) == 0
