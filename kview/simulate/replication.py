@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 PAIR_INTERVAL_US = 40_000
 """Time between two steps of a pair under load."""
 
+HURRIED_INTERVAL_US = 2_000
+"""Time between two steps of a pair while real clients append: they wait for it with acks=all, and their
+consumers for the high watermark."""
+
 
 class Bucket:
     """Bytes that a link or a disk carries: `rate` a second, at most half a second's worth saved up, may run
@@ -79,6 +83,16 @@ class Pair:
         elif replica not in due:
             # A slow fetch that is under way was answered before this came.
             due[replica] = 0 if self.round_trip_us() > PAIR_INTERVAL_US else -1
+
+    def hurry(self) -> None:
+        """What is due was appended by a real client: step after a round trip, whatever the load."""
+        timer = self._timer
+        if timer is None or timer.fn is None or not self.reachable:
+            return
+        at_us = max(self.kernel.now_us + self.round_trip_us(), self._last_us + HURRIED_INTERVAL_US)
+        if timer.time_us > at_us:
+            self.kernel.cancel(timer)
+            self._timer = self.kernel.at(at_us, self._step)
 
     def _schedule(self) -> None:
         if not self.reachable:

@@ -146,6 +146,8 @@ class Requests(ClusterCore):
             replica.log.end = stream.end
             self.client_bytes += len(data)
             replica.broker.appended(replica, old_end, len(data))
+        for follower in replica.followers:
+            self.pair(b, follower).hurry()
         if self.client_bytes > CLIENT_BYTES_MAX:
             evict(self)
         self._acknowledge(replica, base, replica.log.end, acks, timeout_ms, done)
