@@ -51,12 +51,16 @@ class FastLane:
             cluster = self._ask(link, brokers.cluster_request())
         try:
             answer, at_ms = await first
-            registered = brokers.registered((await cluster)[0]) if cluster else {}
-        except (LinkError, Refused) as error:
+            listed = (await cluster)[0] if cluster else None
+        except LinkError as error:
             self.state.failed("metadata", broker, str(error))
             return
+        try:
+            self.state.cluster = brokers.registered(listed) if listed else {}
+        except Refused as refused:
+            self.state.cluster = {}
+            self.state.failed("registered brokers", broker, str(refused))
         self.state.take_metadata(answer)
-        self.state.cluster = registered
         self.state.succeeded("metadata", broker, at_ms)
 
     async def list_groups(self, link: Link, broker: int) -> None:
@@ -189,7 +193,7 @@ class FastLane:
 
     def _ask(self, link: Link, request: Any) -> Any:
         """Send at once, so that several requests go out together; a future."""
-        return self.loop.net.call_soon_with_future(link.ask, request)
+        return self.loop.begin(partial(link.ask, request))
 
     async def _answer(self, part: str, link: Link, broker: int, request: Any) -> tuple[Any, int]:
         """An answer and when it was received; None where the link failed, which is then noted."""

@@ -127,6 +127,8 @@ def committed(known: GroupFacts, commits: GroupCommits, at_ms: int) -> None:
     """Take in a group's committed offsets."""
     known.commits = commits
     known.committed_ms = at_ms
+    if known.type != GroupType.CLASSIC:  # of a classic group a description says it
+        known.refused = ""
 
 
 def rows_of(known: GroupFacts) -> CommitRows:

@@ -53,8 +53,23 @@ class Loop:
 
     def spawn(self, task: Callable[[], Coroutine[Any, Any, None]]) -> Any:
         """Run `task` by itself; an exception of it is a bug. Returns a future."""
-        future = self.net.call_soon_with_future(task)
+        future = self.begin(task)
         future.add_errback(self.bugs.append)
+        return future
+
+    def begin(self, task: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """Run `task`, on this thread, when what runs now waits; a future of its outcome."""
+        future = Future()
+
+        async def run() -> None:
+            try:
+                outcome = await task()
+            except BaseException as error:
+                future.failure(error)
+            else:
+                future.success(outcome)
+
+        self.net.call_soon(run)
         return future
 
     async def settle(self, futures: Iterable[Any], timeout_s: float) -> None:

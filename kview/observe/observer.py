@@ -79,6 +79,7 @@ class Observer:
         self._preferred: frozenset[str] = frozenset()
         self._changed_layout: Any = None
         self._rebootstrap_at_s = 0.0
+        self._open = False
 
     def connect(self, deadline_s: float = 10.0) -> None:
         """Find the cluster and at least one of its brokers.
@@ -86,6 +87,7 @@ class Observer:
         Raises ClusterUnreachable, in its kinds of `kview.observe.bootstrap`, within `deadline_s`.
         """
         self._loop.start()
+        self._open = True
         try:
             self._loop.run(partial(self._connect, deadline_s))
         except BaseException:
@@ -99,9 +101,11 @@ class Observer:
         return snapshot
 
     def close(self) -> None:
-        """End all connections."""
-        self._loop.run(self._close_links)
-        self._loop.stop()
+        """End all connections; again is nothing."""
+        if self._open:
+            self._open = False
+            self._loop.run(self._close_links)
+            self._loop.stop()
 
     def dismiss(self, broker: int) -> None:
         """Forget a broker that is gone; one that is still listed stays."""

@@ -3,7 +3,7 @@ requests."""
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -77,8 +77,14 @@ class FakeBroker(Server):
     It leads the one partition of topic `invoice`, unless `advertised` names other brokers.
     """
 
-    def __init__(self, node: int = 0, advertised: dict[int, tuple[str, int]] | None = None) -> None:
+    def __init__(
+        self,
+        node: int = 0,
+        advertised: dict[int, tuple[str, int]] | None = None,
+        versions: Mapping[int, tuple[int, int]] = VERSIONS,
+    ) -> None:
         self.node = node
+        self.versions = versions
         self.advertised = advertised
         self.asked: list[tuple[int, int]] = []
         """API key and version of every request, in order."""
@@ -119,9 +125,9 @@ class FakeBroker(Server):
     def _api_versions(self, version: int) -> bytes:
         keys = [
             ApiVersionsResponse.ApiVersion(api_key=key, min_version=low, max_version=high)
-            for key, (low, high) in VERSIONS.items()
+            for key, (low, high) in self.versions.items()
         ]
-        if version not in range(VERSIONS[18][0], VERSIONS[18][1] + 1):
+        if version not in range(self.versions[18][0], self.versions[18][1] + 1):
             return bytes(ApiVersionsResponse(version=0, error_code=35, api_keys=keys).encode())
         return bytes(ApiVersionsResponse(version=version, error_code=0, api_keys=keys).encode())
 

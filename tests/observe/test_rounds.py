@@ -90,7 +90,12 @@ def test_a_dropped_connection_is_no_silence() -> None:
     with FakeBroker(0) as leader, observing([leader]) as observer:
         for _ in range(5):
             leader.drop_connections()
-            assert state(observer.observe(), 0) == "up"
+
+            def read_again(snapshot: Snapshot) -> bool:
+                assert state(snapshot, 0) == "up"
+                return bool(snapshot.partitions.high_watermark_ms[0] >= snapshot.observation.began_ms)
+
+            until(observer, read_again, "offsets go on")
 
 
 def test_a_closed_broker_is_silent_in_the_next_round_and_stays_a_row() -> None:
@@ -137,6 +142,28 @@ def test_what_a_cluster_cannot_answer_is_unknown_and_told() -> None:
         assert snapshot.brokers.last_fetch_ms.tolist() == [UNKNOWN]
         assert snapshot.observation.controller_id == 0
         assert {key for key, _ in leader.asked} <= READ_ONLY
+
+
+@pytest.mark.parametrize("metadata_version", [1, 5, 8, 10, 11])
+@pytest.mark.parametrize("offsets_version", [1, 2, 3, 5])
+def test_old_versions(metadata_version: int, offsets_version: int) -> None:
+    versions = {18: (0, 2), 3: (0, metadata_version), 2: (0, offsets_version)}
+    with FakeBroker(0, versions=versions) as leader, observing([leader]) as observer:
+        snapshot = observer.observe()
+        assert snapshot.partitions.high_watermark.tolist() == [100]
+        assert snapshot.partitions.log_start.tolist() == [0]
+        assert ("topic_ids" in snapshot.observation.capabilities) == (metadata_version >= 10)
+        assert {version for key, version in leader.asked if key == 3} == {metadata_version}
+        assert {version for key, version in leader.asked if key == 2} == {offsets_version}
+
+
+def test_an_observer_may_be_closed_twice() -> None:
+    with FakeBroker(0) as leader:
+        observer = Observer([leader.address])
+        observer.close()
+        observer.connect(3.0)
+        observer.close()
+        observer.close()
 
 
 def test_a_request_that_writes_does_not_get_out() -> None:

@@ -1,0 +1,105 @@
+"""The observer against the simulated cluster: a budget, a slow broker, and what kview itself costs."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from kview.model.snapshot import Snapshot
+from kview.model.units import UNKNOWN
+from kview.observe.observer import Observer, ObserveSettings
+from tests.served import Served
+from tests.waiting import wait_until
+
+PARTITIONS = 300
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Served]:
+    with Served("--topic", f"big:{PARTITIONS}:3", "--no-traffic") as served:
+        yield served
+
+
+@contextmanager
+def observing(cluster: Served, settings: ObserveSettings) -> Iterator[Observer]:
+    observer = Observer(cluster.addresses, settings)
+    observer.connect()
+    try:
+        yield observer
+    finally:
+        observer.close()
+
+
+def until(observer: Observer, holds: Callable[[Snapshot], bool], what: str, timeout_s: float) -> Snapshot:
+    def probe() -> Snapshot | None:
+        snapshot = observer.observe()
+        return snapshot if holds(snapshot) else None
+
+    found = wait_until(probe, what, timeout_s)
+    assert found is not None
+    return found
+
+
+def read_in(snapshot: Snapshot) -> list[int]:
+    """The partitions of `big` that were read in the snapshot's own round."""
+    at = snapshot.partitions
+    rows = (at.topic == "big") & (at.high_watermark_ms >= snapshot.observation.began_ms)
+    return [int(partition) for partition in at.partition[rows]]
+
+
+def test_a_budget_reads_partitions_in_turn_and_the_preferred_ones_always(cluster: Served) -> None:
+    whole = 42 * 5 * PARTITIONS  # both readings of a leader and one of each replica
+    settings = ObserveSettings(interval_s=0.5, bytes_per_second=whole // 2)
+    with observing(cluster, settings) as observer:
+        rounds = [read_in(observer.observe()) for _ in range(8)]
+        assert max(map(len, rounds)) < PARTITIONS / 2
+        assert {partition for one in rounds for partition in one} == set(range(PARTITIONS))
+        seen = observer.observe()
+        assert (seen.partitions.log_end[seen.partitions.topic == "big"] != UNKNOWN).all()
+    internal = "__consumer_offsets"
+    with observing(cluster, settings) as observer:
+        observer.prefer([internal])
+        for _ in range(4):
+            seen = observer.observe()
+            mine = seen.partitions.topic == internal
+            assert (seen.partitions.high_watermark_ms[mine] >= seen.observation.began_ms).all()
+
+
+def test_a_slow_broker_is_up_and_its_cells_are_not_old(cluster: Served) -> None:
+    with observing(cluster, ObserveSettings(interval_s=0.5)) as observer:
+        until(observer, lambda s: set(s.brokers.state) == {"up"}, "all are up", 5)
+        cluster.do("slow 4 200ms")
+        try:
+            ages, states = [], set()
+            began_s = time.monotonic()
+            while time.monotonic() - began_s < 5:
+                seen = observer.observe()
+                led = seen.partitions.leader == 4
+                ages.append(int((seen.observation.ended_ms - seen.partitions.high_watermark_ms[led]).max()))
+                states |= set(seen.brokers.state)
+            assert states == {"up"}
+            assert np.median(ages) < 2000
+        finally:
+            cluster.do("start 4")
+
+
+def test_looking_at_dead_brokers_costs_next_to_nothing(cluster: Served) -> None:
+    with observing(cluster, ObserveSettings(interval_s=1.0)) as observer:
+        until(observer, lambda s: set(s.brokers.state) == {"up"}, "all are up", 5)
+        for broker in range(5):
+            cluster.do(f"crash {broker}")
+        try:
+            until(observer, lambda s: (s.brokers.state != "up").sum() == 5, "five are down", 10)
+            spent_s, rounds = 0.0, 10
+            for _ in range(rounds):
+                cpu_s = time.process_time()
+                observer.observe()
+                spent_s += time.process_time() - cpu_s
+            assert spent_s / rounds < 0.1
+            cpu_s, wall_s = time.process_time(), time.monotonic()
+            wait_until(lambda: time.monotonic() - wall_s > 3, "reconnecting goes on by itself", 5)
+            assert (time.process_time() - cpu_s) / 3 < 0.03
+        finally:
+            cluster.do("undo")
