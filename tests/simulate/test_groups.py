@@ -13,6 +13,7 @@ from kview.simulate.groups.results import (
     JoinResult,
     LeavingMember,
     OffsetToCommit,
+    SyncRequest,
 )
 from kview.simulate.groups.shard import COMPACT_AFTER_BATCHES
 from tests.simulate.groups_host import Client, Offsets, stable
@@ -414,3 +415,71 @@ def test_a_log_is_not_compacted_while_a_write_is_under_way(offsets: Offsets) -> 
     offsets.move(1)
     offsets.run(0.1)
     assert new.fetch_offsets("g", [("t", 0)]).offsets[0].offset == 1
+
+
+def test_a_static_member_that_is_away_keeps_its_place_in_a_rebalance(offsets: Offsets) -> None:
+    coordinator = offsets.coordinator()
+    a = Client(coordinator, name="a", instance="one", session_timeout_ms=200_000)
+    b = Client(coordinator, name="b")
+    stable(offsets, coordinator, a, b)
+    b.protocols = (GroupProtocol("range", b"changed"),)
+    b.join()
+    for _ in range(30):
+        offsets.run(2.1)
+    assert b.result.generation == 2
+    assert a.member_id in [m.member_id for m in coordinator.describe("g").members]
+
+
+def test_an_assignment_for_another_protocol_is_refused(offsets: Offsets) -> None:
+    coordinator = offsets.coordinator()
+    a, _ = pair(offsets, coordinator)
+    request = SyncRequest("g", 1, a.member_id, None, "consumer", "sticky")
+    coordinator.sync(request, a.synced.append)
+    assert a.synced[-1].error_code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_nobody_commits_between_joining_and_its_assignment(offsets: Offsets) -> None:
+    coordinator = offsets.coordinator()
+    a = Client(coordinator)
+    a.join()
+    offsets.run(4)
+    a.member_id = a.result.member_id
+    a.commit(1)
+    assert a.committed[-1].error_codes == (ErrorCode.REBALANCE_IN_PROGRESS,)
+
+
+def test_retention_begins_when_the_last_member_left(offsets: Offsets) -> None:
+    coordinator = offsets.coordinator(offsets_retention_minutes=60)
+    a, b = pair(offsets, coordinator)
+    a.commit(1)
+    for _ in range(200):
+        offsets.run(36)
+        a.heartbeat()
+        b.heartbeat()
+    coordinator.leave("g", [LeavingMember(a.member_id), LeavingMember(b.member_id)])
+    offsets.run(1500)
+    assert [o.offset for o in coordinator.fetch_offsets("g", None).offsets] == [1]
+    offsets.run(3000)
+    assert coordinator.describe("g").state == "Dead"
+
+
+def test_a_log_is_not_compacted_in_a_rebalance(offsets: Offsets) -> None:
+    coordinator = offsets.coordinator()
+    a, b = pair(offsets, coordinator)
+    b.protocols = (GroupProtocol("range", b"changed"),)
+    b.join()
+    for offset in range(COMPACT_AFTER_BATCHES + 10):
+        a.commit(offset)
+        offsets.run(0.01)
+    assert coordinator.describe("g").state == "PreparingRebalance"
+    assert not offsets.start
+
+
+def test_a_member_that_does_not_follow_the_coordinator_is_out_in_the_end(offsets: Offsets) -> None:
+    old, new = offsets.coordinator(0), offsets.coordinator(1)
+    pair(offsets, old)
+    offsets.move(1)
+    offsets.run(44)
+    assert new.describe("g").state == "Stable"
+    offsets.run(2)
+    assert new.describe("g").state == "Empty"

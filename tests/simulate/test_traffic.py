@@ -5,7 +5,7 @@ from kview.simulate.groups.consumer_protocol import decode_assignment, encode_as
 from kview.simulate.groups.group import Group, GroupState, Member
 from kview.simulate.groups.invariants import GroupPartitionHasOneOwner, owned_twice
 from kview.simulate.groups.placement import offsets_partition
-from kview.simulate.groups.results import DescribedGroup
+from kview.simulate.groups.results import DescribedGroup, GroupProtocol, JoinRequest, JoinResult
 from kview.simulate.invariants import Checker
 from kview.simulate.traffic.member import Phase
 from kview.simulate.world import (
@@ -237,3 +237,32 @@ def test_two_owners_are_seen() -> None:
     assert owned_twice(group) is None
     group.members["b"] = Member("b", None, "b", "/h", (), 45_000, 60_000, encode_assignment({"t": [1]}))
     assert owned_twice(group) == "group g: t-1 is owned by a and b"
+
+
+def test_records_that_retention_took_are_passed_over() -> None:
+    topic = TopicSpec("t", 2, 3, {"retention.ms": "20000"})
+    world = World(
+        racked_brokers(6, 2),
+        (topic,),
+        (ProducerSpec("p", "t", 1000.0),),
+        (GroupSpec("g", ("t",), 1, records_per_second=100.0, commit_interval_ms=1000),),
+        settings={"log.retention.check.interval.ms": "1000"},
+    )
+    cluster = build(world, 1, START_MS)
+    run(cluster, 90)
+    assert lag(cluster, "g", "t", 2) < 25_000  # of 80,000 that it is slower by
+
+
+def test_who_waits_at_a_coordinator_that_crashes_never_hears_of_it() -> None:
+    world = small_world(ProducerSpec("p", "t", 100.0), GroupSpec("g", ("t",), 1))
+    cluster = build(world, 1, START_MS)
+    old = coordinator_of(cluster, "g")
+    answers: list[JoinResult] = []
+    protocols = (GroupProtocol("range", b"\0\0\0\0\0\0\xff\xff\xff\xff"),)
+    request = JoinRequest("g", "", "c", "/h", "consumer", protocols, 45_000, 300_000, None, False)
+    cluster.groups(old).join(request, answers.append)
+    cluster.crash(old)
+    run(cluster, 20)
+    cluster.start(old)
+    run(cluster, 60)
+    assert answers == []

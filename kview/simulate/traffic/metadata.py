@@ -26,6 +26,7 @@ class ClientMetadata:
         self._epochs: dict[str, list[int]] = {topic: [] for topic in topics}
         self._refreshing = False
         self._backoff_us = RETRY_BACKOFF_US
+        self.refreshes = 0
         self._take()
 
     def partitions(self, topic: str) -> int:
@@ -45,6 +46,7 @@ class ClientMetadata:
 
     def _refreshed(self) -> None:
         self._refreshing = False
+        self.refreshes += 1
         changed = self._take()
         self._backoff_us = RETRY_BACKOFF_US if changed else min(self._backoff_us * 2, RETRY_BACKOFF_MAX_US)
 

@@ -89,6 +89,8 @@ class SimulatedProducer:
         self._buffered = 0
         self._retry_us = [0] * count
         self._in_flight: dict[int, list[_Request]] = {}
+        self._lost: dict[int, int] = {}
+        """Broker whose connection broke → refreshes of metadata until then: it is asked after another one."""
         self._sticky = StickyPartitioner(count, random) if not spec.keys else None
         weights = weights_for_keys(spec.keys, count, spec.skew, KEY_PREFIX) if spec.keys else [1.0]
         rates = [spec.records_per_second * weight for weight in weights]
@@ -166,6 +168,8 @@ class SimulatedProducer:
                 self._request(leader, partitions)
 
     def _connected(self, broker: int) -> bool:
+        if self._lost.get(broker, -1) >= self._metadata.refreshes:
+            return False
         return self._cluster.process(broker) in (ProcessState.RUNNING, ProcessState.HUNG)
 
     def _request(self, leader: int, partitions: list[int]) -> None:
@@ -274,6 +278,7 @@ class SimulatedProducer:
                     self._give_up(bunch)
                 else:
                     self._again(bunch)
+        self._lost[broker] = self._metadata.refreshes
         self._metadata.refresh()
 
     def _time_out(self, now_us: int) -> None:
