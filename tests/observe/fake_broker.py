@@ -47,12 +47,12 @@ class Server:
 
     def drop_connections(self) -> None:
         """End the connections there are; new ones are accepted."""
-        for connection in self._connections:
+        dropped, self._connections = self._connections, []
+        for connection in dropped:
             try:
                 connection.shutdown(socket.SHUT_RDWR)
             except OSError:
                 continue
-        self._connections.clear()
 
     def close(self) -> None:
         """End listening and connections; again is nothing."""

@@ -149,9 +149,8 @@ def test_what_a_cluster_cannot_answer_is_unknown_and_told() -> None:
 def test_old_versions(metadata_version: int, offsets_version: int) -> None:
     versions = {18: (0, 2), 3: (0, metadata_version), 2: (0, offsets_version)}
     with FakeBroker(0, versions=versions) as leader, observing([leader]) as observer:
-        snapshot = observer.observe()
+        snapshot = until(observer, lambda s: s.partitions.log_start.tolist() == [0], "offsets are read")
         assert snapshot.partitions.high_watermark.tolist() == [100]
-        assert snapshot.partitions.log_start.tolist() == [0]
         assert ("topic_ids" in snapshot.observation.capabilities) == (metadata_version >= 10)
         assert {version for key, version in leader.asked if key == 3} == {metadata_version}
         assert {version for key, version in leader.asked if key == 2} == {offsets_version}
