@@ -15,6 +15,13 @@ from tests.served import Served, ServedFactory
 ClusterFactory = Callable[..., RealKafka]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The suite's own options."""
+    parser.addoption(
+        "--update-golden", action="store_true", help="write tests/tui/golden anew from what is drawn"
+    )
+
+
 def missing(what: str) -> NoReturn:
     """Say that something outside this project is missing: a failure under CI, else a skipped test."""
     if os.environ.get("CI") == "true":

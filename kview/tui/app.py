@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import tzinfo
 from typing import Any, ClassVar
 
-from textual.app import App, SystemCommand
+from textual.app import App, ScreenStackError, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.filter import LineFilter, NoColor
 from textual.message import Message
@@ -30,8 +30,8 @@ from kview.tui.screens.placement import PlacementScreen
 from kview.tui.widgets.bottom import Said
 from kview.tui.widgets.header import SourceInfo
 
-TICK_S = 0.2
-"""How often ages and countdowns move: tenths of seconds are read as running, and five lines a second cost next to nothing."""
+TICKS_A_SECOND = 5
+"""How often ages and countdowns move: so tenths of seconds look like running, and two lines cost next to nothing."""
 
 SAID_MS = 12_000
 """How long the status line keeps what was done: time to read it, and to try the undo it names."""
@@ -115,6 +115,7 @@ class KviewApp(App[int], inherit_bindings=False):
         self.active_faults: tuple[str, ...] = ()
         self._said_ms = self.started_ms
         self._keep_said = False
+        self._ticks = 0
         self.palette: Palette = PLAIN
         self._wanted_theme = theme or DEFAULT_THEME
         self._theme_name = ""
@@ -131,7 +132,7 @@ class KviewApp(App[int], inherit_bindings=False):
         for theme in self.themes.loaded.values():
             self.register_theme(textual_theme(theme))
         self._first_theme()
-        self.set_interval(TICK_S, self._tick)
+        self.set_interval(1 / TICKS_A_SECOND, self._tick)
         self.feed.start(self._on_view, self._on_notice)
 
     def on_unmount(self) -> None:
@@ -155,21 +156,30 @@ class KviewApp(App[int], inherit_bindings=False):
         self.say(Said(message.notice.text, severity=message.notice.severity), keep=message.notice.sticky)
         self._update()
 
+    def _shown(self) -> KviewScreen | None:
+        """The screen that draws views, unless help or the palette lies over it, or none is there yet."""
+        try:
+            screen = self.screen
+        except ScreenStackError:
+            return None
+        return screen if isinstance(screen, KviewScreen) and screen.is_mounted else None
+
     def _update(self) -> None:
-        if isinstance(self.screen, KviewScreen):
-            self.screen.update()
+        if screen := self._shown():
+            screen.update()
 
     def _tick(self) -> None:
         if self.said.text and not self._keep_said and self.now_ms() - self._said_ms > SAID_MS:
             self.say(Said())
-        if isinstance(self.screen, KviewScreen):
-            self.screen.tick()
+        self._ticks += 1
+        if screen := self._shown():
+            screen.tick(self._ticks % TICKS_A_SECOND == 0)
 
     def say(self, said: Said, keep: bool = False) -> None:
         """Show a sentence in the status line; `keep` until the next one."""
         self.said, self._said_ms, self._keep_said = said, self.now_ms(), keep
-        if isinstance(self.screen, KviewScreen):
-            self.screen.say()
+        if screen := self._shown():
+            screen.say()
 
     # -- colours --------------------------------------------------------------------------------------------------------
 
@@ -298,8 +308,8 @@ class KviewApp(App[int], inherit_bindings=False):
 
     def action_filter(self) -> None:
         """Ask for a part of a name."""
-        if isinstance(self.screen, KviewScreen):
-            self.screen.begin_filter()
+        if screen := self._shown():
+            screen.begin_filter()
 
     def action_internal(self) -> None:
         """Internal topics shown or not."""
@@ -308,8 +318,8 @@ class KviewApp(App[int], inherit_bindings=False):
 
     def action_sort(self) -> None:
         """The next order of the panel that has the keys."""
-        screen = self.screen
-        if not isinstance(screen, KviewScreen):
+        screen = self._shown()
+        if screen is None:
             return
         table = screen.focused_table()
         orders = screen.panel_sorts.get(table.id or "") if table else None
@@ -326,15 +336,15 @@ class KviewApp(App[int], inherit_bindings=False):
             if self.faults is None:
                 return False
             fault = FAULT_KEYS[str(parameters[0])]
-            screen = self.screen
-            return not fault.aims or (isinstance(screen, KviewScreen) and screen.has_targets)
+            screen = self._shown()
+            return not fault.aims or (screen is not None and screen.has_targets)
         return True
 
     def action_fault(self, key: str) -> None:
         """Do a fault to what is selected."""
         fault = FAULT_KEYS[key]
-        screen = self.screen
-        if self.faults is None or not isinstance(screen, KviewScreen):
+        screen = self._shown()
+        if self.faults is None or screen is None:
             return
         target = screen.target() if fault.aims else None
         if fault.aims and target is None:

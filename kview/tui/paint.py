@@ -139,10 +139,10 @@ def strip(spans: Line, cells: int, palette: Palette, ascii_only: bool, over: Sty
         if over is not None:
             style = _add(style, over)
         segments.append(Segment(plain(span.text) if ascii_only else span.text, style))
-    gap = cells - line_width(spans)
-    if gap > 0:
-        segments.append(Segment(" " * gap, palette.base if over is None else _add(palette.base, over)))
-    return Strip(segments, line_width(spans) + max(gap, 0)).crop(0, cells)
+    used = line_width(spans)
+    if used < cells:
+        segments.append(Segment(" " * (cells - used), palette.base if over is None else _add(palette.base, over)))
+    return Strip(segments, used).crop(0, cells) if used > cells else Strip(segments, cells)
 
 
 def blank(cells: int, palette: Palette) -> Strip:

@@ -149,5 +149,7 @@ class PartitionRows(Keyed[tuple[str, int]]):
             notes.append(str(table.error[at]))
         if not figures.rack_safe[at]:
             notes.append("one rack only")
-        after = "".join(f" {glyphs.DOT} {note}" for note in notes)
-        return line(Span(sign, sign_role)), line(Span(status, role), Span(after, Role.DIM))
+        said = [] if old and status == PartitionStatus.OK else [Span(status, role)]
+        for note in notes:
+            said.append(Span(f" {glyphs.DOT} {note}" if said else note, Role.DIM))
+        return line(Span(sign, sign_role)), tuple(said)

@@ -13,7 +13,7 @@ from kview.derive.view import View
 from kview.model.units import NO_BROKER
 from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
 from kview.tui.widgets.bottom import KeyLine, StatusLine, TooSmall
-from kview.tui.widgets.drawn import Drawn
+from kview.tui.widgets.drawn import Drawn, Lines
 from kview.tui.widgets.header import Header, HeadlinePanel
 from kview.tui.widgets.table import Table
 
@@ -116,11 +116,13 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         headline.notice = self.kview.notice
         if view is not None:
             self.draw(view)
-        self.tick()
+        self.say()
+        for widget in self.query(Lines):
+            widget.redraw()
 
-    def tick(self) -> None:
-        """Let ages and countdowns go on."""
-        for widget in self.query(Drawn):
+    def tick(self, whole_second: bool) -> None:
+        """Let ages and countdowns go on: tenths in the two top lines, whole seconds everywhere."""
+        for widget in self.query(Drawn) if whole_second else self.query("#header, #headline").results(Drawn):
             widget.redraw()
 
     def say(self) -> None:

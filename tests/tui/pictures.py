@@ -1,0 +1,44 @@
+"""Pictures of the screens for people, out of the same states as the golden files: `python -m tests.tui.pictures [FOLDER]`."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from tests.tui.harness import BACK, CRASH, FENCED, HEALTHY, HeldLab, dashboard, press, state
+
+FOLDER = Path(__file__).parent / "pictures"
+
+PICTURES: dict[str, tuple[str, tuple[int, int], str, list[str]]] = {
+    "overview-healthy": (HEALTHY, (120, 40), "dark", []),
+    "overview-crash": (CRASH, (120, 40), "dark", []),
+    "overview-fenced": (FENCED, (120, 40), "dark", []),
+    "overview-back": (BACK, (120, 40), "dark", []),
+    "overview-crash-light": (CRASH, (120, 40), "light", []),
+    "overview-crash-small": (CRASH, (80, 24), "dark", []),
+    "overview-crash-large": (CRASH, (200, 50), "dark", []),
+    "placement-fenced": (FENCED, (120, 40), "dark", ["2", "right"]),
+    "group-crash": (CRASH, (120, 40), "dark", ["5", "enter"]),
+}
+
+
+async def picture(folder: Path, name: str) -> Path:
+    """One picture as an SVG file."""
+    at, size, theme, keys = PICTURES[name]
+    async with dashboard(state(at), size=size, theme=theme, lab=HeldLab()) as (app, pilot):
+        for key in keys:
+            await press(pilot, [key])
+            await pilot.pause(0.3)
+        path = folder / f"{name}.svg"
+        path.write_text(app.export_screenshot(title="kview"))
+        return path
+
+
+def main(folder: Path) -> None:
+    """All pictures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in PICTURES:
+        print(asyncio.run(picture(folder, name)))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)

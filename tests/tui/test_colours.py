@@ -1,0 +1,112 @@
+"""Colours: themes as files, one notice for bad ones, none at all where the user wants none, and signs beside each."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kview.config.themes import Themes, load_themes, theme_folders
+from kview.tui.paint import PLAIN, palette_of
+from kview.tui.text import Role
+from tests.tui.harness import (
+    CRASH,
+    HEALTHY,
+    HeldLab,
+    dashboard,
+    own_themes,
+    press,
+    running,
+    state,
+    text,
+    until,
+)
+
+COLOUR = re.compile(r"\x1b\[[\d;]*?(?<![\d])(?:3[0-7]|4[0-7]|38|48|9[0-7]|10[0-7])[;m]")
+
+
+@running
+async def test_without_colours_none_gets_out() -> None:
+    async with dashboard(state(CRASH), lab=HeldLab(), no_color=True) as (app, pilot):
+        assert colours_of(app) == set()
+        assert "reverse" in styles_of(app), "the selected row is reversed"
+        for key in ("2", "question_mark", "escape", "ctrl+p"):
+            await press(pilot, [key])
+            assert colours_of(app) == set(), key
+
+
+@running
+async def test_the_environment_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with dashboard(state(CRASH), no_color=None) as (app, pilot):
+        assert colours_of(app) == set()
+        await press(pilot, ["t"])
+        assert "NO_COLOR is set" in text(app)
+    monkeypatch.setenv("NO_COLOR", "")
+    async with dashboard(state(CRASH), no_color=None) as (app, _):
+        assert colours_of(app)
+
+
+def colours_of(app: object) -> set[str]:
+    """The colours that reach the terminal, the terminal's own defaults aside."""
+    from kview.tui.app import KviewApp
+
+    assert isinstance(app, KviewApp)
+    found = set()
+    for strip in app.screen._compositor.render_strips():
+        filtered = strip
+        for line_filter in app.get_line_filters():
+            filtered = filtered.apply_filter(line_filter, app.screen.background_colors[1])
+        for segment in filtered:
+            for colour in (segment.style.color, segment.style.bgcolor) if segment.style else ():
+                if colour is not None and not colour.is_default:
+                    found.add(str(colour))
+    return found
+
+
+def styles_of(app: object) -> str:
+    from kview.tui.app import KviewApp
+
+    assert isinstance(app, KviewApp)
+    return " ".join(
+        str(s.style) for strip in app.screen._compositor.render_strips() for s in strip if s.style
+    )
+
+
+def test_every_role_has_a_style_in_every_palette() -> None:
+    for palette in (PLAIN, *(palette_of(theme) for theme in own_themes().loaded.values())):
+        assert set(palette.styles) == set(Role)
+
+
+@running
+async def test_a_theme_of_the_users(tmp_path: Path) -> None:
+    dark = (theme_folders()[0] / "dark.toml").read_text()
+    (tmp_path / "mine.toml").write_text(
+        dark.replace('name = "dark"', 'name = "mine"').replace("#10141a", "#201014")
+    )
+    themes = load_themes([theme_folders()[0], tmp_path])
+    async with dashboard(state(HEALTHY), themes=themes, theme="mine") as (app, _):
+        assert app.palette.name == "mine"
+        assert "#201014" in {str(colour) for colour in colours_of(app)} or any(
+            "32, 16, 20" in c or "201014" in c for c in colours_of(app)
+        )
+
+
+@running
+async def test_bad_theme_files_are_one_notice_and_harm_nothing(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("name = ")
+    (tmp_path / "worse.toml").write_text('name = "worse"')
+    themes = load_themes([theme_folders()[0], tmp_path])
+    async with dashboard(state(HEALTHY), themes=themes, theme="bad", size=(300, 40)) as (app, pilot):
+        await until(
+            pilot, lambda: "theme bad is not there (there is: dark, light)" in text(app), "the notice"
+        )
+        assert "bad.toml" in text(app) and "(and 1 more)" in text(app)
+        assert app.palette.name == "dark"
+
+
+@running
+async def test_without_any_theme_it_is_plain() -> None:
+    async with dashboard(state(HEALTHY), themes=Themes({}, ())) as (app, pilot):
+        assert app.palette is PLAIN
+        await press(pilot, ["t"])
+        assert "BROKERS" in text(app)

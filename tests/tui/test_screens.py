@@ -1,0 +1,238 @@
+"""The screens as text, kept as golden files, and what they must say in the four states of a crash."""
+
+import difflib
+import re
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from kview.model.events import Severity
+from kview.model.ports import Notice
+from kview.tui.widgets.header import sentences_at
+from tests.tui.harness import (
+    BACK,
+    CRASH,
+    FENCED,
+    HEALTHY,
+    HeldFeed,
+    HeldLab,
+    dashboard,
+    lines,
+    press,
+    running,
+    script,
+    state,
+    text,
+    until,
+)
+
+GOLDEN = Path(__file__).parent / "golden"
+
+SIZES = [(80, 24), (120, 40), (200, 50)]
+STATES = [HEALTHY, CRASH, FENCED, BACK]
+
+SCREENS: dict[str, tuple[list[str], str]] = {
+    "placement": (["2"], "LEADERS"),
+    "topic": (["2", "right", "enter"], "uncomm."),
+    "groups": (["5"], "GROUPS"),
+    "group": (["5", "enter"], "MEMBERS"),
+    "help": (["question_mark"], "HELP"),
+    "commands": (["ctrl+p"], "COMMANDS"),
+}
+
+
+def agrees(name: str, shown: str, update: bool) -> None:
+    """The screen is what the golden file says; with `--update-golden` the file becomes what the screen is."""
+    path = GOLDEN / f"{name}.txt"
+    if update:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(shown)
+    expected = path.read_text() if path.exists() else ""
+    if shown != expected:
+        changes = difflib.unified_diff(
+            expected.splitlines(), shown.splitlines(), "expected", "shown", lineterm=""
+        )
+        pytest.fail(f"{path.name} is out of date (--update-golden):\n" + "\n".join(changes), pytrace=False)
+
+
+@pytest.fixture
+def update(request: pytest.FixtureRequest) -> bool:
+    """Whether golden files are written anew."""
+    return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", STATES)
+@running
+async def test_overview(name: str, size: tuple[int, int], update: bool) -> None:
+    async with dashboard(state(name), size=size, lab=HeldLab()) as (app, _):
+        fits(lines(app), size)
+        agrees(f"overview-{name}-{size[0]}x{size[1]}", text(app), update)
+
+
+@pytest.mark.parametrize("size", SIZES[:2], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", SCREENS)
+@running
+async def test_other_screens(name: str, size: tuple[int, int], update: bool) -> None:
+    keys, shows = SCREENS[name]
+    async with dashboard(state(FENCED), size=size, lab=HeldLab()) as (app, pilot):
+        for key in keys:
+            before = text(app)
+            await press(pilot, [key])
+            await until(pilot, lambda: text(app) != before, f"what {key} shows")  # noqa: B023
+        await until(pilot, lambda: shows in text(app), shows)
+        fits(lines(app), size)
+        agrees(f"{name}-{size[0]}x{size[1]}", text(app), update)
+
+
+@running
+async def test_in_ascii_nothing_moves(update: bool) -> None:
+    async with dashboard(state(CRASH), size=(120, 40), lab=HeldLab(), ascii_only=True) as (app, _):
+        shown = text(app)
+        assert shown.isascii() and "?" not in shown.replace("? help", "")
+        agrees("overview-crash-120x40-ascii", shown, update)
+    async with dashboard(state(CRASH), size=(120, 40), lab=HeldLab()) as (app, _):
+        in_unicode = text(app).splitlines()
+    below_plot = slice(12, None)
+    for plain, rich in zip(shown.splitlines()[below_plot], in_unicode[below_plot], strict=True):
+        assert re.sub(r"\S", "#", plain) == re.sub(r"\S", "#", rich)
+
+
+def fits(drawn: list[str], size: tuple[int, int]) -> None:
+    """As many lines as the screen has, each exactly as wide."""
+    assert len(drawn) == size[1]
+    assert {cell_len(line) for line in drawn} == {size[0]}
+
+
+@running
+async def test_every_size_fits_through_a_storm_of_resizes() -> None:
+    sizes = [
+        (width, height)
+        for width in (60, 61, 79, 99, 111, 112, 113, 160, 240)
+        for height in (15, 19, 20, 28, 32, 60)
+    ]
+    async with dashboard(state(CRASH), lab=HeldLab()) as (app, pilot):
+        for number, size in enumerate([*sizes, (59, 15), (60, 14), (1, 1), (20, 3), (120, 40)]):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            fits(lines(app), size)
+            if number % 9 == 0:
+                await press(pilot, ["2" if number % 2 else "5", "enter", "1"])
+        assert "BROKERS" in text(app)
+
+
+@running
+async def test_too_small_is_one_sentence() -> None:
+    async with dashboard(state(CRASH), size=(59, 20)) as (app, pilot):
+        assert text(app).strip() == "59×20 is too small: kview needs 60×15"
+        await pilot.resize_terminal(60, 15)
+        await pilot.pause()
+        assert "BROKERS" in text(app) and "PARTITIONS" in text(app) and "broker 4 silent" in text(app)
+
+
+@running
+async def test_a_crash_says_what_is_true_in_those_nine_seconds() -> None:
+    async with dashboard(state(CRASH)) as (app, _):
+        shown = text(app)
+        assert re.search(r"✕ broker 4 silent 3\.\d s, still listed as leader of 4", shown)
+        assert re.search(r"watermark frozen on 6 more \(\+\d+ internal\)", shown)
+        assert re.search(r"fenced in ≈ [4-6]\.\d s", shown)
+        assert re.search(r"4 +✕ silent 3 s +4 +10 +– +– ", shown)
+        assert re.search(r"invoice +3 +4✕·5 +4✕ 2○ 5○ +3/3 +1,229,461 +– +✕ 3 s", shown)
+        assert re.search(r"invoice +2 +1·5 +1● 4✕ 2○ +3/3 +[\d,]+ +\+[\d,]+ +▮ 3 s", shown)
+        assert re.search(r"billing +\d+ +\d\.\d s ▲ +✕ blocked", shown)
+        assert "none·" not in shown
+
+
+@running
+async def test_after_the_fencing_there_are_new_leaders_and_isrs_without_4() -> None:
+    async with dashboard(state(FENCED)) as (app, pilot):
+        shown = text(app)
+        assert re.search(r"4 +✕ fenced", shown)
+        assert re.search(r"invoice +3 +2▲·6 +4✕ 2● 5○ +2/3", shown)
+        assert re.search(r"audit-log +3 +none·6 +4✕ ", shown)
+        await press(pilot, ["2"])
+        await until(pilot, lambda: "LEADERS" in text(app), "the placement")
+        while "invoice 10 partitions" not in text(app):
+            await press(pilot, ["right"])
+        shown = text(app)
+        assert re.search(r"4 +✕ fenced \d+ s +\(P3\)✕ +\(P9\)✕ +P2✕ +P8✕ +P1✕ +P7✕", shown)
+        assert re.search(r"2 +● +P4 +P3▲ +P9▲ +P2 +P8", shown)
+        assert "2 not on their preferred leader" in shown
+
+
+@running
+async def test_placement_by_racks_and_as_counts() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+
+        def brokers() -> list[str]:
+            return re.findall(r"^[▸ ] R\d +(\d) +●", text(app), re.MULTILINE)
+
+        await press(pilot, ["2"])
+        await until(pilot, brokers, "the placement")
+        assert brokers() == ["0", "3", "1", "4", "2", "5"]
+        await press(pilot, ["r"])
+        assert brokers() == ["0", "1", "2", "3", "4", "5"]
+        await press(pilot, ["tab", "end"])
+        assert "replicas by place" in text(app)
+        assert re.search(r"R1 +0 +● +4 +2 +2$", text(app), re.MULTILINE)
+
+
+@running
+async def test_the_countdown_and_ages_go_on_between_observations() -> None:
+    async with dashboard(state(CRASH)) as (app, pilot):
+        for later_ms, silent, due in ((0, "3.4", "5.5"), (1_000, "4.4", "4.5"), (1_500, "4.9", "4.0")):
+            app.clock_ms.now_ms = state(CRASH).snapshot.observation.ended_ms + 300 + later_ms  # type: ignore[attr-defined]
+            await until(
+                pilot,
+                lambda: f"silent {silent} s" in text(app) and f"fenced in ≈ {due} s" in text(app),
+                "tenths",  # noqa: B023
+            )
+        await until(pilot, lambda: "✕ silent 4 s" in text(app), "whole seconds")
+        app.clock_ms.now_ms += 10_000  # type: ignore[attr-defined]
+        await until(pilot, lambda: "fencing due" in text(app), "the end of the countdown")
+        assert "nothing new for 11 s" in text(app)
+
+
+def test_nothing_but_ages_goes_on_over_dead_data() -> None:
+    view = state(HEALTHY)
+    assert sentences_at(view, view.snapshot.observation.ended_ms + 60_000) == view.headline.sentences
+
+
+@running
+async def test_old_figures_say_how_old_they_are() -> None:
+    async with dashboard(state(HEALTHY), size=(200, 50)) as (app, pilot):
+        app.clock_ms.now_ms += 20_000  # type: ignore[attr-defined]
+        await until(pilot, lambda: "read 20 s ago" in text(app), "ages")
+        assert "? 20 s" in text(app)
+        assert "nothing new for 20 s" in text(app)
+
+
+@running
+async def test_before_the_first_picture_it_says_what_it_waits_for() -> None:
+    async with dashboard() as (app, pilot):
+        assert "asking the cluster for a first picture" in text(app)
+        app.clock_ms.now_ms += 2_000  # type: ignore[attr-defined]
+        await until(pilot, lambda: "waiting 2.0 s" in text(app), "the waiting")
+        assert isinstance(app.feed, HeldFeed)
+        app.feed.note(
+            Notice("127.0.0.1:9092 refuses connections; trying again in 2 s", Severity.WARN, sticky=True)
+        )
+        await until(pilot, lambda: text(app).count("refuses connections") == 2, "the reason")
+        app.feed.show(state(HEALTHY))
+        await until(pilot, lambda: "invoice" in text(app), "the picture")
+
+
+@running
+async def test_the_latest_picture_wins_and_selection_survives_the_whole_crash() -> None:
+    async with dashboard(script()[50]) as (app, pilot):
+        assert isinstance(app.feed, HeldFeed)
+        await press(pilot, ["down", "down"])
+        for view in script()[51:]:
+            app.feed.show(view)
+        last = script()[-1]
+        await until(pilot, lambda: app.view is last, "the last picture")
+        app.clock_ms.now_ms = last.snapshot.observation.ended_ms + 300  # type: ignore[attr-defined]
+        await until(pilot, lambda: "seen 0.3 s ago" in text(app), "its age")
+        assert re.search(r"^▸ +2 ", text(app), re.MULTILINE)
