@@ -179,6 +179,9 @@ def test_a_leaders_watermark_and_end_come_together_or_not_at_all() -> None:
     assert readings.high_watermark_ms.tolist() == [10, 20]
     assert readings.error.tolist() == ["OFFSET_NOT_AVAILABLE", ""]
     assert readings.replica_log_end.tolist() == [99, UNKNOWN, 8, UNKNOWN]
+    watermarks, ends = answer("a", [(0, 0, 50), (1, 0, 50)]), answer("a", [(0, 6, -1), (1, 0, 51)])
+    read_leader(readings, seen, 0, (watermarks, 30), (ends, 31))
+    assert (readings.high_watermark.tolist(), readings.log_end.tolist()) == ([7, 50], [9, 51])
 
 
 def test_a_followers_own_end_goes_to_its_replica() -> None:
