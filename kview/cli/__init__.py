@@ -22,6 +22,8 @@ def main() -> None:
     except KviewError as error:
         print(f"kview: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
     except Exception as bug:
         from kview.run.log import keep_traceback
 

@@ -13,11 +13,10 @@ from kview.run.folding import new_fold
 from kview.run.observing import ObservingFeed, Source
 from kview.run.settings import Display
 
-ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-END_WITHIN_S = 0.9
-"""After a signal kview is gone by then, whatever hinders it: a terminal that has gone away blocks whoever
-writes to it."""
+END_WITHIN_S = {signal.SIGINT: 3.0, signal.SIGTERM: 3.0, signal.SIGHUP: 0.9}
+"""After a signal kview is gone by then, whatever hinders it: a terminal that has gone away, or does not take
+what is written, blocks whoever writes to it. Where it is still there, restoring it may take its time on a
+busy machine."""
 
 
 def run_dashboard(
@@ -56,19 +55,22 @@ async def _drive(app: Any, feed: ObservingFeed[Any]) -> int:
     def end(number: int) -> None:
         nonlocal code
         code = 128 + number
-        insist = threading.Timer(END_WITHIN_S, os._exit, (code,))
+        insist = threading.Timer(END_WITHIN_S[signal.Signals(number)], os._exit, (code,))
         insist.daemon = True
         insist.start()
-        app.exit()
+        # In its turn: an app that ends before its first screen stands draws on half of one.
+        app.call_later(app.exit)
 
-    for number in ENDING_SIGNALS:
+    for number in END_WITHIN_S:
         loop.add_signal_handler(number, end, number)
 
     def end_by_error() -> None:
-        loop.call_soon_threadsafe(app.exit)
+        loop.call_soon_threadsafe(app.call_later, app.exit)
 
     feed.on_end = end_by_error
     await app.run_async()
+    if app.bug is not None:
+        raise app.bug
     return code
 
 

@@ -89,6 +89,11 @@ class PseudoTerminal:
         status = self.child.exitstatus
         return -int(self.child.signalstatus) if status is None else int(status)
 
+    def go_away(self) -> None:
+        """Close the terminal under the process."""
+        self.child.ptyproc.fileobj.close()
+        self.closed = True
+
     def end(self) -> None:
         """Kill what is left of it."""
         if self.child.isalive():

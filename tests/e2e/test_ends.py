@@ -68,7 +68,7 @@ def test_a_terminal_that_goes_away_ends_it() -> None:
     with kview_on_a_terminal("--simulate") as terminal:
         terminal.wait_for_text("invoice", FIRST_DATA_S)
         (child,) = children(terminal.pid)
-        os.close(terminal.child.child_fd)
+        terminal.go_away()
         wait_until(lambda: not runs(terminal.pid), "kview ends", END_S + LOADED_S)
         wait_until(lambda: not runs(child), "the simulated cluster ends", END_S + LOADED_S)
 

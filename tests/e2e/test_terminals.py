@@ -1,6 +1,8 @@
 """Terminals and encodings: what cannot be shown has a stand-in, and what cannot be drawn on gets text."""
 
+import os
 import re
+import signal
 
 import pytest
 
@@ -18,7 +20,8 @@ def test_where_glyphs_cannot_be_shown_only_ascii_gets_out(environment: dict[str,
     with kview_on_a_terminal("--simulate", environment=environment) as terminal:
         terminal.wait_for_text(r"invoice\b[^\n]*\d", FIRST_DATA_S)
         terminal.press("?")
-        terminal.press("q")
+        terminal.wait_for_text("SIGNS|FAULTS", 5)
+        os.kill(terminal.pid, signal.SIGTERM)
         terminal.wait_for_end(10)
         assert terminal.raw.isascii()
         assert b"Traceback" not in terminal.raw
