@@ -116,6 +116,7 @@ class KviewApp(App[int], inherit_bindings=False):
         self._said_ms = self.started_ms
         self._keep_said = False
         self._ticks = 0
+        self.bug: Exception | None = None
         self.palette: Palette = PLAIN
         self._wanted_theme = theme or DEFAULT_THEME
         self._theme_name = ""
@@ -180,6 +181,13 @@ class KviewApp(App[int], inherit_bindings=False):
         self.said, self._said_ms, self._keep_said = said, self.now_ms(), keep
         if screen := self._shown():
             screen.say()
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A bug ends the dashboard. Whoever runs it finds it in `bug` and keeps the traceback: no screen is a place for it."""
+        super()._handle_exception(error)
+        if not self.is_headless:
+            self.bug = self.bug or error
+            self._exit_renderables.clear()
 
     # -- colours --------------------------------------------------------------------------------------------------------
 
