@@ -8,7 +8,7 @@ from typing import Protocol
 SLICE_US = 20_000
 """The engine runs this far at most before sockets are looked at again."""
 
-TICK_S = 0.002
+TICK_S = 0.001
 """Events closer together than this are run together: a process that wakes less often costs less, and no
 client can tell."""
 

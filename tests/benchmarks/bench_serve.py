@@ -65,7 +65,7 @@ def delay_ms(cluster: Served) -> tuple[float, float]:
     """Median and 99th percentile from produce to consume, in ms, at DELAY_RECORDS_PER_S with acks=all and
     three replicas."""
     cluster.create("delay", [[0, 3, 1]])
-    client = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "linger.ms": 0})
+    client = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "linger.ms": 5})
     reader = confluent_kafka.Consumer(
         {"bootstrap.servers": cluster.bootstrap, "group.id": "bench", "fetch.wait.max.ms": 100}
     )
