@@ -52,7 +52,8 @@ class Commits:
     """The lag when it last moved (or was first seen)."""
     rewound_from: Longs
     """The offset it fell back from and has not reached again."""
-    rewound_ms: Longs
+    fell_ms: Longs
+    """When it last fell back."""
     history: tuple[CommitsThen, ...]
 
     @staticmethod
@@ -87,8 +88,8 @@ def follow(before: Commits, committed: Longs, received_ms: Longs, lag: Longs, no
     moved = fresh & had & (committed != before.committed)
     fell = moved & (committed < before.committed)
     origin = np.where(fell, np.maximum(before.rewound_from, before.committed), before.rewound_from)
-    rewound_ms = np.where(fell, received_ms, before.rewound_ms)
-    recovered = (committed >= origin) | (rewound_ms <= floor)
+    fell_ms = np.where(fell, received_ms, before.fell_ms)
+    recovered = (committed >= origin) | (fell_ms <= floor)
     still = np.where(first | moved, received_ms, before.still_since_ms)
     moved_ms = np.where(moved, received_ms, before.moved_ms)
     now = Commits(
@@ -99,7 +100,7 @@ def follow(before: Commits, committed: Longs, received_ms: Longs, lag: Longs, no
         moves=before.moves + moved,
         lag_left=np.where(first | moved, lag, before.lag_left),
         rewound_from=np.where(recovered, UNKNOWN, origin),
-        rewound_ms=np.where(recovered, UNKNOWN, rewound_ms),
+        fell_ms=np.where(fell_ms <= floor, UNKNOWN, fell_ms),
         history=(),
     )
     layer = CommitsThen(now_ms, now.committed, received_ms, now.moved_ms, now.moves, now.lag_left)
@@ -127,23 +128,24 @@ def read_rate(commits: Commits, now_ms: int) -> Floats:
         both_moved, between + np.where(overdue, idle, 0), commits.received_ms - then.received_ms
     )
     grown = np.where(known, commits.committed - then.committed, 0)
-    usable = known & (elapsed > 0) & (grown >= 0) & (commits.received_ms > now_ms - STALE_RATE_MS)
+    usable = known & (elapsed > 0) & (commits.received_ms > now_ms - STALE_RATE_MS)
+    usable &= commits.fell_ms <= then.received_ms
     return np.where(usable, grown * 1000.0 / np.maximum(elapsed, 1), np.nan)
 
 
 def lag_growth(commits: Commits, now_ms: int) -> Longs:
-    """By how much lag never fell: the least lag left by the newest commits − the most left by the oldest of
-    the last minute.
+    """By how much lag never fell: the least that the newest third of the last minute's commits left − the
+    most that the oldest third left.
 
-    At most 0 where it did fall; UNKNOWN where less than TREND_MIN_SPAN_MS or fewer than three commits are
+    At most 0 where it did fall; UNKNOWN where less than TREND_MIN_SPAN_MS or fewer than three moves are
     known.
     """
     layers = commits.history
     size = len(commits.committed)
-    if len(layers) < 4 or now_ms - layers[0].at_ms < TREND_MIN_SPAN_MS:
-        return np.full(size, UNKNOWN, np.int64)
-    half = len(layers) // 2
-    old = np.array([then.lag_left for then in layers[:half]])
-    new = np.array([then.lag_left for then in layers[half:]])
+    third = len(layers) // 3
+    if not third or now_ms - layers[0].at_ms < TREND_MIN_SPAN_MS:
+        return np.full(size, UNKNOWN)
+    old = np.array([then.lag_left for then in layers[:third]])
+    new = np.array([then.lag_left for then in layers[-third:]])
     known = (old != UNKNOWN).all(0) & (new != UNKNOWN).all(0) & (commits.moves - layers[0].moves >= 3)
     return np.where(known, np.where(known, new.min(0), 0) - np.where(known, old.max(0), 0), UNKNOWN)

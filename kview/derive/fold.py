@@ -16,7 +16,7 @@ from kview.derive.brokers import broker_figures, silence
 from kview.derive.commits import Commits
 from kview.derive.events import Seen, differences, kept
 from kview.derive.group_events import group_events
-from kview.derive.groups import group_figures
+from kview.derive.groups import BehindSeries, group_figures
 from kview.derive.headline import headline
 from kview.derive.lag import Points
 from kview.derive.offsets import offset_figures
@@ -49,7 +49,7 @@ class State:
     watermarks: Watermarks = field(default_factory=lambda: Watermarks.none(0))
     points: Points = field(default_factory=lambda: Points.none(0))
     commits: Commits = field(default_factory=lambda: Commits.none(0))
-    group_series: Mapping[str, tuple[Series, Series]] = field(default_factory=dict)
+    group_series: Mapping[str, tuple[Series, BehindSeries]] = field(default_factory=dict)
     moments: tuple[int, ...] = ()
     events: tuple[Event, ...] = ()
 
@@ -80,7 +80,7 @@ def step(state: State, snapshot: Snapshot) -> tuple[State, View]:
         or rows.rows is not None
         or not lag.same_answers(then.time_points, snapshot.time_points)
     ):
-        points = lag.with_seeds(points, table, snapshot.time_points)
+        points = lag.with_seeds(points, table, snapshot.time_points, read)
     seeded = lag.seed_rate(points, read, read_ms)
     points = lag.with_reading(points, read_ms, read, now_ms)
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.align import group_rows
+from kview.derive.lag import TREND_BACK_MS
 from kview.derive.rates import sum_by
 from kview.derive.series import Series, extended
 from kview.derive.verdicts import ORDER, RANK, SEVERITIES
@@ -15,9 +16,12 @@ from kview.model.events import Severity
 from kview.model.snapshot import Longs, Snapshot
 from kview.model.units import NO_OFFSET, UNKNOWN
 
-TREND_POINTS = 5
-"""Observations whose worst is compared with the worst of as many before them: a commit interval is no
-trend."""
+TREND_SPANS_MS = ((5_000, 5_000), (10_000, 20_000))
+"""(length, distance): the worst of the newest stretch against the worst of one as long, so far back. A commit
+interval is no trend, so neither is shorter than one; the long one sees what grows slowly."""
+
+BehindSeries = tuple[tuple[int, float], ...]
+"""A group's lag in time at moments of the last TREND_BACK_MS, oldest first; NaN where it was not known."""
 
 TREND_NOISE_MS = 1_000
 """Lag in time that changed by less, or by less than a tenth, has no trend."""
@@ -26,9 +30,9 @@ TREND_NOISE_MS = 1_000
 def group_figures(
     snapshot: Snapshot,
     figures: OffsetFigures,
-    before: Mapping[str, tuple[Series, Series]],
+    before: Mapping[str, tuple[Series, BehindSeries]],
     points: int,
-) -> tuple[GroupFigures, Mapping[str, tuple[Series, Series]]]:
+) -> tuple[GroupFigures, Mapping[str, tuple[Series, BehindSeries]]]:
     """`before` holds each group's series of lag and of lag in time; the new ones are returned too."""
     groups, offsets = snapshot.groups, snapshot.offsets
     names, size = groups.group.tolist(), len(groups)
@@ -40,7 +44,11 @@ def group_figures(
     np.maximum.at(behind, index[index >= 0], figures.behind_ms[index >= 0])
     at_worst = (index >= 0) & (figures.behind_ms == behind[index]) if size else np.zeros(len(index), np.bool_)
     lag_series = extended({n: s for n, (s, _) in before.items()}, names, _floats(lag), points)
-    behind_series = extended({n: s for n, (_, s) in before.items()}, names, _floats(behind), points)
+    now_ms = snapshot.observation.ended_ms
+    behind_series = [
+        (*_young(before[name][1] if name in before else (), now_ms), (now_ms, value))
+        for name, value in zip(names, _floats(behind).tolist(), strict=True)
+    ]
     ranks, severities, reasons = _worst(snapshot, figures, index)
     age = np.where(groups.received_ms == UNKNOWN, UNKNOWN, snapshot.observation.ended_ms - groups.received_ms)
     made = GroupFigures(
@@ -61,17 +69,22 @@ def group_figures(
     return made, dict(zip(names, zip(lag_series, behind_series, strict=True), strict=True))
 
 
-def trend(series: Series) -> int:
-    """+1 growing, −1 shrinking, 0 neither (or not known): the last points' worst against that of those
-    before."""
-    new = [value for value in series[-TREND_POINTS:] if value == value]
-    old = [value for value in series[-2 * TREND_POINTS : -TREND_POINTS] if value == value]
-    if not new or not old:
-        return 0
-    change = max(new) - max(old)
-    if abs(change) <= max(TREND_NOISE_MS, 0.1 * max(old)):
-        return 0
-    return 1 if change > 0 else -1
+def trend(series: BehindSeries) -> int:
+    """+1 growing, −1 shrinking, 0 neither (or not known), by the shortest of TREND_SPANS_MS that tells."""
+    now_ms = series[-1][0]
+    known = [(now_ms - at, value) for at, value in series if value == value]
+    for length, distance in TREND_SPANS_MS:
+        new = [value for age, value in known if age < length]
+        old = [value for age, value in known if distance <= age < distance + length]
+        if new and old:
+            change = max(new) - max(old)
+            if abs(change) > max(TREND_NOISE_MS, 0.1 * max(old)):
+                return 1 if change > 0 else -1
+    return 0
+
+
+def _young(series: BehindSeries, now_ms: int) -> BehindSeries:
+    return tuple(point for point in series if now_ms - point[0] < TREND_BACK_MS)
 
 
 def _floats(values: Longs) -> Floats:

@@ -61,6 +61,7 @@ def headline(
         under_min_isr=int((mine & under_min(table, placed)).sum()),
         at_min_isr=int((mine & at_min(table, placed)).sum()),
         requests_per_second=requests_per_second,
+        severities=tuple(found for found, _ in findings) or (Severity.CALM,),
     )
 
 

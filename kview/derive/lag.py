@@ -13,11 +13,15 @@ from kview.derive.view import Floats
 from kview.model.snapshot import Longs, Partitions, TimePoints
 from kview.model.units import NO_OFFSET, UNKNOWN
 
-POINT_RULE = Thinning(((6_000, 1_000), (30_000, 6_000), (LOOK_BACK_MS, 60_000)))
-"""24 points a partition at most: every second, every 6 s, every minute."""
+TREND_BACK_MS = 60_000
+"""How far back lag in time is compared with itself. Readings are kept that much shorter than the look-back,
+so that the compared figures do not depend on anything beyond it either."""
+
+POINT_RULE = Thinning(((6_000, 1_000), (30_000, 6_000), (LOOK_BACK_MS - TREND_BACK_MS, 60_000)))
+"""24 readings a partition at most: every second, every 6 s, every minute."""
 
 SEEDS = 8
-"""Answers of ListOffsets by timestamp kept a partition; with POINT_RULE's 24 that makes 32."""
+"""Answers of ListOffsets by timestamp kept a partition, the youngest; with the readings that makes 32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,37 +87,26 @@ def with_reading(points: Points, times_ms: Longs, ends: Longs, now_ms: int) -> P
     return Points(points.seed_ms, points.seed_ends, thinned((*points.readings, layer), now_ms, POINT_RULE))
 
 
-def with_seeds(points: Points, table: Partitions, answers: TimePoints) -> Points:
-    """Take the answers of ListOffsets by timestamp in: the log ended there at that time.
+def with_seeds(points: Points, table: Partitions, answers: TimePoints, ends: Longs) -> Points:
+    """Take the answers of ListOffsets by timestamp that a snapshot holds in, in place of those before.
 
-    Left out: an answer at the log start of a log whose beginning was removed (what was written before is
-    not known), one that is unknown, and one not older than the partition's first reading.
+    Left out: an answer at the log start of a log whose beginning was removed (what was written before is not
+    known), and one that is unknown. None may lie above the log's end as it is now (`ends`).
     """
-    if not len(answers):
-        return points
     index = {key: row for row, key in enumerate(zip(table.topic, table.partition.tolist(), strict=True))}
     keys = zip(answers.topic, answers.partition.tolist(), strict=True)
     rows = np.array([index.get(key, -1) for key in keys], np.int64)
-    start = take(table.log_start, rows, UNKNOWN)
+    start, end = take(table.log_start, rows, UNKNOWN), take(ends, rows, UNKNOWN)
     usable = (rows >= 0) & (answers.offset >= 0) & ((answers.offset > start) | (start == 0))
-    if points.readings:
-        first = take(points.readings[0].times_ms, rows, UNKNOWN)
-        usable &= (first == UNKNOWN) | (answers.timestamp_ms < first)
-    rows, times, ends = rows[usable], answers.timestamp_ms[usable], answers.offset[usable]
-    seeded = np.repeat(np.arange(len(table)), SEEDS)
-    held = points.seed_ms.ravel() != UNKNOWN
-    rows = np.concatenate((seeded[held], rows))
-    times = np.concatenate((points.seed_ms.ravel()[held], times))
-    ends = np.concatenate((points.seed_ends.ravel()[held], ends))
-    order = np.lexsort((ends, times, rows))
-    rows, times, ends = rows[order], times[order], ends[order]
-    again = np.append((rows[1:] == rows[:-1]) & (times[1:] == times[:-1]), False)
-    rows, times, ends = rows[~again], times[~again], ends[~again]
+    capped = np.where(end == UNKNOWN, answers.offset, np.minimum(answers.offset, end))
+    order = np.lexsort((answers.timestamp_ms, rows))
+    order = order[usable[order]]
+    rows = rows[order]
     from_right = np.searchsorted(rows, rows, side="right") - 1 - np.arange(len(rows))
-    fits = from_right < SEEDS
+    order, rows, from_right = (column[from_right < SEEDS] for column in (order, rows, from_right))
     out = Points.none(len(table))
-    out.seed_ms[rows[fits], SEEDS - 1 - from_right[fits]] = times[fits]
-    out.seed_ends[rows[fits], SEEDS - 1 - from_right[fits]] = ends[fits]
+    out.seed_ms[rows, SEEDS - 1 - from_right] = answers.timestamp_ms[order]
+    out.seed_ends[rows, SEEDS - 1 - from_right] = capped[order]
     return Points(out.seed_ms, out.seed_ends, points.readings)
 
 
@@ -131,19 +124,17 @@ def same_answers(a: TimePoints, b: TimePoints) -> bool:
     return a is b or (same(a.received_ms, b.received_ms) and same(a.timestamp_ms, b.timestamp_ms))
 
 
-def behind(
-    points: Points, rows: Longs, committed: Longs, at_ms: Longs, now_ms: int
-) -> tuple[Longs, NDArray[np.bool_]]:
-    """How long before `at_ms` (when it was read) each committed offset was the log's end, and whether that
-    is only a bound.
+def behind(points: Points, rows: Longs, committed: Longs, at_ms: Longs) -> tuple[Longs, NDArray[np.bool_]]:
+    """How long before `at_ms` (when it was read) each committed offset was the log's end, and whether that is
+    only a bound.
 
     `rows` are rows of `Partitions`, −1 for none. 0 at or beyond the newest point; between two points by
     interpolation; before the oldest one the time since that ("≥"); UNKNOWN without points or without a
-    commit. Points older than the look-back do not count.
+    commit.
     """
     offsets = np.where(committed <= NO_OFFSET, UNKNOWN, committed)
     times, ends = _gathered(points, rows)
-    valid = (times != UNKNOWN) & (ends != UNKNOWN) & (times > now_ms - LOOK_BACK_MS)
+    valid = (times != UNKNOWN) & (ends != UNKNOWN)
     width = times.shape[1]
     if not width or not len(rows):
         return np.full(len(rows), UNKNOWN, np.int64), np.zeros(len(rows), np.bool_)

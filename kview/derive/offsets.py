@@ -105,7 +105,7 @@ def offset_figures(
     """`rows` are rows of `snapshot.partitions`; `before` the figures of the step before, in its own rows."""
     offsets, now_ms = snapshot.offsets, snapshot.observation.ended_ms
     end, lag = record_lag(snapshot.partitions, rows, offsets)
-    behind_ms, bound = behind(points, rows, offsets.committed, offsets.received_ms, now_ms)
+    behind_ms, bound = behind(points, rows, offsets.committed, offsets.received_ms)
     known = past.carried(before_commits, alignment)
     stale = (known.received_ms == offsets.received_ms) & (offsets.received_ms != UNKNOWN)
     commits = past.follow(known, offsets.committed, offsets.received_ms, lag, now_ms)

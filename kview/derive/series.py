@@ -20,7 +20,7 @@ def extended(
     before: Mapping[Key, Series], keys: Sequence[Key], values: Floats, points: int
 ) -> tuple[Series, ...]:
     """Each key's series with its new value at the end, `points` values at most; a new key's begins here."""
-    old = points - 1
+    old: int = points - 1
     made: list[Series] = []
     for key, value in zip(keys, values.tolist(), strict=True):
         held: Series = before.get(key, ())

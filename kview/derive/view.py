@@ -68,6 +68,8 @@ class Headline:
     at_min_isr: int
     requests_per_second: float
     """What kview itself costs the cluster."""
+    severities: tuple[Severity, ...] = ()
+    """Of each sentence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A broker's crash second by second: what the headline, the events and the figures say, as Kafka lets it be seen."""
+"""A broker's crash second by second: what the headline, the events and the figures say."""
 
 from dataclasses import replace
 
@@ -25,7 +25,8 @@ def row(view: View, topic: str, partition: int) -> int:
 
 
 def group(view: View, name: str) -> int:
-    return view.snapshot.groups.group.tolist().index(name)
+    names: list[str] = view.snapshot.groups.group.tolist()
+    return names.index(name)
 
 
 def kinds(view: View) -> list[str]:
@@ -219,9 +220,7 @@ def test_coming_back_is_seen_twice_the_broker_then_its_isrs(seconds: list[View])
         "broker 4 is back",
         "1 partition led again: broker 4",
     ]
-    assert [e.text for e in seconds[BACK + 1].new_events][0] == (
-        "broker 4 back in the ISR of 9 partitions (+25 internal)"
-    )
+    assert seconds[BACK + 1].new_events[0].text == ("broker 4 back in the ISR of 9 partitions (+25 internal)")
     view = seconds[BACK + 2]
     assert view.headline.severity is Severity.CALM
     assert not view.partitions.preferred[row(view, "invoice", 3)]

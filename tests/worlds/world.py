@@ -89,7 +89,8 @@ class Consumers:
     state: str = GroupState.STABLE
     commit_every_ms: int = 1000
     read_share: float = 1.0
-    """How much of the traffic it manages to read: 0.5 falls behind at half the rate."""
+    """How much of the traffic it manages to read: 0.5 falls behind at half the rate, 1.5 catches up; 1
+    reads all there is."""
     read: dict[tuple[str, int], float] = field(default_factory=dict)
     seen: tuple[Any, ...] = ()
 
@@ -170,7 +171,7 @@ class World:
             log = self.log(*key)
             if self._leads(log):
                 at = group.read.get(key, float(group.committed[key]))
-                limit = log.watermark if group.read_share >= 1 else at + log.rate * group.read_share * seconds
+                limit = log.watermark if group.read_share == 1 else at + log.rate * group.read_share * seconds
                 group.read[key] = max(at, min(limit, log.watermark))
 
     def _commit(self, group: Consumers) -> None:

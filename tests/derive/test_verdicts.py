@@ -1,0 +1,232 @@
+"""Verdicts from offsets alone, told by groups of different temper over a healthy cluster."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kview.derive.fold import State, step
+from kview.derive.groups import trend
+from kview.derive.view import NEVER, Verdict, View
+from kview.model.events import Severity
+from kview.model.states import GroupState
+from kview.model.units import NO_OFFSET, UNKNOWN
+from tests.worlds import World, default_world
+
+
+def watch(world: World, seconds: int, each: Callable[[int], None] = lambda second: None) -> list[View]:
+    state, made = State(), []
+    for second in range(seconds):
+        each(second)
+        state, view = step(state, world.tick())
+        made.append(view)
+    return made
+
+
+def verdict(view: View, name: str) -> str:
+    return str(view.groups.verdict[at(view, name)])
+
+
+def at(view: View, name: str) -> int:
+    names: list[str] = view.snapshot.groups.group.tolist()
+    return names.index(name)
+
+
+def rows(view: View, name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.flatnonzero(view.snapshot.offsets.group == name)
+
+
+def test_groups_that_keep_up_are_ok_at_every_moment() -> None:
+    for view in watch(default_world(), 90):
+        assert {verdict(view, name) for name in ("billing", "reporting", "fraud-check")} == {Verdict.OK}
+    assert view.groups.reason[at(view, "billing")] == ""
+    assert view.groups.behind_trend.tolist()[1:] == [0, 0, 0]
+    assert (view.offsets.catch_up_ms[rows(view, "reporting")] == UNKNOWN).all()
+
+
+def test_reading_rates_are_right_whatever_the_commit_interval() -> None:
+    views = watch(default_world(), 60)
+    for view in views[25:]:
+        assert view.groups.read_rate[at(view, "billing")] == pytest.approx(4400, rel=0.02)
+        assert view.groups.read_rate[at(view, "reporting")] == pytest.approx(6800, rel=0.02)
+        assert view.groups.write_rate[at(view, "reporting")] == pytest.approx(6800, rel=0.02)
+
+
+def test_a_member_without_partitions_is_not_active() -> None:
+    (view,) = watch(default_world(), 1)
+    row = at(view, "fraud-check")
+    assert (view.snapshot.groups.members[row], view.groups.members_active[row]) == (5, 4)
+
+
+def test_a_group_that_reads_too_slowly_falls_behind() -> None:
+    world = default_world()
+    slow = world.group("reporting")
+    slow.read_share = 0.8
+    views = watch(world, 75)
+    assert verdict(views[20], "reporting") == Verdict.OK  # not enough is known yet
+    view = views[-1]
+    assert verdict(view, "reporting") == Verdict.FALLING_BEHIND
+    assert view.groups.severity[at(view, "reporting")] is Severity.WARN
+    assert view.groups.reason[at(view, "reporting")] == "16 partitions"
+    assert view.groups.behind_trend[at(view, "reporting")] == 1
+    assert (view.offsets.catch_up_ms[rows(view, "reporting")] == NEVER).all()
+    assert view.groups.behind_ms[at(view, "reporting")] == pytest.approx(0.2 * 75_000, rel=0.4)
+
+
+def test_a_group_that_catches_up_is_ok_and_says_when() -> None:
+    world = default_world()
+    group = world.group("billing")
+    group.committed = {key: offset - 440 * 60 for key, offset in group.committed.items()}
+    group.read_share = 1.5
+    view = watch(world, 41)[-1]
+    assert verdict(view, "billing") == Verdict.OK
+    assert view.groups.behind_trend[at(view, "billing")] == -1
+    left_ms = view.offsets.catch_up_ms[rows(view, "billing")]
+    assert left_ms == pytest.approx([80_000] * 10, rel=0.03)
+
+
+def test_members_that_do_not_move_are_stuck() -> None:
+    world = default_world()
+    group = world.group("billing")
+
+    def stop(second: int) -> None:
+        if second == 10:
+            group.read_share = 1e-12
+
+    views = watch(world, 50, stop)
+    assert verdict(views[35], "billing") == Verdict.OK
+    assert verdict(views[45], "billing") == Verdict.STUCK
+    view = views[45]
+    assert view.groups.severity[at(view, "billing")] is Severity.WARN
+    assert view.offsets.reason[rows(view, "billing")[0]].startswith("still for ≥ 3")
+    assert view.groups.read_rate[at(view, "billing")] == 0
+
+
+def test_a_group_without_members_is_stopped_once_records_wait() -> None:
+    world = default_world()
+    group = world.group("billing")
+
+    def leave(second: int) -> None:
+        if second == 20:
+            group.members, group.state = 0, GroupState.EMPTY
+
+    views = watch(world, 40, leave)
+    assert verdict(views[25], "billing") == Verdict.OK  # somebody may commit for it without being a member
+    assert verdict(views[35], "billing") == Verdict.STOPPED
+    assert views[35].groups.reason[at(views[35], "billing")].startswith("no members, 1")
+    stopped = [e.text for e in views[20].new_events]
+    assert stopped == ["billing is Empty (it was Stable)"]
+    assert verdict(views[0], "audit-export") == Verdict.STOPPED
+
+
+def test_an_empty_group_at_the_end_is_ok() -> None:
+    world = default_world()
+    world.log("invoice", 0).rate = 0.0
+    world.group("audit-export").committed = {("invoice", 0): int(world.log("invoice", 0).watermark)}
+    views = watch(world, 20)
+    assert verdict(views[-1], "audit-export") == Verdict.OK
+    assert views[-1].groups.lag[at(views[-1], "audit-export")] == 0
+
+
+def test_an_offset_that_fell_back_is_rewound_until_it_is_reached_again() -> None:
+    world = default_world()
+    group = world.group("billing")
+    before: dict[tuple[str, int], float] = {}
+
+    def rewind(second: int) -> None:
+        if second == 10:
+            before.update(group.read)
+            group.read = {key: offset - 2000 for key, offset in group.read.items()}
+        if 10 <= second < 13:
+            group.read_share = 1e-12
+
+    views = watch(world, 13, rewind)
+    view = views[-1]
+    assert verdict(view, "billing") == Verdict.REWOUND
+    assert view.offsets.reason[rows(view, "billing")[0]].startswith("fell back from 1,2")
+    assert np.isnan(view.offsets.read_rate[rows(view, "billing")]).all()
+    group.read_share = 1.0
+    state = State()
+    for old in views:
+        state, _ = step(state, old.snapshot)
+    for _ in range(3):
+        state, view = step(state, world.tick())
+    assert verdict(view, "billing") == Verdict.OK
+
+
+def test_no_commit_is_neither_0_nor_everything() -> None:
+    world = default_world()
+    group = world.group("audit-export")
+    group.members, group.state = 1, GroupState.STABLE
+    group.committed = dict.fromkeys(group.committed, NO_OFFSET)
+    group.read_share = 0.0
+    world._consume = lambda group, seconds: None  # type: ignore[method-assign]
+    *_, view = watch(world, 3)
+    row = at(view, "audit-export")
+    mine = rows(view, "audit-export")
+    assert (view.offsets.lag[mine] == UNKNOWN).all() and (view.offsets.behind_ms[mine] == UNKNOWN).all()
+    assert set(view.offsets.reason[mine]) == {"no commit"}
+    assert view.groups.lag[row] == UNKNOWN and view.groups.verdict[row] is Verdict.UNKNOWN
+    assert not view.groups.lag_is_bound[row]
+
+
+def test_offsets_below_the_log_start_are_lost_records() -> None:
+    world = default_world()
+    group = world.group("audit-export")
+    world.log("audit-log", 1).start = group.committed["audit-log", 1] + 500
+    *_, view = watch(world, 3)
+    row = at(view, "audit-export")
+    assert view.offsets.lost[rows(view, "audit-export")].tolist() == [0, 500, 0, 0]
+    assert view.groups.severity[row] is Severity.RISK
+    assert view.headline.severity is Severity.RISK
+    assert "500 records gone before it read them" in view.headline.sentences[0]
+
+
+def test_negative_lag_is_shown_as_it_is_when_the_watermark_was_read_after_the_commit() -> None:
+    world = default_world()
+    group = world.group("audit-export")
+    key = ("audit-log", 2)
+    group.committed[key] = int(world.log(*key).watermark) + 10_000
+    (view,) = watch(world, 1)
+    assert view.offsets.lag[rows(view, "audit-export")[2]] == -10_000 + 265
+
+
+def test_a_watermark_read_before_the_commit_makes_no_negative_lag() -> None:
+    """The leader is silent for kview alone: its group goes on past the last watermark that kview read."""
+    world = default_world()
+    views = watch(world, 5)
+    old = views[-1].snapshot
+    new = world.tick()
+    parts = replace(
+        new.partitions,
+        high_watermark=old.partitions.high_watermark,
+        high_watermark_ms=old.partitions.high_watermark_ms,
+    )
+    _, view = step(State(), replace(new, partitions=parts))
+    mine = rows(view, "billing")
+    assert (view.offsets.lag[mine] == UNKNOWN).all()
+    assert view.groups.lag_is_bound[at(view, "billing")]
+
+
+def test_partitions_that_are_gone_leave_their_rows_unknown() -> None:
+    world = default_world()
+    watch(world, 1)
+    world.logs = [log for log in world.logs if log.topic != "audit-log"]
+    world._consume = lambda group, seconds: None  # type: ignore[method-assign]
+    (view,) = watch(world, 1)
+    mine = rows(view, "audit-export")
+    assert (view.offsets.partition_row[mine] == -1).all()
+    assert (view.offsets.lag[mine] == UNKNOWN).all()
+    assert set(view.offsets.verdict[mine]) == {Verdict.UNKNOWN}
+
+
+def test_trends_need_more_than_a_commit_interval() -> None:
+    def by_second(*values: float) -> tuple[tuple[int, float], ...]:
+        return tuple((1000 * second, value) for second, value in enumerate(values))
+
+    assert trend(by_second(*(1000.0 * (second % 5) for second in range(60)))) == 0
+    assert trend(by_second(*(1000.0 * second for second in range(20)))) == 1
+    assert trend(by_second(*(1000.0 * (20 - second) for second in range(20)))) == -1
+    assert trend(by_second(*(20_000 + 250.0 * second for second in range(60)))) == 1
+    assert trend(by_second(5.0)) == 0 and trend(by_second(*[float("nan")] * 20)) == 0
