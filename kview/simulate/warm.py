@@ -14,6 +14,7 @@ from kview.simulate.reading import RECORD_BYTES_MIN
 from kview.simulate.records import header
 from kview.simulate.replica import Replica
 from kview.simulate.settings import check_topic_configs
+from kview.simulate.traffic.producer import keys_of
 from kview.simulate.traffic.traffic import Traffic
 from kview.simulate.traffic.warm import WarmGroup, warm_group
 from kview.simulate.world import OFFSETS_TOPIC, ProducerSpec, TopicSpec
@@ -113,7 +114,7 @@ def _past(cluster: "Cluster") -> None:
         count = len(cluster.controller.image.topics[topic].partitions)
         slices = SLICES if len(specs) > 1 else 1
         for spec in specs:
-            numbers[spec.client_id] = cluster.register_producer(spec.client_id, None)
+            numbers[spec.client_id] = cluster.register_producer(spec.client_id, keys_of(spec, count))
         for partition in range(count):
             replica = cluster.leader_replica((topic, partition))
             assert replica is not None and replica.stream is not None

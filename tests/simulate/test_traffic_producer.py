@@ -3,6 +3,8 @@
 import pytest
 
 from kview.simulate.cluster import Cluster, build
+from kview.simulate.partitioner import partition_for_key
+from kview.simulate.records import decode_batch
 from kview.simulate.traffic.producer import IN_FLIGHT_MAX, SimulatedProducer
 from kview.simulate.world import ProducerSpec, TopicSpec, World, racked_brokers
 
@@ -111,3 +113,14 @@ def test_with_weaker_acks_a_frozen_watermark_stops_nobody(acks: int) -> None:
     for p, image in enumerate(partitions):
         if image.leader != victim:
             assert producer.counters.acknowledged[p] - before[p] > 5 * RATE / 6 * 0.7
+
+
+def test_every_record_s_key_belongs_to_its_partition() -> None:
+    cluster, _, _ = at_work()
+    for p, image in enumerate(cluster.image(0).topics["t"].partitions):
+        end = cluster.list_offset(image.leader, "t", p, -1).offset
+        for offset in (0, end - 100):  # from before the start, and from after it
+            read = cluster.read(image.leader, "t", p, offset, 1000)
+            keys = [record.key for record in decode_batch(read.records) if record.key is not None]
+            assert keys
+            assert {partition_for_key(key, 6) for key in keys} == {p}

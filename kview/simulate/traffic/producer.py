@@ -5,7 +5,7 @@ delivery time-outs. It is not idempotent: a bunch that was written but not answe
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -96,14 +96,9 @@ class SimulatedProducer:
         rates = [spec.records_per_second * weight for weight in weights]
         self._steps_us = [max(1, round(1_000_000 / rate)) if rate > 0 else 0 for rate in rates]
         self._next_us: list[int] = [cluster.kernel.now_us] * len(rates)
-        self._producer = cluster.register_producer(spec.client_id, self._keys if spec.keys else None)
+        self._producer = cluster.register_producer(spec.client_id, keys_of(spec, count))
         cluster.on_process_change(self._process_changed)
         self._kernel.after(random.randrange(BUNCH_US), self._tick)
-
-    def _keys(self, topic: str, partition: int) -> Sequence[bytes]:
-        keys = (f"{KEY_PREFIX}{i}".encode() for i in range(self.spec.keys))
-        count = len(self._buffers)
-        return [key for key in keys if partition_for_key(key, count) == partition][:KEYS_SHOWN_MAX]
 
     @property
     def buffered_records(self) -> int:
@@ -302,3 +297,15 @@ class SimulatedProducer:
 def _without_first(bunch: Bunch, records: int) -> Bunch:
     first_us = bunch.first_us + records * bunch.step_us
     return bunch._replace(records=bunch.records - records, first_us=first_us)
+
+
+def keys_of(spec: ProducerSpec, partitions: int) -> Callable[[str, int], Sequence[bytes]] | None:
+    """The keys a producer's records may have, by (topic, partition); None for null keys."""
+    if not spec.keys:
+        return None
+
+    def keys(topic: str, partition: int) -> Sequence[bytes]:
+        every = (f"{KEY_PREFIX}{i}".encode() for i in range(spec.keys))
+        return [key for key in every if partition_for_key(key, partitions) == partition][:KEYS_SHOWN_MAX]
+
+    return keys
