@@ -44,7 +44,9 @@ class Theme(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             raise ValueError("`name` is empty or not printable")
         if not self.series:
             raise ValueError("`series` needs at least one colour")
-        colours = {key: getattr(self, key) for key in self.__struct_fields__ if key not in ("name", "dark", "series")}
+        colours = {
+            key: getattr(self, key) for key in self.__struct_fields__ if key not in ("name", "dark", "series")
+        }
         colours |= {f"series[{index}]": colour for index, colour in enumerate(self.series)}
         for key, colour in colours.items():
             if not _HEX.fullmatch(colour):
@@ -69,14 +71,19 @@ class Themes(msgspec.Struct, frozen=True):
 
 
 def theme_folders() -> tuple[Path, ...]:
-    """Where theme files are looked for: kview's own, then the user's, `themes/` in kview's configuration folder."""
+    """Where theme files are looked for: kview's own, then the user's, `themes/` in kview's configuration
+    folder."""
     package = Path(kview.__file__).parent
     own = package / "themes"
-    return (own if own.is_dir() else package.parent / "themes", platformdirs.user_config_path("kview") / "themes")
+    return (
+        own if own.is_dir() else package.parent / "themes",
+        platformdirs.user_config_path("kview") / "themes",
+    )
 
 
 def load_themes(folders: Iterable[Path]) -> Themes:
-    """Read every `*.toml` of `folders`; a theme of the same name in a later folder takes the place of an earlier one."""
+    """Read every `*.toml` of `folders`; a theme of the same name in a later folder takes the place of an
+    earlier one."""
     loaded: dict[str, Theme] = {}
     failed: list[ThemeFailure] = []
     for folder in folders:

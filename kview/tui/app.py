@@ -31,7 +31,8 @@ from kview.tui.widgets.bottom import Said
 from kview.tui.widgets.header import SourceInfo
 
 TICKS_A_SECOND = 5
-"""How often ages and countdowns move: so tenths of seconds look like running, and two lines cost next to nothing."""
+"""How often ages and countdowns move: so tenths of seconds look like running, and two lines cost next to
+nothing."""
 
 SAID_MS = 12_000
 """How long the status line keeps what was done: time to read it, and to try the undo it names."""
@@ -64,7 +65,8 @@ class NoticeArrived(Message):
 class KviewApp(App[int], inherit_bindings=False):
     """The dashboard. `faults` is None on a cluster that is not ours; `theme` '' or None is the default one.
 
-    `clock_ms` is the clock of the snapshots' times; `zone` that of the times of day shown (None: the machine's own).
+    `clock_ms` is the clock of the snapshots' times; `zone` that of the times of day shown (None: the
+    machine's own).
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -125,7 +127,8 @@ class KviewApp(App[int], inherit_bindings=False):
         """Epoch ms by the snapshots' clock."""
         return self.clock_ms()
 
-    # -- start and end --------------------------------------------------------------------------------------------------
+    # -- start and end
+    # --------------------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
         """Colours, the timer, and the feed."""
@@ -183,13 +186,15 @@ class KviewApp(App[int], inherit_bindings=False):
             screen.say()
 
     def _handle_exception(self, error: Exception) -> None:
-        """A bug ends the dashboard. Whoever runs it finds it in `bug` and keeps the traceback: no screen is a place for it."""
+        """A bug ends the dashboard. Whoever runs it finds it in `bug` and keeps the traceback: no screen is
+        a place for it."""
         super()._handle_exception(error)
         if not self.is_headless:
             self.bug = self.bug or error
             self._exit_renderables.clear()
 
-    # -- colours --------------------------------------------------------------------------------------------------------
+    # -- colours
+    # ------------
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Without colours none gets out, whatever drew it."""
@@ -202,7 +207,9 @@ class KviewApp(App[int], inherit_bindings=False):
         elif self._wanted_theme in self.themes.loaded:
             self.use_theme(self._wanted_theme)
         else:
-            self.use_theme(DEFAULT_THEME if DEFAULT_THEME in self.themes.loaded else next(iter(self.themes.loaded)))
+            self.use_theme(
+                DEFAULT_THEME if DEFAULT_THEME in self.themes.loaded else next(iter(self.themes.loaded))
+            )
         if text := self._theme_troubles():
             self.say(Said(text, severity=Severity.WARN))
 
@@ -214,7 +221,9 @@ class KviewApp(App[int], inherit_bindings=False):
             parts.append(f"theme {self._wanted_theme} is not there (there is: {there})")
         failed = self.themes.failed
         if failed:
-            parts.append(f"theme file {failed[0]}" + (f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""))
+            parts.append(
+                f"theme file {failed[0]}" + (f" (and {len(failed) - 1} more)" if len(failed) > 1 else "")
+            )
         return "; ".join(parts)
 
     def _use_plain(self) -> None:
@@ -237,7 +246,8 @@ class KviewApp(App[int], inherit_bindings=False):
             self.use_theme(names[(at + 1) % len(names)])
             self.say(Said(f"theme {self._theme_name}", "t the next one"))
 
-    # -- screens --------------------------------------------------------------------------------------------------------
+    # -- screens
+    # ------------
 
     def action_go(self, mode: str) -> None:
         """Another screen, from its top: a number always shows the same thing."""
@@ -299,7 +309,8 @@ class KviewApp(App[int], inherit_bindings=False):
         """None of Textual's own: the palette is made of the key bindings."""
         return ()
 
-    # -- what is shown --------------------------------------------------------------------------------------------------
+    # -- what is shown
+    # --------------------------------------------------------------------------------------------------
 
     def set_options(self, options: Options) -> None:
         """Draw with other options."""
@@ -322,7 +333,12 @@ class KviewApp(App[int], inherit_bindings=False):
     def action_internal(self) -> None:
         """Internal topics shown or not."""
         self.set_options(replace(self.options, internal=not self.options.internal))
-        self.say(Said("internal topics are shown" if self.options.internal else "internal topics are hidden", "i again"))
+        self.say(
+            Said(
+                "internal topics are shown" if self.options.internal else "internal topics are hidden",
+                "i again",
+            )
+        )
 
     def action_sort(self) -> None:
         """The next order of the panel that has the keys."""
@@ -336,7 +352,8 @@ class KviewApp(App[int], inherit_bindings=False):
             return
         self.set_options(self.options.sorted_on((table.id or "").removesuffix("_below"), orders))
 
-    # -- faults ---------------------------------------------------------------------------------------------------------
+    # -- faults
+    # ------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Faults are there only with a lab, and those that need a broker only on screens that have one."""
@@ -356,7 +373,11 @@ class KviewApp(App[int], inherit_bindings=False):
             return
         target = screen.target() if fault.aims else None
         if fault.aims and target is None:
-            self.say(Said(f"{key} needs a broker: select one (Tab changes the panel), or a partition with a leader"))
+            self.say(
+                Said(
+                    f"{key} needs a broker: select one (Tab changes the panel), or a partition with a leader"
+                )
+            )
             return
         command = self._fault_command(fault, target)
         if command is None:

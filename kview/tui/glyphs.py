@@ -1,7 +1,7 @@
 """Every sign kview draws, and the ASCII stand-in that takes its place where a terminal cannot show it.
 
-Panels are written with the signs below; `plain` replaces them, one character for one, in the one place where lines
-become strips. So a stand-in never moves a column.
+Panels are written with the signs below; `plain` replaces them, one character for one, in the one place where
+lines become strips. So a stand-in never moves a column.
 """
 
 LEADER = "●"

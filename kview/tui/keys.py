@@ -13,7 +13,8 @@ SLOW_BY = "200ms"
 
 @dataclass(frozen=True, slots=True)
 class FaultKey:
-    """A fault's key: `aims` is what it needs selected (`broker`, `rack` of a broker, or nothing), `undo` how to end it."""
+    """A fault's key: `aims` is what it needs selected (`broker`, `rack` of a broker, or nothing), `undo` how
+    to end it."""
 
     key: str
     kind: FaultKind
@@ -25,7 +26,9 @@ class FaultKey:
     @property
     def help(self) -> str:
         """What it does and how to undo it, for help."""
-        aim = {"broker": "the selected broker", "rack": "of the selected broker"}.get(self.aims, "the quorum's leader")
+        aim = {"broker": "the selected broker", "rack": "of the selected broker"}.get(
+            self.aims, "the quorum's leader"
+        )
         does = WORDS[self.kind].does.format(node=aim, rack=aim, argument=self.argument, id="")
         return f"{does}. To undo it: {self.undo}"
 
@@ -47,26 +50,66 @@ FAULT_KEYS: dict[str, FaultKey] = {
 }
 
 FAULT_BINDINGS = [
-    Binding(fault.key, f"fault('{fault.key}')", fault.label, tooltip=fault.help) for fault in FAULT_KEYS.values()
+    Binding(fault.key, f"fault('{fault.key}')", fault.label, tooltip=fault.help)
+    for fault in FAULT_KEYS.values()
 ]
 
 APP_BINDINGS = [
     *FAULT_BINDINGS,
-    Binding("1", "go('overview')", "overview", tooltip="which cluster, is anything wrong, where, and who suffers"),
-    Binding("2", "go('placement')", "placement", tooltip="the teaching table, live: brokers by places in the replica lists"),
+    Binding(
+        "1", "go('overview')", "overview", tooltip="which cluster, is anything wrong, where, and who suffers"
+    ),
+    Binding(
+        "2",
+        "go('placement')",
+        "placement",
+        tooltip="the teaching table, live: brokers by places in the replica lists",
+    ),
     Binding("5", "go('groups')", "groups", tooltip="consumer groups: lag, time behind, verdicts"),
-    Binding("slash", "filter", "filter", key_display="/", tooltip="only topics and groups whose name holds what you type"),
+    Binding(
+        "slash",
+        "filter",
+        "filter",
+        key_display="/",
+        tooltip="only topics and groups whose name holds what you type",
+    ),
     Binding("s", "sort", "sort", tooltip="the next order of the panel that has the keys"),
     Binding("i", "internal", "internal", tooltip="show or hide internal topics"),
     Binding("t", "next_theme", "theme", tooltip="the next theme"),
     Binding("question_mark", "help", "help", key_display="?", tooltip="this list"),
-    Binding("ctrl+p", "commands", "commands", key_display="^p", tooltip="every command by name; themes with a preview"),
+    Binding(
+        "ctrl+p",
+        "commands",
+        "commands",
+        key_display="^p",
+        tooltip="every command by name; themes with a preview",
+    ),
     Binding("q", "quit", "quit", tooltip="end kview"),
     Binding("ctrl+c", "quit", "quit", show=False, priority=True),
 ]
 
 KEY_LINE_ORDER = (
-    "question_mark", "q", "K", "B", "1", "2", "5", "escape", "slash", "ctrl+p", "U", "H", "S", "W", "X", "C", "enter", "s",
-    "r", "left", "i", "t",
+    "question_mark",
+    "q",
+    "K",
+    "B",
+    "1",
+    "2",
+    "5",
+    "escape",
+    "slash",
+    "ctrl+p",
+    "U",
+    "H",
+    "S",
+    "W",
+    "X",
+    "C",
+    "enter",
+    "s",
+    "r",
+    "left",
+    "i",
+    "t",
 )
 """Which keys the bottom line keeps when it is too short for all: the first of these."""

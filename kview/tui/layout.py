@@ -15,7 +15,8 @@ CHROME = 3
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Heights in lines and widths in cells; 0: not shown. `beside`: throughput right of brokers, groups right of partitions."""
+    """Heights in lines and widths in cells; 0: not shown. `beside`: throughput right of brokers, groups
+    right of partitions."""
 
     beside: bool
     headline: int
@@ -29,7 +30,8 @@ class Overview:
 
 
 def headline_height(height: int) -> int:
-    """Lines kept for the headline, whether it needs them or not: nothing below may jump when trouble starts."""
+    """Lines kept for the headline, whether it needs them or not: nothing below may jump when trouble
+    starts."""
     return 1 if height < 18 else 2 if height < 45 else 3
 
 

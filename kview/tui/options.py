@@ -8,7 +8,8 @@ from typing import Self
 class Options:
     """`filter` is looked for in names of topics and groups; `internal`: internal topics are shown too.
 
-    `sorts` holds, by panel, which of its orders is in force. `stale_ms`: a figure older than this is shown dim, with its age.
+    `sorts` holds, by panel, which of its orders is in force. `stale_ms`: a figure older than this is shown
+    dim, with its age.
     """
 
     filter: str = ""

@@ -15,7 +15,8 @@ from kview.tui.text import Line, Role, line_width
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """A style for every role; `selected` and `marked` lie behind a table's selected row, with and without the keys."""
+    """A style for every role; `selected` and `marked` lie behind a table's selected row, with and without
+    the keys."""
 
     name: str
     dark: bool
@@ -56,7 +57,7 @@ def palette_of(theme: Theme) -> Palette:
         selected=Style(color=theme.on_accent, bgcolor=theme.accent),
         marked=Style(bgcolor=theme.mark),
         fresh=Style(bold=True),
-        )
+    )
 
 
 PLAIN = Palette(
@@ -141,7 +142,9 @@ def strip(spans: Line, cells: int, palette: Palette, ascii_only: bool, over: Sty
         segments.append(Segment(plain(span.text) if ascii_only else span.text, style))
     used = line_width(spans)
     if used < cells:
-        segments.append(Segment(" " * (cells - used), palette.base if over is None else _add(palette.base, over)))
+        segments.append(
+            Segment(" " * (cells - used), palette.base if over is None else _add(palette.base, over))
+        )
     return Strip(segments, used).crop(0, cells) if used > cells else Strip(segments, cells)
 
 

@@ -1,7 +1,7 @@
 """Curves out of characters: a braille plot of several series, and sparklines. Pure.
 
-Written here and not with plotext because a panel redraws within a key press: 0.3 s to import that library is a sixth
-of the time until the first data are on the screen.
+Written here and not with plotext because a panel redraws within a key press: 0.3 s to import that library is
+a sixth of the time until the first data are on the screen.
 """
 
 import math
@@ -16,7 +16,8 @@ _STEPS = (1, 2, 5)
 
 
 def sparkline(values: Sequence[float], cells: int) -> str:
-    """The last `cells` values as levels from 0 to the greatest; a gap where one is not known; right-aligned."""
+    """The last `cells` values as levels from 0 to the greatest; a gap where one is not known;
+    right-aligned."""
     shown = values[-cells:] if cells > 0 else ()
     top = max((v for v in shown if math.isfinite(v)), default=0.0)
     signs = [" " if not math.isfinite(v) else level(v, top) for v in shown]
@@ -31,7 +32,8 @@ def level(value: float, top: float) -> str:
 
 
 def nice_top(value: float) -> float:
-    """The least of 1, 2, 5 × a power of ten that is not below `value`: an axis that does not jump with every sample."""
+    """The least of 1, 2, 5 × a power of ten that is not below `value`: an axis that does not jump with every
+    sample."""
     if not math.isfinite(value) or value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -39,7 +41,8 @@ def nice_top(value: float) -> float:
 
 
 def curve(values: Sequence[float], cells: int, rows: int, top: float, braille: bool) -> list[str]:
-    """`values` over the whole width as `rows` strings of `cells`, the top row first; a gap where one is not known.
+    """`values` over the whole width as `rows` strings of `cells`, the top row first; a gap where one is not
+    known.
 
     Values lie between 0 and `top`; consecutive ones are joined. In ASCII one `*` stands per column.
     """
@@ -63,7 +66,8 @@ def curve(values: Sequence[float], cells: int, rows: int, top: float, braille: b
 
 
 def _between(previous: int, height: int) -> tuple[int, int]:
-    """The dots from the one after `previous` to `height`, so that a steep curve has no holes and no double dots."""
+    """The dots from the one after `previous` to `height`, so that a steep curve has no holes and no double
+    dots."""
     if height > previous:
         return previous + 1, height
     if height < previous:

@@ -89,7 +89,8 @@ def cut(spans: Line, cells: int) -> Line:
 
 
 def pad(spans: Line, cells: int, right: bool = False) -> Line:
-    """A line in exactly `cells`: filled on its right, or on its left for figures (`right` aligned); cut where it is longer."""
+    """A line in exactly `cells`: filled on its right, or on its left for figures (`right` aligned); cut
+    where it is longer."""
     spans = cut(spans, cells)
     gap = cells - line_width(spans)
     if gap <= 0:
@@ -99,7 +100,8 @@ def pad(spans: Line, cells: int, right: bool = False) -> Line:
 
 
 def joined(parts: Sequence[Line], between: Span, cells: int) -> Line:
-    """As many of `parts` as fit whole into `cells`, in order, with `between` them; the first is cut where it must."""
+    """As many of `parts` as fit whole into `cells`, in order, with `between` them; the first is cut where it
+    must."""
     if not parts:
         return ()
     result = cut(parts[0], cells)

@@ -1,4 +1,5 @@
-"""Theme files: kview's own are complete and readable, a bad one is a failure with its cause and harms no other."""
+"""Theme files: kview's own are complete and readable, a bad one is a failure with its cause and harms no
+other."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""The dashboard without a terminal: a feed and a lab that tests hold in their hands, and the screen as text."""
+"""The dashboard without a terminal: a feed and a lab that tests hold in their hands, and the screen as
+text."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable

@@ -1,7 +1,10 @@
-"""Pictures of the screens for people, out of the same states as the golden files: `python -m tests.tui.pictures [FOLDER]`."""
+"""Pictures of the screens for people, out of the same states as the golden files: `python -m
+tests.tui.pictures [FOLDER]`."""
 
 import asyncio
+import re
 import sys
+from html import unescape
 from pathlib import Path
 
 from tests.tui.harness import BACK, CRASH, FENCED, HEALTHY, HeldLab, dashboard, press, state
@@ -29,8 +32,30 @@ async def picture(folder: Path, name: str) -> Path:
             await press(pilot, [key])
             await pilot.pause(0.3)
         path = folder / f"{name}.svg"
-        path.write_text(app.export_screenshot(title="kview"))
+        path.write_text(with_spaces(app.export_screenshot(title="kview")))
         return path
+
+
+def with_spaces(svg: str) -> str:
+    """Text that begins with spaces, placed where its first letter stands: some viewers drop such spaces."""
+
+    def moved(found: re.Match[str]) -> str:
+        spaces = len(found["spaces"]) // len("&#160;")
+        x, length = float(found["x"]), float(found["length"])
+        cell = length / len(unescape(found["spaces"] + found["text"]))
+        return (
+            f'{found["head"]}x="{x + spaces * cell:g}"{found["between"]}'
+            f'textLength="{length - spaces * cell:g}"{found["rest"]}>{found["text"]}<'
+        )
+
+    return _TEXT.sub(moved, svg)
+
+
+_TEXT = re.compile(
+    r'(?P<head><text class="[^"]*" )x="(?P<x>[\d.]+)"(?P<between>[^>]*)'
+    r'textLength="(?P<length>[\d.]+)"(?P<rest>[^>]*)>'
+    r"(?P<spaces>(?:&#160;)+)(?P<text>[^<]+)<"
+)
 
 
 def main(folder: Path) -> None:

@@ -1,4 +1,5 @@
-"""Colours: themes as files, one notice for bad ones, none at all where the user wants none, and signs beside each."""
+"""Colours: themes as files, one notice for bad ones, none at all where the user wants none, and signs beside
+each."""
 
 import re
 from pathlib import Path

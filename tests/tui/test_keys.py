@@ -1,4 +1,5 @@
-"""Keys: help and palette are made of the bindings, filter, sort, internal topics, screens and the ways back."""
+"""Keys: help and palette are made of the bindings, filter, sort, internal topics, screens and the ways
+back."""
 
 import pytest
 
@@ -30,7 +31,9 @@ async def test_help_lists_every_key_of_its_screen(keys: list[str], shows: str) -
 
 def test_help_is_made_of_the_bindings() -> None:
     made = entries(APP_BINDINGS)
-    assert {binding.key for binding in APP_BINDINGS if binding.key in FAULT_KEYS} <= {entry.key for entry in made}
+    assert {binding.key for binding in APP_BINDINGS if binding.key in FAULT_KEYS} <= {
+        entry.key for entry in made
+    }
 
 
 @pytest.mark.parametrize("cells", [20, 60, 80, 120, 300])
@@ -80,7 +83,9 @@ async def test_sort_goes_through_the_orders_of_the_panel_with_the_keys() -> None
         await press(pilot, ["tab"])
         orders = []
         for _ in range(5):
-            orders.append(next(line for line in text(app).splitlines() if "PARTITIONS" in line).split("  ")[1])
+            orders.append(
+                next(line for line in text(app).splitlines() if "PARTITIONS" in line).split("  ")[1]
+            )
             await press(pilot, ["s"])
         assert orders[0] == orders[4] == "PARTITIONS worst first"
         assert orders[1:4] == ["PARTITIONS by name", "PARTITIONS by uncommitted", "PARTITIONS by records in"]
@@ -153,7 +158,7 @@ async def test_the_palette_runs_commands_by_name() -> None:
 @running
 async def test_the_palette_crashes_what_is_selected_below_it() -> None:
     lab = HeldLab()
-    async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
+    async with dashboard(state(HEALTHY), lab=lab) as (_, pilot):
         await press(pilot, ["down", "ctrl+p", *"crash", "enter"])
         await until(pilot, lambda: lab.commands, "the command")
         assert lab.commands[0].line() == "crash 1"

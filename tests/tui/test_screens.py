@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from rich.cells import cell_len
 
 from kview.model.events import Severity
 from kview.model.ports import Notice
+from kview.tui.app import KviewApp
 from kview.tui.widgets.header import sentences_at
 from tests.tui.harness import (
     BACK,
@@ -80,7 +82,7 @@ async def test_other_screens(name: str, size: tuple[int, int], update: bool) -> 
         for key in keys:
             before = text(app)
             await press(pilot, [key])
-            await until(pilot, lambda: text(app) != before, f"what {key} shows")  # noqa: B023
+            await until(pilot, partial(differs, app, before), f"what {key} shows")
         await until(pilot, lambda: shows in text(app), shows)
         fits(lines(app), size)
         agrees(f"{name}-{size[0]}x{size[1]}", text(app), update)
@@ -107,11 +109,7 @@ def fits(drawn: list[str], size: tuple[int, int]) -> None:
 
 @running
 async def test_every_size_fits_through_a_storm_of_resizes() -> None:
-    sizes = [
-        (width, height)
-        for width in (60, 61, 79, 99, 111, 112, 113, 160, 240)
-        for height in (15, 19, 20, 28, 32, 60)
-    ]
+    sizes = [(width, height) for width in (60, 79, 111, 112, 160, 240) for height in (15, 20, 28, 60)]
     async with dashboard(state(CRASH), lab=HeldLab()) as (app, pilot):
         for number, size in enumerate([*sizes, (59, 15), (60, 14), (1, 1), (20, 3), (120, 40)]):
             await pilot.resize_terminal(*size)
@@ -184,15 +182,21 @@ async def test_the_countdown_and_ages_go_on_between_observations() -> None:
     async with dashboard(state(CRASH)) as (app, pilot):
         for later_ms, silent, due in ((0, "3.4", "5.5"), (1_000, "4.4", "4.5"), (1_500, "4.9", "4.0")):
             app.clock_ms.now_ms = state(CRASH).snapshot.observation.ended_ms + 300 + later_ms  # type: ignore[attr-defined]
-            await until(
-                pilot,
-                lambda: f"silent {silent} s" in text(app) and f"fenced in ≈ {due} s" in text(app),
-                "tenths",  # noqa: B023
-            )
+            await until(pilot, partial(says, app, f"silent {silent} s", f"fenced in ≈ {due} s"), "tenths")
         await until(pilot, lambda: "✕ silent 4 s" in text(app), "whole seconds")
         app.clock_ms.now_ms += 10_000  # type: ignore[attr-defined]
         await until(pilot, lambda: "fencing due" in text(app), "the end of the countdown")
         assert "nothing new for 11 s" in text(app)
+
+
+def differs(app: KviewApp, before: str) -> bool:
+    """Whether the screen shows something else."""
+    return text(app) != before
+
+
+def says(app: KviewApp, *parts: str) -> bool:
+    """Whether all of these stand on the screen."""
+    return all(part in text(app) for part in parts)
 
 
 def test_nothing_but_ages_goes_on_over_dead_data() -> None:

@@ -24,7 +24,10 @@ class Numbers(Keyed[str]):
         self.made = 0
         text = f"{value:,}"
         self.value = text
-        self.columns = (Column("name", "name", 8, flex=1, name=True), Column("value", "value", len(text), right=True))
+        self.columns = (
+            Column("name", "name", 8, flex=1, name=True),
+            Column("value", "value", len(text), right=True),
+        )
 
     def row(self, index: int, now_ms: int) -> Row:
         self.made += 1
@@ -69,7 +72,17 @@ async def test_a_row_that_goes_leaves_the_selection_where_it_was() -> None:
 async def test_keys_move_it_and_stop_at_the_ends() -> None:
     async with dashboard(state(HEALTHY)) as (_, pilot):
         table = await table_of(pilot, Numbers([f"row {number:03}" for number in range(100)]))
-        moves = [("up", 0), ("down", 1), ("j", 2), ("k", 1), ("end", 99), ("down", 99), ("G", 99), ("home", 0), ("g", 0)]
+        moves = [
+            ("up", 0),
+            ("down", 1),
+            ("j", 2),
+            ("k", 1),
+            ("end", 99),
+            ("down", 99),
+            ("G", 99),
+            ("home", 0),
+            ("g", 0),
+        ]
         for key, index in moves:
             await press(pilot, [key])
             assert table.selected == f"row {index:03}", key

@@ -29,7 +29,10 @@ def test_a_name_fits(name: str, cells: int) -> None:
 @given(LINES, st.integers(1, 80), st.booleans())
 def test_lines_fit_exactly(spans: tuple[Span, ...], cells: int, right: bool) -> None:
     assert line_width(cut(spans, cells)) <= cells
-    assert line_width(pad(spans, cells, right)) in (cells, cells - 1)  # a wide character cut in half leaves one
+    assert line_width(pad(spans, cells, right)) in (
+        cells,
+        cells - 1,
+    )  # a wide character cut in half leaves one
 
 
 def test_cut_lines_say_so() -> None:

@@ -80,7 +80,9 @@ def figure(text: str, role: Role = Role.TEXT, dim: bool = False) -> Line:
 def count_width(values: NDArray[np.int64], least: int, extra: int = 0) -> int:
     """The width that the widest of these counts needs."""
     known = values[values != UNKNOWN]
-    widest = max((len(words.count(int(v))) for v in (known.max(), known.min())), default=0) if len(known) else 0
+    widest = (
+        max((len(words.count(int(v))) for v in (known.max(), known.min())), default=0) if len(known) else 0
+    )
     return max(least, widest + extra)
 
 

@@ -28,6 +28,7 @@ from kview.tui.widgets.table import Row
 ORDERS = ("worst first", "by name", "by lag")
 PANEL = "offsets"
 
+
 def ranges(numbers: Iterable[int]) -> str:
     """Partition numbers with runs drawn together: `0–3, 7`."""
     runs: list[list[int]] = []
@@ -54,7 +55,14 @@ class MemberRows(Keyed[str]):
         self.title: Line = title("MEMBERS")
         self.empty = "no members: nobody reads for this group"
         self.columns: Sequence[Column] = (
-            Column("client", "client id", name_width(table.client_id[self._rows], 9, 24), flex=1, most=40, name=True),
+            Column(
+                "client",
+                "client id",
+                name_width(table.client_id[self._rows], 9, 24),
+                flex=1,
+                most=40,
+                name=True,
+            ),
             Column("host", "host", name_width(table.host[self._rows], 10, 20), name=True, rank=1),
             Column("assigned", "owns", 4, right=True),
             Column("partitions", "partitions", 20, flex=3, most=80),
@@ -65,14 +73,18 @@ class MemberRows(Keyed[str]):
         """A member's cells."""
         at, table = int(self._rows[index]), self._table
         member = str(table.member_id[at])
-        owns = f" {glyphs.DOT} ".join(f"{t} {ranges(ps)}" for t, ps in sorted(self._owned.get(member, {}).items()))
+        owns = f" {glyphs.DOT} ".join(
+            f"{t} {ranges(ps)}" for t, ps in sorted(self._owned.get(member, {}).items())
+        )
         count = int(table.assigned[at])
         return Row(
             (
                 line(str(table.client_id[at])),
                 line(Span(str(table.host[at]), Role.DIM)),
                 figure(words.count(count)),
-                line(owns) if owns else line(Span("idle: more members than partitions" if not count else "", Role.WARN)),
+                line(owns)
+                if owns
+                else line(Span("idle: more members than partitions" if not count else "", Role.WARN)),
                 line(Span(member, Role.DIM)),
             )
         )
@@ -83,7 +95,9 @@ class OffsetRows(Keyed[tuple[str, int]]):
 
     def __init__(self, view: View, group: str, options: Options) -> None:
         table, figures = view.snapshot.offsets, view.offsets
-        rows = [int(row) for row in np.flatnonzero(table.group == group) if options.matches(str(table.topic[row]))]
+        rows = [
+            int(row) for row in np.flatnonzero(table.group == group) if options.matches(str(table.topic[row]))
+        ]
         match ORDERS[options.sort(PANEL, len(ORDERS))]:
             case "worst first":
                 rows.sort(key=lambda row: -RANK[Verdict(str(figures.verdict[row]))])
@@ -99,10 +113,14 @@ class OffsetRows(Keyed[tuple[str, int]]):
             for row in np.flatnonzero(members.group == group)
         }
         self.title: Line = title("PARTITIONS", ORDERS[options.sort(PANEL, len(ORDERS))])
-        self.empty = f"no topic matches /{options.filter}" if options.filter else "nothing committed, nothing owned"
+        self.empty = (
+            f"no topic matches /{options.filter}" if options.filter else "nothing committed, nothing owned"
+        )
         at = np.array(rows, np.int64)
         self.columns: Sequence[Column] = (
-            Column("topic", "topic", name_width((key[0] for key in self.keys), 6, 20), flex=1, most=40, name=True),
+            Column(
+                "topic", "topic", name_width((key[0] for key in self.keys), 6, 20), flex=1, most=40, name=True
+            ),
             Column("p", "p", max(2, len(str(max((key[1] for key in self.keys), default=0)))), right=True),
             Column("committed", "CURRENT-OFFSET", count_width(table.committed[at], 14), right=True, rank=2),
             Column("end", "LOG-END-OFFSET", count_width(figures.log_end_offset[at], 14), right=True, rank=2),
@@ -111,7 +129,15 @@ class OffsetRows(Keyed[tuple[str, int]]):
             Column("read", "read/s", rate_width(figures.read_rate[at], 7), right=True, rank=1),
             Column("write", "write/s", rate_width(figures.write_rate[at], 7), right=True, rank=1),
             Column("catch", "catches up", 10, right=True, rank=3),
-            Column("owner", "owner", name_width(self._clients.values(), 6, 16), flex=1, most=30, rank=4, name=True),
+            Column(
+                "owner",
+                "owner",
+                name_width(self._clients.values(), 6, 16),
+                flex=1,
+                most=30,
+                rank=4,
+                name=True,
+            ),
             Column("verdict", "verdict", 16, flex=3, most=70),
         )
 
@@ -149,7 +175,9 @@ class OffsetRows(Keyed[tuple[str, int]]):
                 figure(self._behind(at), dim=old),
                 figure(words.rate(float(figures.read_rate[at])), dim=old),
                 figure(words.rate(float(figures.write_rate[at])), dim=old),
-                figure(catch_up if catch_up in ("never", words.NONE) else f"{glyphs.ABOUT} {catch_up}", dim=old),
+                figure(
+                    catch_up if catch_up in ("never", words.NONE) else f"{glyphs.ABOUT} {catch_up}", dim=old
+                ),
                 line(Span(self._clients.get(str(table.owner[at]), "") or words.NONE, Role.DIM)),
                 line(Span(f"{SIGNS[severity]} {said}{': ' if after else ''}{after}", ROLES[severity])),
             )

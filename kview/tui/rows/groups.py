@@ -60,7 +60,8 @@ def behind(view: View, row: int, trend: bool = True) -> str:
 def members(view: View, row: int) -> str:
     """A group's state with how many of its members own partitions: `Stable 2/3`."""
     table, figures = view.snapshot.groups, view.groups
-    return f"{table.state[row]} {words.count(int(figures.members_active[row]))}/{words.count(int(table.members[row]))}"
+    active, joined = words.count(int(figures.members_active[row])), words.count(int(table.members[row]))
+    return f"{table.state[row]} {active}/{joined}"
 
 
 class GroupRows(Keyed[str]):
@@ -106,7 +107,11 @@ class GroupRows(Keyed[str]):
         coordinator = int(table.coordinator[at])
         lag = words.at_least(words.count(int(figures.lag[at])), bool(figures.lag_is_bound[at]))
         judged = verdict(str(figures.verdict[at]), "", figures.severity[at])
-        notes = [str(figures.reason[at]), f"{words.age(received_ms, now_ms)} old" if old else "", str(table.error[at])]
+        notes = [
+            str(figures.reason[at]),
+            f"{words.age(received_ms, now_ms)} old" if old else "",
+            str(table.error[at]),
+        ]
         cells = (
             line(group),
             figure(members(self._view, at), Role.DIM),

@@ -78,7 +78,9 @@ class PartitionRows(Keyed[tuple[str, int]]):
         super().__init__(list(zip(topics, numbers, strict=True)))
         self._view = view
         self._options = options
-        self.empty = f"no topic matches /{options.filter}" if options.filter and topic is None else "there are none"
+        self.empty = (
+            f"no topic matches /{options.filter}" if options.filter and topic is None else "there are none"
+        )
         self.title: Line
         watermarks, rates = table.high_watermark[self._rows], figures.in_rate[self._rows]
         offset = count_width(watermarks, 9)
@@ -86,7 +88,9 @@ class PartitionRows(Keyed[tuple[str, int]]):
             notes = [ORDERS[options.sort(panel, len(ORDERS))]]
             notes += [f"/{options.filter}"] if options.filter else []
             self.title = title("PARTITIONS", *notes)
-            head: tuple[Column, ...] = (Column("topic", "topic", name_width(set(topics), 5, 24), flex=1, most=40, name=True),)
+            head: tuple[Column, ...] = (
+                Column("topic", "topic", name_width(set(topics), 5, 24), flex=1, most=40, name=True),
+            )
         else:
             self.title = title("PARTITIONS")
             head = ()
@@ -99,7 +103,13 @@ class PartitionRows(Keyed[tuple[str, int]]):
             Column("start", "log start", count_width(table.log_start[self._rows], 9), right=True, rank=6),
             Column("watermark", "watermark", offset, right=True),
             Column("end", "log end", count_width(table.log_end[self._rows], 9), right=True, rank=7),
-            Column("uncommitted", "uncomm.", count_width(figures.uncommitted[self._rows], 7, 1), right=True, rank=2),
+            Column(
+                "uncommitted",
+                "uncomm.",
+                count_width(figures.uncommitted[self._rows], 7, 1),
+                right=True,
+                rank=2,
+            ),
             Column("in", "in rec/s", rate_width(rates, 8), right=True, rank=5),
             Column("state", "", 6),
             Column("why", "", 14, flex=2, most=60, rank=4),
@@ -137,7 +147,9 @@ class PartitionRows(Keyed[tuple[str, int]]):
         role = ROLES[figures.severity[at]]
         since_ms = max(int(figures.leader_silent_since_ms[at]), int(figures.frozen_since_ms[at]))
         if status in _AGED and since_ms != UNKNOWN:
-            return line(Span(f"{STATUS_SIGNS[status]} {words.age(since_ms, now_ms)}", role)), line(Span(status, role))
+            return line(Span(f"{STATUS_SIGNS[status]} {words.age(since_ms, now_ms)}", role)), line(
+                Span(status, role)
+            )
         notes = []
         sign, sign_role = STATUS_SIGNS[status], Role.GOOD if status == PartitionStatus.OK else role
         if old:

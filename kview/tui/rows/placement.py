@@ -19,7 +19,8 @@ from kview.tui.widgets.table import Row
 
 ORDINALS = ("LEADERS", "1ST FOLLOWERS", "2ND FOLLOWERS", "3RD FOLLOWERS")
 MAX_PLACES = 4
-"""Columns of the table; replication factors above this are rare, and their further followers are counted in the last."""
+"""Columns of the table; replication factors above this are rare, and their further followers are counted in
+the last."""
 
 MAX_CELLS = 200
 """Partitions made into spans in one cell: more do not fit any line."""
@@ -41,7 +42,8 @@ def alternating(ids: Sequence[int], racks: Sequence[str]) -> list[int]:
 
 
 class PlacementRows(Keyed[int]):
-    """Key: the broker's id. `topic` ALL shows how many replicas a broker has in each place instead of which."""
+    """Key: the broker's id. `topic` ALL shows how many replicas a broker has in each place instead of
+    which."""
 
     empty = "no broker is known"
 
@@ -88,7 +90,10 @@ class PlacementRows(Keyed[int]):
                 if broker == NO_BROKER:
                     continue
                 place = min(position, self._places - 1)
-                silent, member = bool(figures.replica_silent[row, position]), bool(figures.in_isr[row, position])
+                silent, member = (
+                    bool(figures.replica_silent[row, position]),
+                    bool(figures.in_isr[row, position]),
+                )
                 cells[broker, place].append(_marked(number, position, broker == leader, silent, member))
         return cells
 
@@ -108,7 +113,8 @@ class PlacementRows(Keyed[int]):
         return cells
 
     def _changes(self) -> dict[int, int]:
-        """When each broker last gained or lost a leadership or a place in an ISR, as the partitions' changes say."""
+        """When each broker last gained or lost a leadership or a place in an ISR, as the partitions' changes
+        say."""
         changed: dict[int, int] = {}
         table, figures = self._view.snapshot.partitions, self._view.partitions
         for row in self._rows[figures.changed_ms[self._rows] != UNKNOWN]:
@@ -140,14 +146,18 @@ class PlacementRows(Keyed[int]):
         """What the table shows, and how it is placed."""
         view = self._view
         if self._topic == ALL:
-            return line(Span("all topics ", Role.BRIGHT), Span(f"{len(self._rows):,} partitions, replicas by place", Role.DIM))
+            return line(
+                Span("all topics ", Role.BRIGHT),
+                Span(f"{len(self._rows):,} partitions, replicas by place", Role.DIM),
+            )
         found = np.flatnonzero(view.topics.topic == self._topic)
         if not len(found):
             return line(Span(self._topic, Role.BRIGHT), Span(" is not there", Role.WARN))
         at, figures = int(found[0]), view.topics
         safe = bool(figures.rack_safe[at])
         away = int(figures.not_preferred[at])
-        shape = f" {words.plural(int(figures.partitions[at]), 'partition')} × {words.plural(int(figures.replication[at]), 'replica')}"
+        partitions = words.plural(int(figures.partitions[at]), "partition")
+        shape = f" {partitions} × {words.plural(int(figures.replication[at]), 'replica')}"
         spans = [
             Span(self._topic, Role.BRIGHT),
             Span(shape, Role.DIM),
@@ -161,15 +171,22 @@ class PlacementRows(Keyed[int]):
 
 
 def _marked(number: str, position: int, leads: bool, silent: bool, member: bool) -> Span:
-    """A partition in a cell: `P3` as it should be, `(P3)` a preferred leader that does not lead, `P3▲` another that leads."""
+    """A partition in a cell: `P3` as it should be, `(P3)` a preferred leader that does not lead, `P3▲`
+    another that leads."""
     if silent:
         text = f"({number}){glyphs.DEAD}" if position == 0 and not leads else f"{number}{glyphs.DEAD}"
         return Span(text, Role.RISK if member or leads else Role.WARN)
     if not member:
-        text = f"({number}){glyphs.OUT_OF_SYNC}" if position == 0 and not leads else f"{number}{glyphs.OUT_OF_SYNC}"
+        text = (
+            f"({number}){glyphs.OUT_OF_SYNC}"
+            if position == 0 and not leads
+            else f"{number}{glyphs.OUT_OF_SYNC}"
+        )
         return Span(text, Role.WARN)
     if leads:
-        return Span(number if position == 0 else f"{number}{glyphs.UP}", Role.TEXT if position == 0 else Role.BRIGHT)
+        return Span(
+            number if position == 0 else f"{number}{glyphs.UP}", Role.TEXT if position == 0 else Role.BRIGHT
+        )
     return Span(f"({number})" if position == 0 else number, Role.DIM)
 
 
@@ -183,5 +200,3 @@ def _cell(spans: list[Span]) -> Line:
     for span in spans:
         joined += [Span("  "), span] if joined else [span]
     return tuple(joined)
-
-

@@ -104,7 +104,9 @@ class TopicRows(Keyed[str]):
         figures = self._view.topics
         severity = str(figures.severity[at])
         parts = [
-            f"{int(count):,} {what}" for field, what in _TROUBLES if (count := getattr(figures, field)[at]) > 0
+            f"{int(count):,} {what}"
+            for field, what in _TROUBLES
+            if (count := getattr(figures, field)[at]) > 0
         ]
         if not figures.rack_safe[at]:
             parts.append("not rack-safe")

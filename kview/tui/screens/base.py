@@ -1,4 +1,5 @@
-"""What all screens share: header, headline, status and keys around a body; the filter line; being too small."""
+"""What all screens share: header, headline, status and keys around a body; the filter line; being too
+small."""
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
@@ -32,9 +33,13 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     """A screen that draws views."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "back", show=False, tooltip="one step back: the filter, then the screen before"),
+        Binding(
+            "escape", "back", "back", show=False, tooltip="one step back: the filter, then the screen before"
+        ),
         Binding("tab", "app.focus_next", "next panel", show=False, tooltip="give the keys to the next panel"),
-        Binding("shift+tab", "app.focus_previous", "previous panel", show=False, tooltip="and to the one before"),
+        Binding(
+            "shift+tab", "app.focus_previous", "previous panel", show=False, tooltip="and to the one before"
+        ),
     ]
 
     panel_sorts: ClassVar[dict[str, int]] = {}
@@ -76,11 +81,16 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             with Vertical(id="body"):
                 yield from self.body()
             yield StatusLine()
-            yield Input(placeholder="part of a topic's or a group's name; Enter keeps it, Esc clears it", compact=True, id="filter")
+            yield Input(
+                placeholder="part of a topic's or a group's name; Enter keeps it, Esc clears it",
+                compact=True,
+                id="filter",
+            )
             yield KeyLine()
         yield TooSmall(id="small")
 
-    # -- drawing --------------------------------------------------------------------------------------------------------
+    # -- drawing
+    # ------------
 
     def on_mount(self) -> None:
         """Draw what is known already."""
@@ -131,7 +141,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         status.said, status.active = self.kview.said, self.kview.active_faults
         status.redraw()
 
-    # -- keys -----------------------------------------------------------------------------------------------------------
+    # -- keys
+    # ------------
 
     def action_back(self) -> None:
         """One step back."""

@@ -53,7 +53,13 @@ class CommandRows(Keyed[str]):
     def row(self, index: int, now_ms: int) -> Row:
         """A command's cells."""
         command = self._commands[index]
-        return Row((line(command.name), line(Span(command.key, Role.KEY)), line(Span(command.help, Role.DIM)) or EMPTY))
+        return Row(
+            (
+                line(command.name),
+                line(Span(command.key, Role.KEY)),
+                line(Span(command.help, Role.DIM)) or EMPTY,
+            )
+        )
 
 
 class CommandScreen(ModalScreen[None], inherit_bindings=False):
@@ -75,7 +81,7 @@ class CommandScreen(ModalScreen[None], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         """The line and the list."""
         with Vertical():
-            yield Input(placeholder="a command; ↑↓ select, Enter runs it, Esc leaves" , compact=True)
+            yield Input(placeholder="a command; ↑↓ select, Enter runs it, Esc leaves", compact=True)
             yield Table(id="commands")
 
     def on_mount(self) -> None:

@@ -35,12 +35,17 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
     facts += [f"coordinator {coordinator}"] if coordinator > NO_BROKER else []
     facts += [f"not answered: {table.error[at]}"] if table.error[at] else []
     lag = words.at_least(words.count(int(figures.lag[at])), bool(figures.lag_is_bound[at]))
-    rates = f"reads {words.rate(float(figures.read_rate[at]))}/s of {words.rate(float(figures.write_rate[at]))}/s written"
+    read, written = words.rate(float(figures.read_rate[at])), words.rate(float(figures.write_rate[at]))
+    rates = f"reads {read}/s of {written}/s written"
     lines = [
         line("  ", Span(name, Role.BRIGHT), Span(f"  {f' {glyphs.DOT} '.join(facts)}", Role.DIM)),
         line("  ", *verdict(str(figures.verdict[at]), str(figures.reason[at]), figures.severity[at])),
         line(
-            "  ", Span("lag ", Role.DIM), lag, Span("   behind ", Role.DIM), behind(view, at),
+            "  ",
+            Span("lag ", Role.DIM),
+            lag,
+            Span("   behind ", Role.DIM),
+            behind(view, at),
             Span(f"   {rates}   last minute ", Role.DIM),
             Span(sparkline(figures.lag_series[at], SPARK_CELLS).lstrip(), series=0),
         ),

@@ -47,7 +47,11 @@ def entries(bindings: Sequence[Binding]) -> list[Entry]:
     moving = [b for b in bindings if not b.show and b.key not in FAULT_KEYS]
     others = [b for b in bindings if b.show and b.key not in FAULT_KEYS]
     made: list[Entry] = []
-    for name, group in (("KEYS", others), ("FAULTS on this simulated cluster", faults), ("MOVING ABOUT", moving)):
+    for name, group in (
+        ("KEYS", others),
+        ("FAULTS on this simulated cluster", faults),
+        ("MOVING ABOUT", moving),
+    ):
         if group:
             made.append(Entry("", name, True))
             made += [Entry(key_name(binding), said(binding)) for binding in _merged(group)]
@@ -78,8 +82,18 @@ def _merged(bindings: Sequence[Binding]) -> list[Binding]:
 
 
 _KEY_NAMES = {
-    "up": "↑", "down": "↓", "left": "←", "right": "→", "pageup": "PgUp", "pagedown": "PgDn", "home": "Home", "end": "End",
-    "enter": "Enter", "escape": "Esc", "tab": "Tab", "shift+tab": "Shift-Tab",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "home": "Home",
+    "end": "End",
+    "enter": "Enter",
+    "escape": "Esc",
+    "tab": "Tab",
+    "shift+tab": "Shift-Tab",
 }
 
 

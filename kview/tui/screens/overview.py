@@ -1,4 +1,5 @@
-"""1 Overview: which cluster, is anything wrong, which broker, which partitions, who suffers, what happened."""
+"""1 Overview: which cluster, is anything wrong, which broker, which partitions, who suffers, what
+happened."""
 
 from typing import ClassVar
 
@@ -59,7 +60,9 @@ class OverviewScreen(KviewScreen):
         self.query_one("#upper").styles.height = shared.brokers
         self.query_one("#lower").styles.height = shared.partitions
         for number in (1, 2, 3):
-            self.query_one(f"#rule{number}").display = number <= shared.rules and (number < 3 or shared.events > 0)
+            self.query_one(f"#rule{number}").display = number <= shared.rules and (
+                number < 3 or shared.events > 0
+            )
         for id in ("upper_bar", "lower_bar", "throughput", "groups"):
             self.query_one(f"#{id}").display = shared.beside
         self.query_one("#throughput").styles.width = shared.throughput_width

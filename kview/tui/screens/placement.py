@@ -25,7 +25,9 @@ class PlacementScreen(KviewScreen):
     has_targets = True
     panel_sorts: ClassVar[dict[str, int]] = {"topics": len(topics.ORDERS)}
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r", "racks", "by rack", tooltip="rows in placement order, racks in turn, or grouped by rack"),
+        Binding(
+            "r", "racks", "by rack", tooltip="rows in placement order, racks in turn, or grouped by rack"
+        ),
         Binding("left", "topic(-1)", "topic", key_display="←→", tooltip="the topic before"),
         Binding("right", "topic(1)", "next topic", show=False, tooltip="the next topic"),
         Binding("enter", "open", "partitions", show=True, tooltip="all partitions of the selected topic"),

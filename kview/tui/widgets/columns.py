@@ -11,8 +11,8 @@ GAP = 2
 class Column:
     """A column: `width` cells at least; with `flex` it takes a share of what is left, up to `most`.
 
-    `rank` 0 is never left out; where the width does not suffice, the columns of the highest rank go first. `name`: its text
-    gives way in the middle.
+    `rank` 0 is never left out; where the width does not suffice, the columns of the highest rank go first.
+    `name`: its text gives way in the middle.
     """
 
     key: str
@@ -28,8 +28,8 @@ class Column:
 def share(columns: Sequence[Column], cells: int) -> list[tuple[int, int]]:
     """The columns that fit into `cells`, as (index, width), in order.
 
-    Columns go by rank until the rest fits at its least widths; if those of rank 0 do not fit either, names shrink, the widest
-    first, and what still does not fit is cut from the right.
+    Columns go by rank until the rest fits at its least widths; if those of rank 0 do not fit either, names
+    shrink, the widest first, and what still does not fit is cut from the right.
     """
     kept = list(range(len(columns)))
     while _needs(columns, kept) > cells:

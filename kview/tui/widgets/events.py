@@ -13,17 +13,26 @@ from kview.tui.widgets.drawn import Lines
 
 LABEL = "  EVENTS  "
 
-_ROLES = {Severity.RISK: Role.RISK, Severity.WARN: Role.WARN, Severity.GOOD: Role.GOOD, Severity.CALM: Role.TEXT}
+_ROLES = {
+    Severity.RISK: Role.RISK,
+    Severity.WARN: Role.WARN,
+    Severity.GOOD: Role.GOOD,
+    Severity.CALM: Role.TEXT,
+}
 
 
-def event_lines(events: tuple[Event, ...], now_ms: int, zone: tzinfo | None, cells: int, rows: int) -> list[Line]:
+def event_lines(
+    events: tuple[Event, ...], now_ms: int, zone: tzinfo | None, cells: int, rows: int
+) -> list[Line]:
     """The latest events, newest first: one a line, or as many as fit where there is but one line."""
     if not events:
         return [line(Span(LABEL, Role.HEAD), Span("none in what has been watched so far", Role.DIM))]
     newest = list(reversed(events))
     if rows == 1:
         parts = [_event(event, now_ms, zone) for event in newest[:20]]
-        return [(Span(LABEL, Role.HEAD), *joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells - len(LABEL)))]
+        return [
+            (Span(LABEL, Role.HEAD), *joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells - len(LABEL)))
+        ]
     lines = []
     for number, event in enumerate(newest[:rows]):
         label = LABEL if number == 0 else " " * len(LABEL)

@@ -1,5 +1,6 @@
 """The two things read first: which cluster and how fresh, and whether anything is wrong."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kview.derive import words
@@ -9,7 +10,8 @@ from kview.model.ports import Notice
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.tui import glyphs
-from kview.tui.rows.common import SIGNS
+from kview.tui.canvas import canvas
+from kview.tui.rows.common import ROLES, SIGNS
 from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width, width
 from kview.tui.widgets.drawn import Lines
 
@@ -22,7 +24,8 @@ MIN_LATE_MS = 3_000
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
-    """What is being watched: `label` is `simulated` or the bootstrap servers, `interval_ms` how often it is asked."""
+    """What is being watched: `label` is `simulated` or the bootstrap servers, `interval_ms` how often it is
+    asked."""
 
     label: str
     interval_ms: int = 1_000
@@ -35,7 +38,9 @@ class SourceInfo:
 
 def header_line(view: View | None, source: SourceInfo, started_ms: int, now_ms: int, cells: int) -> Line:
     """Which cluster and how fresh: the less important facts go as the width shrinks."""
-    name = line(Span(" kview ", Role.BRIGHT), Span(f"{glyphs.MARK} ", Role.DIM), Span(source.label, Role.BRIGHT))
+    name = line(
+        Span(" kview ", Role.BRIGHT), Span(f"{glyphs.MARK} ", Role.DIM), Span(source.label, Role.BRIGHT)
+    )
     if view is None:
         waiting = line(Span(f"waiting {words.duration(now_ms - started_ms)} ", Role.DIM))
         return justified(cut(name, cells), waiting, cells)
@@ -69,25 +74,26 @@ def _freshness(view: View, source: SourceInfo, now_ms: int) -> Line:
     return line(Span(f"{glyphs.OK} ", Role.GOOD), Span(f"seen {words.duration(age_ms)} ago ", Role.DIM))
 
 
-def headline_lines(sentences: tuple[str, ...], severity: str, cells: int, rows: int) -> list[Line]:
-    """Whether anything is wrong: clauses flow over `rows` lines; what does not fit is counted at the end."""
-    first = Role.ALERT if severity == Severity.RISK else Role.WARN if severity == Severity.WARN else Role.DIM
-    sign = Role.GOOD if severity in (Severity.CALM, Severity.GOOD) else first
+def headline_lines(
+    sentences: Sequence[str], severities: Sequence[Severity], cells: int, rows: int
+) -> list[Line]:
+    """Whether anything is wrong: sentences flow over `rows` lines; what does not fit is counted at the
+    end."""
+    worst = severities[0]
+    sign = Role.ALERT if worst is Severity.RISK else Role.WARN if worst is Severity.WARN else Role.GOOD
     lines: list[Line] = []
-    current: Line = line(" ", Span(f"{SIGNS[severity]} ", sign))
-    start = line_width(current)
+    current: Line = line(" ", Span(f"{SIGNS[worst]} ", sign))
     between = f" {glyphs.DOT} "
-    for number, sentence in enumerate(sentences):
-        role = first if number == 0 or severity != Severity.RISK else Role.RISK
-        for clause in sentence.split(between):
-            fresh_line = line_width(current) <= start
-            gap = "" if fresh_line else between
-            if not fresh_line and line_width(current) + width(gap) + width(clause) > cells:
-                lines.append(current)
-                current, gap = line("   "), ""
-                start = 3
-            current += (Span(gap, Role.DIM),) if gap else ()
-            current += (Span(clause, role),)
+    is_first_of_line = True
+    for number, (sentence, severity) in enumerate(zip(sentences, severities, strict=True)):
+        role = Role.ALERT if number == 0 and severity is Severity.RISK else ROLES[severity]
+        if not is_first_of_line and line_width(current) + width(between) + width(sentence) > cells:
+            lines.append(current)
+            current, is_first_of_line = line("   "), True
+        current += (
+            (Span(sentence, role),) if is_first_of_line else (Span(between, Role.DIM), Span(sentence, role))
+        )
+        is_first_of_line = False
     lines.append(current)
     if len(lines) > rows:
         left = f" {glyphs.DOT} + {len(lines) - rows} more lines" if rows > 1 else f" {glyphs.ELLIPSIS}"
@@ -109,8 +115,6 @@ class Header(Lines):
 
     def lines(self, width: int, height: int) -> list[Line]:
         """The line."""
-        from kview.tui.canvas import canvas
-
         return [header_line(self.view, self.source, self.started_ms, canvas(self).now_ms(), width)]
 
 
@@ -126,14 +130,12 @@ class HeadlinePanel(Lines):
 
     def lines(self, width: int, height: int) -> list[Line]:
         """The headline."""
-        from kview.tui.canvas import canvas
-
         if self.view is None:
             text = self.notice.text if self.notice else "asking the cluster for a first picture"
             role = Role.WARN if self.notice else Role.DIM
             return [cut(line("   ", Span(text, role)), width)]
         sentences = sentences_at(self.view, canvas(self).now_ms())
-        return headline_lines(sentences, self.view.headline.severity, width, height)
+        return headline_lines(sentences, self.view.headline.severities, width, height)
 
 
 def sentences_at(view: View, now_ms: int) -> tuple[str, ...]:
@@ -148,7 +150,9 @@ def sentences_at(view: View, now_ms: int) -> tuple[str, ...]:
     changes = []
     if len(since):
         since_ms = int(since.min())
-        changes.append((f" silent {words.duration(seen_ms - since_ms)}", f" silent {words.duration(now_ms - since_ms)}"))
+        changes.append(
+            (f" silent {words.duration(seen_ms - since_ms)}", f" silent {words.duration(now_ms - since_ms)}")
+        )
     if len(due):
         due_ms = int(due.min())
         changes.append((words.fencing(due_ms, seen_ms), words.fencing(due_ms, now_ms)))

@@ -1,4 +1,5 @@
-"""The table that every list is drawn with: 10,000 rows scroll as ten do, since only the visible ones are made.
+"""The table that every list is drawn with: 10,000 rows scroll as ten do, since only the visible ones are
+made.
 
 A selection is a row's key: it stays on its row while rows come, go and change places.
 """
@@ -135,7 +136,8 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         self._chosen = False
         self._widest: dict[str, int] = {}
 
-    # -- what it shows --------------------------------------------------------------------------------------------------
+    # -- what it shows
+    # --------------------------------------------------------------------------------------------------
 
     def set_rows(self, rows: Rows) -> None:
         """Show other rows; the selected one stays selected where it still is."""
@@ -176,7 +178,8 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         elif self._index >= top + room:
             self.scroll_to(y=self._index - room + 1, animate=False, force=True, immediate=True)
 
-    # -- keys and mouse -------------------------------------------------------------------------------------------------
+    # -- keys and mouse
+    # -------------------------------------------------------------------------------------------------
 
     def action_move(self, by: int) -> None:
         """Select another row, `by` rows on."""
@@ -226,7 +229,8 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         """Keep the selected row in sight."""
         self._settle()
 
-    # -- the picture ----------------------------------------------------------------------------------------------------
+    # -- the picture
+    # ----------------------------------------------------------------------------------------------------
 
     def painted_for(self) -> object:
         """Focus changes the picture too."""
@@ -239,7 +243,12 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         lines = [strip(head, size.width, at.palette, at.ascii_only) for head in self._head(shared, size)]
         if not len(self.rows) and self.rows.empty:
             lines.append(
-                strip(pad(line("  ", Span(self.rows.empty, Role.DIM)), size.width), size.width, at.palette, at.ascii_only)
+                strip(
+                    pad(line("  ", Span(self.rows.empty, Role.DIM)), size.width),
+                    size.width,
+                    at.palette,
+                    at.ascii_only,
+                )
             )
         top = self.scroll_offset.y
         now_ms = at.now_ms()
@@ -304,7 +313,9 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         if merged:
             shown = joined(parts, Span("  "), self._title_room(shared))
             return [line("  ", *shown, Span(content(titles)[2 + line_width(shown) :], Role.DIM))]
-        return [line("  ", *joined(parts, Span("  "), size.width - 2)), titles][: 2 if self.rows.columns else 1]
+        return [line("  ", *joined(parts, Span("  "), size.width - 2)), titles][
+            : 2 if self.rows.columns else 1
+        ]
 
     def _position(self, room: int) -> list[Line]:
         """Which rows are in sight, where not all are."""
@@ -317,7 +328,9 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 def _widened(column: Column, width: int) -> Column:
     if column.width == width:
         return column
-    return Column(column.key, column.title, width, column.right, column.flex, column.most, column.rank, column.name)
+    return Column(
+        column.key, column.title, width, column.right, column.flex, column.most, column.rank, column.name
+    )
 
 
 def _cell(spans: Line, column: Column, width: int) -> Line:

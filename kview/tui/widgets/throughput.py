@@ -10,7 +10,7 @@ from kview.tui.plot import curve, nice_top
 from kview.tui.text import Line, Role, Span, cut, justified, line, middle, pad
 from kview.tui.widgets.drawn import Lines
 
-AXIS_CELLS = 7
+AXIS_CELLS = 8
 LEGEND_CELLS = 20
 MIN_PLOT_CELLS = 14
 WINDOW_MS = 60_000
@@ -31,8 +31,11 @@ def throughput_lines(view: View, cells: int, rows: int, braille: bool) -> list[L
     head = justified(
         line(" ", Span("THROUGHPUT", Role.HEAD), Span(" direct", Role.DIM)),
         line(
-            Span("in ", Role.DIM), Span(words.si(rates.total_in)),
-            Span("  out ", Role.DIM), Span(words.si(rates.total_out)), Span(" rec/s ", Role.DIM),
+            Span("in ", Role.DIM),
+            Span(words.si(rates.total_in)),
+            Span("  out ", Role.DIM),
+            Span(words.si(rates.total_out)),
+            Span(" rec/s ", Role.DIM),
         ),
         cells,
     )
@@ -63,11 +66,11 @@ def _plot(rates: Throughput, cells: int, rows: int, braille: bool) -> list[Line]
     for number, text in enumerate(drawn):
         label = labels.get(number, "")
         axis = glyphs.TICK if label else glyphs.BAR
-        lines.append(line(Span(f"{label:>{AXIS_CELLS - 2}} ", Role.DIM), Span(axis, Role.RULE), Span(text, series=0)))
+        lines.append(
+            line(Span(f"{label:>{AXIS_CELLS - 2}} ", Role.DIM), Span(axis, Role.RULE), Span(text, series=0))
+        )
     foot = f"{glyphs.MINUS}60 s"
-    lines.append(
-        line(Span(" " * AXIS_CELLS), Span(f"{foot}{'now':>{max(3, cells - len(foot))}}", Role.DIM))
-    )
+    lines.append(line(Span(" " * AXIS_CELLS), Span(f"{foot}{'now':>{max(3, cells - len(foot))}}", Role.DIM)))
     return lines
 
 
@@ -85,7 +88,8 @@ def _over_window(at_ms: tuple[int, ...], values: list[float]) -> list[float]:
 
 
 def _bridged(values: list[float], spacing: int) -> list[float]:
-    """Slots between two samples that are one usual interval apart take the earlier one's value; longer gaps stay."""
+    """Slots between two samples that are one usual interval apart take the earlier one's value; longer gaps
+    stay."""
     filled = list(values)
     last, age = math.nan, 0
     for slot, value in enumerate(values):
@@ -99,11 +103,18 @@ def _bridged(values: list[float], spacing: int) -> list[float]:
 
 
 def _legend(rates: Throughput, rows: int) -> list[Line]:
-    latest = [(series[-1] if series else math.nan, topic) for topic, series in zip(rates.topics, rates.in_rates, strict=True)]
+    latest = [
+        (series[-1] if series else math.nan, topic)
+        for topic, series in zip(rates.topics, rates.in_rates, strict=True)
+    ]
     ranked = sorted(latest, key=lambda pair: (-(pair[0] if math.isfinite(pair[0]) else -1.0), pair[1]))
     shown = ranked[:rows] if len(ranked) <= rows else ranked[: rows - 1]
     lines: list[Line] = [
-        justified(line(Span(middle(topic, LEGEND_CELLS - 8), Role.DIM)), line(Span(words.si(rate))), LEGEND_CELLS - 1)
+        justified(
+            line(Span(middle(topic, LEGEND_CELLS - 8), Role.DIM)),
+            line(Span(words.si(rate))),
+            LEGEND_CELLS - 1,
+        )
         for rate, topic in shown
     ]
     if len(shown) < len(ranked):
