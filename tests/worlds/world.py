@@ -69,6 +69,8 @@ class Log:
     acks_all: bool = False
     min_isr: int = 1
     watermark: float = 0.0
+    stalled: frozenset[int] = frozenset()
+    """Living followers that copy nothing and stay out of the ISR once they are."""
     seen: dict[str, tuple[int, int]] = field(default_factory=dict)
     """What the observer last read, by 'hw', 'end', 'start' and broker id, as (value, received)."""
 
@@ -153,7 +155,8 @@ class World:
             records = records if self._enough(log) else 0.0
         log.ends[log.leader] = end + records
         for broker in log.replicas:
-            if broker != log.leader and self.nodes[broker].up and not self.nodes[broker].fenced:
+            copies = broker != log.leader and broker not in log.stalled
+            if copies and self.nodes[broker].up and not self.nodes[broker].fenced:
                 follows = log.ends[log.leader] - log.rate * FOLLOWER_DELAY_MS / 1000
                 log.ends[broker] = max(log.ends[broker], follows)
         if self._enough(log):
@@ -213,7 +216,8 @@ class World:
 
     def _rejoin(self, broker: int) -> None:
         for log in self.logs:
-            if broker in log.replicas and broker not in log.isr and self._leads(log):
+            out = broker in log.replicas and broker not in log.isr and broker not in log.stalled
+            if out and self._leads(log):
                 log.ends[broker] = log.ends[log.leader]
                 log.isr = [id for id in log.replicas if id in (*log.isr, broker)]
 
@@ -331,7 +335,7 @@ class World:
 
     def _partition_table(self) -> Partitions:
         logs = self.logs
-        keys = [(*log.key, log.topic_id) for log in logs]
+        keys = [(*log.key, log.topic_id, log.min_isr) for log in logs]
         fixed = self._share("partitions", keys, lambda: self._fixed_columns(logs))
         placed = [(log.leader, log.epoch, tuple(log.isr), tuple(log.replicas)) for log in logs]
         down = frozenset(node.id for node in self.nodes.values() if node.fenced)

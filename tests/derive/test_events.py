@@ -1,0 +1,155 @@
+"""Events: each kind from the smallest difference that makes it, and silence where nothing happened."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kview.derive.events import MAX_EVENTS, kept
+from kview.derive.fold import LOOK_BACK_MS, State, step
+from kview.model.events import Event, EventKind, Severity
+from kview.model.states import GroupState
+from kview.model.units import UNKNOWN_ID
+from tests.worlds import World, default_world
+
+
+def after(world: World, steps: int = 3) -> State:
+    state = State()
+    for _ in range(steps):
+        state, _ = step(state, world.tick())
+    return state
+
+
+def happened(state: State, world: World) -> list[tuple[str, str, str]]:
+    _, view = step(state, world.tick())
+    return [(event.kind, event.severity, event.text) for event in view.new_events]
+
+
+def test_another_controller() -> None:
+    world = default_world()
+    state = after(world)
+    world.controller, world.controller_epoch = UNKNOWN_ID, UNKNOWN_ID
+    state, view = step(state, world.tick())
+    assert view.new_events == ()
+    world.controller, world.controller_epoch = 102, 4
+    assert happened(state, world) == []  # who led before is not known any more
+    world = default_world()
+    state = after(world)
+    world.controller, world.controller_epoch = 102, 4
+    assert happened(state, world) == [
+        (EventKind.CONTROLLER, Severity.WARN, "102 is the active controller after 101, epoch 4")
+    ]
+
+
+def test_partitions_added() -> None:
+    world = default_world()
+    state = after(world)
+    first = world.log("payment", 5)
+    world.logs = sorted(
+        [*world.logs, replace(first, partition=6, ends=dict(first.ends), seen={})], key=lambda log: log.key
+    )
+    assert happened(state, world) == [
+        (EventKind.PARTITIONS_ADDED, Severity.CALM, "topic payment has 7 partitions, 1 more")
+    ]
+
+
+def test_a_follower_that_cut_its_log() -> None:
+    world = default_world()
+    log = world.log("invoice", 0)
+    log.rate = 0.0
+    state = after(world)
+    log.isr, log.stalled = [0, 1], frozenset({3})
+    log.ends[3] -= 40
+    events = happened(state, world)
+    assert events == [
+        (EventKind.ISR_SHRANK, Severity.WARN, "broker 3 out of the ISR of 1 partition"),
+        (EventKind.TRUNCATED, Severity.WARN, "broker 3 cut ≥ 40 records off its log of invoice-0"),
+    ]
+
+
+def test_a_preferred_election_is_calm() -> None:
+    world = default_world()
+    log = world.log("invoice", 0)
+    log.leader = 3
+    state = after(world)
+    log.leader, log.epoch = 0, log.epoch + 1
+    assert happened(state, world) == [
+        (EventKind.LEADER, Severity.CALM, "1 partition led by another broker: broker 0")
+    ]
+
+
+def test_a_rebalance_that_was_seen() -> None:
+    world = default_world()
+    group = world.group("billing")
+    state = after(world)
+    group.state = GroupState.PREPARING_REBALANCE
+    assert happened(state, world) == [(EventKind.REBALANCE, Severity.WARN, "billing is rebalancing")]
+    state, _ = step(state, world.tick())
+    group.state = GroupState.COMPLETING_REBALANCE
+    state, view = step(state, world.tick())
+    assert view.new_events == ()
+    group.state, group.members = GroupState.STABLE, 2
+    assert happened(state, world) == [
+        (EventKind.REBALANCE, Severity.GOOD, "billing is stable with 2 members")
+    ]
+
+
+def test_a_rebalance_between_two_looks_is_known_by_its_owners() -> None:
+    world = default_world()
+    state = after(world)
+    world.group("billing").members = 2
+    assert happened(state, world) == [(EventKind.REBALANCE, Severity.WARN, "billing rebalanced: 2 members")]
+
+
+def test_a_group_that_becomes_empty() -> None:
+    world = default_world()
+    state = after(world)
+    world.group("billing").members, world.group("billing").state = 0, GroupState.EMPTY
+    assert happened(state, world) == [
+        (EventKind.GROUP_STATE, Severity.WARN, "billing is Empty (it was Stable)")
+    ]
+
+
+def test_a_group_nobody_has_told_about_makes_no_event() -> None:
+    world = default_world()
+    state = after(world)
+    world.group("billing").state = GroupState.UNKNOWN
+    assert happened(state, world) == []
+
+
+def test_an_isr_told_in_another_order_is_the_same_isr() -> None:
+    world = default_world()
+    state = after(world)
+    world.log("invoice", 0).isr.reverse()
+    assert happened(state, world) == []
+
+
+@pytest.mark.parametrize("broker", range(6))
+def test_a_crash_is_told_once_whoever_crashes(broker: int) -> None:
+    world = default_world()
+    state = after(world)
+    world.crash(broker)
+    told: list[str] = []
+    for _ in range(12):
+        state, view = step(state, world.tick())
+        told.extend(event.kind for event in view.new_events)
+    for kind in (
+        EventKind.BROKER_SILENT,
+        EventKind.WATERMARK_FROZEN,
+        EventKind.BROKER_FENCED,
+        EventKind.ISR_SHRANK,
+    ):
+        assert told.count(kind) == 1, kind
+    assert np.isin(view.snapshot.partitions.isr[view.partitions.isr_count > 1], [broker]).sum() == 0
+
+
+def event_at(at_ms: int) -> Event:
+    return Event(at_ms, EventKind.LEADER, Severity.CALM, "")
+
+
+def test_events_are_kept_for_the_look_back_and_no_more_than_so_many() -> None:
+    now = 10 * LOOK_BACK_MS
+    old, young = event_at(now - LOOK_BACK_MS), event_at(now - LOOK_BACK_MS + 1)
+    assert kept((old, young), (event_at(now),), now) == (young, event_at(now))
+    many = tuple(event_at(now + at) for at in range(MAX_EVENTS + 50))
+    assert kept(many, (), now + 1000) == many[-MAX_EVENTS:]

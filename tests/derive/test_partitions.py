@@ -1,0 +1,263 @@
+"""Partitions, brokers and topics: statuses, silence, replica lag, counts; from small changes to healthy
+snapshots."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kview.derive.brokers import silence, still_heard
+from kview.derive.fold import State, step
+from kview.derive.partitions import same_lists
+from kview.derive.view import PartitionStatus, View
+from kview.model.events import Severity
+from kview.model.snapshot import Reassignments, Snapshot
+from kview.model.states import BrokerState
+from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
+from tests.worlds import default_world, views
+from tests.worlds.tables import matrix, table
+
+
+def changed(snapshot: Snapshot, part: str, **columns: Any) -> Snapshot:
+    """The snapshot with other columns in one of its tables."""
+    return replace(snapshot, **{part: replace(getattr(snapshot, part), **columns)})
+
+
+def with_row(column: Any, row: int, value: Any) -> Any:
+    out = column.copy()
+    out[row] = value
+    return out
+
+
+def one(snapshot: Snapshot) -> View:
+    return step(State(), snapshot)[1]
+
+
+def invoice_0(snapshot: Snapshot) -> int:
+    return int(np.flatnonzero(snapshot.partitions.topic == "invoice")[0])
+
+
+@pytest.mark.parametrize(
+    ("columns", "status", "severity"),
+    [
+        ({}, PartitionStatus.OK, Severity.CALM),
+        ({"leader": 3}, PartitionStatus.NOT_PREFERRED, Severity.CALM),
+        ({"isr": [0, 3, NO_BROKER]}, PartitionStatus.UNDER_REPLICATED, Severity.WARN),
+        ({"isr": [0, NO_BROKER, NO_BROKER]}, PartitionStatus.AT_MIN_ISR, Severity.WARN),
+        ({"isr": [0, 3, NO_BROKER], "min_isr": 3}, PartitionStatus.UNDER_MIN_ISR, Severity.RISK),
+        ({"isr": [0, 3, NO_BROKER], "min_isr": UNKNOWN_ID}, PartitionStatus.UNDER_REPLICATED, Severity.WARN),
+        ({"min_isr": 3}, PartitionStatus.OK, Severity.CALM),
+        ({"min_isr": 9}, PartitionStatus.OK, Severity.CALM),
+        ({"leader": NO_BROKER, "isr": [3, NO_BROKER, NO_BROKER]}, PartitionStatus.NO_LEADER, Severity.RISK),
+        ({"leader": UNKNOWN_ID}, PartitionStatus.UNKNOWN, Severity.CALM),
+    ],
+)
+def test_a_partitions_worst_status(columns: dict[str, Any], status: str, severity: str) -> None:
+    snapshot = default_world().tick()
+    row = invoice_0(snapshot)
+    made = {name: with_row(getattr(snapshot.partitions, name), row, value) for name, value in columns.items()}
+    view = one(changed(snapshot, "partitions", **made))
+    assert (view.partitions.status[row], view.partitions.severity[row]) == (status, severity)
+    others = np.delete(view.partitions.status, row)
+    assert set(others) == {PartitionStatus.OK}
+
+
+def test_a_reassignment_is_shown() -> None:
+    snapshot = default_world().tick()
+    moving = table(Reassignments, [{"topic": "invoice", "partition": 0, "adding": [5], "removing": [1]}])
+    view = one(replace(snapshot, reassignments=moving))
+    assert view.partitions.status[invoice_0(snapshot)] is PartitionStatus.REASSIGNING
+
+
+def test_replicas_on_one_rack_are_not_rack_safe() -> None:
+    snapshot = default_world().tick()
+    row = invoice_0(snapshot)
+    one_rack = with_row(snapshot.partitions.replicas, row, [0, 1, 2])
+    view = one(changed(snapshot, "partitions", replicas=one_rack))
+    assert np.flatnonzero(~view.partitions.rack_safe).tolist() == [row]
+    topics = view.topics.topic.tolist()
+    assert not view.topics.rack_safe[topics.index("invoice")]
+    assert view.topics.rack_safe[topics.index("payment")]
+    no_racks = changed(snapshot, "brokers", rack=np.array([""] * 6, object))
+    assert one(no_racks).partitions.rack_safe.all()
+
+
+def test_counts_are_of_the_users_topics_with_internal_ones_apart() -> None:
+    view = one(default_world().tick())
+    assert view.brokers.leads.tolist() == [4, 4, 2, 4, 4, 2]
+    assert view.brokers.leads_internal.sum() == 50
+    assert view.brokers.replicas.sum() == 10 * 3 + 6 * 3 + 4
+    assert view.brokers.replicas_internal.sum() == 150
+    assert view.topics.topic.tolist() == ["__consumer_offsets", "audit-log", "invoice", "payment"]
+    assert view.topics.partitions.tolist() == [50, 4, 10, 6]
+    assert view.topics.replication.tolist() == [3, 1, 3, 3]
+    assert not view.snapshot.partitions.internal[view.worst_partitions].any()
+    assert view.throughput.topics == ("audit-log", "invoice", "payment")
+
+
+def test_the_brokers_rates_add_up_to_the_topics() -> None:
+    *_, view = views(map(lambda _: WORLD.tick(), range(40)))
+    user = ~view.topics.internal
+    assert view.brokers.in_rate.sum() == pytest.approx(view.topics.in_rate[user].sum())
+    assert view.throughput.total_in == pytest.approx(4400 + 2400 + 1000, rel=0.01)
+    assert view.throughput.total_out == pytest.approx(4400 + 6800 + 1000, rel=0.02)
+
+
+WORLD = default_world()
+
+
+def follower_at(lag_records: int, ms_before: int) -> int:
+    """Replica lag of invoice-0's first follower, read `ms_before` the leader and that far behind its end
+    then."""
+    world = default_world()
+    state, _ = step(State(), world.tick())
+    snapshot = world.tick()
+    row = invoice_0(snapshot)
+    replicas = snapshot.replicas
+    cell = int(np.flatnonzero((replicas.row == row) & (replicas.broker == 3))[0])
+    end, read_ms = int(snapshot.partitions.log_end[row]), int(snapshot.partitions.log_end_ms[row])
+    then = end - 440 * ms_before // 1000 - lag_records
+    snapshot = changed(
+        snapshot,
+        "replicas",
+        log_end=with_row(replicas.log_end, cell, then),
+        log_end_ms=with_row(replicas.log_end_ms, cell, read_ms - ms_before),
+    )
+    return int(step(state, snapshot)[1].partitions.replica_lag[row, 1])
+
+
+def test_replica_lag_is_what_was_behind_at_the_moment_of_the_reading() -> None:
+    assert follower_at(0, 20) == 0
+    assert follower_at(5, 20) == 0  # below rate × skew: nobody can tell
+    assert follower_at(0, 900) == 0
+    assert follower_at(5_000, 20) == pytest.approx(5_000, abs=1)
+    assert follower_at(5_000, 900) == pytest.approx(5_000, abs=1)
+    assert follower_at(-5_000, 20) == pytest.approx(-5_000, abs=1)  # it will truncate
+    assert follower_at(0, 60_000) == UNKNOWN
+
+
+def test_a_silent_broker_that_the_quorum_still_hears_has_no_countdown() -> None:
+    world = default_world()
+    snapshot = world.tick()
+    since = snapshot.observation.began_ms - 5_000
+    state = with_row(snapshot.brokers.state, 4, BrokerState.SILENT)
+    silent_now = changed(
+        snapshot,
+        "brokers",
+        state=state,
+        since_ms=with_row(snapshot.brokers.since_ms, 4, since),
+        answers=with_row(snapshot.brokers.answers, 4, False),
+    )
+    view = one(silent_now)
+    assert still_heard(silent_now, silence(silent_now.brokers)).tolist() == [False] * 4 + [True, False]
+    assert view.brokers.fencing_due_ms[4] == UNKNOWN
+    assert "the quorum still hears broker 4: only kview does not" in view.headline.sentences
+    lost_to_it_too = changed(
+        silent_now,
+        "brokers",
+        last_fetch_ms=with_row(snapshot.brokers.last_fetch_ms, 4, since - 300),
+    )
+    quorum = lost_to_it_too.quorum
+    mine = quorum.node == 4
+    lost_to_it_too = changed(
+        lost_to_it_too, "quorum", last_fetch_ms=np.where(mine, since - 300, quorum.last_fetch_ms)
+    )
+    assert one(lost_to_it_too).brokers.fencing_due_ms[4] == since - 300 + 9000
+
+
+def test_the_countdown_starts_at_the_first_silence_where_the_quorum_says_nothing() -> None:
+    world = default_world()
+    snapshot = world.tick()
+    since = snapshot.observation.began_ms - 3_000
+    silent_now = changed(
+        snapshot,
+        "brokers",
+        state=with_row(snapshot.brokers.state, 4, BrokerState.SILENT),
+        since_ms=with_row(snapshot.brokers.since_ms, 4, since),
+        last_fetch_ms=np.full(6, UNKNOWN, np.int64),
+    )
+    assert one(silent_now).brokers.fencing_due_ms.tolist() == [UNKNOWN] * 4 + [since + 9000, UNKNOWN]
+    unknown_timeout = changed(silent_now, "brokers", session_timeout_ms=np.full(6, UNKNOWN, np.int64))
+    assert (one(unknown_timeout).brokers.fencing_due_ms == UNKNOWN).all()
+
+
+def test_a_watermark_that_moves_under_a_silent_follower_is_not_frozen() -> None:
+    """Only kview cannot reach broker 4: its followers go on fetching."""
+    world = default_world()
+    state = State()
+    for second in range(6):
+        snapshot = world.tick()
+        if second == 2:
+            first_ms = snapshot.observation.began_ms
+        if second >= 2:
+            snapshot = changed(
+                snapshot,
+                "brokers",
+                state=with_row(snapshot.brokers.state, 4, BrokerState.SILENT),
+                since_ms=with_row(snapshot.brokers.since_ms, 4, first_ms),
+                answers=with_row(snapshot.brokers.answers, 4, False),
+            )
+        state, view = step(state, snapshot)
+    mine = ~snapshot.partitions.internal
+    assert PartitionStatus.FROZEN not in set(view.partitions.status[mine])
+    assert PartitionStatus.SILENT_LEADER in set(view.partitions.status[mine])
+
+
+def test_records_that_wait_freeze_a_watermark_without_any_silence() -> None:
+    """Below min.insync.replicas the watermark stands still while acks=1 producers go on."""
+    world = default_world()
+    log = world.log("invoice", 0)
+    state = State()
+    statuses = []
+    for second in range(6):
+        if second == 2:
+            log.isr, log.min_isr, log.stalled = [0], 2, frozenset({1, 3})
+        state, view = step(state, world.tick())
+        statuses.append(view.partitions.status[invoice_0(view.snapshot)])
+    assert statuses[:3] == [PartitionStatus.OK] * 2 + [PartitionStatus.UNDER_MIN_ISR]
+    assert statuses[3:] == [PartitionStatus.FROZEN] * 3
+
+
+def test_a_record_that_was_just_written_freezes_nothing() -> None:
+    world = default_world()
+    for log in world.logs:
+        log.rate = 0.3 + log.partition / 50
+    for view in views(world.tick() for _ in range(60)):
+        assert view.headline.severity is Severity.CALM
+
+
+def test_headlines_name_a_lost_rack_and_the_quorum() -> None:
+    world = default_world()
+    state, _ = step(State(), world.tick())
+    for broker in (3, 4, 5):
+        world.crash(broker)
+    _, view = step(state, world.tick())
+    assert view.headline.sentences[0] == (
+        "rack R2 (brokers 3, 4 and 5) silent 0.1 s, still listed as leader of 10"
+    )
+    snapshot = default_world().tick()
+    seen = snapshot.observation
+    old = replace(snapshot, observation=replace(seen, quorum_received_ms=seen.ended_ms - 12_000))
+    assert one(old).headline.sentences == ("no answer about the controller quorum for 12 s",)
+    assert one(old).headline.severity is Severity.WARN
+    none = replace(snapshot, observation=replace(seen, controller_id=NO_BROKER))
+    assert one(none).headline.severity is Severity.RISK
+
+
+lists = st.lists(st.permutations(range(4)).map(lambda ids: ids[:3]), min_size=1, max_size=6)
+
+
+@given(lists, st.randoms(use_true_random=False))
+@settings(max_examples=50, deadline=None)
+def test_lists_are_compared_as_sets_whatever_their_order_and_padding(
+    rows: Sequence[Any], random: Any
+) -> None:
+    shuffled = [random.sample(row, len(row)) for row in rows]
+    padded = np.pad(matrix(shuffled), ((0, 0), (0, 2)), constant_values=NO_BROKER)
+    assert same_lists(matrix(rows), padded).all()
+    other = [[9, *row[1:]] for row in rows]
+    assert not same_lists(matrix(rows), matrix(other)).any()
