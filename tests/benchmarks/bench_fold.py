@@ -33,10 +33,8 @@ def main(sizes: tuple[int, ...] = PARTITIONS) -> None:
     """Print one line a size."""
     for partitions in sizes:
         first, healthy, troubled = measured(partitions)
-        print(
         line = f"first {first:.1f} ms, healthy {healthy:.1f} ms, troubled {troubled:.1f} ms"
         print(f"{partitions:>7,} partitions: {line}")
-        )
 
 
 if __name__ == "__main__":
