@@ -113,14 +113,16 @@ def _past(cluster: "Cluster") -> None:
     for topic, specs in by_topic.items():
         count = len(cluster.controller.image.topics[topic].partitions)
         slices = SLICES if len(specs) > 1 else 1
+        share_of: dict[str, list[float]] = {}
         for spec in specs:
             numbers[spec.client_id] = cluster.register_producer(spec.client_id, keys_of(spec, count))
+            share_of[spec.client_id] = shares(spec, count)
         for partition in range(count):
             replica = cluster.leader_replica((topic, partition))
             assert replica is not None and replica.stream is not None
             for part in range(slices, 0, -1):
                 for spec in specs:
-                    rate = spec.records_per_second * shares(spec, count)[partition]
+                    rate = spec.records_per_second * share_of[spec.client_id][partition]
                     if rate <= 0:
                         continue
                     step_us = max(1, round(1_000_000 / rate))
