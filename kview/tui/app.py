@@ -408,7 +408,7 @@ class KviewApp(App[int], inherit_bindings=False):
         if reply.ok:
             self.active_faults = reply.active
             done = reply.text.partition(";")[0]
-            self.say(Said(f"{why}{done}", fault.undo))
+            self.say(Said(f"{why}{done}", f"undo: {fault.undo}"))
         else:
             self.say(Said(f"{why}{reply.text}", severity=Severity.WARN))
 

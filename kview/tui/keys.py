@@ -30,10 +30,10 @@ class FaultKey:
             self.aims, "the quorum's leader"
         )
         does = WORDS[self.kind].does.format(node=aim, rack=aim, argument=self.argument, id="")
-        return f"{does}. To undo it: {self.undo}"
+        return f"{does}. Undo: {self.undo}"
 
 
-_BACK = "B on the same broker"
+_BACK = "B"
 
 FAULT_KEYS: dict[str, FaultKey] = {
     fault.key: fault
@@ -42,10 +42,10 @@ FAULT_KEYS: dict[str, FaultKey] = {
         FaultKey("S", FaultKind.STOP, "stop", "broker", _BACK),
         FaultKey("H", FaultKind.HANG, "hang", "broker", _BACK),
         FaultKey("W", FaultKind.SLOW, "slow", "broker", _BACK, SLOW_BY),
-        FaultKey("B", FaultKind.START, "bring back", "broker", "give the fault again"),
+        FaultKey("B", FaultKind.START, "bring back", "broker", "the fault again"),
         FaultKey("X", FaultKind.LOSE_RACK, "lose rack", "rack", "U, or B on one broker"),
         FaultKey("C", FaultKind.CRASH_CONTROLLER, "controller", "", "U"),
-        FaultKey("U", FaultKind.UNDO, "undo all", "", "give the faults again"),
+        FaultKey("U", FaultKind.UNDO, "undo all", "", "the faults again"),
     )
 }
 

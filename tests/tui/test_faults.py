@@ -3,6 +3,7 @@
 import pytest
 
 from kview.model.ports import FaultCommand, FaultKind, FaultReply
+from kview.tui.keys import FAULT_KEYS
 from kview.tui.widgets.table import Table
 from tests.tui.harness import CRASH, FENCED, HEALTHY, HeldLab, dashboard, press, running, state, text, until
 
@@ -31,7 +32,7 @@ async def test_each_key_says_what_it_did_and_how_to_undo_it(key: str, command: F
         assert lab.commands == [command]
         (said,) = (line for line in text(app).splitlines() if "was done" in line)
         assert f"{command.line()} was done" in said
-        assert " · " in said and "; to undo it" not in said
+        assert f" · undo: {FAULT_KEYS[key].undo}" in said and "; to undo it" not in said
 
 
 @running

@@ -26,7 +26,7 @@ async def test_help_lists_every_key_of_its_screen(keys: list[str], shows: str) -
             assert " ".join(said[:4]) in " ".join(shown.split()), binding
         for fault in FAULT_KEYS.values():
             if not keys or keys == ["2"]:
-                assert f"To undo it: {fault.undo}" in " ".join(shown.split())
+                assert f"Undo: {fault.undo}" in " ".join(shown.split())
 
 
 def test_help_is_made_of_the_bindings() -> None:

@@ -30,7 +30,6 @@ class PlacementScreen(KviewScreen):
         ),
         Binding("left", "topic(-1)", "topic", key_display="←→", tooltip="the topic before"),
         Binding("right", "topic(1)", "next topic", show=False, tooltip="the next topic"),
-        Binding("enter", "open", "partitions", show=True, tooltip="all partitions of the selected topic"),
     ]
 
     _began = False

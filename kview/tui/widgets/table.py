@@ -91,17 +91,20 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     """A list with a head, a selected row and the keys that move it."""
 
     DEFAULT_CSS = """
-    Table { overflow-x: hidden; overflow-y: auto; scrollbar-size: 0 0; width: 1fr; height: 1fr; background: transparent; }
+    Table {
+        overflow-x: hidden; overflow-y: auto; scrollbar-size: 0 0;
+        width: 1fr; height: 1fr; background: transparent;
+    }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "move up", show=False),
-        Binding("down,j", "move(1)", "move down", show=False),
+        Binding("up,k", "move(-1)", "move up", show=False, tooltip="select the row above"),
+        Binding("down,j", "move(1)", "move down", show=False, tooltip="select the row below"),
         Binding("pageup", "page(-1)", "a page up", show=False),
         Binding("pagedown", "page(1)", "a page down", show=False),
         Binding("home,g", "end(-1)", "first row", show=False),
         Binding("end,G", "end(1)", "last row", show=False),
-        Binding("enter", "open", "open", show=False),
+        Binding("enter", "open", "open", tooltip="go deeper into the selected row"),
     ]
 
     @dataclass
