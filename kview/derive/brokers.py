@@ -68,13 +68,14 @@ def fencing_due(snapshot: Snapshot, quiet: Silence) -> Longs:
     the session timeout.
 
     The last fetch counts where it lies at most a session before our first silence: further off, the clocks
-    differ.
+    differ. And only if the quorum told it after that silence: until then the broker may have fetched again.
     """
     brokers = snapshot.brokers
     listed = np.asarray(brokers.state == BrokerState.SILENT, np.bool_)
     timeout = brokers.session_timeout_ms
     fetched = brokers.last_fetch_ms
     near = (fetched != UNKNOWN) & (quiet.since_ms != UNKNOWN)
+    near &= snapshot.observation.quorum_received_ms >= quiet.since_ms
     gap = np.where(near, quiet.since_ms - fetched, 0)
     near &= (gap >= -HEARD_MARGIN_MS) & (gap <= timeout)
     begins = np.where(near, np.minimum(fetched, quiet.since_ms), quiet.since_ms)

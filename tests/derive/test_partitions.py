@@ -167,6 +167,9 @@ def test_a_silent_broker_that_the_quorum_still_hears_has_no_countdown() -> None:
         lost_to_it_too, "quorum", last_fetch_ms=np.where(mine, since - 300, quorum.last_fetch_ms)
     )
     assert one(lost_to_it_too).brokers.fencing_due_ms[4] == since - 300 + 9000
+    before = replace(lost_to_it_too.observation, quorum_received_ms=since - 100)
+    told_earlier = replace(lost_to_it_too, observation=before)
+    assert one(told_earlier).brokers.fencing_due_ms[4] == since + 9000, "it may have fetched after that"
 
 
 def test_the_countdown_starts_at_the_first_silence_where_the_quorum_says_nothing() -> None:
