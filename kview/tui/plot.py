@@ -16,10 +16,11 @@ _STEPS = (1, 2, 5)
 
 
 def sparkline(values: Sequence[float], cells: int) -> str:
-    """The last `cells` values as levels from 0 to the greatest; a gap where one is not known;
+    """The last `cells` values as levels from 0 to a round number; a gap where one is not known;
     right-aligned."""
     shown = values[-cells:] if cells > 0 else ()
-    top = max((v for v in shown if math.isfinite(v)), default=0.0)
+    greatest = max((v for v in shown if math.isfinite(v)), default=0.0)
+    top = nice_top(greatest) if greatest > 0 else 0.0
     signs = [" " if not math.isfinite(v) else level(v, top) for v in shown]
     return "".join(signs).rjust(cells)
 

@@ -1,6 +1,8 @@
 """Keys: help and palette are made of the bindings, filter, sort, internal topics, screens and the ways
 back."""
 
+import re
+
 import pytest
 
 from kview.tui.keys import APP_BINDINGS, FAULT_KEYS
@@ -126,7 +128,13 @@ async def test_enter_goes_deeper_and_escape_back() -> None:
         assert "GROUPS" in text(app)
         await press(pilot, ["tab", "enter"])
         assert "CURRENT-OFFSET" in text(app) and "MEMBERS" in text(app)
-        await press(pilot, ["escape"])
+        table = app.screen.query_one("#offsets", Table)
+        await press(pilot, ["down"])
+        assert isinstance(table.selected, tuple)
+        assert re.search(rf"^  invoice-{table.selected[1]}  ✕ blocked: [^…]+$", text(app), re.MULTILINE)
+        await press(pilot, ["enter"])
+        assert "invoice 10 partitions × 3 replicas" in text(app)
+        await press(pilot, ["escape", "escape"])
         app.screen.query_one("#brokers", Table).focus()
         await press(pilot, ["down", "enter"])
         await until(pilot, lambda: "LEADERS" in text(app), "the placement")

@@ -1,20 +1,25 @@
 """Enter on a group: its members with what each owns, and every partition with its lag and verdict."""
 
+from collections.abc import Hashable
 from typing import ClassVar
 
 import numpy as np
+from textual import on
 from textual.app import ComposeResult
 
 from kview.derive import words
 from kview.derive.view import View
 from kview.model.units import NO_BROKER
 from kview.tui import glyphs
+from kview.tui.canvas import canvas
 from kview.tui.plot import sparkline
 from kview.tui.rows import group as rows
 from kview.tui.rows.common import verdict
+from kview.tui.rows.group import OffsetRows
 from kview.tui.rows.groups import behind, members
 from kview.tui.screens.base import KviewScreen
-from kview.tui.text import Line, Role, Span, cut, line
+from kview.tui.screens.topic import TopicScreen
+from kview.tui.text import EMPTY, Line, Role, Span, cut, line, line_width
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.table import Table
@@ -47,9 +52,10 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
             Span("   behind ", Role.DIM),
             behind(view, at),
             Span(f"   {rates}   last minute ", Role.DIM),
-            Span(sparkline(figures.lag_series[at], SPARK_CELLS).lstrip(), series=0),
         ),
     ]
+    room = min(SPARK_CELLS, cells - line_width(lines[-1]) - 1)
+    lines[-1] += (Span(sparkline(figures.lag_series[at], room).lstrip(), Role.DIM),)
     return [cut(made, cells) for made in lines]
 
 
@@ -68,6 +74,24 @@ class GroupHeading(Lines):
         return group_lines(self.view, self.group_name, width) if self.view else []
 
 
+class SelectedOffset(Lines):
+    """The selected partition's verdict with its whole reason, which its row may have to cut."""
+
+    DEFAULT_CSS = "SelectedOffset { height: 1; }"
+
+    rows: OffsetRows | None = None
+    key: Hashable = None
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """The line."""
+        index = self.rows.find(self.key) if self.rows else None
+        if self.rows is None or index is None:
+            return [EMPTY]
+        topic, partition = self.rows.keys[index]
+        row = self.rows.row(index, canvas(self).now_ms())
+        return [cut(line("  ", Span(f"{topic}-{partition}  ", Role.DIM), *row.cells[-1]), width)]
+
+
 class GroupScreen(KviewScreen):
     """One group."""
 
@@ -82,15 +106,32 @@ class GroupScreen(KviewScreen):
         """The panels."""
         yield Rule()
         yield GroupHeading(self.group)
-        yield Table(id="members")
+        yield Table(id="members", opens=False)
         yield Table(id="offsets")
+        yield Rule()
+        yield SelectedOffset(id="selected")
 
     def draw(self, view: View) -> None:
         """Hand the panels a picture."""
         self.query_one(GroupHeading).view = view
         member_rows = rows.MemberRows(view, self.group)
         members_table = self.query_one("#members", Table)
-        room = max(3, (self.app.size.height - 12) // 3)
+        room = max(3, (self.app.size.height - 14) // 3)
         members_table.styles.height = min(max(1, len(member_rows)) + 2, room)
         members_table.set_rows(member_rows)
-        self.query_one("#offsets", Table).set_rows(rows.OffsetRows(view, self.group, self.kview.options))
+        offsets = self.query_one("#offsets", Table)
+        offset_rows = OffsetRows(view, self.group, self.kview.options)
+        offsets.set_rows(offset_rows)
+        selected = self.query_one(SelectedOffset)
+        selected.rows, selected.key = offset_rows, offsets.selected
+
+    @on(Table.Moved, "#offsets")
+    def _another_partition(self, event: Table.Moved) -> None:
+        selected = self.query_one(SelectedOffset)
+        selected.key = event.key
+        selected.redraw()
+
+    @on(Table.Opened, "#offsets")
+    def _open(self, event: Table.Opened) -> None:
+        if isinstance(event.key, tuple):
+            self.app.push_screen(TopicScreen(*event.key))

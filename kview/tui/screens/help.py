@@ -147,7 +147,7 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         """A table of keys."""
         with Vertical():
-            yield Table(id="help")
+            yield Table(id="help", opens=False)
             yield KeyLine()
 
     def on_mount(self) -> None:

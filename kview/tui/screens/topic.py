@@ -43,7 +43,7 @@ class TopicScreen(KviewScreen):
         """The panels."""
         yield Rule()
         yield Heading(id="heading")
-        yield Table(id="partitions")
+        yield Table(id="partitions", opens=False)
 
     def draw(self, view: View) -> None:
         """Hand the panels a picture."""

@@ -131,8 +131,9 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
             """The table, for handlers that name it."""
             return self.table
 
-    def __init__(self, *, id: str) -> None:
+    def __init__(self, *, id: str, opens: bool = True) -> None:
         super().__init__(id=id)
+        self.opens = opens
         self.rows: Rows = Nothing()
         self.selected: Hashable | None = None
         self._index = 0
@@ -196,6 +197,10 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         """Select the first or the last row."""
         self._choose(0 if by < 0 else len(self.rows) - 1)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enter is a key only where there is something deeper."""
+        return self.opens or action != "open"
+
     def action_open(self) -> None:
         """Go deeper into the selected row."""
         if self.selected is not None:
@@ -215,7 +220,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         index = event.y - self._head_lines() + self.scroll_offset.y
         if event.y < self._head_lines() or not 0 <= index < len(self.rows):
             return
-        if index == self._index and event.chain > 1:
+        if index == self._index and event.chain > 1 and self.opens:
             self.action_open()
         else:
             self._choose(index)
