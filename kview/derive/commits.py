@@ -20,6 +20,9 @@ most."""
 READ_WINDOW_MS = 20_000
 """Reading rates are over this long: four commits at the default interval."""
 
+MIN_MOVES = 2
+"""One commit after a pause says nothing about a trend."""
+
 TREND_MIN_SPAN_MS = 30_000
 """A lag trend is not told from less than this."""
 
@@ -49,7 +52,9 @@ class Commits:
     """When it last was seen to change; UNKNOWN while it never was."""
     moves: Longs
     lag_left: Longs
-    """The lag when it last moved (or was first seen)."""
+    """The lag when it was last seen to have moved."""
+    gap_ms: Longs
+    """The time between its last two readings: by that much of traffic `lag_left` depends on chance."""
     rewound_from: Longs
     """The offset it fell back from and has not reached again."""
     fell_ms: Longs
@@ -59,10 +64,10 @@ class Commits:
     @staticmethod
     def none(rows: int) -> "Commits":
         """Nothing has been read."""
-        unknown = np.full(rows, UNKNOWN, np.int64)
-        return Commits(
-            unknown, unknown, unknown, unknown, np.zeros(rows, np.int64), unknown, unknown, unknown, ()
-        )
+        columns = {
+            f.name: np.full(rows, UNKNOWN) for f in fields(Commits) if f.name not in ("history", "moves")
+        }
+        return Commits(**columns, moves=np.zeros(rows, np.int64), history=())
 
 
 def carried(commits: Commits, alignment: Alignment) -> Commits:
@@ -84,6 +89,7 @@ def follow(before: Commits, committed: Longs, received_ms: Longs, lag: Longs, no
     floor = now_ms - LOOK_BACK_MS
     fresh = received_ms != before.received_ms
     had = before.committed > NO_OFFSET
+    gap = np.where(before.received_ms != UNKNOWN, received_ms - before.received_ms, 0)
     first = fresh & ~had & (committed > NO_OFFSET)
     moved = fresh & had & (committed != before.committed)
     fell = moved & (committed < before.committed)
@@ -98,7 +104,8 @@ def follow(before: Commits, committed: Longs, received_ms: Longs, lag: Longs, no
         still_since_ms=np.where(still == UNKNOWN, UNKNOWN, np.maximum(still, floor)),
         moved_ms=np.where(moved_ms <= floor, UNKNOWN, moved_ms),
         moves=before.moves + moved,
-        lag_left=np.where(first | moved, lag, before.lag_left),
+        lag_left=np.where(moved, lag, before.lag_left),
+        gap_ms=np.where(fresh & (before.received_ms != UNKNOWN), gap, before.gap_ms),
         rewound_from=np.where(recovered, UNKNOWN, origin),
         fell_ms=np.where(fell_ms <= floor, UNKNOWN, fell_ms),
         history=(),
@@ -137,8 +144,8 @@ def lag_growth(commits: Commits, now_ms: int) -> Longs:
     """By how much lag never fell: the least that the newest third of the last minute's commits left − the
     most that the oldest third left.
 
-    At most 0 where it did fall; UNKNOWN where less than TREND_MIN_SPAN_MS or fewer than three moves are
-    known.
+    At most 0 where it did fall; UNKNOWN where less than TREND_MIN_SPAN_MS is known, or where the newest third
+    has less than MIN_MOVES moves.
     """
     layers = commits.history
     size = len(commits.committed)
@@ -147,5 +154,6 @@ def lag_growth(commits: Commits, now_ms: int) -> Longs:
         return np.full(size, UNKNOWN)
     old = np.array([then.lag_left for then in layers[:third]])
     new = np.array([then.lag_left for then in layers[-third:]])
-    known = (old != UNKNOWN).all(0) & (new != UNKNOWN).all(0) & (commits.moves - layers[0].moves >= 3)
+    known = (old != UNKNOWN).all(0) & (new != UNKNOWN).all(0)
+    known &= commits.moves - layers[-third - 1].moves >= MIN_MOVES
     return np.where(known, np.where(known, new.min(0), 0) - np.where(known, old.max(0), 0), UNKNOWN)

@@ -79,6 +79,12 @@ def _brokers(
     if silent.any():
         since = quiet.since_ms[silent & (quiet.since_ms != UNKNOWN)]
         for_ms = f" {words.duration(now_ms - int(since.min()))}" if len(since) else ""
+        if int(silent.sum()) == int((table.state != BrokerState.GONE).sum()):
+            yield (
+                Severity.RISK,
+                f"no broker has answered{for_ms and ' for'}{for_ms}: the figures are that old",
+            )
+            return
         who = _with_rack(snapshot, silent)
         mine, internal = int(figures.leads[silent].sum()), int(figures.leads_internal[silent].sum())
         frozen = np.asarray(partitions.status == PartitionStatus.FROZEN, np.bool_)
@@ -147,7 +153,7 @@ def _partitions(snapshot: Snapshot, figures: PartitionFigures, placed: Placement
             "led by a broker that is not there",
         ),
         (nobody if any_silent else having(S.FROZEN), Severity.RISK, "with a frozen watermark"),
-        (under_min(table, placed), Severity.RISK, "under min ISR, acks=all is refused"),
+        (under_min(table, placed) & (table.leader >= 0), Severity.RISK, "under min ISR, acks=all is refused"),
         (under_replicated(placed), Severity.WARN, "under-replicated"),
         (at_min(table, placed), Severity.WARN, "at min ISR"),
     ):

@@ -21,7 +21,8 @@ STOPPED_AFTER_MS = 10_000
 group."""
 
 MIN_GROWTH_S = 1.0
-"""Lag that grew by less than what is written in this long is noise."""
+"""Lag that grew by less than what is written in this long, and in two of the intervals at which it is read,
+is noise: it is read at a chance moment after each commit."""
 
 ORDER = (
     Verdict.OK,
@@ -74,7 +75,8 @@ def verdict_ranks(commits: Commits, growth: Longs, at: Circumstances) -> Longs:
     still_ms = np.where(commits.still_since_ms == UNKNOWN, 0, commits.received_ms - commits.still_since_ms)
     at_end = has & (commits.committed >= at.high_watermark) & (at.high_watermark != UNKNOWN)
     moved_lately = (commits.moved_ms != UNKNOWN) & (still_ms < STOPPED_AFTER_MS)
-    noise = np.maximum(np.nan_to_num(at.write_rate) * MIN_GROWTH_S, 1.0)
+    chance_s = MIN_GROWTH_S + 2 * np.where(commits.gap_ms == UNKNOWN, 0, commits.gap_ms) / 1000
+    noise = np.maximum(np.nan_to_num(at.write_rate) * chance_s, 1.0)
     found = (
         (Verdict.BLOCKED, at.has_members & (at.leader_lost | (at.frozen & at_end))),
         (Verdict.STOPPED, ~at.has_members & waiting & ~moved_lately),

@@ -251,6 +251,17 @@ def test_headlines_name_a_lost_rack_and_the_quorum() -> None:
     assert one(none).headline.severity is Severity.RISK
 
 
+def test_where_nobody_answers_there_is_one_sentence_and_no_countdown() -> None:
+    world = default_world()
+    state, _ = step(State(), world.tick())
+    for broker in range(6):
+        world.crash(broker)
+    state, _ = step(state, world.tick())
+    _, view = step(state, world.tick())
+    assert view.headline.severity is Severity.RISK
+    assert view.headline.sentences == ("no broker has answered for 1.1 s: the figures are that old",)
+
+
 lists = st.lists(st.permutations(range(4)).map(lambda ids: ids[:3]), min_size=1, max_size=6)
 
 
