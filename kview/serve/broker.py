@@ -92,7 +92,7 @@ class WireBroker:
             take_request(self._wire, self._apis, self._unsupported, self._id, connection, frame)
         except Garbage:
             raise
-        except Exception:  # a bug, or a request that makes no sense: as with a broker, it costs the connection
+        except Exception:
             log.exception("a request to broker %d failed", self._id)
             connection.close()
         self._driver.rearm()
