@@ -1,0 +1,107 @@
+"""What changed between two encoded snapshots, as cells, and columns from cells.
+
+A cell is (column number, row, value). A column whose shape changed is written anew, its shape first: at row −1 the number of
+rows, at row −2 the width of a matrix; then every cell that is not its fill. A matrix's cell is at row × width + place.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.recording.columns import IS_TEXT, NAMES, Array, Encoded, dtype_of, fill_of
+
+LENGTH_AT = -1
+WIDTH_AT = -2
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Cells of numbers, or of words; parallel arrays, those of one moment by column, then row."""
+
+    column: NDArray[np.int16]
+    row: NDArray[np.int32]
+    value: Array
+    sequence: Ints
+    """The moment of each."""
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def select(self, which: Any) -> "Cells":
+        """Those of a mask, slice or order."""
+        return Cells(self.column[which], self.row[which], self.value[which], self.sequence[which])
+
+
+def changes(before: Encoded | None, now: Encoded, sequence: int) -> tuple[Cells, Cells]:
+    """The numbers and the words that changed; all of them where there is nothing before."""
+    numbers: list[tuple[int, Array, Array]] = []
+    words: list[tuple[int, Array, Array]] = []
+    for number, (name, is_text) in enumerate(zip(NAMES, IS_TEXT, strict=True)):
+        new = now.columns[name]
+        old = before.columns[name] if before is not None else None
+        if new is old:
+            continue
+        if old is None or old.shape != new.shape:
+            at = np.array([WIDTH_AT, LENGTH_AT] if new.ndim == 2 else [LENGTH_AT])
+            numbers.append((number, at, np.array(new.shape[::-1])))
+            rows = np.flatnonzero(new != fill_of(name))
+        else:
+            rows = np.flatnonzero(new != old)
+        if len(rows):
+            (words if is_text else numbers).append((number, rows, new.ravel()[rows]))
+    return _joined(numbers, np.int64, sequence), _joined(words, np.object_, sequence)
+
+
+def _joined(parts: list[tuple[int, Array, Array]], dtype: Any, sequence: int) -> Cells:
+    if not parts:
+        none = np.empty(0, np.int64)
+        return Cells(none.astype(np.int16), none.astype(np.int32), none.astype(dtype), none)
+    sizes = [len(rows) for _, rows, _ in parts]
+    return Cells(
+        np.repeat(np.array([number for number, _, _ in parts], np.int16), sizes),
+        np.concatenate([rows for _, rows, _ in parts]).astype(np.int32),
+        np.concatenate([values.astype(dtype, copy=False) for _, _, values in parts]),
+        np.full(sum(sizes), sequence, np.int64),
+    )
+
+
+def applied(before: Encoded, numbers: Cells, words: Cells) -> Encoded:
+    """`before` with the cells of one moment or several. Columns without a cell stay the same objects.
+
+    Cells are in order of columns, and those of one place in the order of their moments.
+    """
+    out = dict(before.columns)
+    written_anew: dict[int, Array] = {}
+    since: dict[int, int] = {}
+    for column, run in _runs(numbers.column):
+        rows, moments = numbers.row[run], numbers.sequence[run]
+        lengths = np.flatnonzero(rows == LENGTH_AT)
+        if len(lengths):
+            shape = [int(numbers.value[run][lengths[-1]])]
+            widths = np.flatnonzero(rows == WIDTH_AT)
+            if len(widths):
+                shape.append(int(numbers.value[run][widths[-1]]))
+            written_anew[column] = np.full(shape, fill_of(NAMES[column]), dtype_of(NAMES[column]))
+            since[column] = int(moments[lengths[-1]])
+    for cells in (numbers, words):
+        for column, run in _runs(cells.column):
+            current = (cells.row[run] >= 0) & (cells.sequence[run] >= since.get(column, 0))
+            if current.any():
+                if column not in written_anew:
+                    written_anew[column] = out[NAMES[column]].copy()
+                # Of several values for a place the last one stays.
+                written_anew[column].reshape(-1)[cells.row[run][current]] = cells.value[run][current]
+    out.update({NAMES[column]: values for column, values in written_anew.items()})
+    return Encoded(out)
+
+
+def _runs(column: NDArray[np.int16]) -> list[tuple[int, slice]]:
+    if not len(column):
+        return []
+    starts = np.flatnonzero(np.r_[True, column[1:] != column[:-1]]).tolist()
+    ends = [*starts[1:], len(column)]
+    return [(int(column[start]), slice(start, end)) for start, end in zip(starts, ends, strict=True)]

@@ -1,0 +1,209 @@
+"""A snapshot as plain columns that change little from one observation to the next, and back.
+
+`encode` and `decode` look at one snapshot alone. Two kinds of values follow from others, and say so by a sentinel instead of
+repeating them:
+
+- a reading's time is mostly the latest that the same broker (or group) answered: that time is kept once, in a column of
+  its own named `<column>@`, one value for each of the brokers there are;
+- a leader's own replica ends, and was read, where and when the partition's log end was; the last stable offset is mostly
+  the high watermark.
+
+So a partition without news changes in no column, although its cells were read again.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.model.snapshot import Longs, Observation, Snapshot, Table, columns, empty
+from kview.model.units import NO_BROKER, UNKNOWN
+
+Array = NDArray[Any]
+
+SAME = UNKNOWN + 1
+LATEST = UNKNOWN + 2
+"""Stand for "as the column that this one follows" and "read when its broker last answered". No offset or time is that far
+below zero."""
+
+TABLES: dict[str, type[Table]] = {
+    f.name: f.type for f in fields(Snapshot) if isinstance(f.type, type) and issubclass(f.type, Table)
+}
+
+CLOCK_OF = {
+    "partitions.log_start_ms": "partitions.leader",
+    "partitions.high_watermark_ms": "partitions.leader",
+    "partitions.log_end_ms": "partitions.leader",
+    "replicas.log_end_ms": "replicas.broker",
+    "offsets.received_ms": "offsets.group",
+}
+"""Times, and the column by which those that belong to one answer are found."""
+
+
+def _names() -> tuple[str, ...]:
+    names = []
+    for table, kind in TABLES.items():
+        for column in columns(kind):
+            name = f"{table}.{column}"
+            names += [name, f"{name}@"] if name in CLOCK_OF else [name]
+    return tuple(names)
+
+
+NAMES = _names()
+"""Every column of every table, in order; a recording's column numbers are places in this list, which its manifest
+repeats."""
+
+IS_TEXT = tuple(
+    not name.endswith("@") and columns(TABLES[name.partition(".")[0]])[name.partition(".")[2]].dtype is np.object_
+    for name in NAMES
+)
+
+
+def dtype_of(name: str) -> Any:
+    """The numpy type of a column of NAMES."""
+    table, _, column = name.partition(".")
+    return np.int64 if column.endswith("@") else columns(TABLES[table])[column].dtype
+
+
+def fill_of(name: str) -> Any:
+    """What a column holds where nothing was said."""
+    table, _, column = name.partition(".")
+    if column.endswith("@"):
+        return UNKNOWN
+    kind = columns(TABLES[table])[column]
+    if kind.dimensions == 2:
+        return NO_BROKER
+    return "" if kind.dtype is np.object_ else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A snapshot's columns by their names in NAMES. Arrays are not to be written to."""
+
+    columns: Mapping[str, Array]
+
+
+class _Kept:
+    """Results of functions of arrays, kept while the same arrays are asked for: one of each name."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[tuple[Array, ...], Any]] = {}
+
+    def get(self, name: str, of: tuple[Array, ...], build: Callable[[], Any]) -> Any:
+        held = self._held.get(name)
+        if held is None or len(held[0]) != len(of) or any(a is not b for a, b in zip(held[0], of, strict=True)):
+            self._held[name] = held = (of, build())
+        return held[1]
+
+
+class Codec:
+    """Encodes snapshots, or decodes them; remembers what did not change since the one before, for speed and so that
+    unchanged arrays stay the same objects. One instance for one direction and one sequence of snapshots."""
+
+    def __init__(self) -> None:
+        self._kept = _Kept()
+
+    def encode(self, snapshot: Snapshot) -> Encoded:
+        """The columns of a snapshot."""
+        out: dict[str, Array] = {
+            f"{table}.{column}": getattr(getattr(snapshot, table), column)
+            for table, kind in TABLES.items()
+            for column in columns(kind)
+        }
+        self._follow(out, _same)
+        for name, by in CLOCK_OF.items():
+            clock, times = self._kept.get(name, (out[name], out[by]), lambda n=name, b=by: self._clocked(out, n, b))
+            out[f"{name}@"], out[name] = clock, times
+        return Encoded(out)
+
+    def decode(self, encoded: Encoded, observation: Observation) -> Snapshot:
+        """The snapshot that `encode` was given."""
+        out = dict(encoded.columns)
+        for name, by in CLOCK_OF.items():
+            clock = out.pop(f"{name}@")
+            out[name] = self._kept.get(
+                name, (out[name], clock, out[by]), lambda n=name, b=by, c=clock: self._unclocked(out, n, b, c)
+            )
+        self._follow(out, _unsame)
+        tables = {
+            table: self._kept.get(
+                f"{table} table",
+                tuple(out[f"{table}.{column}"] for column in columns(kind)),
+                lambda t=table, k=kind: k(**{column: out[f"{t}.{column}"] for column in columns(k)}),
+            )
+            for table, kind in TABLES.items()
+        }
+        return Snapshot(observation, **tables)
+
+    def _follow(self, out: dict[str, Array], change: Callable[[Array, Array], Array]) -> None:
+        """Columns that follow another of the same or another table; the ones that they follow are not changed here."""
+        watermark = out["partitions.high_watermark"]
+        stable = out["partitions.last_stable"]
+        out["partitions.last_stable"] = self._kept.get(
+            "last stable", (stable, watermark), lambda: change(stable, watermark)
+        )
+        for column in ("log_end", "log_end_ms"):
+            ends, leads = out[f"partitions.{column}"], out["partitions.leader"]
+            theirs, row, broker = (out[f"replicas.{name}"] for name in (column, "row", "broker"))
+            out[f"replicas.{column}"] = self._kept.get(
+                column,
+                (theirs, ends, leads, row, broker),
+                lambda e=ends, t=theirs, lead=leads, r=row, b=broker: change(t, _of_leaders(e, lead, r, b)),
+            )
+
+    def _codes(self, out: dict[str, Array], by: str) -> tuple[Array, int]:
+        """For each row the number of its broker or group among those of the column, and how many there are."""
+        column = out[by]
+
+        def build() -> tuple[Array, int]:
+            if not len(column):
+                return np.empty(0, np.int64), 0
+            if column.dtype == object:
+                codes = np.cumsum(np.r_[False, column[1:] != column[:-1]])
+            else:
+                codes = np.unique(column, return_inverse=True)[1]
+            return codes, int(codes.max()) + 1
+
+        codes, count = self._kept.get(f"{by} codes", (column,), build)
+        return codes, count
+
+    def _clocked(self, out: dict[str, Array], name: str, by: str) -> tuple[Array, Array]:
+        codes, count = self._codes(out, by)
+        times = out[name]
+        clock = np.full(count, UNKNOWN, np.int64)
+        np.maximum.at(clock, codes, times)
+        return clock, np.where(times == clock[codes], LATEST, times)
+
+    def _unclocked(self, out: dict[str, Array], name: str, by: str, clock: Array) -> Array:
+        codes, _ = self._codes(out, by)
+        return np.where(out[name] == LATEST, clock[codes], out[name])
+
+
+def _of_leaders(ends: Array, leader: Array, row: Array, broker: Array) -> Longs:
+    """The partition's value for replicas that are leaders, SAME for all others."""
+    valid = (row >= 0) & (row < len(ends))
+    at = np.where(valid, row, 0)
+    if not len(ends):
+        return np.full(len(row), SAME, np.int64)
+    return np.where(valid & (leader[at] == broker), ends[at], SAME)
+
+
+def _same(column: Array, followed: Array) -> Array:
+    return np.where(column == followed, SAME, column)
+
+
+def _unsame(column: Array, followed: Array) -> Array:
+    return np.where(column == SAME, followed, column)
+
+
+def interned(values: list[str]) -> list[str]:
+    """The same words, one object for each that is spelt alike."""
+    return [sys.intern(value) for value in values]
+
+
+def nothing() -> Encoded:
+    """The columns of a snapshot without a row."""
+    return Codec().encode(Snapshot(Observation(0, 0, 0), **{n: empty(kind) for n, kind in TABLES.items()}))

@@ -1,0 +1,240 @@
+"""The reader: moments, snapshots and deltas of a recording, closed or still being written.
+
+Moments are in the order in which they were recorded, whatever their clock said.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+
+from kview.errors import KviewError
+from kview.model.snapshot import Longs, Observation, Snapshot
+from kview.recording.cells import Cells, applied
+from kview.recording.columns import Codec, Encoded, nothing
+from kview.recording.manifest import SegmentEntry, read_manifest
+from kview.recording.schema import observations
+from kview.recording.segment import STREAM_FILE, cells, news, parquet_part, part_of, stream_batches
+
+SEGMENTS_HELD = 2
+"""Segments whose cells stay in memory: the one that is played, and the one before it for stepping back."""
+
+MANY_MOMENTS = 1 << 16
+"""Up to here moments of a segment fit into 16 bits, which sort fastest."""
+
+
+class DeltaBatches(NamedTuple):
+    """What came since some moment: rows of schema.PARTITION_DELTAS and OFFSET_DELTAS, in the order of moments."""
+
+    partitions: pa.RecordBatch
+    offsets: pa.RecordBatch
+    last_sequence: int
+    """The last moment that there was, also where it has no rows."""
+
+
+class _Moments:
+    """A segment's cells in the two orders that are needed: by column, and by moment."""
+
+    def __init__(self, numbers: Cells, words: Cells) -> None:
+        self._by_moment = (_by_moment(numbers), _by_moment(words))
+
+    def up_to(self, sequence: int) -> Encoded:
+        """The columns at a moment, from the segment's beginning."""
+        return applied(nothing(), *(_by_column(_between(part, None, sequence)) for part in self._by_moment))
+
+    def then(self, before: Encoded, sequence: int) -> Encoded:
+        """The columns at a moment from those of the moment before."""
+        return applied(before, *(_between(part, sequence, sequence) for part in self._by_moment))
+
+
+def _by_moment(part: Cells) -> Cells:
+    """Within a moment the order of columns stays."""
+    if not len(part) or not np.any(part.sequence[1:] < part.sequence[:-1]):
+        return part
+    number = part.sequence - part.sequence.min()
+    few = number.max() < MANY_MOMENTS
+    return part.select(np.argsort(number.astype(np.uint16) if few else number, kind="stable"))
+
+
+def _by_column(part: Cells) -> Cells:
+    return part.select(np.argsort(part.column, kind="stable"))
+
+
+def _between(part: Cells, first: int | None, last: int) -> Cells:
+    begin = 0 if first is None else int(np.searchsorted(part.sequence, first, "left"))
+    return part.select(slice(begin, int(np.searchsorted(part.sequence, last, "right"))))
+
+
+class Segment:
+    """A piece of a recording that can be read by itself."""
+
+    def __init__(self, recording: Path, entry: SegmentEntry) -> None:
+        self.folder = recording / entry.folder
+        self._entry = entry
+
+    @property
+    def number(self) -> int:
+        """1, 2, 3 …"""
+        return self._entry.number
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more is added to it."""
+        return self._entry.closed
+
+    @cached_property
+    def observations(self) -> tuple[Observation, ...]:
+        """Its observations."""
+        return tuple(observations(self._part("observations")))
+
+    @cached_property
+    def times(self) -> tuple[Longs, Longs]:
+        """The sequences and the ends (epoch ms) of its observations."""
+        table = self._part("observations")
+        return table["sequence"].to_numpy(), table["ended_ms"].to_numpy()
+
+    def moments(self) -> _Moments:
+        """Its cells. Read from disk at every call."""
+        return _Moments(cells(self._part("numbers")), cells(self._part("words")))
+
+    def delta_batches(self, after_sequence: int = -1) -> DeltaBatches:
+        """What came after that moment of the recording; empty batches where nothing did.
+
+        Raises FileNotFoundError where the segment has gone meanwhile (a ring's oldest).
+        """
+        partitions, offsets, seen = self._parts("partition_deltas", "offset_deltas", "observations")
+        last = int(seen["sequence"][-1].as_py()) if len(seen) else -1
+        return DeltaBatches(news(partitions, after_sequence), news(offsets, after_sequence), last)
+
+    def _part(self, name: str) -> pa.Table:
+        return self._parts(name)[0]
+
+    def _parts(self, *names: str) -> list[pa.Table]:
+        if not self._entry.closed:
+            try:
+                batches = list(stream_batches(self.folder / STREAM_FILE))
+            except FileNotFoundError:
+                pass  # It was closed since the manifest was read.
+            else:
+                return [part_of(batches, name) for name in names]
+        return [parquet_part(self.folder, name) for name in names]
+
+
+class Recording:
+    """A recording that is read; `refresh` looks whether there is more of one that is being written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._segments: list[Segment] = []
+        self._held: dict[int, _Moments] = {}
+        self._codec = Codec()
+        self._at: tuple[Segment, int, Encoded] | None = None
+        self.refresh()
+
+    @classmethod
+    def open(cls, folder: Path | str) -> Self:
+        """The recording in `folder`. Raises KviewError where there is none, or one of a newer format."""
+        return cls(Path(folder))
+
+    def refresh(self) -> None:
+        """Look again which segments and observations there are."""
+        entries = read_manifest(self.folder).segments
+        known = {segment.number: segment for segment in self._segments if segment.closed}
+        self._segments = [known.get(entry.number) or Segment(self.folder, entry) for entry in entries]
+        self._held = {number: held for number, held in self._held.items() if number in known}
+        sequences, times, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for place, segment in enumerate(self._segments):
+            try:
+                sequence, ended_ms = segment.times
+            except FileNotFoundError:
+                continue  # The ring has dropped it since the manifest was read.
+            sequences.append(sequence)
+            times.append(ended_ms)
+            owners.append(np.full(len(sequence), place))
+        self._sequences, self._ended_ms = np.concatenate(sequences), np.concatenate(times)
+        self._owners = np.concatenate(owners)
+
+    def segments(self) -> list[Segment]:
+        """Its segments, the oldest first."""
+        return list(self._segments)
+
+    def sequences(self) -> Longs:
+        """The recording's own numbers of its observations: rising, with gaps where a ring forgot nothing but the oldest."""
+        return self._sequences
+
+    def moments(self) -> Longs:
+        """When each observation ended, epoch ms, in the order of recording."""
+        return self._ended_ms
+
+    def place_of(self, ms: int) -> int:
+        """The place in `moments` of the last observation at or before `ms`; 0 where all are later. Raises KviewError where
+        there is no observation."""
+        if not len(self._ended_ms):
+            raise KviewError(f"{self.folder} holds no whole observation", "record for a second or longer")
+        before = np.flatnonzero(self._ended_ms <= ms)
+        return int(before[-1]) if len(before) else 0
+
+    def snapshot_at(self, ms: int) -> Snapshot:
+        """What was seen last at that time."""
+        return self.at_place(self.place_of(ms))
+
+    def snapshot(self, sequence: int) -> Snapshot:
+        """The observation of that number. Raises KeyError where there is none."""
+        place = int(np.searchsorted(self._sequences, sequence))
+        if place == len(self._sequences) or self._sequences[place] != sequence:
+            raise KeyError(sequence)
+        return self.at_place(place)
+
+    def at_place(self, place: int) -> Snapshot:
+        """The observation at a place in `moments`. One place after the other is quick, and shares what did not change."""
+        segment = self._segments[int(self._owners[place])]
+        sequence = int(self._sequences[place])
+        cells = self._cells_of(segment)
+        at = self._at
+        if at is not None and at[0] is segment and at[1] == sequence:
+            encoded = at[2]
+        elif at is not None and at[0] is segment and at[1] == sequence - 1:
+            encoded = cells.then(at[2], sequence)
+        else:
+            encoded = cells.up_to(sequence)
+            encoded = _sharing(at[2], encoded) if at is not None else encoded
+        self._at = (segment, sequence, encoded)
+        first = int(segment.times[0][0])
+        return self._codec.decode(encoded, segment.observations[sequence - first])
+
+    def snapshots(self, from_ms: int | None = None, to_ms: int | None = None) -> Iterator[Snapshot]:
+        """The observations that ended in that time (both included; None: no bound), in the order of recording."""
+        chosen = np.ones(len(self._ended_ms), np.bool_)
+        if from_ms is not None:
+            chosen &= self._ended_ms >= from_ms
+        if to_ms is not None:
+            chosen &= self._ended_ms <= to_ms
+        for place in np.flatnonzero(chosen).tolist():
+            yield self.at_place(place)
+
+    def delta_batches(self, after_sequence: int = -1) -> Iterator[DeltaBatches]:
+        """What came after that moment, segment by segment; those that have nothing later are left out."""
+        for segment in self._segments:
+            sequences = segment.times[0]
+            if len(sequences) and sequences[-1] > after_sequence:
+                yield segment.delta_batches(after_sequence)
+
+    def _cells_of(self, segment: Segment) -> _Moments:
+        held = self._held.pop(segment.number, None)
+        self._held[segment.number] = held = held or segment.moments()
+        while len(self._held) > SEGMENTS_HELD:
+            del self._held[next(iter(self._held))]
+        return held
+
+
+def _sharing(before: Encoded, now: Encoded) -> Encoded:
+    """`now` with the arrays of `before` where they are equal."""
+    return Encoded(
+        {
+            name: old if (old := before.columns[name]).shape == new.shape and np.array_equal(old, new) else new
+            for name, new in now.columns.items()
+        }
+    )

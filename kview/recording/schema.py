@@ -1,0 +1,186 @@
+"""The recording's columns on disk, as Arrow types, and the rows of one observation."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kview.derive.deltas import OffsetDeltas, PartitionDeltas
+from kview.model.snapshot import Failure, Observation, Snapshot
+from kview.recording.cells import Cells
+
+SCHEMA_VERSION = 1
+"""Goes up when an older kview could not read what this one writes."""
+
+_FAILURE = pa.struct(
+    [("part", pa.string()), ("broker", pa.int32()), ("why", pa.string()), ("shown_since_ms", pa.int64())]
+)
+OBSERVATIONS = pa.schema(
+    [
+        ("sequence", pa.int64()),
+        ("observed_sequence", pa.int64()),
+        ("began_ms", pa.int64()),
+        ("ended_ms", pa.int64()),
+        ("cluster_id", pa.string()),
+        ("controller_id", pa.int32()),
+        ("controller_epoch", pa.int32()),
+        ("quorum_high_watermark", pa.int64()),
+        ("quorum_received_ms", pa.int64()),
+        ("asked", pa.list_(pa.string())),
+        ("requests", pa.int64()),
+        ("bytes_sent", pa.int64()),
+        ("bytes_received", pa.int64()),
+        ("failures", pa.list_(_FAILURE)),
+        ("capabilities", pa.list_(pa.string())),
+    ]
+)
+"""`sequence` counts the recording's observations, `observed_sequence` is the observer's own number."""
+
+_CELL = [("column", pa.int16()), ("row", pa.int32()), ("sequence", pa.int64())]
+NUMBERS = pa.schema([*_CELL, ("value", pa.int64())])
+WORDS = pa.schema([*_CELL, ("value", pa.string())])
+
+PARTITION_DELTAS = pa.schema(
+    [
+        ("sequence", pa.int64()),
+        ("observed_ms", pa.int64()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("internal", pa.bool_()),
+        ("leader", pa.int32()),
+        ("leader_rack", pa.string()),
+        ("topic_partitions", pa.int32()),
+        ("began_ms", pa.int64()),
+        ("ended_ms", pa.int64()),
+        ("records_in", pa.int64()),
+        ("bytes_in", pa.int64()),
+        ("truncated", pa.int64()),
+        ("records_in_gap", pa.int64()),
+        ("replicated", pa.int64()),
+        ("cross_rack", pa.int64()),
+        ("state_ms", pa.int32()),
+        ("offline", pa.bool_()),
+        ("silent", pa.bool_()),
+        ("under_min_isr", pa.bool_()),
+        ("under_replicated", pa.bool_()),
+    ]
+)
+"""See kview.derive.deltas.PartitionDeltas; `state_ms` is how long the four states held, up to `observed_ms`. A row without
+news, in no such state, is left out."""
+
+OFFSET_DELTAS = pa.schema(
+    [
+        ("sequence", pa.int64()),
+        ("observed_ms", pa.int64()),
+        ("group", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("leader", pa.int32()),
+        ("leader_rack", pa.string()),
+        ("since_ms", pa.int64()),
+        ("ended_ms", pa.int64()),
+        ("records_out", pa.int64()),
+        ("rewound", pa.int64()),
+        ("records_out_gap", pa.int64()),
+    ]
+)
+"""See kview.derive.deltas.OffsetDeltas. A row without news is left out."""
+
+PARTS = {
+    "observations": OBSERVATIONS,
+    "numbers": NUMBERS,
+    "words": WORDS,
+    "partition_deltas": PARTITION_DELTAS,
+    "offset_deltas": OFFSET_DELTAS,
+}
+"""What a segment consists of."""
+
+STREAM = pa.schema([(name, pa.list_(pa.struct(list(schema)))) for name, schema in PARTS.items()])
+"""One row is one whole observation: the rows that it adds to each part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one observation adds to the recording."""
+
+    sequence: int
+    snapshot: Snapshot
+    numbers: Cells
+    words: Cells
+    partition_deltas: PartitionDeltas
+    offset_deltas: OffsetDeltas
+    state_ms: int
+
+    def batch(self) -> pa.RecordBatch:
+        """The entry as one row of STREAM."""
+        parts = {
+            "observations": self._observation(),
+            "numbers": _cells(self.numbers, NUMBERS),
+            "words": _cells(self.words, WORDS),
+            "partition_deltas": self._partition_deltas(),
+            "offset_deltas": self._offset_deltas(),
+        }
+        lists = [
+            pa.ListArray.from_arrays(
+                pa.array([0, len(arrays[0])], pa.int32()),
+                pa.StructArray.from_arrays(arrays, fields=list(PARTS[name])),
+            )
+            for name, arrays in parts.items()
+        ]
+        return pa.RecordBatch.from_arrays(lists, schema=STREAM)
+
+    def _observation(self) -> list[pa.Array]:
+        seen = self.snapshot.observation
+        row: dict[str, Any] = {f.name: getattr(seen, f.name) for f in fields(seen)}
+        row |= {"sequence": self.sequence, "observed_sequence": seen.sequence}
+        row["failures"] = [{f.name: getattr(failure, f.name) for f in fields(failure)} for failure in seen.failures]
+        row["capabilities"], row["asked"] = sorted(seen.capabilities), list(seen.asked)
+        return [pa.array([row[field.name]], field.type) for field in OBSERVATIONS]
+
+    def _partition_deltas(self) -> list[pa.Array]:
+        deltas, table = self.partition_deltas, self.snapshot.partitions
+        counts = ("records_in", "truncated", "records_in_gap", "replicated")
+        states = ("offline", "silent", "under_min_isr", "under_replicated")
+        news = np.zeros(len(table), np.bool_)
+        for name in counts + (states if self.state_ms else ()):
+            news |= getattr(deltas, name) != 0
+        rows = np.flatnonzero(news)
+        given = {"topic": table.topic, "partition": table.partition, "internal": table.internal, "leader": table.leader}
+        return self._rows(PARTITION_DELTAS, deltas, given, rows)
+
+    def _offset_deltas(self) -> list[pa.Array]:
+        deltas, table = self.offset_deltas, self.snapshot.offsets
+        rows = np.flatnonzero((deltas.records_out != 0) | (deltas.rewound != 0) | (deltas.records_out_gap != 0))
+        given = {"group": table.group, "topic": table.topic, "partition": table.partition}
+        return self._rows(OFFSET_DELTAS, deltas, given, rows)
+
+    def _rows(self, schema: pa.Schema, deltas: Any, given: dict[str, Any], rows: Any) -> list[pa.Array]:
+        same: dict[str, int] = {
+            "sequence": self.sequence,
+            "observed_ms": self.snapshot.observation.ended_ms,
+            "state_ms": self.state_ms,
+        }
+        arrays = []
+        for field in schema:
+            if field.name in same:
+                values = np.full(len(rows), same[field.name])
+            else:
+                values = (given[field.name] if field.name in given else getattr(deltas, field.name))[rows]
+            arrays.append(pa.array(values, field.type))
+        return arrays
+
+
+def _cells(cells: Cells, schema: pa.Schema) -> list[pa.Array]:
+    return [pa.array(getattr(cells, field.name), field.type) for field in schema]
+
+
+def observations(table: pa.Table) -> list[Observation]:
+    """The observations of rows of OBSERVATIONS."""
+    out = []
+    for row in table.to_pylist():
+        row["sequence"] = row.pop("observed_sequence")
+        row["failures"] = tuple(Failure(**failure) for failure in row["failures"])
+        row["asked"], row["capabilities"] = tuple(row["asked"]), frozenset(row["capabilities"])
+        out.append(Observation(**row))
+    return out

@@ -1,0 +1,141 @@
+"""A segment's files: the stream while it is open, Parquet once it is closed.
+
+A stream is an Arrow IPC stream whose record batches are whole observations (`schema.STREAM`), appended with one write each: what a
+kill or a full disk cuts off is a batch that is not whole, and no reader takes it.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kview.errors import KviewError
+from kview.recording.cells import Cells
+from kview.recording.columns import interned
+from kview.recording.manifest import sync_folder
+from kview.recording.schema import PARTS, STREAM
+
+STREAM_FILE = "observations.arrows"
+
+ROW_GROUP_ROWS = 4_000_000
+"""One row group for most segments; a bound on what is decoded at once in the largest."""
+
+DELTA_PACKED = "DELTA_BINARY_PACKED"
+
+
+def stream_batches(path: Path) -> Iterator[pa.RecordBatch]:
+    """The whole batches of a stream, up to the first that is not. Raises FileNotFoundError."""
+    if path.stat().st_size == 0:
+        return
+    with pa.memory_map(str(path)) as file:
+        try:
+            reader = pa.ipc.open_stream(file)
+        except (pa.ArrowInvalid, OSError):
+            return
+        if not reader.schema.equals(STREAM):
+            return
+        while True:
+            try:
+                batch = reader.read_next_batch()
+            except (StopIteration, pa.ArrowInvalid, OSError):
+                return
+            yield batch
+
+
+def stream_part(path: Path, part: str) -> pa.Table:
+    """All rows of one part in a stream, in their order."""
+    return part_of(list(stream_batches(path)), part)
+
+
+def part_of(batches: list[pa.RecordBatch], part: str) -> pa.Table:
+    """The rows of one part in some batches, in their order."""
+    arrays = [pa.RecordBatch.from_struct_array(batch.column(part).flatten()) for batch in batches]
+    return pa.Table.from_batches(arrays, PARTS[part]) if arrays else PARTS[part].empty_table()
+
+
+def parquet_part(folder: Path, part: str) -> pa.Table:
+    """All rows of one part of a closed segment, in the order of the file."""
+    path = folder / f"{part}.parquet"
+    try:
+        return pq.ParquetFile(path, memory_map=True).read().cast(PARTS[part])
+    except FileNotFoundError:
+        if not folder.is_dir():
+            raise
+        return PARTS[part].empty_table()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise KviewError(f"{path} is damaged ({error})", "give another recording") from error
+
+
+def cells(table: pa.Table) -> Cells:
+    """Rows of NUMBERS or WORDS as cells."""
+    arrays: dict[str, Any] = {name: table[name].to_numpy() for name in ("column", "row", "sequence")}
+    if table.schema.field("value").type == pa.string():
+        coded = table["value"].combine_chunks().dictionary_encode()
+        coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+        spelt = np.array([*interned(coded.dictionary.to_pylist()), None], object)
+        arrays["value"] = spelt[coded.indices.to_numpy()]
+    else:
+        arrays["value"] = table["value"].to_numpy()
+    return Cells(**arrays)
+
+
+def write_closed(folder: Path) -> int:
+    """Write the stream of `folder` as Parquet files, and make them last. Returns their size in bytes. Raises OSError."""
+    batches = list(stream_batches(folder / STREAM_FILE))
+    size = 0
+    for part in PARTS:
+        table = part_of(batches, part)
+        if len(table):
+            path = folder / f"{part}.parquet"
+            _write_parquet(_in_order(part, table), path)
+            size += path.stat().st_size
+    sync_folder(folder)
+    return size
+
+
+def _in_order(part: str, table: pa.Table) -> pa.Table:
+    """Cells by place, so that each place's values stand together; deltas as they came."""
+    if part not in ("numbers", "words"):
+        return table.combine_chunks()
+    place = (table["column"].to_numpy().astype(np.int64) << 32) + table["row"].to_numpy()
+    # Stable: what stands in one place keeps its order of moments.
+    return table.take(pa.array(np.argsort(place, kind="stable")))
+
+
+def _write_parquet(table: pa.Table, path: Path) -> None:
+    words = [f.name for f in table.schema if pa.types.is_string(f.type)]
+    packed = {f.name: DELTA_PACKED for f in table.schema if pa.types.is_integer(f.type)}
+    try:
+        pq.write_table(
+            table,
+            path,
+            row_group_size=ROW_GROUP_ROWS,
+            compression="zstd",
+            compression_level=9,
+            use_dictionary=words,
+            column_encoding=packed,
+            write_statistics=["sequence"] if "sequence" in table.schema.names else False,
+            store_schema=False,
+        )
+    except pa.ArrowInvalid as error:
+        raise OSError(str(error)) from error
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def news(table: pa.Table, after_sequence: int) -> pa.RecordBatch:
+    """The rows of moments after that one, as one batch in the order of moments."""
+    mask = pc.greater(table["sequence"], after_sequence)
+    kept = table.filter(mask).combine_chunks()
+    batches = kept.to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+
+

@@ -1,0 +1,194 @@
+"""The writer: snapshots become segments. One thread's own."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from kview.derive.deltas import OffsetDeltas, offset_deltas, partition_deltas, state_ms
+from kview.errors import BadUse, KviewError
+from kview.model.snapshot import Snapshot
+from kview.recording.cells import changes
+from kview.recording.columns import Codec, Encoded
+from kview.recording.manifest import MANIFEST, Manifest, SegmentEntry, write_all, write_manifest
+from kview.recording.schema import STREAM, Entry
+from kview.recording.segment import STREAM_FILE, write_closed
+
+SEGMENT_S = 60
+"""A segment is closed at this age …"""
+
+SMALL_SEGMENT_BYTES = 2 << 20
+"""… unless its stream is smaller: then a key observation and Parquet's footers would outweigh what it says …"""
+
+LONGEST_SEGMENT_S = 600
+"""… and at this age at the latest: what a reader goes through to find a moment."""
+
+
+class RecordingStopped(KviewError):
+    """The recording cannot go on: a full disk, a folder that cannot be written."""
+
+
+class RecordingWriter:
+    """Appends observations to a new recording in `folder`, which is made if need be.
+
+    Every file that is read again is whole: segments, their names in the manifest, and each observation in the open
+    segment. After RecordingStopped nothing more is written; what was is a recording still.
+
+    `on_closed` is called with each segment's folder and entry once it is closed.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        segment_s: float = SEGMENT_S,
+        small_segment_bytes: int = SMALL_SEGMENT_BYTES,
+        on_closed: Callable[[Path, SegmentEntry], None] | None = None,
+    ) -> None:
+        """Raises BadUse where there is a recording already, RecordingStopped where none can be made."""
+        self.folder = folder
+        self._segment_ms = int(segment_s * 1000)
+        self._small_segment_bytes = small_segment_bytes
+        self._on_closed = on_closed
+        self._manifest = Manifest()
+        self._open: SegmentEntry | None = None
+        self._stream = -1
+        self._stream_bytes = 0
+        self._sequence = 0
+        self._codec = Codec()
+        self._before: Encoded | None = None
+        self._previous: Snapshot | None = None
+        self._offsets: OffsetDeltas | None = None
+        if (folder / MANIFEST).exists():
+            raise BadUse(f"{folder} holds a recording already", "name a folder that does not exist yet")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_manifest(folder, self._manifest)
+        except OSError as error:
+            raise self._stopped(error) from error
+
+    def append(self, snapshot: Snapshot) -> None:
+        """Record one observation. Raises RecordingStopped."""
+        try:
+            if self._open is not None and self._is_due(snapshot.observation.ended_ms):
+                self._close_segment()
+            if self._open is None:
+                self._open_segment(snapshot)
+            self._append(snapshot)
+        except OSError as error:
+            raise self._stopped(error) from error
+
+    def close(self) -> None:
+        """Close the open segment. Raises RecordingStopped."""
+        try:
+            if self._open is not None:
+                self._close_segment()
+        except OSError as error:
+            raise self._stopped(error) from error
+
+    @property
+    def segments(self) -> tuple[SegmentEntry, ...]:
+        """The segments there are, oldest first."""
+        return self._manifest.segments
+
+    @property
+    def stream_bytes(self) -> int:
+        """The size of the open segment."""
+        return self._stream_bytes
+
+    def forget(self, entries: tuple[SegmentEntry, ...]) -> None:
+        """Leave closed segments out of the manifest; their folders are the caller's to remove. Raises RecordingStopped."""
+        try:
+            self._write_segments(tuple(e for e in self._manifest.segments if e not in entries))
+        except OSError as error:
+            raise self._stopped(error) from error
+
+    def _is_due(self, now_ms: int) -> bool:
+        assert self._open is not None
+        age_ms = now_ms - self._open.began_ms
+        if age_ms < 0 or age_ms >= LONGEST_SEGMENT_S * 1000:
+            return True
+        return age_ms >= self._segment_ms and self._stream_bytes >= self._small_segment_bytes
+
+    def _write_segments(self, segments: tuple[SegmentEntry, ...]) -> None:
+        manifest = Manifest(segments=segments)
+        write_manifest(self.folder, manifest)
+        self._manifest = manifest
+
+    def _open_segment(self, snapshot: Snapshot) -> None:
+        last = self._manifest.segments[-1].number if self._manifest.segments else 0
+        at_ms = snapshot.observation.ended_ms
+        entry = SegmentEntry(
+            number=last + 1,
+            first_sequence=self._sequence,
+            last_sequence=self._sequence - 1,
+            began_ms=at_ms,
+            ended_ms=at_ms,
+        )
+        folder = self.folder / entry.folder
+        folder.mkdir()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        self._stream = os.open(folder / STREAM_FILE, flags, 0o600)
+        head = STREAM.serialize()
+        write_all(self._stream, memoryview(head))
+        self._stream_bytes = head.size
+        self._write_segments((*self._manifest.segments, entry))
+        self._open, self._before = entry, None
+
+    def _append(self, snapshot: Snapshot) -> None:
+        assert self._open is not None
+        encoded = self._codec.encode(snapshot)
+        numbers, words = changes(self._before, encoded, self._sequence)
+        offsets = offset_deltas(self._previous, snapshot, self._offsets)
+        entry = Entry(
+            self._sequence,
+            snapshot,
+            numbers,
+            words,
+            partition_deltas(self._previous, snapshot),
+            offsets,
+            state_ms(self._previous, snapshot),
+        )
+        message = entry.batch().serialize()
+        write_all(self._stream, memoryview(message))
+        self._stream_bytes += message.size
+        self._before, self._previous, self._offsets = encoded, snapshot, offsets
+        self._open = SegmentEntry(
+            number=self._open.number,
+            first_sequence=self._open.first_sequence,
+            last_sequence=self._sequence,
+            began_ms=self._open.began_ms,
+            ended_ms=snapshot.observation.ended_ms,
+        )
+        self._sequence += 1
+
+    def _close_segment(self) -> None:
+        assert self._open is not None
+        folder = self.folder / self._open.folder
+        os.close(self._stream)
+        self._stream = -1
+        size = write_closed(folder)
+        entry = SegmentEntry(
+            number=self._open.number,
+            closed=True,
+            first_sequence=self._open.first_sequence,
+            last_sequence=self._open.last_sequence,
+            began_ms=self._open.began_ms,
+            ended_ms=self._open.ended_ms,
+            size_bytes=size,
+        )
+        self._open = None
+        self._write_segments((*self._manifest.segments[:-1], entry))
+        (folder / STREAM_FILE).unlink()
+        self._stream_bytes = 0
+        if self._on_closed is not None:
+            self._on_closed(folder, entry)
+
+    def _stopped(self, error: OSError) -> RecordingStopped:
+        if self._stream >= 0:
+            os.close(self._stream)
+            self._stream = -1
+        self._open = None
+        why = error.strerror or str(error)
+        return RecordingStopped(
+            f"recording to {self.folder} has stopped: {why}", "make room or choose another folder with --record"
+        )
