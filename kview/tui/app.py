@@ -16,18 +16,18 @@ from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
 from kview.model.events import Severity
 from kview.model.ports import FaultCommand, Faults, Feed, Notice
-from kview.model.units import UNKNOWN_ID
 from kview.tui import glyphs
+from kview.tui.aim import command_for
 from kview.tui.keys import APP_BINDINGS, FAULT_KEYS, FaultKey
 from kview.tui.options import Options
-from kview.tui.paint import PLAIN, PLAIN_TEXTUAL, Palette, palette_of, textual_theme
-from kview.tui.screens.base import KviewScreen, Target
+from kview.tui.paint import PLAIN, PLAIN_TEXTUAL, Palette, palette_of, textual_theme, theme_troubles
+from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.commands import Command, CommandScreen
 from kview.tui.screens.groups import GroupsScreen
 from kview.tui.screens.help import HelpScreen
 from kview.tui.screens.overview import OverviewScreen
 from kview.tui.screens.placement import PlacementScreen
-from kview.tui.widgets.bottom import Said
+from kview.tui.widgets.bottom import Said, key_name
 from kview.tui.widgets.header import SourceInfo
 
 TICKS_A_SECOND = 5
@@ -128,7 +128,6 @@ class KviewApp(App[int], inherit_bindings=False):
         return self.clock_ms()
 
     # -- start and end
-    # --------------------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
         """Colours, the timer, and the feed."""
@@ -194,7 +193,6 @@ class KviewApp(App[int], inherit_bindings=False):
             self._exit_renderables.clear()
 
     # -- colours
-    # ------------
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Without colours none gets out, whatever drew it."""
@@ -210,21 +208,8 @@ class KviewApp(App[int], inherit_bindings=False):
             self.use_theme(
                 DEFAULT_THEME if DEFAULT_THEME in self.themes.loaded else next(iter(self.themes.loaded))
             )
-        if text := self._theme_troubles():
+        if text := theme_troubles(self.themes, "" if self._colourless else self._wanted_theme):
             self.say(Said(text, severity=Severity.WARN))
-
-    def _theme_troubles(self) -> str:
-        """One notice for all that is wrong with the themes."""
-        parts = []
-        if self._wanted_theme not in self.themes.loaded and not self._colourless:
-            there = ", ".join(self.themes.loaded) or "no theme file at all"
-            parts.append(f"theme {self._wanted_theme} is not there (there is: {there})")
-        failed = self.themes.failed
-        if failed:
-            parts.append(
-                f"theme file {failed[0]}" + (f" (and {len(failed) - 1} more)" if len(failed) > 1 else "")
-            )
-        return "; ".join(parts)
 
     def _use_plain(self) -> None:
         self.palette, self._theme_name = PLAIN, PLAIN.name
@@ -247,7 +232,6 @@ class KviewApp(App[int], inherit_bindings=False):
             self.say(Said(f"theme {self._theme_name}", "t the next one"))
 
     # -- screens
-    # ------------
 
     def action_go(self, mode: str) -> None:
         """Another screen, from its top: a number always shows the same thing."""
@@ -298,8 +282,6 @@ class KviewApp(App[int], inherit_bindings=False):
         async def run() -> None:
             await self.run_action(binding.action, node)  # type: ignore[arg-type]
 
-        from kview.tui.widgets.bottom import key_name
-
         return Command(binding.description, key_name(binding), binding.tooltip, run)  # type: ignore[arg-type]
 
     def _theme_user(self, name: str) -> Callable[[], None]:
@@ -310,7 +292,6 @@ class KviewApp(App[int], inherit_bindings=False):
         return ()
 
     # -- what is shown
-    # --------------------------------------------------------------------------------------------------
 
     def set_options(self, options: Options) -> None:
         """Draw with other options."""
@@ -353,7 +334,6 @@ class KviewApp(App[int], inherit_bindings=False):
         self.set_options(self.options.sorted_on((table.id or "").removesuffix("_below"), orders))
 
     # -- faults
-    # ------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Faults are there only with a lab, and those that need a broker only on screens that have one."""
@@ -372,36 +352,13 @@ class KviewApp(App[int], inherit_bindings=False):
         if self.faults is None or screen is None:
             return
         target = screen.target() if fault.aims else None
-        if fault.aims and target is None:
-            self.say(
-                Said(
-                    f"{key} needs a broker: select one (Tab changes the panel), or a partition with a leader"
-                )
-            )
-            return
-        command = self._fault_command(fault, target)
-        if command is None:
+        command = command_for(fault, target, self.view)
+        if isinstance(command, str):
+            self.say(Said(command))
             return
         why = f"{target.why}: " if target and target.why else ""
         self.say(Said(f"{why}{command.line()} {glyphs.ELLIPSIS}"))
         self.run_worker(self._apply(self.faults, fault, command, why), group="faults")
-
-    def _fault_command(self, fault: FaultKey, target: Target | None) -> FaultCommand | None:
-        aim = ""
-        if fault.aims == "rack" and target:
-            aim = self._rack_of(target.broker)
-            if not aim:
-                self.say(Said(f"broker {target.broker} has no rack"))
-                return None
-        elif fault.aims and target:
-            aim = str(target.broker)
-        return FaultCommand(fault.kind, aim, fault.argument)
-
-    def _rack_of(self, broker: int) -> str:
-        if self.view is None or broker == UNKNOWN_ID:
-            return ""
-        table = self.view.snapshot.brokers
-        return next((str(rack) for id, rack in zip(table.id, table.rack, strict=True) if id == broker), "")
 
     async def _apply(self, faults: Faults, fault: FaultKey, command: FaultCommand, why: str) -> None:
         reply = await faults.apply(command)

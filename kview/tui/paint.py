@@ -8,7 +8,7 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.theme import Theme as TextualTheme
 
-from kview.config.themes import Theme
+from kview.config.themes import Theme, Themes
 from kview.tui.glyphs import plain
 from kview.tui.text import Line, Role, line_width
 
@@ -101,6 +101,18 @@ def textual_theme(theme: Theme) -> TextualTheme:
         dark=theme.dark,
         text_alpha=1.0,
     )
+
+
+def theme_troubles(themes: Themes, wanted: str) -> str:
+    """One notice for all that is wrong with the themes, or ''; `wanted` '' where any will do."""
+    parts = []
+    if wanted and wanted not in themes.loaded:
+        there = ", ".join(themes.loaded) or "no theme file at all"
+        parts.append(f"theme {wanted} is not there (there is: {there})")
+    if themes.failed:
+        more = f" (and {len(themes.failed) - 1} more)" if len(themes.failed) > 1 else ""
+        parts.append(f"theme file {themes.failed[0]}{more}")
+    return "; ".join(parts)
 
 
 PLAIN_TEXTUAL = TextualTheme(

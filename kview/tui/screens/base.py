@@ -1,7 +1,7 @@
 """What all screens share: header, headline, status and keys around a body; the filter line; being too
 small."""
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -11,7 +11,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from kview.derive.view import View
-from kview.model.units import NO_BROKER
+from kview.tui.aim import Target
 from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
 from kview.tui.widgets.bottom import KeyLine, StatusLine, TooSmall
 from kview.tui.widgets.drawn import Drawn, Lines
@@ -20,13 +20,6 @@ from kview.tui.widgets.table import Table
 
 if TYPE_CHECKING:
     from kview.tui.app import KviewApp
-
-
-class Target(NamedTuple):
-    """What a fault would hit: a broker, and, where it was not selected itself, why this one."""
-
-    broker: int
-    why: str = ""
 
 
 class KviewScreen(Screen[None], inherit_bindings=False):
@@ -90,7 +83,6 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         yield TooSmall(id="small")
 
     # -- drawing
-    # ------------
 
     def on_mount(self) -> None:
         """Draw what is known already."""
@@ -142,7 +134,6 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         status.redraw()
 
     # -- keys
-    # ------------
 
     def action_back(self) -> None:
         """One step back."""
@@ -189,12 +180,3 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def focused_table(self) -> Table | None:
         """The table that has the keys."""
         return self.focused if isinstance(self.focused, Table) else None
-
-
-def leader_of(view: View, topic: str, partition: int) -> Target | None:
-    """The leader of a partition as a fault's target."""
-    table = view.snapshot.partitions
-    rows = ((table.topic == topic) & (table.partition == partition)).nonzero()[0]
-    if not len(rows) or int(table.leader[rows[0]]) <= NO_BROKER:
-        return None
-    return Target(int(table.leader[rows[0]]), f"leader of {topic}-{partition}")

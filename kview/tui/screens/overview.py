@@ -9,8 +9,9 @@ from textual.containers import Horizontal
 
 from kview.derive.view import View
 from kview.tui import layout
+from kview.tui.aim import Target, leader_of
 from kview.tui.rows import brokers, groups, partitions
-from kview.tui.screens.base import KviewScreen, Target, leader_of
+from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.group import GroupScreen
 from kview.tui.screens.topic import TopicScreen
 from kview.tui.widgets.bottom import Bar, Rule

@@ -7,9 +7,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from kview.derive.view import View
+from kview.tui.aim import Target
 from kview.tui.rows import topics
 from kview.tui.rows.placement import PlacementRows
-from kview.tui.screens.base import KviewScreen, Target
+from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.topic import Heading, TopicScreen
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.table import Table

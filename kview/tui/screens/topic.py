@@ -5,10 +5,11 @@ from typing import ClassVar
 from textual.app import ComposeResult
 
 from kview.derive.view import View
+from kview.tui.aim import Target, leader_of
 from kview.tui.options import Options
 from kview.tui.rows.partitions import PartitionRows
 from kview.tui.rows.placement import PlacementRows
-from kview.tui.screens.base import KviewScreen, Target, leader_of
+from kview.tui.screens.base import KviewScreen
 from kview.tui.text import EMPTY, Line, line
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.drawn import Lines

@@ -141,7 +141,6 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         self._widest: dict[str, int] = {}
 
     # -- what it shows
-    # --------------------------------------------------------------------------------------------------
 
     def set_rows(self, rows: Rows) -> None:
         """Show other rows; the selected one stays selected where it still is."""
@@ -183,7 +182,6 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
             self.scroll_to(y=self._index - room + 1, animate=False, force=True, immediate=True)
 
     # -- keys and mouse
-    # -------------------------------------------------------------------------------------------------
 
     def action_move(self, by: int) -> None:
         """Select another row, `by` rows on."""
@@ -238,7 +236,6 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         self._settle()
 
     # -- the picture
-    # ----------------------------------------------------------------------------------------------------
 
     def painted_for(self) -> object:
         """Focus changes the picture too."""

@@ -1,0 +1,42 @@
+"""What a fault's key hits: the selected broker, its rack, or the leader of the selected partition. Pure."""
+
+from typing import NamedTuple
+
+from kview.derive.view import View
+from kview.model.ports import FaultCommand
+from kview.model.units import NO_BROKER
+from kview.tui.keys import FaultKey
+
+
+class Target(NamedTuple):
+    """What a fault would hit: a broker, and, where it was not selected itself, why this one."""
+
+    broker: int
+    why: str = ""
+
+
+def leader_of(view: View, topic: str, partition: int) -> Target | None:
+    """The leader of a partition as a fault's target."""
+    table = view.snapshot.partitions
+    rows = ((table.topic == topic) & (table.partition == partition)).nonzero()[0]
+    if not len(rows) or int(table.leader[rows[0]]) <= NO_BROKER:
+        return None
+    return Target(int(table.leader[rows[0]]), f"leader of {topic}-{partition}")
+
+
+def rack_of(view: View, broker: int) -> str:
+    """A broker's rack, '' where it has none."""
+    table = view.snapshot.brokers
+    return next((str(rack) for id, rack in zip(table.id, table.rack, strict=True) if id == broker), "")
+
+
+def command_for(fault: FaultKey, target: Target | None, view: View | None) -> FaultCommand | str:
+    """The command of a fault's key on what is selected, or, in words, why there is none."""
+    if not fault.aims:
+        return FaultCommand(fault.kind, argument=fault.argument)
+    if target is None or view is None:
+        return f"{fault.key} needs a broker: select one (Tab changes the panel), or a partition with a leader"
+    if fault.aims == "broker":
+        return FaultCommand(fault.kind, str(target.broker), fault.argument)
+    rack = rack_of(view, target.broker)
+    return FaultCommand(fault.kind, rack) if rack else f"broker {target.broker} has no rack"
