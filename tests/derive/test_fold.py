@@ -12,6 +12,7 @@ from kview.derive.rates import Ends, advance
 from kview.derive.view import SERIES_POINTS, View
 from kview.model.events import EventKind
 from kview.model.snapshot import Snapshot
+from kview.model.states import GroupState
 from kview.model.units import UNKNOWN
 from tests.worlds import crash_script, default_world, views
 from tests.worlds.compare import frozen, unlike
@@ -19,16 +20,21 @@ from tests.worlds.world import Log, World, topic
 
 
 def long_script(world: World) -> list[Snapshot]:
-    """Fifteen minutes, an observation every 5 s, with a crash of broker 4 and its return in the middle."""
+    """Fifteen minutes, an observation every 5 s: billing stops after 200 s, broker 4 crashes and returns."""
     world.interval_ms = 5000
-    return list(crash_script(4, healthy_s=90, silent_s=8, after_s=82, world=world))
+    made = []
+    for number, snapshot in enumerate(crash_script(4, healthy_s=90, silent_s=8, after_s=82, world=world)):
+        if number == 40:
+            world.group("billing").members, world.group("billing").state = 0, GroupState.EMPTY
+        made.append(snapshot)
+    return made
 
 
 def test_a_view_depends_on_the_look_back_alone() -> None:
     snapshots = [frozen(snapshot) for snapshot in long_script(default_world())]
     whole = list(views(snapshots))
     back = LOOK_BACK_MS // 5000
-    for last in (back, back + 1, 135, len(snapshots) - 1):
+    for last in (back, back + 1, 135, 150, 160, len(snapshots) - 1):
         (*_, part) = views(snapshots[last - back : last + 1])
         assert not list(unlike(whole[last], part)), last
 
