@@ -40,8 +40,8 @@ class PartitionDeltas:
     ended_ms: Longs
     """The two readings that the records lie between; equal where there is no interval."""
     records_in: Longs
-    bytes_in: Longs
-    """≈ records × the leader's size ÷ offsets held; 0 where the size is not known."""
+    record_centibytes: Longs
+    """≈ the leader's size ÷ offsets held, in hundredths of a byte, to three digits; 0 where the size is not known."""
     truncated: Longs
     records_in_gap: Longs
     replicated: Longs
@@ -56,6 +56,11 @@ class PartitionDeltas:
     under_min_isr: Flags
     under_replicated: Flags
     """The partition's state since the previous observation, as that one saw it."""
+
+    @property
+    def bytes_in(self) -> Longs:
+        """≈ the size of `records_in`."""
+        return self.records_in * self.record_centibytes // 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +165,7 @@ def partition_deltas(previous: Snapshot | None, current: Snapshot) -> PartitionD
         began_ms=np.where(alone, before.observation.ended_ms, log.began_ms),
         ended_ms=np.where(alone, current.observation.ended_ms, log.ended_ms),
         records_in=log.grown,
-        bytes_in=_bytes(table, readings, log.grown),
+        record_centibytes=_record_centibytes(table, readings),
         truncated=log.fell,
         records_in_gap=log.in_gap,
         replicated=replicated,
@@ -174,14 +179,15 @@ def partition_deltas(previous: Snapshot | None, current: Snapshot) -> PartitionD
     )
 
 
-def _bytes(table: Partitions, readings: Readings, records: Longs) -> Longs:
-    """≈ records × the size of the leader's log ÷ the offsets it holds."""
+def _record_centibytes(table: Partitions, readings: Readings) -> Longs:
+    """Three digits say what an estimate can, and stay the same for a while, which costs a recording nothing."""
     leads = table.replicas == table.leader[:, None]
     size = np.where(leads & (readings.sizes != UNKNOWN), readings.sizes, 0).sum(1)
-    held = np.where((table.log_end == UNKNOWN), table.high_watermark, table.log_end)
-    known = (held != UNKNOWN) & (table.log_start != UNKNOWN) & (held > table.log_start)
-    per_record = size / np.where(known, held - table.log_start, 1)
-    return np.where(known, np.rint(records * per_record), 0).astype(np.int64)
+    end = np.where(table.log_end == UNKNOWN, table.high_watermark, table.log_end)
+    known = (end != UNKNOWN) & (table.log_start != UNKNOWN) & (end > table.log_start) & (size > 0)
+    exact = np.where(known, size, 0) * 100.0 / np.where(known, end - table.log_start, 1)
+    unit = 10.0 ** np.maximum(np.floor(np.log10(np.maximum(exact, 1.0))) - 2, 0)
+    return (np.rint(exact / unit) * unit).astype(np.int64)
 
 
 def _replicated(

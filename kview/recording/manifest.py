@@ -64,7 +64,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Put the manifest in the place of the one before: a reader sees one of the two. Raises OSError."""
-    write_whole(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+    write_whole(folder / MANIFEST, msgspec.json.encode(manifest))
 
 
 def write_whole(path: Path, content: bytes) -> None:

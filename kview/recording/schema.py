@@ -40,6 +40,9 @@ OBSERVATIONS = pa.schema(
 _CELL = [("column", pa.int16()), ("row", pa.int32()), ("sequence", pa.int64())]
 NUMBERS = pa.schema([*_CELL, ("value", pa.int64())])
 WORDS = pa.schema([*_CELL, ("value", pa.string())])
+CLOSED_NUMBERS = pa.schema([*_CELL, ("change", pa.int64())])
+"""In Parquet a number is kept as its difference to the one before it in the same place (to 0 where it is the first), modulo
+2⁶⁴ and with its sign in the lowest bit: small numbers, which compress best."""
 
 PARTITION_DELTAS = pa.schema(
     [
@@ -54,7 +57,7 @@ PARTITION_DELTAS = pa.schema(
         ("began_ms", pa.int64()),
         ("ended_ms", pa.int64()),
         ("records_in", pa.int64()),
-        ("bytes_in", pa.int64()),
+        ("record_centibytes", pa.int64()),
         ("truncated", pa.int64()),
         ("records_in_gap", pa.int64()),
         ("replicated", pa.int64()),
@@ -66,8 +69,8 @@ PARTITION_DELTAS = pa.schema(
         ("under_replicated", pa.bool_()),
     ]
 )
-"""See kview.derive.deltas.PartitionDeltas; `state_ms` is how long the four states held, up to `observed_ms`. A row without
-news, in no such state, is left out."""
+"""See kview.derive.deltas.PartitionDeltas; `state_ms` is how long the row's states held, up to `observed_ms`, 0 where it is in
+none. A row without news, in no such state, is left out. Bytes in are records_in × record_centibytes ÷ 100, rounded down."""
 
 OFFSET_DELTAS = pa.schema(
     [
@@ -142,11 +145,10 @@ class Entry:
         deltas, table = self.partition_deltas, self.snapshot.partitions
         counts = ("records_in", "truncated", "records_in_gap", "replicated")
         states = ("offline", "silent", "under_min_isr", "under_replicated")
-        news = np.zeros(len(table), np.bool_)
-        for name in counts + (states if self.state_ms else ()):
-            news |= getattr(deltas, name) != 0
-        rows = np.flatnonzero(news)
+        held = np.any([getattr(deltas, name) for name in states], axis=0) & (self.state_ms > 0)
+        rows = np.flatnonzero(np.any([getattr(deltas, name) != 0 for name in counts], axis=0) | held)
         given = {"topic": table.topic, "partition": table.partition, "internal": table.internal, "leader": table.leader}
+        given["state_ms"] = np.where(held, self.state_ms, 0)
         return self._rows(PARTITION_DELTAS, deltas, given, rows)
 
     def _offset_deltas(self) -> list[pa.Array]:
@@ -159,7 +161,6 @@ class Entry:
         same: dict[str, int] = {
             "sequence": self.sequence,
             "observed_ms": self.snapshot.observation.ended_ms,
-            "state_ms": self.state_ms,
         }
         arrays = []
         for field in schema:

@@ -13,19 +13,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from kview.errors import KviewError
 from kview.recording.cells import Cells
 from kview.recording.columns import interned
 from kview.recording.manifest import sync_folder
-from kview.recording.schema import PARTS, STREAM
+from kview.recording.schema import CLOSED_NUMBERS, NUMBERS, PARTS, STREAM
 
 STREAM_FILE = "observations.arrows"
 
 ROW_GROUP_ROWS = 4_000_000
 """One row group for most segments; a bound on what is decoded at once in the largest."""
 
-DELTA_PACKED = "DELTA_BINARY_PACKED"
+ZSTD_LEVEL, SMALL_ZSTD_LEVEL, SMALL_ROWS = 9, 19, 200_000
+"""The highest level takes ten times as long for a tenth less: a second at most for so many rows, and no large table."""
 
 
 def stream_batches(path: Path) -> Iterator[pa.RecordBatch]:
@@ -62,7 +64,8 @@ def parquet_part(folder: Path, part: str) -> pa.Table:
     """All rows of one part of a closed segment, in the order of the file."""
     path = folder / f"{part}.parquet"
     try:
-        return pq.ParquetFile(path, memory_map=True).read().cast(PARTS[part])
+        table = pq.ParquetFile(path, memory_map=True).read()
+        return _with_values(table.cast(CLOSED_NUMBERS)) if part == "numbers" else table.cast(PARTS[part])
     except FileNotFoundError:
         if not folder.is_dir():
             raise
@@ -92,38 +95,72 @@ def write_closed(folder: Path) -> int:
         table = part_of(batches, part)
         if len(table):
             path = folder / f"{part}.parquet"
-            _write_parquet(_in_order(part, table), path)
+            _write_parquet(part, _in_order(part, table), path)
             size += path.stat().st_size
     sync_folder(folder)
     return size
 
 
 def _in_order(part: str, table: pa.Table) -> pa.Table:
-    """Cells by place, so that each place's values stand together; deltas as they came."""
+    """Cells by place, so that each place's values stand together; the rest as it came."""
     if part not in ("numbers", "words"):
         return table.combine_chunks()
-    place = (table["column"].to_numpy().astype(np.int64) << 32) + table["row"].to_numpy()
     # Stable: what stands in one place keeps its order of moments.
-    return table.take(pa.array(np.argsort(place, kind="stable")))
+    order = np.argsort(_places(table), kind="stable")
+    table = table.take(pa.array(order)).combine_chunks()
+    return _with_changes(table) if part == "numbers" else table
 
 
-def _write_parquet(table: pa.Table, path: Path) -> None:
+def _places(table: pa.Table) -> NDArray[np.int64]:
+    return (table["column"].to_numpy().astype(np.int64) << 32) + table["row"].to_numpy()
+
+
+def _first_of_place(table: pa.Table) -> NDArray[np.bool_]:
+    places = _places(table)
+    return np.r_[True, places[1:] != places[:-1]]
+
+
+def _with_changes(table: pa.Table) -> pa.Table:
+    values = table["value"].to_numpy()
+    change = values - np.where(_first_of_place(table), 0, np.r_[0, values[:-1]])
+    arrays = [*table.columns[:-1], pa.array((change << 1) ^ (change >> 63))]
+    return pa.Table.from_arrays(arrays, schema=CLOSED_NUMBERS)
+
+
+def _with_values(table: pa.Table) -> pa.Table:
+    """The opposite of `_with_changes`."""
+    kept = table["change"].to_numpy()
+    change = (kept >> 1) & np.int64(2**63 - 1)
+    change ^= -(kept & 1)
+    sums = np.cumsum(change)
+    starts = np.flatnonzero(_first_of_place(table)) if len(table) else np.empty(0, np.int64)
+    before = np.where(starts > 0, sums[starts - 1], 0)
+    values = sums - np.repeat(before, np.diff(np.r_[starts, len(table)]))
+    return pa.Table.from_arrays([*table.columns[:-1], pa.array(values)], schema=NUMBERS)
+
+
+def _encoding(part: str, field: pa.Field) -> str:
+    """Plain numbers in what others read: not all readers know every encoding of Parquet."""
+    if field.name in ("column", "row", "sequence", "observed_ms") or part == "observations":
+        return "DELTA_BINARY_PACKED"
+    return "BYTE_STREAM_SPLIT" if field.name == "change" else "PLAIN"
+
+
+def _write_parquet(part: str, table: pa.Table, path: Path) -> None:
+    """Raises OSError."""
     words = [f.name for f in table.schema if pa.types.is_string(f.type)]
-    packed = {f.name: DELTA_PACKED for f in table.schema if pa.types.is_integer(f.type)}
-    try:
-        pq.write_table(
-            table,
-            path,
-            row_group_size=ROW_GROUP_ROWS,
-            compression="zstd",
-            compression_level=9,
-            use_dictionary=words,
-            column_encoding=packed,
-            write_statistics=["sequence"] if "sequence" in table.schema.names else False,
-            store_schema=False,
-        )
-    except pa.ArrowInvalid as error:
-        raise OSError(str(error)) from error
+    numbers = [f for f in table.schema if pa.types.is_integer(f.type)]
+    pq.write_table(
+        table,
+        path,
+        row_group_size=ROW_GROUP_ROWS,
+        compression="zstd",
+        compression_level=SMALL_ZSTD_LEVEL if len(table) < SMALL_ROWS else ZSTD_LEVEL,
+        use_dictionary=words,
+        column_encoding={f.name: _encoding(part, f) for f in numbers},
+        write_statistics=["sequence"] if "sequence" in table.schema.names else False,
+        store_schema=False,
+    )
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -133,9 +170,6 @@ def _write_parquet(table: pa.Table, path: Path) -> None:
 
 def news(table: pa.Table, after_sequence: int) -> pa.RecordBatch:
     """The rows of moments after that one, as one batch in the order of moments."""
-    mask = pc.greater(table["sequence"], after_sequence)
-    kept = table.filter(mask).combine_chunks()
+    kept = table.filter(pc.greater(table["sequence"], after_sequence)).combine_chunks()
     batches = kept.to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
-
-

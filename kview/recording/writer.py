@@ -16,7 +16,7 @@ from kview.recording.segment import STREAM_FILE, write_closed
 SEGMENT_S = 60
 """A segment is closed at this age …"""
 
-SMALL_SEGMENT_BYTES = 2 << 20
+SMALL_SEGMENT_BYTES = 8 << 20
 """… unless its stream is smaller: then a key observation and Parquet's footers would outweigh what it says …"""
 
 LONGEST_SEGMENT_S = 600
