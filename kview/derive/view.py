@@ -83,9 +83,9 @@ class BrokerFigures:
     replicas: Longs
     replicas_internal: Longs
     in_rate: Floats
-    """Records per second appended to the partitions it leads (log end deltas)."""
+    """Records per second appended to the partitions of the user's topics that it leads (log end deltas)."""
     out_rate: Floats
-    """Records per second that groups committed on partitions it leads."""
+    """Records per second that groups committed on the partitions of the user's topics that it leads."""
     in_series: tuple[tuple[float, ...], ...]
     """Per broker: in_rate of the last observations, oldest first, at most SERIES_POINTS."""
     silent_since_ms: Longs
@@ -106,7 +106,8 @@ class PartitionFigures:
     uncommitted: Longs
     """Leader's log end − high watermark; UNKNOWN without the capability or with a silent leader."""
     frozen_since_ms: Longs
-    """Since when the watermark stands still although it should move; UNKNOWN when it does not."""
+    """Since when the watermark stands still although it should move (also: its leader is silent); UNKNOWN when it
+    does not."""
     leader_silent_since_ms: Longs
     isr_count: Longs
     preferred: Flags

@@ -11,7 +11,7 @@ from kview.derive.lag import POINT_RULE, SEEDS
 from kview.derive.rates import Ends, advance
 from kview.derive.view import SERIES_POINTS, View
 from kview.model.events import EventKind
-from kview.model.snapshot import Snapshot
+from kview.model.snapshot import Snapshot, TimePoints, empty
 from kview.model.states import GroupState
 from kview.model.units import UNKNOWN
 from tests.worlds import crash_script, default_world, views
@@ -30,8 +30,11 @@ def long_script(world: World) -> list[Snapshot]:
     return made
 
 
-def test_a_view_depends_on_the_look_back_alone() -> None:
-    snapshots = [frozen(snapshot) for snapshot in long_script(default_world())]
+@pytest.mark.parametrize("seeded", [True, False])
+def test_a_view_depends_on_the_look_back_alone(seeded: bool) -> None:
+    world = default_world()
+    world.time_points = None if seeded else empty(TimePoints)
+    snapshots = [frozen(snapshot) for snapshot in long_script(world)]
     whole = list(views(snapshots))
     back = LOOK_BACK_MS // 5000
     for last in (back, back + 1, 135, 150, 160, len(snapshots) - 1):

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kview.derive.align import Alignment
 from kview.derive.brokers import silence, still_heard
-from kview.derive.fold import State, step
+from kview.derive.fold import LOOK_BACK_MS, State, step
 from kview.derive.partitions import same_lists
 from kview.derive.view import PartitionStatus, View
+from kview.derive.watermarks import Watermarks, follow
 from kview.model.events import Severity
 from kview.model.snapshot import Reassignments, Snapshot
 from kview.model.states import BrokerState
@@ -208,6 +210,17 @@ def test_a_watermark_that_moves_under_a_silent_follower_is_not_frozen() -> None:
     mine = ~snapshot.partitions.internal
     assert PartitionStatus.FROZEN not in set(view.partitions.status[mine])
     assert PartitionStatus.SILENT_LEADER in set(view.partitions.status[mine])
+
+
+def test_how_a_watermark_moved_is_forgotten_with_the_look_back() -> None:
+    table = default_world().tick().partitions
+    now_ms = int(table.high_watermark_ms[0]) + LOOK_BACK_MS
+    then = table.high_watermark_ms
+    marks = Watermarks(table.high_watermark, then - 500, then, np.full(len(table), UNKNOWN))
+    kept = follow(marks, then, Alignment(None, len(table)), table, now_ms - 1)
+    assert (kept.before_ms == then).all()
+    gone = follow(marks, then, Alignment(None, len(table)), table, now_ms)
+    assert (gone.before_ms == UNKNOWN).all() and (gone.first_ms == now_ms - LOOK_BACK_MS).all()
 
 
 def test_records_that_wait_freeze_a_watermark_without_any_silence() -> None:
