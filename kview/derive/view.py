@@ -106,8 +106,8 @@ class PartitionFigures:
     uncommitted: Longs
     """Leader's log end − high watermark; UNKNOWN without the capability or with a silent leader."""
     frozen_since_ms: Longs
-    """Since when the watermark stands still although it should move (also: its leader is silent); UNKNOWN when it
-    does not."""
+    """Since when the watermark stands still although it should move (also: its leader is silent); UNKNOWN
+    when it does not."""
     leader_silent_since_ms: Longs
     isr_count: Longs
     preferred: Flags
