@@ -55,7 +55,7 @@ class Broker:
     def boot(self, first_beat_us: int) -> None:
         """Run as a broker that has been up for long: the first heartbeat comes at `first_beat_us`."""
         kernel = self.cluster.kernel
-        self._beat = kernel.at(first_beat_us, self._heartbeat)
+        self._beat = kernel.at(first_beat_us, self.execute, self.node.incarnation, self._heartbeat)
         phase_us = kernel.random("lag-check").randrange(max(1, self.lag_max_us // 2))
         self.after(phase_us, self._check_lag)
         interval_us = self.cluster.settings.us("log.retention.check.interval.ms")
@@ -114,10 +114,7 @@ class Broker:
         self.boot(self.cluster.kernel.now_us + self.latency_us)
 
     def _heartbeat(self) -> None:
-        node = self.node
-        if not node.running:
-            return
-        kernel = self.cluster.kernel
+        node, kernel = self.node, self.cluster.kernel
         self._beat = kernel.after(self.heartbeat_us, self.execute, node.incarnation, self._heartbeat)
         self.after(self.latency_us + node.slow_us, self._beat_arrives, self.image.offset)
 

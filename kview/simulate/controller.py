@@ -144,12 +144,12 @@ class Controller:
 
     def heartbeat(self, broker: int, broker_epoch: int, offset: int) -> None:
         """A broker lives and has metadata up to `offset`; a fenced one that has caught up is unfenced."""
+        known = self.image.brokers[broker]
+        if broker_epoch != known.broker_epoch or not self.cluster.quorum_state.leads():
+            return
+        self.contact_us[broker] = self.kernel.now_us  # a session needs no majority
         if not self.ready():
             return
-        known = self.image.brokers[broker]
-        if broker_epoch != known.broker_epoch:
-            return
-        self.contact_us[broker] = self.kernel.now_us
         if known.fenced and offset >= self._registered_at.get(broker, 0) and not known.in_controlled_shutdown:
             self.kernel.trace("unfenced", broker)
             brokers = {broker: known._replace(fenced=False)}

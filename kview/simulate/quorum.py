@@ -55,7 +55,11 @@ class Quorum:
 
     def active(self) -> bool:
         """Whether there is a controller that can answer and commit."""
-        return self.leader != NO_LEADER and self.cluster.nodes[self.leader].running and self.has_majority()
+        return self.leads() and self.has_majority()
+
+    def leads(self) -> bool:
+        """Whether the process of the leader runs."""
+        return self.leader != NO_LEADER and self.cluster.nodes[self.leader].running
 
     def slow_us(self) -> int:
         """What the active controller's slowness adds to an answer."""
@@ -79,9 +83,8 @@ class Quorum:
         if self.active():
             self._majority_us = now_us
             self.append(1)
-        elif self.leader != NO_LEADER and self.cluster.nodes[self.leader].running:
-            if now_us - self._majority_us >= self._fetch_timeout_us * RESIGN_FACTOR:
-                self._resign()
+        elif self.leads():
+            self._check_majority()
         elif self._campaign is None or self._campaign.fn is None:
             self._lost(now_us)
 
@@ -89,9 +92,15 @@ class Quorum:
         """A controller's process changed."""
         if node == self.leader and state is not ProcessState.RUNNING:
             if state is ProcessState.STOPPED:
-                self._resign()
+                self._resign(self._fetch_timeout_us // 40)  # it tells the others, who vote at once
             else:
+                if state is ProcessState.CRASHED:
+                    self.leader = NO_LEADER
                 self._lost(self.kernel.now_us)
+
+    def _check_majority(self) -> None:
+        if self.kernel.now_us - self._majority_us >= self._fetch_timeout_us * RESIGN_FACTOR:
+            self._resign()
 
     def _lost(self, since_us: int) -> None:
         """Nobody answers fetches: the first voter whose fetch timeout ends asks for votes."""
@@ -100,18 +109,21 @@ class Quorum:
         self.kernel.cancel(self._campaign)
         self._campaign = self.kernel.at(since_us + self._fetch_timeout_us - ago_us, self._elect)
 
-    def _resign(self) -> None:
+    def _resign(self, wait_us: int | None = None) -> None:
         self.kernel.trace("resigned", self.leader, self.epoch)
         self.leader = NO_LEADER
-        self._retry()
+        self._retry(wait_us)
 
-    def _retry(self) -> None:
-        wait_us = self.kernel.random("quorum").randrange(self._election_timeout_us)
+    def _retry(self, wait_us: int | None = None) -> None:
+        """Ask for votes after `wait_us`, else after an election timeout drawn anew: once to twice the setting."""
+        if wait_us is None:
+            longer_us = self.kernel.random("quorum").randrange(self._election_timeout_us)
+            wait_us = self._election_timeout_us + longer_us
         self.kernel.cancel(self._campaign)
-        self._campaign = self.kernel.after(self._election_timeout_us + wait_us, self._elect)
+        self._campaign = self.kernel.after(wait_us, self._elect)
 
     def _elect(self) -> None:
-        if self.leader != NO_LEADER and self.cluster.nodes[self.leader].running:
+        if self.leads():
             return  # it went on in time
         running = self.running()
         if not self.has_majority():
@@ -151,7 +163,9 @@ class Quorum:
         self._waiting.append(again)
 
     def went_on(self) -> None:
-        """A controller runs again: with a majority and a leader, what waits is answered."""
+        """A controller runs again: a leader that hung too long resigns, else what waits is answered."""
+        if self.leads():
+            self._check_majority()
         if self.active():
             waiting, self._waiting = self._waiting, []
             for ask in waiting:

@@ -139,7 +139,7 @@ class SimulatedMember:
             self._heed(coordinator.heartbeat(self.spec.name, self.generation, self.member_id))
             if self.phase is not Phase.ASSIGNED:
                 return
-        if len(self.positions) < len(self._owned):
+        if self._coordinator >= 0 and len(self.positions) < len(self._owned):
             self._fetch_positions()
         self._read()
         if now_us >= self._next_us["commit"] and not self._committing and self._coordinator >= 0:
