@@ -146,6 +146,10 @@ class ClusterCore:
         """Change a process and tell everyone."""
         node.state = state
         self.kernel.trace("process", node.id, state.value)
+        for leader, pairs in self.pairs.items():
+            for follower, pair in pairs.items():
+                if node.id in (leader, follower):
+                    pair.processes_changed()
         for listener in self._listeners:
             listener(node.id, state)
 

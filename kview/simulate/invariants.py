@@ -1,7 +1,7 @@
 """What must hold after every event, as small named classes."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from kview.simulate.cluster import Cluster
 from kview.simulate.log import Log
@@ -31,7 +31,12 @@ class Partition(NamedTuple):
 
 
 class Invariant:
-    """A rule on one partition; `check` returns what is wrong, None where nothing is."""
+    """A rule on one partition; `check` returns what is wrong, None where nothing is.
+
+    A rule that looks at the controller's metadata alone is `of_metadata`: unchanged metadata need no new look.
+    """
+
+    of_metadata: ClassVar[bool] = False
 
     def check(self, partition: Partition) -> str | None:
         """Look at the partition."""
@@ -40,6 +45,8 @@ class Invariant:
 
 class IsrIsAmongReplicas(Invariant):
     """ISR and ELR are replicas, each once, and no broker is in both."""
+
+    of_metadata = True
 
     def check(self, partition: Partition) -> str | None:
         image = partition.image
@@ -51,6 +58,8 @@ class IsrIsAmongReplicas(Invariant):
 
 class LeaderIsActive(Invariant):
     """In the controller's metadata a leader is not fenced and is in the ISR."""
+
+    of_metadata = True
 
     def check(self, partition: Partition) -> str | None:
         image = partition.image
@@ -66,6 +75,8 @@ class FencedBrokersAreInNoIsr(Invariant):
     """A fenced broker is in no ISR, but for a partition without a leader (there the last one stays, without
     ELR)."""
 
+    of_metadata = True
+
     def check(self, partition: Partition) -> str | None:
         image = partition.image
         brokers = partition.cluster.controller.image.brokers
@@ -75,6 +86,8 @@ class FencedBrokersAreInNoIsr(Invariant):
 
 class EpochsNeverFall(Invariant):
     """Leader epoch and partition epoch of a topic's partition only rise."""
+
+    of_metadata = True
 
     def __init__(self) -> None:
         self._seen: dict[tuple[bytes, int], tuple[int, int]] = {}
@@ -212,6 +225,8 @@ class Checker:
         self.invariants = list(standard() if invariants is None else invariants)
         self.others = others
         self.checked = 0
+        self._of_replicas = [i for i in self.invariants if not i.of_metadata]
+        self._looked_at: dict[TopicPartition, tuple[PartitionImage, object]] = {}
         self._every_event = every_event
         self._next_us = 0
         self._full_us = 0
@@ -252,7 +267,13 @@ class Checker:
             leader = next((r for r in replicas if r.leading and r.broker.id == image.leader), None)
             topic_id = cluster.controller.image.topics[key[0]].topic_id
             partition = Partition(cluster, key, (topic_id, key[1]), image, replicas, leader)
-            for invariant in self.invariants:
+            brokers = cluster.controller.image.brokers
+            looked_at = self._looked_at.get(key)
+            rules = self._of_replicas
+            if looked_at is None or looked_at[0] is not image or looked_at[1] is not brokers:
+                self._looked_at[key] = image, brokers
+                rules = self.invariants
+            for invariant in rules:
                 wrong = invariant.check(partition)
                 if wrong is not None:
                     name = type(invariant).__name__

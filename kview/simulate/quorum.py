@@ -115,7 +115,7 @@ class Quorum:
         self._retry(wait_us)
 
     def _retry(self, wait_us: int | None = None) -> None:
-        """Ask for votes after `wait_us`, else after an election timeout drawn anew: once to twice the setting."""
+        """Ask for votes after `wait_us`, else after an election timeout, drawn anew up to its double."""
         if wait_us is None:
             longer_us = self.kernel.random("quorum").randrange(self._election_timeout_us)
             wait_us = self._election_timeout_us + longer_us

@@ -51,7 +51,7 @@ class Pair:
     """What `follower` fetches from `leader`: the partitions that have something to tell, and the next
     step."""
 
-    __slots__ = ("_behind", "_due", "_last_us", "_timer", "follower", "kernel", "leader")
+    __slots__ = ("_behind", "_due", "_last_us", "_timer", "follower", "kernel", "leader", "reachable")
 
     def __init__(self, leader: "Broker", follower: "Broker") -> None:
         self.leader = leader
@@ -63,11 +63,11 @@ class Pair:
         self._behind: dict[Replica, None] = {}  # followers that know only an older high watermark
         self._timer: Timer | None = None
         self._last_us = 0
+        self.reachable = True
 
-    @property
-    def reachable(self) -> bool:
-        """Whether both processes run."""
-        return self.leader.node.running and self.follower.node.running
+    def processes_changed(self) -> None:
+        """Look whether both processes run."""
+        self.reachable = self.leader.node.running and self.follower.node.running
 
     def round_trip_us(self) -> int:
         """How long a fetch and its answer take."""
