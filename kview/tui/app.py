@@ -1,9 +1,11 @@
 """The app: receives pictures from the feed's thread, holds what the user chose, and knows the keys."""
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import tzinfo
+from importlib import import_module
 from typing import Any, ClassVar
 
 from textual.app import App, ScreenStackError, SystemCommand
@@ -150,6 +152,8 @@ class KviewApp(App[int], inherit_bindings=False):
 
     def on_view_arrived(self, message: ViewArrived) -> None:
         """The one place where the picture changes."""
+        if self.view is None:  # the second picture has a curve: importing what draws it must not be felt
+            threading.Thread(target=import_module, args=("plotext",), daemon=True).start()
         self.view = message.view
         self._update()
 

@@ -25,9 +25,6 @@ TICK = "┤"
 ORIGIN = "┼"
 LEVELS = "▁▂▃▄▅▆▇█"
 
-BRAILLE = 0x2800
-"""The first of the 256 braille patterns, two dots by four in one character."""
-
 _STAND_INS = {
     LEADER: "*",
     FOLLOWER: "o",

@@ -1,16 +1,9 @@
-"""Curves out of characters: a braille plot of several series, and sparklines. Pure.
-
-Written here and not with plotext because a panel redraws within a key press: 0.3 s to import that library is
-a sixth of the time until the first data are on the screen.
-"""
+"""Curves out of characters: plots by plotext, and sparklines."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from kview.tui.glyphs import BRAILLE, LEVELS
-
-DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
-"""A braille character's bits by row and column of its dots."""
+from kview.tui.glyphs import LEVELS
 
 _STEPS = (1, 2, 5)
 
@@ -45,48 +38,37 @@ def curve(values: Sequence[float], cells: int, rows: int, top: float, braille: b
     """`values` over the whole width as `rows` strings of `cells`, the top row first; a gap where one is not
     known.
 
-    Values lie between 0 and `top`; consecutive ones are joined. In ASCII one `*` stands per column.
+    Values lie between 0 and `top`; consecutive ones are joined. Drawn by plotext, which is imported with the
+    first curve.
     """
     if cells <= 0 or rows <= 0:
         return []
-    across, down = (2, 4) if braille else (1, 1)
-    heights = _heights(values, cells * across, rows * down, top)
-    grid = [[0] * cells for _ in range(rows)]
-    previous: int | None = None
-    for x, height in enumerate(heights):
-        if height is not None:
-            low, high = (height, height) if previous is None else _between(previous, height)
-            for y in range(low, high + 1):
-                from_top = rows * down - 1 - y
-                bit = DOTS[from_top % down][x % across] if braille else 1
-                grid[from_top // down][x // across] |= bit
-        previous = height
-    if braille:
-        return ["".join(chr(BRAILLE + bits) if bits else " " for bits in row) for row in grid]
-    return ["".join("*" if bits else " " for bits in row) for row in grid]
+    import plotext
+
+    figure = plotext.figure
+    figure.clear()
+    figure.plot_size(cells, rows)
+    figure.axes(active=False)
+    for axis, end in enumerate((max(len(values) - 1, 1), top)):
+        ruler = figure.ruler(axis, 0)
+        ruler.lim(0, end)
+        ruler.frequency(0)
+    for first, known in _stretches(values):
+        signal = figure.signal(
+            list(range(first, first + len(known))), known, marker="braille" if braille else "*"
+        )
+        signal.lines()
+        figure.draw(signal)
+    drawn = plotext.uncolorize(figure.build().string()).splitlines()
+    return [row[:cells].ljust(cells) for row in (*drawn, *[""] * rows)][:rows]
 
 
-def _between(previous: int, height: int) -> tuple[int, int]:
-    """The dots from the one after `previous` to `height`, so that a steep curve has no holes and no double
-    dots."""
-    if height > previous:
-        return previous + 1, height
-    if height < previous:
-        return height, previous - 1
-    return height, height
-
-
-def _heights(values: Sequence[float], columns: int, dots: int, top: float) -> list[int | None]:
-    """The dot of each column, from 0 at the bottom, by straight lines between the samples."""
-    last = len(values) - 1
-    heights: list[int | None] = []
-    for x in range(columns):
-        at = x * last / max(columns - 1, 1) if last > 0 else 0.0
-        left = math.floor(at)
-        right = left if at == left else min(left + 1, last)
-        if last < 0 or not (math.isfinite(values[left]) and math.isfinite(values[right])):
-            heights.append(None)
-            continue
-        value = values[left] + (values[right] - values[left]) * (at - left)
-        heights.append(min(dots - 1, max(0, round(value / top * (dots - 1)))))
-    return heights
+def _stretches(values: Sequence[float]) -> Iterator[tuple[int, list[float]]]:
+    """The runs of known values, each with the place of its first: plotext is never given a NaN."""
+    known: list[float] = []
+    for place, value in enumerate((*values, math.nan)):
+        if math.isfinite(value):
+            known.append(value)
+        elif known:
+            yield place - len(known), known
+            known = []

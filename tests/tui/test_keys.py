@@ -157,7 +157,7 @@ async def test_the_palette_runs_commands_by_name() -> None:
     async with dashboard(state(HEALTHY), lab=HeldLab()) as (app, pilot):
         await press(pilot, ["ctrl+p"])
         shown = text(app)
-        for name in ("overview", "placement", "groups", "theme dark", "theme light", "bring back", "quit"):
+        for name in ("overview", "placement", "groups", "theme dark", "theme light", "back", "quit"):
             assert name in shown
         await press(pilot, [*"placem", "enter"])
         await until(pilot, lambda: "LEADERS" in text(app), "the placement")

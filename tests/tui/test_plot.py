@@ -23,7 +23,7 @@ def test_an_axis_does_not_jump_with_every_sample() -> None:
 
 
 def test_a_flat_curve_is_a_flat_line() -> None:
-    assert curve([4, 4, 4, 4], 4, 2, 10, braille=True) == ["    ", "⠉⠉⠉⠉"]
+    assert curve([4, 4, 4, 4], 4, 2, 10, braille=True) == ["    ", "⠈⠉⠉⠁"]
     assert curve([0, 0], 3, 2, 10, braille=False) == ["   ", "***"]
 
 
