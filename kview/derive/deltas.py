@@ -1,10 +1,10 @@
-"""What came and went between two snapshots, in whole records: additive, so that sums over time and partitions are right.
+"""What came and went between two snapshots, in whole records: additive, so that sums over time and partitions
+are right.
 
-Every count is 0 or more. What would give a negative or absurd rate is counted as what it is: a log end that fell as
-`truncated`, a commit that fell as `rewound`, records whose interval is too long or has no length as `…_in_gap` and
-`…_out_gap`. A partition that is seen for the first time or was created again, and a cell that was not read again, count
-nothing.
-"""
+Every count is 0 or more. What would give a negative or absurd rate is counted as what it is: a log end that
+fell as `truncated`, a commit that fell as `rewound`, records whose interval is too long or has no length as
+`…_in_gap` and `…_out_gap`. A partition that is seen for the first time or was created again, and a cell that
+was not read again, count nothing. """
 
 from dataclasses import dataclass
 
@@ -25,23 +25,26 @@ from kview.model.snapshot import Brokers, Flags, Ids, Longs, Partitions, Snapsho
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 
 MAX_INTERVAL_MS = 60_000
-"""Records between two readings further apart than this have no rate that says anything about a second of it."""
+"""Records between two readings further apart than this have no rate that says anything about a second of
+it."""
 
 MAX_SPREAD_MS = 60_000
-"""A commit's records are spread over no more than this: who resumes after an hour did not read for an hour."""
+"""A commit's records are spread over no more than this: who resumes after an hour did not read for an
+hour."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionDeltas:
-    """Rows of `current.partitions`. Records are of the leader's log end, or of the high watermark where the cluster does
-    not tell log ends."""
+    """Rows of `current.partitions`. Records are of the leader's log end, or of the high watermark where the
+    cluster does not tell log ends."""
 
     began_ms: Longs
     ended_ms: Longs
     """The two readings that the records lie between; equal where there is no interval."""
     records_in: Longs
     record_centibytes: Longs
-    """≈ the leader's size ÷ offsets held, in hundredths of a byte, to three digits; 0 where the size is not known."""
+    """≈ the leader's size ÷ offsets held, in hundredths of a byte, to three digits; 0 where the size is not
+    known."""
     truncated: Longs
     records_in_gap: Longs
     replicated: Longs
@@ -69,7 +72,8 @@ class OffsetDeltas:
 
     since_ms: Longs
     ended_ms: Longs
-    """The previous change of the commit (MAX_SPREAD_MS before at most) and this reading: the records were read between."""
+    """The previous change of the commit (MAX_SPREAD_MS before at most) and this reading: the records were
+    read between."""
     records_out: Longs
     rewound: Longs
     records_out_gap: Longs
@@ -180,14 +184,16 @@ def partition_deltas(previous: Snapshot | None, current: Snapshot) -> PartitionD
 
 
 def _record_centibytes(table: Partitions, readings: Readings) -> Longs:
-    """Three digits say what an estimate can, and stay the same for a while, which costs a recording nothing."""
+    """Three digits say what an estimate can, and stay the same for a while, which costs a recording
+    nothing."""
     leads = table.replicas == table.leader[:, None]
     size = np.where(leads & (readings.sizes != UNKNOWN), readings.sizes, 0).sum(1)
     end = np.where(table.log_end == UNKNOWN, table.high_watermark, table.log_end)
     known = (end != UNKNOWN) & (table.log_start != UNKNOWN) & (end > table.log_start) & (size > 0)
     exact = np.where(known, size, 0) * 100.0 / np.where(known, end - table.log_start, 1)
     unit = 10.0 ** np.maximum(np.floor(np.log10(np.maximum(exact, 1.0))) - 2, 0)
-    return (np.rint(exact / unit) * unit).astype(np.int64)
+    digits: Longs = (np.rint(exact / unit) * unit).astype(np.int64)
+    return digits
 
 
 def _replicated(
@@ -216,7 +222,8 @@ def _replicated(
 def offset_deltas(
     previous: Snapshot | None, current: Snapshot, carried: OffsetDeltas | None = None
 ) -> OffsetDeltas:
-    """What each group committed since `previous`; `carried` is what this gave for `previous` (None: nothing yet)."""
+    """What each group committed since `previous`; `carried` is what this gave for `previous` (None: nothing
+    yet)."""
     before, table = _comparable(previous, current), current.offsets
     rows = align_offsets(before.offsets, table)
     of = partition_rows(table, current.partitions)
@@ -255,4 +262,5 @@ def _created_again(before: Snapshot, current: Snapshot, of: Longs) -> Flags:
     other = np.array(
         [names.get(topic, id) != id for topic, id in zip(table.topic, table.topic_id, strict=True)], np.bool_
     )
-    return take(other, of, False)
+    again: Flags = take(other, of, False)
+    return again

@@ -1,12 +1,12 @@
 """A snapshot as plain columns that change little from one observation to the next, and back.
 
-`encode` and `decode` look at one snapshot alone. Two kinds of values follow from others, and say so by a sentinel instead of
-repeating them:
+`encode` and `decode` look at one snapshot alone. Two kinds of values follow from others, and say so by a
+sentinel instead of repeating them:
 
-- a reading's time is mostly the latest that the same broker (or group) answered: that time is kept once, in a column of
-  its own named `<column>@`, one value for each of the brokers there are;
-- a leader's own replica ends, and was read, where and when the partition's log end was; the last stable offset is mostly
-  the high watermark.
+- a reading's time is mostly the latest that the same broker (or group) answered: that time is kept once, in a
+column of its own named `<column>@`, one value for each of the brokers there are; - a leader's own replica
+ends, and was read, where and when the partition's log end was; the last stable offset is mostly the high
+watermark.
 
 So a partition without news changes in no column, although its cells were read again.
 """
@@ -14,20 +14,21 @@ So a partition without news changes in no column, although its cells were read a
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.model.snapshot import Longs, Observation, Snapshot, Table, columns, empty
+from kview.model.snapshot import Observation, Snapshot, Table, columns
 from kview.model.units import NO_BROKER, UNKNOWN
 
 Array = NDArray[Any]
 
 SAME = UNKNOWN + 1
 LATEST = UNKNOWN + 2
-"""Stand for "as the column that this one follows" and "read when its broker last answered". No offset or time is that far
-below zero."""
+"""Stand for "as the column that this one follows" and "read when its broker last answered". No offset or time
+is that far below zero."""
 
 TABLES: dict[str, type[Table]] = {
     f.name: f.type for f in fields(Snapshot) if isinstance(f.type, type) and issubclass(f.type, Table)
@@ -53,11 +54,12 @@ def _names() -> tuple[str, ...]:
 
 
 NAMES = _names()
-"""Every column of every table, in order; a recording's column numbers are places in this list, which its manifest
-repeats."""
+"""Every column of every table, in order; a recording's column numbers are places in this list, which its
+manifest repeats."""
 
 IS_TEXT = tuple(
-    not name.endswith("@") and columns(TABLES[name.partition(".")[0]])[name.partition(".")[2]].dtype is np.object_
+    not name.endswith("@")
+    and columns(TABLES[name.partition(".")[0]])[name.partition(".")[2]].dtype is np.object_
     for name in NAMES
 )
 
@@ -94,14 +96,19 @@ class _Kept:
 
     def get(self, name: str, of: tuple[Array, ...], build: Callable[[], Any]) -> Any:
         held = self._held.get(name)
-        if held is None or len(held[0]) != len(of) or any(a is not b for a, b in zip(held[0], of, strict=True)):
+        if (
+            held is None
+            or len(held[0]) != len(of)
+            or any(a is not b for a, b in zip(held[0], of, strict=True))
+        ):
             self._held[name] = held = (of, build())
         return held[1]
 
 
 class Codec:
-    """Encodes snapshots, or decodes them; remembers what did not change since the one before, for speed and so that
-    unchanged arrays stay the same objects. One instance for one direction and one sequence of snapshots."""
+    """Encodes snapshots, or decodes them; remembers what did not change since the one before, for speed and
+    so that unchanged arrays stay the same objects. One instance for one direction and one sequence of
+    snapshots."""
 
     def __init__(self) -> None:
         self._kept = _Kept()
@@ -115,7 +122,8 @@ class Codec:
         }
         self._follow(out, _same)
         for name, by in CLOCK_OF.items():
-            clock, times = self._kept.get(name, (out[name], out[by]), lambda n=name, b=by: self._clocked(out, n, b))
+            of = (out[name], out[by])
+            clock, times = self._kept.get(name, of, partial(self._clocked, out, name, by))
             out[f"{name}@"], out[name] = clock, times
         return Encoded(out)
 
@@ -124,38 +132,38 @@ class Codec:
         out = dict(encoded.columns)
         for name, by in CLOCK_OF.items():
             clock = out.pop(f"{name}@")
-            out[name] = self._kept.get(
-                name, (out[name], clock, out[by]), lambda n=name, b=by, c=clock: self._unclocked(out, n, b, c)
-            )
+            of = (out[name], clock, out[by])
+            out[name] = self._kept.get(name, of, partial(self._unclocked, out, name, by, clock))
         self._follow(out, _unsame)
-        tables = {
-            table: self._kept.get(
-                f"{table} table",
-                tuple(out[f"{table}.{column}"] for column in columns(kind)),
-                lambda t=table, k=kind: k(**{column: out[f"{t}.{column}"] for column in columns(k)}),
-            )
-            for table, kind in TABLES.items()
-        }
+        tables: dict[str, Any] = {}
+        for table, kind in TABLES.items():
+            arrays = tuple(out[f"{table}.{column}"] for column in columns(kind))
+            tables[table] = self._kept.get(f"{table} table", arrays, partial(kind, *arrays))
         return Snapshot(observation, **tables)
 
     def _follow(self, out: dict[str, Array], change: Callable[[Array, Array], Array]) -> None:
-        """Columns that follow another of the same or another table; the ones that they follow are not changed here."""
+        """Columns that follow another of the same or another table; the ones that they follow are not changed
+        here."""
         watermark = out["partitions.high_watermark"]
         stable = out["partitions.last_stable"]
         out["partitions.last_stable"] = self._kept.get(
-            "last stable", (stable, watermark), lambda: change(stable, watermark)
+            "last stable", (stable, watermark), partial(change, stable, watermark)
         )
         for column in ("log_end", "log_end_ms"):
             ends, leads = out[f"partitions.{column}"], out["partitions.leader"]
             theirs, row, broker = (out[f"replicas.{name}"] for name in (column, "row", "broker"))
+            followed = self._kept.get(
+                f"leaders' {column}",
+                (ends, leads, row, broker),
+                partial(_of_leaders, ends, leads, row, broker),
+            )
             out[f"replicas.{column}"] = self._kept.get(
-                column,
-                (theirs, ends, leads, row, broker),
-                lambda e=ends, t=theirs, lead=leads, r=row, b=broker: change(t, _of_leaders(e, lead, r, b)),
+                column, (theirs, followed), partial(change, theirs, followed)
             )
 
     def _codes(self, out: dict[str, Array], by: str) -> tuple[Array, int]:
-        """For each row the number of its broker or group among those of the column, and how many there are."""
+        """For each row the number of its broker or group among those of the column, and how many there
+        are."""
         column = out[by]
 
         def build() -> tuple[Array, int]:
@@ -182,13 +190,9 @@ class Codec:
         return np.where(out[name] == LATEST, clock[codes], out[name])
 
 
-def _of_leaders(ends: Array, leader: Array, row: Array, broker: Array) -> Longs:
+def _of_leaders(ends: Array, leader: Array, row: Array, broker: Array) -> Array:
     """The partition's value for replicas that are leaders, SAME for all others."""
-    valid = (row >= 0) & (row < len(ends))
-    at = np.where(valid, row, 0)
-    if not len(ends):
-        return np.full(len(row), SAME, np.int64)
-    return np.where(valid & (leader[at] == broker), ends[at], SAME)
+    return np.where(leader[row] == broker, ends[row], SAME)
 
 
 def _same(column: Array, followed: Array) -> Array:
@@ -206,4 +210,4 @@ def interned(values: list[str]) -> list[str]:
 
 def nothing() -> Encoded:
     """The columns of a snapshot without a row."""
-    return Codec().encode(Snapshot(Observation(0, 0, 0), **{n: empty(kind) for n, kind in TABLES.items()}))
+    return Codec().encode(Snapshot(Observation(0, 0, 0)))

@@ -1,4 +1,5 @@
-"""manifest.json: which segments a recording has, and which of them are closed. Written whole or not at all."""
+"""manifest.json: which segments a recording has, and which of them are closed. Written whole or not at
+all."""
 
 import os
 from pathlib import Path
@@ -13,7 +14,8 @@ MANIFEST = "manifest.json"
 
 
 class SegmentEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
-    """A segment: its number, and, once it is closed, its observations (first and last, inclusive) and size."""
+    """A segment: its number, and, once it is closed, its observations (first and last, inclusive) and
+    size."""
 
     number: int
     closed: bool = False
@@ -68,7 +70,8 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that at any moment there is the old content or the new one, also after a power cut. Raises OSError."""
+    """Write a file so that at any moment there is the old content or the new one, also after a power cut.
+    Raises OSError."""
     beside = path.with_suffix(path.suffix + ".new")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from kview.errors import KviewError
 from kview.model.snapshot import Longs, Observation, Snapshot
 from kview.recording.cells import Cells, applied
-from kview.recording.columns import Codec, Encoded, nothing
+from kview.recording.columns import NAMES, Codec, Encoded, nothing
 from kview.recording.manifest import SegmentEntry, read_manifest
 from kview.recording.schema import observations
 from kview.recording.segment import STREAM_FILE, cells, news, parquet_part, part_of, stream_batches
@@ -26,8 +26,22 @@ MANY_MOMENTS = 1 << 16
 """Up to here moments of a segment fit into 16 bits, which sort fastest."""
 
 
+EVENTFUL = (
+    "brokers.state",
+    "partitions.topic",
+    "partitions.leader",
+    "partitions.leader_epoch",
+    "partitions.isr",
+    "groups.group",
+    "groups.state",
+    "members.member_id",
+)
+"""Columns whose changes a person who looks for an incident wants to see."""
+
+
 class DeltaBatches(NamedTuple):
-    """What came since some moment: rows of schema.PARTITION_DELTAS and OFFSET_DELTAS, in the order of moments."""
+    """What came since some moment: rows of schema.PARTITION_DELTAS and OFFSET_DELTAS, in the order of
+    moments."""
 
     partitions: pa.RecordBatch
     offsets: pa.RecordBatch
@@ -48,6 +62,12 @@ class _Moments:
     def then(self, before: Encoded, sequence: int) -> Encoded:
         """The columns at a moment from those of the moment before."""
         return applied(before, *(_between(part, sequence, sequence) for part in self._by_moment))
+
+    def changes(self, names: tuple[str, ...]) -> Longs:
+        """The moments at which one of those columns changed, or was written anew."""
+        numbers = [NAMES.index(name) for name in names]
+        found = [part.sequence[np.isin(part.column, numbers)] for part in self._by_moment]
+        return np.unique(np.concatenate(found))
 
 
 def _by_moment(part: Cells) -> Cells:
@@ -162,7 +182,8 @@ class Recording:
         return list(self._segments)
 
     def sequences(self) -> Longs:
-        """The recording's own numbers of its observations: rising, with gaps where a ring forgot nothing but the oldest."""
+        """The recording's own numbers of its observations: rising, with gaps where a ring forgot nothing but
+        the oldest."""
         return self._sequences
 
     def moments(self) -> Longs:
@@ -170,8 +191,8 @@ class Recording:
         return self._ended_ms
 
     def place_of(self, ms: int) -> int:
-        """The place in `moments` of the last observation at or before `ms`; 0 where all are later. Raises KviewError where
-        there is no observation."""
+        """The place in `moments` of the last observation at or before `ms`; 0 where all are later. Raises
+        KviewError where there is no observation."""
         if not len(self._ended_ms):
             raise KviewError(f"{self.folder} holds no whole observation", "record for a second or longer")
         before = np.flatnonzero(self._ended_ms <= ms)
@@ -189,7 +210,8 @@ class Recording:
         return self.at_place(place)
 
     def at_place(self, place: int) -> Snapshot:
-        """The observation at a place in `moments`. One place after the other is quick, and shares what did not change."""
+        """The observation at a place in `moments`. One place after the other is quick, and shares what did
+        not change."""
         segment = self._segments[int(self._owners[place])]
         sequence = int(self._sequences[place])
         cells = self._cells_of(segment)
@@ -206,7 +228,8 @@ class Recording:
         return self._codec.decode(encoded, segment.observations[sequence - first])
 
     def snapshots(self, from_ms: int | None = None, to_ms: int | None = None) -> Iterator[Snapshot]:
-        """The observations that ended in that time (both included; None: no bound), in the order of recording."""
+        """The observations that ended in that time (both included; None: no bound), in the order of
+        recording."""
         chosen = np.ones(len(self._ended_ms), np.bool_)
         if from_ms is not None:
             chosen &= self._ended_ms >= from_ms
@@ -222,6 +245,44 @@ class Recording:
             if len(sequences) and sequences[-1] > after_sequence:
                 yield segment.delta_batches(after_sequence)
 
+    def changes(self, from_place: int, direction: int) -> Iterator[int]:
+        """The places after (direction 1) or before (−1) `from_place`, nearest first, at which brokers,
+        leaders, ISRs, groups or the controller were other than at the place before."""
+        place = from_place + direction
+        while 0 < place < len(self._sequences):
+            owner = self._owners[place]
+            first = int(np.searchsorted(self._owners, owner, "left"))
+            last = int(np.searchsorted(self._owners, owner, "right")) - 1
+            segment = self._segments[int(owner)]
+            found = self._cells_of(segment).changes(EVENTFUL)
+            seen = [
+                at for at in range(first + 1, last + 1) if self._controller(at) != self._controller(at - 1)
+            ]
+            places = {*(np.searchsorted(self._sequences, found).tolist()), *seen} - {first}
+            if first and self._differ(first - 1, first):
+                places.add(first)
+            for at in sorted(places, reverse=direction < 0):
+                if (at - place) * direction >= 0:
+                    yield at
+            place = last + 1 if direction > 0 else first - 1
+
+    def _controller(self, place: int) -> int:
+        segment = self._segments[int(self._owners[place])]
+        first = int(np.searchsorted(self._owners, self._owners[place], "left"))
+        return segment.observations[place - first].controller_id
+
+    def _differ(self, before: int, now: int) -> bool:
+        """Whether two observations differ in what is eventful."""
+        if self._controller(before) != self._controller(now):
+            return True
+        tables = self.at_place(before), self.at_place(now)
+        for name in EVENTFUL:
+            table, _, column = name.partition(".")
+            a, b = (getattr(getattr(snapshot, table), column) for snapshot in tables)
+            if a is not b and (a.shape != b.shape or not np.array_equal(a, b)):
+                return True
+        return False
+
     def _cells_of(self, segment: Segment) -> _Moments:
         held = self._held.pop(segment.number, None)
         self._held[segment.number] = held = held or segment.moments()
@@ -234,7 +295,9 @@ def _sharing(before: Encoded, now: Encoded) -> Encoded:
     """`now` with the arrays of `before` where they are equal."""
     return Encoded(
         {
-            name: old if (old := before.columns[name]).shape == new.shape and np.array_equal(old, new) else new
+            name: old
+            if (old := before.columns[name]).shape == new.shape and np.array_equal(old, new)
+            else new
             for name, new in now.columns.items()
         }
     )

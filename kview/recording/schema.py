@@ -41,8 +41,8 @@ _CELL = [("column", pa.int16()), ("row", pa.int32()), ("sequence", pa.int64())]
 NUMBERS = pa.schema([*_CELL, ("value", pa.int64())])
 WORDS = pa.schema([*_CELL, ("value", pa.string())])
 CLOSED_NUMBERS = pa.schema([*_CELL, ("change", pa.int64())])
-"""In Parquet a number is kept as its difference to the one before it in the same place (to 0 where it is the first), modulo
-2⁶⁴ and with its sign in the lowest bit: small numbers, which compress best."""
+"""In Parquet a number is kept as its difference to the one before it in the same place (to 0 where it is the
+first), modulo 2⁶⁴ and with its sign in the lowest bit: small numbers, which compress best."""
 
 PARTITION_DELTAS = pa.schema(
     [
@@ -69,8 +69,9 @@ PARTITION_DELTAS = pa.schema(
         ("under_replicated", pa.bool_()),
     ]
 )
-"""See kview.derive.deltas.PartitionDeltas; `state_ms` is how long the row's states held, up to `observed_ms`, 0 where it is in
-none. A row without news, in no such state, is left out. Bytes in are records_in × record_centibytes ÷ 100, rounded down."""
+"""See kview.derive.deltas.PartitionDeltas; `state_ms` is how long the row's states held, up to `observed_ms`,
+0 where it is in none. A row without news, in no such state, is left out. Bytes in are records_in ×
+record_centibytes ÷ 100, rounded down."""
 
 OFFSET_DELTAS = pa.schema(
     [
@@ -137,7 +138,9 @@ class Entry:
         seen = self.snapshot.observation
         row: dict[str, Any] = {f.name: getattr(seen, f.name) for f in fields(seen)}
         row |= {"sequence": self.sequence, "observed_sequence": seen.sequence}
-        row["failures"] = [{f.name: getattr(failure, f.name) for f in fields(failure)} for failure in seen.failures]
+        row["failures"] = [
+            {f.name: getattr(failure, f.name) for f in fields(failure)} for failure in seen.failures
+        ]
         row["capabilities"], row["asked"] = sorted(seen.capabilities), list(seen.asked)
         return [pa.array([row[field.name]], field.type) for field in OBSERVATIONS]
 
@@ -147,13 +150,20 @@ class Entry:
         states = ("offline", "silent", "under_min_isr", "under_replicated")
         held = np.any([getattr(deltas, name) for name in states], axis=0) & (self.state_ms > 0)
         rows = np.flatnonzero(np.any([getattr(deltas, name) != 0 for name in counts], axis=0) | held)
-        given = {"topic": table.topic, "partition": table.partition, "internal": table.internal, "leader": table.leader}
+        given = {
+            "topic": table.topic,
+            "partition": table.partition,
+            "internal": table.internal,
+            "leader": table.leader,
+        }
         given["state_ms"] = np.where(held, self.state_ms, 0)
         return self._rows(PARTITION_DELTAS, deltas, given, rows)
 
     def _offset_deltas(self) -> list[pa.Array]:
         deltas, table = self.offset_deltas, self.snapshot.offsets
-        rows = np.flatnonzero((deltas.records_out != 0) | (deltas.rewound != 0) | (deltas.records_out_gap != 0))
+        rows = np.flatnonzero(
+            (deltas.records_out != 0) | (deltas.rewound != 0) | (deltas.records_out_gap != 0)
+        )
         given = {"group": table.group, "topic": table.topic, "partition": table.partition}
         return self._rows(OFFSET_DELTAS, deltas, given, rows)
 

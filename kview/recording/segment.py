@@ -1,8 +1,7 @@
 """A segment's files: the stream while it is open, Parquet once it is closed.
 
-A stream is an Arrow IPC stream whose record batches are whole observations (`schema.STREAM`), appended with one write each: what a
-kill or a full disk cuts off is a batch that is not whole, and no reader takes it.
-"""
+A stream is an Arrow IPC stream whose record batches are whole observations (`schema.STREAM`), appended with
+one write each: what a kill or a full disk cuts off is a batch that is not whole, and no reader takes it. """
 
 import os
 from collections.abc import Iterator
@@ -27,7 +26,8 @@ ROW_GROUP_ROWS = 4_000_000
 """One row group for most segments; a bound on what is decoded at once in the largest."""
 
 ZSTD_LEVEL, SMALL_ZSTD_LEVEL, SMALL_ROWS = 9, 19, 200_000
-"""The highest level takes ten times as long for a tenth less: a second at most for so many rows, and no large table."""
+"""The highest level takes ten times as long for a tenth less: a second at most for so many rows, and no large
+table."""
 
 
 def stream_batches(path: Path) -> Iterator[pa.RecordBatch]:
@@ -47,11 +47,6 @@ def stream_batches(path: Path) -> Iterator[pa.RecordBatch]:
             except (StopIteration, pa.ArrowInvalid, OSError):
                 return
             yield batch
-
-
-def stream_part(path: Path, part: str) -> pa.Table:
-    """All rows of one part in a stream, in their order."""
-    return part_of(list(stream_batches(path)), part)
 
 
 def part_of(batches: list[pa.RecordBatch], part: str) -> pa.Table:
@@ -88,7 +83,8 @@ def cells(table: pa.Table) -> Cells:
 
 
 def write_closed(folder: Path) -> int:
-    """Write the stream of `folder` as Parquet files, and make them last. Returns their size in bytes. Raises OSError."""
+    """Write the stream of `folder` as Parquet files, and make them last. Returns their size in bytes. Raises
+    OSError."""
     batches = list(stream_batches(folder / STREAM_FILE))
     size = 0
     for part in PARTS:
@@ -112,12 +108,15 @@ def _in_order(part: str, table: pa.Table) -> pa.Table:
 
 
 def _places(table: pa.Table) -> NDArray[np.int64]:
-    return (table["column"].to_numpy().astype(np.int64) << 32) + table["row"].to_numpy()
+    places: NDArray[np.int64] = (table["column"].to_numpy().astype(np.int64) << 32) + table["row"].to_numpy()
+    return places
 
 
 def _first_of_place(table: pa.Table) -> NDArray[np.bool_]:
+    first = np.ones(len(table), np.bool_)
     places = _places(table)
-    return np.r_[True, places[1:] != places[:-1]]
+    first[1:] = places[1:] != places[:-1]
+    return first
 
 
 def _with_changes(table: pa.Table) -> pa.Table:
@@ -133,7 +132,7 @@ def _with_values(table: pa.Table) -> pa.Table:
     change = (kept >> 1) & np.int64(2**63 - 1)
     change ^= -(kept & 1)
     sums = np.cumsum(change)
-    starts = np.flatnonzero(_first_of_place(table)) if len(table) else np.empty(0, np.int64)
+    starts = np.flatnonzero(_first_of_place(table))
     before = np.where(starts > 0, sums[starts - 1], 0)
     values = sums - np.repeat(before, np.diff(np.r_[starts, len(table)]))
     return pa.Table.from_arrays([*table.columns[:-1], pa.array(values)], schema=NUMBERS)

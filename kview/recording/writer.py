@@ -17,10 +17,14 @@ SEGMENT_S = 60
 """A segment is closed at this age …"""
 
 SMALL_SEGMENT_BYTES = 8 << 20
-"""… unless its stream is smaller: then a key observation and Parquet's footers would outweigh what it says …"""
+"""… unless its stream is smaller: then a key observation and Parquet's footers would outweigh what it says
+…"""
 
 LONGEST_SEGMENT_S = 600
-"""… and at this age at the latest: what a reader goes through to find a moment."""
+"""… and at this age at the latest; and before it is that old …"""
+
+LARGEST_SEGMENT_BYTES = 64 << 20
+"""… at this size: what a reader takes into memory to find a moment."""
 
 
 class RecordingStopped(KviewError):
@@ -30,8 +34,8 @@ class RecordingStopped(KviewError):
 class RecordingWriter:
     """Appends observations to a new recording in `folder`, which is made if need be.
 
-    Every file that is read again is whole: segments, their names in the manifest, and each observation in the open
-    segment. After RecordingStopped nothing more is written; what was is a recording still.
+    Every file that is read again is whole: segments, their names in the manifest, and each observation in the
+    open segment. After RecordingStopped nothing more is written; what was is a recording still.
 
     `on_closed` is called with each segment's folder and entry once it is closed.
     """
@@ -85,6 +89,12 @@ class RecordingWriter:
         except OSError as error:
             raise self._stopped(error) from error
 
+    def abandon(self) -> None:
+        """End without closing the open segment: it stays as it is, and can be read."""
+        if self._stream >= 0:
+            os.close(self._stream)
+        self._stream, self._open = -1, None
+
     @property
     def segments(self) -> tuple[SegmentEntry, ...]:
         """The segments there are, oldest first."""
@@ -96,7 +106,8 @@ class RecordingWriter:
         return self._stream_bytes
 
     def forget(self, entries: tuple[SegmentEntry, ...]) -> None:
-        """Leave closed segments out of the manifest; their folders are the caller's to remove. Raises RecordingStopped."""
+        """Leave closed segments out of the manifest; their folders are the caller's to remove. Raises
+        RecordingStopped."""
         try:
             self._write_segments(tuple(e for e in self._manifest.segments if e not in entries))
         except OSError as error:
@@ -105,7 +116,7 @@ class RecordingWriter:
     def _is_due(self, now_ms: int) -> bool:
         assert self._open is not None
         age_ms = now_ms - self._open.began_ms
-        if age_ms < 0 or age_ms >= LONGEST_SEGMENT_S * 1000:
+        if age_ms < 0 or age_ms >= LONGEST_SEGMENT_S * 1000 or self._stream_bytes >= LARGEST_SEGMENT_BYTES:
             return True
         return age_ms >= self._segment_ms and self._stream_bytes >= self._small_segment_bytes
 
@@ -184,11 +195,8 @@ class RecordingWriter:
             self._on_closed(folder, entry)
 
     def _stopped(self, error: OSError) -> RecordingStopped:
-        if self._stream >= 0:
-            os.close(self._stream)
-            self._stream = -1
-        self._open = None
-        why = error.strerror or str(error)
+        self.abandon()
+        why = os.strerror(error.errno) if error.errno else str(error)
         return RecordingStopped(
-            f"recording to {self.folder} has stopped: {why}", "make room or choose another folder with --record"
+            f"recording to {self.folder} has stopped: {why}", "make room, or record to another folder"
         )

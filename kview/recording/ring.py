@@ -1,0 +1,176 @@
+"""The flight recorder: the last hour, always, within a limit in bytes; and recordings that are kept under a
+name."""
+
+import fcntl
+import os
+import re
+import shutil
+from pathlib import Path
+
+import platformdirs
+
+from kview.errors import BadUse
+from kview.model.snapshot import Snapshot
+from kview.recording.manifest import MANIFEST, Manifest, SegmentEntry, read_manifest, write_manifest
+from kview.recording.segment import STREAM_FILE
+from kview.recording.writer import RecordingWriter
+
+RING_BYTES = 512 << 20
+"""Of all runs together: what a laptop's disk does not notice."""
+
+RING_MS = 3_600_000
+"""An hour: who comes back from lunch sees what happened."""
+
+EARLIER_RUNS = 3
+"""Flight recordings of runs that have ended, the last ones: what happened before a crash can be looked at
+after it."""
+
+LOCK = "lock"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def state_folder() -> Path:
+    """Where a user's flight recordings and kept recordings are."""
+    return Path(platformdirs.user_state_path("kview"))
+
+
+def kept_folder(state: Path) -> Path:
+    """Where recordings are kept under a name."""
+    return state / "recordings"
+
+
+def find_recording(name: str, state: Path) -> Path:
+    """The folder of a recording that is named by its path or by the name that it was kept under. Raises
+    BadUse."""
+    for folder in (Path(name), kept_folder(state) / name):
+        if (folder / MANIFEST).is_file():
+            return folder
+    kept = sorted(entry.name for entry in kept_folder(state).glob("*") if (entry / MANIFEST).is_file())
+    there = f"one of {', '.join(kept)}, or " if kept else ""
+    raise BadUse(f"{name} is no recording", f"give {there}the folder of one")
+
+
+class FlightRecorder:
+    """Records into a ring in `state`/flight. `run` names this run: no other has it."""
+
+    def __init__(
+        self, state: Path, run: str, *, limit_bytes: int = RING_BYTES, limit_ms: int = RING_MS
+    ) -> None:
+        """Raises RecordingStopped where the folder cannot be written."""
+        self._state = state
+        self._limit_bytes = limit_bytes
+        self._limit_ms = limit_ms
+        self.folder = state / "flight" / run
+        self._writer = RecordingWriter(self.folder)
+        # Held while the process lives: whoever can take it knows that the run has ended.
+        self._lock = _locked(self.folder)
+        self._make_room(0)
+
+    def append(self, snapshot: Snapshot) -> None:
+        """Record one observation, and forget what is beyond the limits. Raises RecordingStopped."""
+        before = len(self._writer.segments)
+        self._writer.append(snapshot)
+        if len(self._writer.segments) != before:
+            self._make_room(snapshot.observation.ended_ms)
+
+    def close(self) -> None:
+        """End. The open segment is left as it is: nobody waits at the end of a run for its being made
+        small."""
+        self._writer.abandon()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def keep(self, name: str) -> Path:
+        """Keep what is in the ring as a recording of that name. Returns its folder. Raises BadUse,
+        OSError."""
+        return keep(self.folder, name, self._state)
+
+    def _make_room(self, now_ms: int) -> None:
+        earlier = _ended_runs(self.folder)
+        for folder in earlier[EARLIER_RUNS:]:
+            shutil.rmtree(folder, ignore_errors=True)
+        earlier = earlier[:EARLIER_RUNS]
+        closed = [entry for entry in self._writer.segments if entry.closed]
+        forgotten = [entry for entry in closed if now_ms - entry.ended_ms > self._limit_ms]
+        mine = self._writer.stream_bytes + sum(entry.size_bytes for entry in closed if entry not in forgotten)
+        sizes = [_size(folder) for folder in earlier]
+        while earlier and mine + sum(sizes) > self._limit_bytes:
+            shutil.rmtree(earlier.pop(), ignore_errors=True)
+            sizes.pop()
+        for entry in closed:
+            if entry not in forgotten and mine > self._limit_bytes:
+                forgotten.append(entry)
+                mine -= entry.size_bytes
+        self._forget(tuple(forgotten))
+
+    def _forget(self, entries: tuple[SegmentEntry, ...]) -> None:
+        if entries:
+            self._writer.forget(entries)
+            for entry in entries:
+                shutil.rmtree(self.folder / entry.folder, ignore_errors=True)
+
+
+def keep(folder: Path, name: str, state: Path) -> Path:
+    """Keep the recording in `folder`, which may be being written, under a name. Raises BadUse, KviewError,
+    OSError.
+
+    Closed files are linked, so that it takes no room as long as the ring has them too.
+    """
+    if not NAME.fullmatch(name):
+        raise BadUse(f"{name!r} is no name for a recording", "use letters, digits, dot, dash and underscore")
+    target = kept_folder(state) / name
+    if target.exists():
+        raise BadUse(f"there is a recording {name} already", f"take another name, or remove {target}")
+    manifest = read_manifest(folder)
+    unfinished = target.with_name(f".{name}.{os.getpid()}")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    try:
+        for entry in manifest.segments:
+            _copy_segment(folder / entry.folder, unfinished / entry.folder, entry.closed)
+        write_manifest(unfinished, Manifest(columns=manifest.columns, segments=manifest.segments))
+        os.rename(unfinished, target)
+    except OSError:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+    return target
+
+
+def _copy_segment(source: Path, target: Path, closed: bool) -> None:
+    target.mkdir(parents=True)
+    for path in source.iterdir():
+        if closed and path.suffix == ".parquet":
+            try:
+                os.link(path, target / path.name)
+            except OSError:
+                shutil.copyfile(path, target / path.name)
+        elif not closed and path.name == STREAM_FILE:
+            shutil.copyfile(path, target / path.name)
+
+
+def _locked(folder: Path) -> int:
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor
+
+
+def _ended_runs(mine: Path) -> list[Path]:
+    """The folders of other runs that have ended, the latest first."""
+    out = []
+    for folder in mine.parent.iterdir():
+        if folder == mine:
+            continue
+        try:
+            descriptor = _locked(folder)
+        except OSError:
+            continue
+        os.close(descriptor)
+        out.append((folder.stat().st_mtime, folder))
+    return [folder for _, folder in sorted(out, reverse=True)]
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+__all__ = ["FlightRecorder", "find_recording", "keep", "kept_folder", "state_folder"]

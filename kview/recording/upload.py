@@ -1,0 +1,130 @@
+"""Closed segments go to another file system as they are closed: `s3://…`, `hdfs://…`, `gs://…`,
+`file:///…`."""
+
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+import pyarrow as pa
+from pyarrow import fs
+
+from kview.errors import BadUse, KviewError
+from kview.model.ports import Notice
+from kview.recording.manifest import MANIFEST, Manifest, SegmentEntry, read_manifest
+
+FIRST_BACK_OFF_S, MAX_BACK_OFF_S = 1.0, 60.0
+"""Bounds of the pause after a failure: a store that is away for an hour is not asked a thousand times."""
+
+CHUNK_BYTES = 1 << 20
+
+_log = logging.getLogger(__name__)
+
+
+def open_target(url: str) -> tuple[fs.FileSystem, str]:
+    """The file system and the folder in it that a URL names. Raises BadUse."""
+    try:
+        system, path = fs.FileSystem.from_uri(url)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, ValueError) as error:
+        # Not Arrow's text: it repeats the URL, and with it a secret in it.
+        raise BadUse(
+            f"{without_secrets(url)} names no place to upload to ({type(error).__name__})",
+            "give a URL like s3://bucket/folder, hdfs://host:port/folder, gs://bucket/folder or file:///folder",
+        ) from None
+    return system, path.rstrip("/")
+
+
+def without_secrets(url: str) -> str:
+    """The URL without user, password and options, for messages."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}"
+
+
+def upload_missing(folder: Path, system: fs.FileSystem, target: str, done: set[int]) -> int:
+    """Upload the closed segments of the recording in `folder` whose numbers are not in `done`, which is added
+    to.
+
+    The manifest comes after them, so that what is there is a recording at any time. Returns how many there
+    were. Raises OSError, KviewError. """
+    manifest = read_manifest(folder)
+    missing = [entry for entry in manifest.segments if entry.closed and entry.number not in done]
+    for entry in missing:
+        _upload_segment(folder, entry, system, target)
+        done.add(entry.number)
+        there = Manifest(
+            columns=manifest.columns, segments=tuple(e for e in manifest.segments if e.number in done)
+        )
+        with system.open_output_stream(f"{target}/{MANIFEST}") as out:
+            out.write(msgspec.json.encode(there))
+    return len(missing)
+
+
+def _upload_segment(folder: Path, entry: SegmentEntry, system: fs.FileSystem, target: str) -> None:
+    system.create_dir(f"{target}/{entry.folder}", recursive=True)
+    for path in sorted((folder / entry.folder).glob("*.parquet")):
+        with (
+            path.open("rb") as source,
+            system.open_output_stream(f"{target}/{entry.folder}/{path.name}") as out,
+        ):
+            while chunk := source.read(CHUNK_BYTES):
+                out.write(chunk)
+
+
+class Uploading:
+    """Uploads the segments of a recording, on a daemon thread of its own, until they are there."""
+
+    def __init__(self, folder: Path, url: str, on_notice: Callable[[Notice], None]) -> None:
+        """Raises BadUse where the URL names no place."""
+        self._folder = folder
+        self._system, self._target = open_target(url)
+        self._place = without_secrets(url)
+        self._on_notice = on_notice
+        self._done: set[int] = set()
+        self._more = threading.Event()
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="upload", daemon=True)
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    def closed(self, folder: Path, entry: SegmentEntry) -> None:
+        """A segment was closed: what RecordingWriter's `on_closed` is for."""
+        del folder, entry
+        self._more.set()
+
+    def stop(self, within_s: float) -> bool:
+        """Upload what is closed, and wait so long for it at most. Returns whether all of it is there."""
+        self._ending.set()
+        self._more.set()
+        self._thread.join(within_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        failed, back_off_s = False, FIRST_BACK_OFF_S
+        while True:
+            self._more.wait(back_off_s if failed else None)
+            ending = self._ending.is_set()
+            self._more.clear()
+            try:
+                upload_missing(self._folder, self._system, self._target, self._done)
+            except (OSError, KviewError) as error:
+                back_off_s = min(back_off_s * 2, MAX_BACK_OFF_S) if failed else FIRST_BACK_OFF_S
+                _log.warning("upload to %s failed: %s", self._place, error)
+                if not failed:
+                    why = type(error).__name__
+                    self._on_notice(
+                        Notice(
+                            f"uploading to {self._place} failed ({why}), trying again", "warn", sticky=True
+                        )
+                    )
+                failed = True
+            else:
+                if failed:
+                    self._on_notice(Notice(f"uploading to {self._place} again", "good"))
+                failed = False
+            if ending:
+                return

@@ -1,0 +1,105 @@
+"""Snapshots to record: any that a cluster could ever give, and comparing what was read with what was written."""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from kview.model.snapshot import Failure, Observation, Replicas, Snapshot, columns, empty
+from kview.model.units import UNKNOWN, UNKNOWN_ID
+from kview.recording.columns import TABLES
+from tests.worlds import default_world
+
+WORDS = ("", "invoice", "payment", "a", "ü–≈", "up", "silent")
+LONGS = (UNKNOWN, -1, 0, 1, 7, 2**62, -(2**62))
+IDS = (UNKNOWN_ID, -1, 0, 1, 2, 2**31 - 1)
+START_MS = 1_760_000_000_000
+
+
+def assert_equal(read: Snapshot, written: Snapshot) -> None:
+    """The same values in the same types in every column."""
+    assert read.observation == written.observation
+    for name in TABLES:
+        for column in fields(TABLES[name]):
+            got, expected = (getattr(getattr(s, name), column.name) for s in (read, written))
+            assert got.dtype == expected.dtype, f"{name}.{column.name}"
+            assert np.array_equal(got, expected), f"{name}.{column.name}: {got} for {expected}"
+
+
+def assert_all_equal(read: Sequence[Snapshot], written: Sequence[Snapshot]) -> None:
+    """The same snapshots, one by one."""
+    assert len(read) == len(written)
+    for got, expected in zip(read, written, strict=True):
+        assert_equal(got, expected)
+
+
+def _column(draw: st.DrawFn, name: str, kind: Any, rows: int, moment_ms: int) -> Any:
+    shape = (rows, draw(st.integers(0, 3))) if kind.dimensions == 2 else (rows,)
+    size = int(np.prod(shape))
+    if kind.dtype is np.object_:
+        choice: Any = st.sampled_from(WORDS)
+    elif kind.dtype is np.bool_:
+        choice = st.booleans()
+    elif name.endswith("_ms"):
+        choice = st.sampled_from((UNKNOWN, moment_ms, moment_ms, moment_ms - 1, moment_ms - 1000))
+    elif kind.dtype is np.int64:
+        choice = st.sampled_from(LONGS) | st.integers(0, 2**40)
+    else:
+        choice = st.sampled_from(IDS) | st.integers(0, max(rows, 1))
+    values = draw(st.lists(choice, min_size=size, max_size=size))
+    return np.array([*values, None], object)[:-1].astype(kind.dtype).reshape(shape)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Snapshot]:
+    """A few snapshots in a row, of which some columns, tables or whole moments are the same objects as before."""
+    history: list[Snapshot] = []
+    moment_ms = START_MS
+    for sequence in range(draw(st.integers(1, 5))):
+        moment_ms += draw(st.sampled_from((1000, 1000, 61_000, 0, -3_600_000)))
+        failures = (Failure("metadata", 1, "timed out"),) if draw(st.booleans()) else ()
+        seen = Observation(
+            sequence=sequence % 3,
+            began_ms=moment_ms - 5,
+            ended_ms=moment_ms,
+            cluster_id=draw(st.sampled_from(("one", "two"))),
+            failures=failures,
+            asked=("metadata",),
+            capabilities=frozenset({"quorum", "debugging_replica"}) if draw(st.booleans()) else frozenset(),
+        )
+        before = history[-1] if history else Snapshot(seen)
+        tables: dict[str, Any] = {}
+        for name in draw(st.sets(st.sampled_from(sorted(TABLES)), max_size=4)):
+            kind = TABLES[name]
+            same_rows = draw(st.booleans())
+            rows = len(getattr(before, name)) if same_rows else draw(st.integers(0, 4))
+            table = getattr(before, name) if same_rows else empty(kind)
+            made = {
+                column: getattr(table, column)
+                if same_rows and draw(st.booleans())
+                else _column(draw, column, kind_of, rows, moment_ms)
+                for column, kind_of in columns(kind).items()
+            }
+            tables[name] = kind(**made)
+        made_up = replace(before, observation=seen, **tables)
+        # Replicas are of partitions that there are; all else may be anything.
+        partitions, replicas = len(made_up.partitions), made_up.replicas
+        if partitions and (replicas.row % partitions != replicas.row).any():
+            made_up = replace(made_up, replicas=replace(replicas, row=replicas.row % np.int32(partitions)))
+        elif not partitions:
+            made_up = replace(made_up, replicas=empty(Replicas))
+        history.append(made_up)
+    return history
+
+
+def ticking(seconds: int, crash_at: int | None = None) -> list[Snapshot]:
+    """A default world over some seconds, in which broker 4 crashes at one of them."""
+    world = default_world()
+    out = []
+    for second in range(seconds):
+        if second == crash_at:
+            world.crash(4)
+        out.append(world.tick())
+    return out

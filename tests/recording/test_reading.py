@@ -1,0 +1,175 @@
+"""What is read back is what was written, from streams and from Parquet."""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from kview.errors import BadUse, KviewError
+from kview.model.snapshot import Snapshot
+from kview.recording.columns import NAMES
+from kview.recording.manifest import MANIFEST
+from kview.recording.reader import Recording
+from kview.recording.schema import SCHEMA_VERSION
+from kview.recording.segment import STREAM_FILE, part_of, stream_batches
+from kview.recording.writer import RecordingWriter
+from tests.recording.snapshots import assert_all_equal, assert_equal, histories, ticking
+from tests.worlds import default_world
+
+
+def recorded(folder: Path, snapshots: list[Snapshot], **options: float) -> RecordingWriter:
+    writer = RecordingWriter(folder, **options)  # type: ignore[arg-type]
+    for snapshot in snapshots:
+        writer.append(snapshot)
+    return writer
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(histories())
+def test_any_snapshots_come_back_equal(history: list[Snapshot]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "recording"
+        writer = recorded(folder, history, small_segment_bytes=0)
+        assert_all_equal(list(Recording.open(folder).snapshots()), history)
+        writer.close()
+        recording = Recording.open(folder)
+        assert_all_equal(list(recording.snapshots()), history)
+        assert_all_equal([recording.at_place(at) for at in reversed(range(len(history)))], history[::-1])
+
+
+def test_unchanged_columns_are_the_same_objects_from_moment_to_moment(tmp_path: Path) -> None:
+    written = ticking(5)
+    recorded(tmp_path / "r", written).close()
+    read = list(Recording.open(tmp_path / "r").snapshots())
+    assert read[1].partitions.topic is read[4].partitions.topic
+    assert read[1].partitions.isr is read[4].partitions.isr
+    assert read[1].time_points is read[4].time_points
+    assert read[1].partitions.log_end is not read[2].partitions.log_end
+
+
+def test_columns_are_shared_across_segments(tmp_path: Path) -> None:
+    recorded(tmp_path / "r", ticking(4), segment_s=2, small_segment_bytes=0).close()
+    recording = Recording.open(tmp_path / "r")
+    assert len(recording.segments()) == 2
+    read = list(recording.snapshots())
+    assert read[0].partitions.topic is read[3].partitions.topic
+
+
+def test_words_are_interned(tmp_path: Path) -> None:
+    recorded(tmp_path / "r", ticking(1)).close()
+    topic = Recording.open(tmp_path / "r").at_place(0).partitions.topic[0]
+    assert topic is sys.intern(str(topic))
+
+
+def test_a_moment_is_found_by_its_time(tmp_path: Path) -> None:
+    written = ticking(30, crash_at=10)
+    recorded(tmp_path / "r", written, segment_s=10, small_segment_bytes=0)
+    recording = Recording.open(tmp_path / "r")
+    assert [segment.closed for segment in recording.segments()] == [True, True, False]
+    moments = recording.moments()
+    for place in (0, 9, 10, 11, 25, 29):
+        assert_equal(recording.snapshot_at(int(moments[place])), written[place])
+        assert_equal(recording.snapshot_at(int(moments[place]) + 999), written[place])
+        assert_equal(Recording.open(tmp_path / "r").snapshot(place), written[place])
+    assert_equal(recording.snapshot_at(0), written[0])
+    between = recording.snapshots(int(moments[9]), int(moments[21]))
+    assert_all_equal(list(between), written[9:22])
+
+
+def test_the_order_is_that_of_recording_when_the_clock_jumps(tmp_path: Path) -> None:
+    world = default_world()
+    written = [world.tick() for _ in range(3)]
+    world.next_ms -= 3_600_000
+    written += [world.tick() for _ in range(3)]
+    world.next_ms += 10 * 3_600_000
+    written += [world.tick() for _ in range(3)]
+    recorded(tmp_path / "r", written).close()
+    recording = Recording.open(tmp_path / "r")
+    assert recording.sequences().tolist() == list(range(9))
+    assert_all_equal(list(recording.snapshots()), written)
+    assert (np.diff(recording.moments()) < 0).sum() == 1
+
+
+def test_an_observer_that_counts_anew_does_not_confuse_the_order(tmp_path: Path) -> None:
+    written = [*ticking(3), *ticking(3)]
+    assert [s.observation.sequence for s in written] == [0, 1, 2, 0, 1, 2]
+    recorded(tmp_path / "r", written).close()
+    assert_all_equal(list(Recording.open(tmp_path / "r").snapshots()), written)
+
+
+def test_a_recording_that_is_being_written_grows_under_its_reader(tmp_path: Path) -> None:
+    written = ticking(25)
+    writer = recorded(tmp_path / "r", written[:5], segment_s=10, small_segment_bytes=0)
+    recording = Recording.open(tmp_path / "r")
+    assert len(recording.moments()) == 5
+    for at in range(5, 25):
+        writer.append(written[at])
+        recording.refresh()
+        assert_equal(recording.snapshot(at), written[at])
+    writer.close()
+    recording.refresh()
+    assert_all_equal(list(recording.snapshots()), written)
+
+
+def test_a_segment_that_is_closed_between_two_looks_is_read_as_well(tmp_path: Path) -> None:
+    written = ticking(5)
+    writer = recorded(tmp_path / "r", written)
+    recording = Recording.open(tmp_path / "r")
+    writer.close()
+    assert_all_equal(list(recording.snapshots()), written)
+    assert recording.segments()[0].delta_batches().last_sequence == 4
+
+
+def test_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    recorded(tmp_path / "r", ticking(1)).close()
+    manifest = json.loads((tmp_path / "r" / MANIFEST).read_text())
+    manifest |= {"version": SCHEMA_VERSION + 1, "segments": "in another shape"}
+    (tmp_path / "r" / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(KviewError, match=f"format {SCHEMA_VERSION + 1}.*up to {SCHEMA_VERSION}"):
+        Recording.open(tmp_path / "r")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{", b'{"version": "1"}'])
+def test_what_is_no_recording_is_a_sentence(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / MANIFEST).write_bytes(content)
+    with pytest.raises(KviewError, match=r"no recording|damaged"):
+        Recording.open(tmp_path)
+
+
+def test_an_empty_recording_is_a_sentence(tmp_path: Path) -> None:
+    RecordingWriter(tmp_path / "r").close()
+    recording = Recording.open(tmp_path / "r")
+    assert not len(recording.moments())
+    with pytest.raises(KviewError, match="no whole observation"):
+        recording.snapshot_at(0)
+
+
+def test_damaged_parquet_is_a_sentence(tmp_path: Path) -> None:
+    recorded(tmp_path / "r", ticking(2)).close()
+    (tmp_path / "r" / "seg-000001" / "numbers.parquet").write_bytes(b"PAR1 and then nothing PAR1")
+    with pytest.raises(KviewError, match="damaged"):
+        Recording.open(tmp_path / "r").at_place(0)
+
+
+def test_nothing_is_recorded_over(tmp_path: Path) -> None:
+    recorded(tmp_path / "r", ticking(1)).close()
+    with pytest.raises(BadUse, match="holds a recording already"):
+        RecordingWriter(tmp_path / "r")
+
+
+def test_a_row_without_news_costs_nothing(tmp_path: Path) -> None:
+    """Its cells are read again every second, and their times are kept once for each broker."""
+    world = default_world()
+    for log in world.logs:
+        log.rate = 0.0
+    recorded(tmp_path / "r", [world.tick() for _ in range(3)])
+    batches = list(stream_batches(tmp_path / "r" / "seg-000001" / STREAM_FILE))
+    changed = {NAMES[number] for number in part_of(batches[2:], "numbers")["column"].to_pylist()}
+    of_rows = {name for name in changed if name.partition(".")[0] in ("partitions", "replicas", "offsets")}
+    assert of_rows and all(name.endswith("@") for name in of_rows)
+    assert not len(part_of(batches[2:], "partition_deltas")) + len(part_of(batches[2:], "offset_deltas"))

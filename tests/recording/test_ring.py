@@ -1,0 +1,99 @@
+"""The flight recorder: bounded, there after a crash, kept under a name."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kview.errors import BadUse
+from kview.recording import ring
+from kview.recording.reader import Recording
+from kview.recording.ring import EARLIER_RUNS, FlightRecorder, find_recording, kept_folder
+from kview.recording.writer import LARGEST_SEGMENT_BYTES, LONGEST_SEGMENT_S
+from tests.recording.snapshots import assert_all_equal, ticking
+from tests.worlds import World, default_world
+
+
+def filled(recorder: FlightRecorder, world: World, segments: int) -> None:
+    """Time passes so quickly that each observation is a segment of its own."""
+    for _ in range(segments):
+        recorder.append(world.tick())
+        world.skip(LONGEST_SEGMENT_S)
+
+
+def size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def test_what_is_older_than_the_limit_is_forgotten(tmp_path: Path) -> None:
+    recorder = FlightRecorder(tmp_path, "run", limit_ms=LONGEST_SEGMENT_S * 3000)
+    filled(recorder, default_world(), 12)
+    recording = Recording.open(recorder.folder)
+    moments = recording.moments()
+    assert 3 <= len(moments) <= 5
+    assert moments[-1] - moments[0] >= 2 * LONGEST_SEGMENT_S * 1000
+    assert {path.name for path in recorder.folder.glob("seg-*")} == {s.folder.name for s in recording.segments()}
+    assert recording.sequences().tolist() == list(range(12 - len(moments), 12))
+
+
+def test_the_ring_stays_within_its_bytes(tmp_path: Path) -> None:
+    limit = 150_000
+    recorder = FlightRecorder(tmp_path, "run", limit_bytes=limit)
+    world = default_world()
+    for _ in range(30):
+        filled(recorder, world, 1)
+        assert size_of(recorder.folder) <= limit + 120_000  # the open segment's stream, which is not yet known
+    assert 2 <= len(Recording.open(recorder.folder).moments()) < 30
+    assert LARGEST_SEGMENT_BYTES < ring.RING_BYTES / 4
+
+
+def test_a_killed_run_is_there_and_an_old_one_goes(tmp_path: Path) -> None:
+    written = ticking(3)
+    for run in range(EARLIER_RUNS + 3):
+        recorder = FlightRecorder(tmp_path, f"run-{run}")
+        for snapshot in written:
+            recorder.append(snapshot)
+        os.utime(recorder.folder, (run, run))
+        recorder.close()
+        assert_all_equal(list(Recording.open(recorder.folder).snapshots()), written)
+    left = sorted(folder.name for folder in (tmp_path / "flight").iterdir())
+    assert left == [f"run-{run}" for run in range(2, EARLIER_RUNS + 3)]
+
+
+def test_a_run_that_goes_on_is_left_alone(tmp_path: Path) -> None:
+    mine = FlightRecorder(tmp_path, "mine")
+    mine.append(ticking(1)[0])
+    for run in range(EARLIER_RUNS + 3):
+        FlightRecorder(tmp_path, f"run-{run}", limit_bytes=1).close()
+    assert len(Recording.open(mine.folder).moments()) == 1
+
+
+def test_keeping_under_a_name(tmp_path: Path) -> None:
+    recorder, world = FlightRecorder(tmp_path, "run", limit_ms=LONGEST_SEGMENT_S * 2000), default_world()
+    filled(recorder, world, 3)
+    before = list(Recording.open(recorder.folder).snapshots())
+    kept = recorder.keep("incident-7")
+    assert kept == kept_folder(tmp_path) / "incident-7" == find_recording("incident-7", tmp_path)
+    assert find_recording(str(kept), tmp_path) == kept
+    filled(recorder, world, 9)
+    recorder.close()
+    assert_all_equal(list(Recording.open(kept).snapshots()), before)
+    with pytest.raises(BadUse, match="there is a recording incident-7 already"):
+        recorder.keep("incident-7")
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "-x", "x" * 101, "a\nb"])
+def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
+    recorder = FlightRecorder(tmp_path, "run")
+    recorder.append(ticking(1)[0])
+    with pytest.raises(BadUse, match="no name for a recording"):
+        recorder.keep(name)
+    assert not kept_folder(tmp_path).exists()
+
+
+def test_an_unknown_recording_is_told_with_those_there_are(tmp_path: Path) -> None:
+    recorder = FlightRecorder(tmp_path, "run")
+    recorder.append(ticking(1)[0])
+    recorder.keep("monday")
+    with pytest.raises(BadUse, match=r"tuesday is no recording: give one of monday, or"):
+        find_recording("tuesday", tmp_path)

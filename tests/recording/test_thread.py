@@ -1,0 +1,165 @@
+"""Recording beside a run: it stops with a sentence, and holds up nobody."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from kview.model.ports import Notice
+from kview.model.snapshot import Snapshot
+from kview.recording.reader import Recording
+from kview.recording.thread import QUEUE_OBSERVATIONS, RecordingThread, Writes
+from kview.recording.writer import RecordingStopped, RecordingWriter
+from tests.recording.snapshots import assert_all_equal, ticking
+from tests.served import kview_environment
+from tests.waiting import wait_until
+
+WITHIN_S = 20.0
+
+
+def test_what_is_offered_is_recorded(tmp_path: Path) -> None:
+    notices: list[Notice] = []
+    thread = RecordingThread(lambda: RecordingWriter(tmp_path / "r"), notices.append)
+    thread.start()
+    written = ticking(10)
+    for snapshot in written:
+        thread.offer(snapshot)
+    thread.stop(WITHIN_S)
+    recording = Recording.open(tmp_path / "r")
+    assert_all_equal(list(recording.snapshots()), written)
+    assert [segment.closed for segment in recording.segments()] == [True]
+    assert not notices
+
+
+@pytest.mark.parametrize("place", ["a file", "below a file", "/proc"])
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("in the way")
+    folder = {"a file": tmp_path / "file", "below a file": tmp_path / "file" / "r", "/proc": Path("/proc/r")}[place]
+    notices: list[Notice] = []
+    thread = RecordingThread(lambda: RecordingWriter(folder), notices.append)
+    thread.start()
+    wait_until(lambda: notices, "a notice", WITHIN_S)
+    for snapshot in ticking(QUEUE_OBSERVATIONS + 5):
+        thread.offer(snapshot)
+    thread.stop(WITHIN_S)
+    assert len(notices) == 1 and not thread.recording
+    assert str(folder) in notices[0].text and "has stopped" in notices[0].text and notices[0].sticky
+
+
+class Held:
+    """A disk that takes its time."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.taken: list[Snapshot] = []
+
+    def append(self, snapshot: Snapshot) -> None:
+        self.go_on.wait(WITHIN_S)
+        self.taken.append(snapshot)
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_slow_disk_holds_up_nobody_and_is_told() -> None:
+    held, notices = Held(), list[Notice]()
+    thread = RecordingThread(lambda: held, notices.append)
+    thread.start()
+    written = ticking(1) * (QUEUE_OBSERVATIONS + 6)
+    for snapshot in written:
+        thread.offer(snapshot)
+    held.go_on.set()
+    wait_until(lambda: notices, "a notice", WITHIN_S)
+    thread.stop(WITHIN_S)
+    assert QUEUE_OBSERVATIONS <= len(held.taken) <= QUEUE_OBSERVATIONS + 1
+    assert f"{len(written) - len(held.taken)} observations were left out" in notices[0].text
+
+
+def test_a_job_is_done_between_observations_and_its_failure_ends_nothing(tmp_path: Path) -> None:
+    notices: list[Notice] = []
+    thread = RecordingThread(lambda: RecordingWriter(tmp_path / "r"), notices.append)
+    written = ticking(4)
+
+    def fail(writer: Writes) -> Notice:
+        raise OSError("no such luck")
+
+    def count(writer: Writes) -> Notice:
+        return Notice(f"{len(Recording.open(tmp_path / 'r').moments())} there", "good")
+
+    thread.start()
+    for job in (fail, count):
+        thread.offer(written[0])
+        thread.offer(written[1])
+        assert thread.ask(job)
+    thread.stop(WITHIN_S)
+    assert [notice.text for notice in notices] == ["no such luck", "4 there"]
+    assert len(Recording.open(tmp_path / "r").moments()) == 4
+
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from kview.recording.thread import RecordingThread
+from kview.recording.writer import RecordingWriter
+from tests.recording.snapshots import ticking
+limit, folder = int(sys.argv[1]), Path(sys.argv[2])
+def writer():
+    made = RecordingWriter(folder)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    return made
+thread = RecordingThread(writer, lambda notice: print(notice.text, flush=True))
+thread.start()
+for snapshot in ticking(12):
+    thread.offer(snapshot)
+thread.stop(20)
+"""
+
+
+@pytest.mark.parametrize("limit", [100, 20_000, 130_000, 160_001])
+def test_a_disk_that_is_full_leaves_what_was_written(tmp_path: Path, limit: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(limit), str(tmp_path / "r")],
+        capture_output=True,
+        text=True,
+        env=kview_environment(),
+        timeout=120,
+        check=True,
+    )
+    assert done.stdout.count("\n") == 1 and "has stopped: File too large" in done.stdout, done
+    read = list(Recording.open(tmp_path / "r").snapshots())
+    assert_all_equal(read, ticking(len(read)))
+    assert bool(read) == (limit >= 130_000)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_a_small_file_system_that_is_full(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)], check=False)
+    if mounted.returncode:
+        pytest.skip("mounting is not allowed here")
+    try:
+        writer = RecordingWriter(disk / "r")
+        appended, written = 0, ticking(60)
+        with pytest.raises(RecordingStopped, match="No space left on device"):
+            for snapshot in written:
+                writer.append(snapshot)
+                appended += 1
+        assert appended > 5
+        assert_all_equal(list(Recording.open(disk / "r").snapshots()), written[:appended])
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_disk_that_fills_while_a_segment_is_closed(tmp_path: Path) -> None:
+    """The Parquet file cannot be written where a folder is in its place; the stream stays."""
+    writer, written = RecordingWriter(tmp_path / "r"), ticking(5)
+    for snapshot in written:
+        writer.append(snapshot)
+    (tmp_path / "r" / "seg-000001" / "numbers.parquet").mkdir()
+    with pytest.raises(RecordingStopped):
+        writer.close()
+    assert_all_equal(list(Recording.open(tmp_path / "r").snapshots()), written)

@@ -1,0 +1,72 @@
+"""Closed segments reach another file system, sooner or later, and no secret does."""
+
+from pathlib import Path
+
+import pytest
+
+from kview.errors import BadUse
+from kview.model.ports import Notice
+from kview.recording.reader import Recording
+from kview.recording.upload import Uploading, open_target, upload_missing, without_secrets
+from kview.recording.writer import RecordingWriter
+from tests.recording.snapshots import assert_all_equal, ticking
+from tests.waiting import wait_until
+
+WITHIN_S = 20.0
+
+
+def test_segments_are_uploaded_as_they_are_closed(tmp_path: Path) -> None:
+    notices: list[Notice] = []
+    uploading = Uploading(tmp_path / "r", f"file://{tmp_path}/there/r", notices.append)
+    uploading.start()
+    writer = RecordingWriter(tmp_path / "r", segment_s=5, small_segment_bytes=0, on_closed=uploading.closed)
+    written = ticking(12)
+    for snapshot in written[:8]:
+        writer.append(snapshot)
+    there = tmp_path / "there" / "r"
+    wait_until(lambda: (there / "manifest.json").exists(), "the first segment", WITHIN_S)
+    assert_all_equal(list(Recording.open(there).snapshots()), written[:5])
+    for snapshot in written[8:]:
+        writer.append(snapshot)
+    writer.close()
+    assert uploading.stop(WITHIN_S)
+    assert_all_equal(list(Recording.open(there).snapshots()), written)
+    assert not list(there.rglob("*.arrows")) and not notices
+
+
+def test_a_store_that_is_away_is_tried_again(tmp_path: Path) -> None:
+    (tmp_path / "there").write_text("in the way")
+    notices: list[Notice] = []
+    uploading = Uploading(tmp_path / "r", f"file://{tmp_path}/there/r", notices.append)
+    uploading.start()
+    writer = RecordingWriter(tmp_path / "r", on_closed=uploading.closed)
+    writer.append(ticking(1)[0])
+    writer.close()
+    wait_until(lambda: notices, "a notice", WITHIN_S)
+    assert "failed" in notices[0].text
+    (tmp_path / "there").unlink()
+    wait_until(lambda: (tmp_path / "there" / "r" / "manifest.json").exists(), "the segment", WITHIN_S)
+    assert uploading.stop(WITHIN_S)
+    assert notices[-1].severity == "good"
+
+
+def test_uploading_what_is_there_twice_does_nothing(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path / "r")
+    writer.append(ticking(1)[0])
+    writer.close()
+    system, path = open_target(f"file://{tmp_path}/there")
+    done: set[int] = set()
+    assert upload_missing(tmp_path / "r", system, path, done) == 1
+    assert upload_missing(tmp_path / "r", system, path, done) == 0
+
+
+@pytest.mark.parametrize("url", ["nowhere://user:sesame@host/x", "s3:///", "not a url"])
+def test_a_bad_place_is_told_without_its_secrets(url: str) -> None:
+    with pytest.raises(BadUse, match="names no place to upload to") as raised:
+        open_target(url)
+    assert "sesame" not in str(raised.value)
+
+
+def test_messages_leave_secrets_out() -> None:
+    url = "s3://AKIA:sesame@bucket/folder?endpoint_override=http://u:sesame@minio"
+    assert without_secrets(url) == "s3://bucket/folder"
