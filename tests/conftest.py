@@ -20,6 +20,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write tests/tui/golden anew from what is drawn"
     )
+    parser.addoption(
+        "--seeds", type=int, default=2, help="more seeds to try random faults with, three ways each"
+    )
 
 
 def missing(what: str) -> NoReturn:

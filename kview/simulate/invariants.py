@@ -33,7 +33,7 @@ class Partition(NamedTuple):
 class Invariant:
     """A rule on one partition; `check` returns what is wrong, None where nothing is.
 
-    A rule that looks at the controller's metadata alone is `of_metadata`: unchanged metadata need no new look.
+    A rule that looks at the controller's metadata alone is `of_metadata`, and skipped where they stand still.
     """
 
     of_metadata: ClassVar[bool] = False

@@ -165,7 +165,12 @@ class Replica:
         if new <= self.high_watermark:
             return False
         self.high_watermark = new
-        self.broker.cluster.touch(self.key)
+        cluster = self.broker.cluster
+        cluster.touch(self.key)
+        if self.followers:
+            pairs = cluster.pairs[self.broker.id]
+            for broker in self.followers:
+                pairs[broker].tell(self)
         if self.waits:
             self._answer_waits()
         if self.readers:

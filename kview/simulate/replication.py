@@ -51,17 +51,27 @@ class Pair:
     """What `follower` fetches from `leader`: the partitions that have something to tell, and the next
     step."""
 
-    __slots__ = ("_behind", "_due", "_last_us", "_timer", "follower", "kernel", "leader", "reachable")
+    __slots__ = (
+        "_behind",
+        "_due",
+        "_idle",
+        "_last_us",
+        "_timer",
+        "follower",
+        "kernel",
+        "leader",
+        "reachable",
+    )
 
     def __init__(self, leader: "Broker", follower: "Broker") -> None:
         self.leader = leader
         self.follower = follower
         self.kernel = leader.cluster.kernel
-        self._due: dict[
-            Replica, int
-        ] = {}  # leader's replica → its log end when a slow fetch was answered, −1: none yet
-        self._behind: dict[Replica, None] = {}  # followers that know only an older high watermark
+        # The leader's replica → its log end when a slow fetch was answered, −1: none was under way.
+        self._due: dict[Replica, int] = {}
+        self._behind: dict[Replica, None] = {}  # the follower knows only an older high watermark
         self._timer: Timer | None = None
+        self._idle = True  # the timer, if any, is the end of a long poll, not a step for what is due
         self._last_us = 0
         self.reachable = True
 
@@ -76,18 +86,23 @@ class Pair:
     def wake(self, replica: Replica) -> None:
         """The leader's `replica` has something for the follower."""
         due = self._due
-        timer = self._timer
-        if timer is None or timer.fn is None or self._behind:
+        if self._idle:
             due[replica] = -1
             self._schedule()
         elif replica not in due:
             # A slow fetch that is under way was answered before this came.
             due[replica] = 0 if self.round_trip_us() > PAIR_INTERVAL_US else -1
 
+    def tell(self, replica: Replica) -> None:
+        """The high watermark of `replica` has moved: the follower learns it with the next fetch."""
+        self._behind[replica] = None
+        if self._timer is None:
+            self._schedule()
+
     def hurry(self) -> None:
         """What is due was appended by a real client: step after a round trip, whatever the load."""
         timer = self._timer
-        if timer is None or timer.fn is None or not self.reachable:
+        if timer is None or self._idle:
             return
         at_us = max(self.kernel.now_us + self.round_trip_us(), self._last_us + HURRIED_INTERVAL_US)
         if timer.time_us > at_us:
@@ -107,22 +122,23 @@ class Pair:
             at_us = self.kernel.now_us + max(trip_us, self.leader.fetch_wait_us)
         else:
             return
-        timer = self._timer
-        if timer is not None and timer.fn is not None:
-            if timer.time_us <= at_us:
+        self._idle = not self._due
+        if self._timer is not None:
+            if self._timer.time_us <= at_us:
                 return
-            self.kernel.cancel(timer)
+            self.kernel.cancel(self._timer)
         self._timer = self.kernel.at(at_us, self._step)
 
     def resume(self) -> None:
         """Both processes may run again: go on with what is due."""
-        self._timer = None
+        self.cut()
         self._schedule()
 
     def cut(self) -> None:
         """The connection broke: what was under way is gone. What is due waits for `resume`."""
         self.kernel.cancel(self._timer)
         self._timer = None
+        self._idle = True
 
     def forget(self) -> None:
         """One of the processes died: nothing is due until both images say so again."""
@@ -132,8 +148,7 @@ class Pair:
 
     def _step(self) -> None:
         self._timer = None
-        if not self.reachable:
-            return
+        self._idle = True
         now_us = self.kernel.now_us
         self._last_us = now_us
         leader, follower = self.leader, self.follower

@@ -17,7 +17,7 @@ from kview.simulate.results import (
     ReadResult,
     TakeResult,
 )
-from kview.simulate.retention import CLIENT_BYTES_MAX, evict
+from kview.simulate.retention import evict
 
 ProduceDone = Callable[[ProduceResult], None]
 Done = Callable[[], None]
@@ -148,7 +148,7 @@ class Requests(ClusterCore):
             replica.broker.appended(replica, old_end, len(data))
         for follower in replica.followers:
             self.pair(b, follower).hurry()
-        if self.client_bytes > CLIENT_BYTES_MAX:
+        if self.client_bytes > self.world.client_bytes_max:
             evict(self)
         self._acknowledge(replica, base, replica.log.end, acks, timeout_ms, done)
 

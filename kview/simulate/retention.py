@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from kview.simulate.broker import Broker
     from kview.simulate.core import ClusterCore
 
-CLIENT_BYTES_MAX = 536_870_912
-"""Memory for clients' batches in one process (512 MiB): beyond it the largest logs lose their oldest half."""
-CLIENT_BYTES_AFTER = CLIENT_BYTES_MAX * 9 // 10
-
 
 def retain(cluster: "ClusterCore", broker: "Broker") -> None:
     """Apply retention.ms and retention.bytes to what `broker` leads; followers learn the log start as they
@@ -81,7 +77,7 @@ def evict(cluster: "ClusterCore") -> None:
         sizes[key] = sum(len(b) for stream in streams.values() for b in stream.batches.values())
     cluster.client_bytes = sum(sizes.values())
     for key in sorted(sizes, key=lambda k: (-sizes[k], k)):
-        if cluster.client_bytes <= CLIENT_BYTES_AFTER:
+        if cluster.client_bytes <= cluster.world.client_bytes_max * 9 // 10:
             break
         replica = cluster.leader_replica(key)
         if replica is None or not sizes[key]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 OFFSETS_TOPIC = "__consumer_offsets"
+CLIENT_BYTES_MAX = 536_870_912
+"""Memory for clients' batches in one process (512 MiB): beyond it the largest logs lose their oldest half."""
 CONTROLLERS = (101, 102, 103)
 
 
@@ -91,6 +93,7 @@ class World:
     link: LinkSpec = LinkSpec()
     traffic: bool = True
     warm_ms: int = 600_000
+    client_bytes_max: int = CLIENT_BYTES_MAX
 
 
 def racked_brokers(brokers: int, racks: int) -> tuple[BrokerSpec, ...]:

@@ -1,0 +1,87 @@
+"""Small clusters for scenarios: no traffic, invariants on after every event."""
+
+from collections.abc import Mapping, Sequence
+
+from kview.simulate.cluster import Cluster, build
+from kview.simulate.invariants import Checker
+from kview.simulate.metadata import PartitionImage
+from kview.simulate.records import encode_batch
+from kview.simulate.replica import Replica
+from kview.simulate.results import ProduceResult
+from kview.simulate.world import CLIENT_BYTES_MAX, TopicSpec, World, racked_brokers
+
+START_MS = 1_700_000_000_000
+TOPIC = "t"
+
+
+def cluster_of(
+    brokers: int = 3,
+    racks: int = 1,
+    partitions: int = 1,
+    replication: int = 3,
+    settings: Mapping[str, str] | None = None,
+    configs: Mapping[str, str] | None = None,
+    seed: int = 1,
+    client_bytes_max: int = CLIENT_BYTES_MAX,
+) -> Cluster:
+    """A cluster with one empty topic `t`, teaching placement: partition 0 is on 0, 1, 2 where there is one
+    rack."""
+    world = World(
+        brokers=racked_brokers(brokers, racks),
+        topics=(TopicSpec(TOPIC, partitions, replication, dict(configs or {})),),
+        settings={"offsets.topic.num.partitions": "1", **(settings or {})},
+        traffic=False,
+        client_bytes_max=client_bytes_max,
+    )
+    cluster = build(world, seed, START_MS)
+    Checker(cluster, every_event=True)
+    return cluster
+
+
+def go(cluster: Cluster, seconds: float) -> None:
+    """Let time pass."""
+    cluster.run_until(cluster.kernel.now_us + round(seconds * 1_000_000))
+
+
+def seconds_until(cluster: Cluster, condition: str, limit: float = 60.0) -> float:
+    """How long it takes until `condition`, an expression on `p` (partition 0 in the controller's metadata),
+    holds."""
+    begin = cluster.kernel.now_us
+    while not eval(condition, {"p": partition(cluster)}):
+        assert cluster.kernel.now_us - begin < limit * 1_000_000, f"{condition} never came"
+        go(cluster, 0.01)
+    took_us = cluster.kernel.now_us - begin
+    go(cluster, 0.01)  # until the brokers know it too
+    return took_us / 1_000_000
+
+
+def partition(cluster: Cluster, number: int = 0, topic: str = TOPIC) -> PartitionImage:
+    """The partition as the controller has it."""
+    found = cluster.controller.image.partition(topic, number)
+    assert found is not None
+    return found
+
+
+def replica(cluster: Cluster, broker: int, number: int = 0, topic: str = TOPIC) -> Replica:
+    """A broker's replica."""
+    return cluster.brokers[broker].replicas[topic, number]
+
+
+def batch(values: Sequence[bytes], time_ms: int = START_MS) -> bytes:
+    """A client's batch."""
+    return encode_batch([(None, value, time_ms) for value in values])
+
+
+def produce(
+    cluster: Cluster,
+    broker: int,
+    values: Sequence[bytes] = (b"a",),
+    acks: int = -1,
+    data: bytes | None = None,
+    timeout_ms: int = 30_000,
+) -> list[ProduceResult]:
+    """Append as a client; the answers come into the list returned."""
+    answers: list[ProduceResult] = []
+    data = batch(values) if data is None else data
+    cluster.produce(broker, TOPIC, 0, data, acks, timeout_ms, answers.append)
+    return answers

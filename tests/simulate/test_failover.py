@@ -1,0 +1,224 @@
+"""Brokers that die, hang, end and come back: sessions, fencing, leaders, what is kept and what is lost."""
+
+import pytest
+
+from kview.simulate.codes import ErrorCode
+from kview.simulate.nodes import ProcessState
+from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, partition, produce, replica, seconds_until
+
+
+def test_a_crashed_leader_is_listed_until_its_session_ends_then_all_changes_in_one_step() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    before = cluster.image(1)
+    cluster.crash(0)
+    took = 0.0
+    while cluster.image(1) is before:
+        go(cluster, 0.01)
+        took += 0.01
+        assert took < 12
+    assert 6.9 <= took <= 10.3
+    image = cluster.image(1)
+    assert image.brokers[0].fenced and 0 not in image.live_brokers()
+    now = image.partition(TOPIC, 0)
+    assert now is not None
+    assert (now.leader, now.leader_epoch, now.isr) == (1, 1, (1, 2))
+    assert image.offline_replicas(now) == (0,)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_fencing_comes_within_a_session_and_an_eighth(seed: int) -> None:
+    cluster = cluster_of(seed=seed)
+    go(cluster, 3 + seed * 0.37)
+    cluster.crash(2)
+    assert 6.9 <= seconds_until(cluster, "p.isr == (0, 1)") <= 10.2
+
+
+def test_a_broker_that_restarts_waits_for_its_old_session_then_catches_up() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    cluster.crash(0)
+    cluster.start(0)
+    go(cluster, 5)
+    assert partition(cluster).leader == 0 and not cluster.controller.image.brokers[0].fenced
+    seconds_until(cluster, "p.leader == 1")
+    produce(cluster, 1, [b"a"] * 10)
+    seconds_until(cluster, "p.isr == (0, 1, 2)")
+    assert replica(cluster, 0).log.end == 10
+    assert partition(cluster).leader == 1, "the preferred leader is elected at the next pass only"
+    seconds_until(cluster, "p.leader == 0", limit=310)
+
+
+def test_a_controlled_shutdown_leaves_no_gap() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    produce(cluster, 0, [b"a"] * 10)
+    go(cluster, 0.1)
+    cluster.stop(0)
+    assert seconds_until(cluster, "p.leader == 1") < 0.1
+    assert cluster.process(0) is ProcessState.RUNNING, "leaderships move before the process ends"
+    go(cluster, 1)
+    assert cluster.process(0) is ProcessState.STOPPED
+    assert partition(cluster).isr == (1, 2)
+    answers = produce(cluster, 1)
+    go(cluster, 0.2)
+    assert answers[0].error_code is ErrorCode.NONE and answers[0].base_offset == 10
+    cluster.start(0)
+    assert seconds_until(cluster, "p.isr == (0, 1, 2)") < 5, "no old session holds it back"
+
+
+def test_a_hung_broker_is_fenced_and_goes_on_where_it_was() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    cluster.hang(0)
+    assert 6.9 <= seconds_until(cluster, "p.leader == 1") <= 10.2
+    assert cluster.process(0) is ProcessState.HUNG
+    produce(cluster, 1, [b"a"] * 5)
+    go(cluster, 1)
+    assert replica(cluster, 0).log.end == 0
+    cluster.start(0)
+    assert seconds_until(cluster, "p.isr == (0, 1, 2)") < 4
+    assert replica(cluster, 0).log.end == 5
+
+
+def test_a_broker_that_hangs_before_its_first_heartbeat_beats_again() -> None:
+    cluster = cluster_of()
+    cluster.hang(2)
+    go(cluster, 30)
+    cluster.start(2)
+    assert seconds_until(cluster, "2 in p.isr") < 5
+
+
+def test_acks_1_is_lost_with_its_leader_and_cut_from_its_log() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    produce(cluster, 0, [b"kept"] * 10)
+    go(cluster, 1)
+    cluster.hang(1)
+    cluster.hang(2)
+    lost = produce(cluster, 0, [b"lost"] * 7, acks=1)
+    assert lost[0].error_code is ErrorCode.NONE, "acknowledged at once"
+    go(cluster, 1)
+    cluster.crash(0)
+    cluster.start(1)
+    cluster.start(2)
+    seconds_until(cluster, "p.leader == 1")
+    assert replica(cluster, 1).log.end == 10
+    produce(cluster, 1, [b"new"] * 3)
+    cluster.start(0)
+    seconds_until(cluster, "p.isr == (0, 1, 2)")
+    logs = [replica(cluster, b).log for b in range(3)]
+    assert [log.end for log in logs] == [13, 13, 13]
+    assert [[(s.epoch, s.start) for s in log.spans] for log in logs] == [[(0, 0), (1, 10)]] * 3
+
+
+def test_acks_all_survives_any_single_crash() -> None:
+    cluster = cluster_of(configs={"min.insync.replicas": "2"})
+    go(cluster, 5)
+    acknowledged = 0
+    for _ in range(4):
+        leader = partition(cluster).leader
+        waiting = []
+        for _ in range(20):
+            waiting.append(produce(cluster, leader, [b"v"]))
+            go(cluster, 0.0007)
+        cluster.crash(leader)
+        acknowledged += sum(1 for answers in waiting if answers[0].error_code is ErrorCode.NONE)
+        assert {answers[0].error_code for answers in waiting} == {
+            ErrorCode.NONE,
+            ErrorCode.BROKER_NOT_AVAILABLE,
+        }
+        go(cluster, 15)
+        now = partition(cluster).leader
+        assert now not in (leader, -1)
+        assert replica(cluster, now).log.end >= acknowledged
+        cluster.start(leader)
+        seconds_until(cluster, "len(p.isr) == 3")
+    assert acknowledged >= 20
+
+
+@pytest.mark.parametrize("elr", ["0", "1"])
+def test_without_any_replica_there_is_no_leader_until_one_that_may_lead_returns(elr: str) -> None:
+    cluster = cluster_of(
+        settings={"eligible.leader.replicas.version": elr, "leader.imbalance.check.interval.seconds": "3600"}
+    )
+    go(cluster, 5)
+    for broker in (1, 2):
+        cluster.crash(broker)
+    seconds_until(cluster, "p.isr == (0,)")
+    produce(cluster, 0, [b"only here"] * 4)
+    cluster.crash(0)
+    seconds_until(cluster, "p.leader == -1")
+    assert (partition(cluster).isr, partition(cluster).elr) == (((), (0,)) if elr == "1" else ((0,), ()))
+    cluster.start(1)
+    cluster.start(2)
+    go(cluster, 10)
+    assert partition(cluster).leader == -1, "they lack what 0 had"
+    cluster.start(0)
+    seconds_until(cluster, "p.isr == (0, 1, 2)")
+    assert [replica(cluster, b).log.end for b in range(3)] == [4, 4, 4]
+
+
+def test_an_unclean_election_loses_committed_records() -> None:
+    cluster = cluster_of(configs={"unclean.leader.election.enable": "true"})
+    go(cluster, 5)
+    produce(cluster, 0, [b"a"] * 5)
+    go(cluster, 1)
+    cluster.crash(1)
+    cluster.crash(2)
+    seconds_until(cluster, "p.isr == (0,)")
+    assert produce(cluster, 0, [b"committed with one copy"] * 4)[0].error_code is ErrorCode.NONE
+    cluster.crash(0)
+    seconds_until(cluster, "p.leader == -1")
+    cluster.start(2)
+    seconds_until(cluster, "p.leader == 2")
+    assert partition(cluster).isr == (2,)
+    assert replica(cluster, 2).log.end == 5
+    cluster.start(0)
+    seconds_until(cluster, "p.isr == (0, 2)")
+    assert replica(cluster, 0).log.end == 5
+
+
+def test_losing_a_rack_and_undoing_it() -> None:
+    cluster = cluster_of(brokers=6, racks=2, partitions=10)
+    go(cluster, 5)
+    assert cluster.lose_rack("R2") == (3, 4, 5)
+    assert [fault.word for fault in cluster.faults()] == ["crashed"] * 3
+    go(cluster, 11)
+    parts = [partition(cluster, n) for n in range(10)]
+    assert all(p.leader in (0, 1, 2) and set(p.isr) <= {0, 1, 2} for p in parts)
+    assert cluster.undo() == (3, 4, 5) and cluster.faults() == []
+    go(cluster, 10)
+    assert all(len(partition(cluster, n).isr) == 3 for n in range(10))
+
+
+def test_a_slow_broker_lags_by_its_latency_and_stays_in_sync() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    cluster.slow(2, 200)
+    assert cluster.slow_ms(2) == 200
+    lags = []
+    for _ in range(200):
+        produce(cluster, 0, [b"v"] * 10, acks=1)
+        go(cluster, 0.01)
+        lags.append(replica(cluster, 0).log.end - replica(cluster, 2).log.end)
+    assert max(lags[50:]) >= 200 and max(lags[50:]) <= 600, "what comes in within 0.2 to 0.6 s"
+    go(cluster, 60)
+    assert partition(cluster).isr == (0, 1, 2)
+    cluster.start(2)
+    assert cluster.faults() == []
+
+
+def test_listeners_hear_of_every_process() -> None:
+    cluster = cluster_of()
+    heard: list[tuple[int, str]] = []
+    cluster.on_process_change(lambda node, state: heard.append((node, state.value)))
+    cluster.crash(0)
+    cluster.hang(1)
+    cluster.stop(2)
+    cluster.crash(102)
+    go(cluster, 2)
+    cluster.undo()
+    assert heard[:4] == [(0, "crashed"), (1, "hung"), (102, "crashed"), (2, "stopped")]
+    assert sorted(heard[4:]) == [(0, "running"), (1, "running"), (2, "running"), (102, "running")]
+    assert cluster.kernel.now_us == (START_MS + 2000) * 1000

@@ -1,0 +1,79 @@
+"""Each invariant finds what it is there for: clusters broken on purpose."""
+
+from collections.abc import Callable
+
+import pytest
+
+from kview.simulate.cluster import Cluster
+from kview.simulate.invariants import Checker, InvariantBroken
+from tests.simulate.engine import TOPIC, cluster_of, go, partition, produce, replica
+
+
+def healthy() -> Cluster:
+    cluster = cluster_of()
+    go(cluster, 3)
+    produce(cluster, 0, [b"a"] * 10)
+    go(cluster, 1)
+    return cluster
+
+
+def decide(cluster: Cluster, **how: object) -> None:
+    """Let the controller decide something that its rules forbid."""
+    cluster.controller.commit({(TOPIC, 0): partition(cluster)._replace(**how)})  # type: ignore[arg-type]
+
+
+def cut(cluster: Cluster) -> None:
+    replica(cluster, 1).log.truncate(5)
+    replica(cluster, 1).high_watermark = 5
+
+
+def second_leader(cluster: Cluster) -> None:
+    replica(cluster, 2).leading = True
+
+
+def fall(cluster: Cluster) -> None:
+    replica(cluster, 0).high_watermark = 3
+
+
+def beyond(cluster: Cluster) -> None:
+    replica(cluster, 2).high_watermark = 99
+
+
+def fence(cluster: Cluster) -> None:
+    known = cluster.controller.image.brokers[0]
+    cluster.controller.commit({}, {0: known._replace(fenced=True)})
+
+
+@pytest.mark.parametrize(
+    ("broken", "name"),
+    [
+        (lambda c: decide(c, isr=(0, 1, 1)), "IsrIsAmongReplicas"),
+        (lambda c: decide(c, leader=2, isr=(0, 1)), "LeaderIsActive"),
+        (fence, "LeaderIsActive"),
+        (lambda c: decide(c, leader_epoch=-1), "EpochsNeverFall"),
+        (second_leader, "OneLeaderPerEpoch"),
+        (beyond, "OffsetsAreInOrder"),
+        (fall, "WatermarkNeverFalls"),
+        (cut, "CommittedIsOnEveryIsrMember"),
+    ],
+)
+def test_it_is_found(broken: Callable[[Cluster], None], name: str) -> None:
+    cluster = healthy()
+    checker = Checker(cluster)
+    checker.check_all()
+    broken(cluster)
+    with pytest.raises(InvariantBroken, match=name):
+        checker.check_all()
+
+
+def test_a_follower_with_other_records_is_found() -> None:
+    cluster = healthy()
+    checker = Checker(cluster)
+    checker.check_all()
+    log = replica(cluster, 1).log
+    log.truncate(5)
+    stream = log.begin_epoch(0)
+    stream.append_run(5, 0, 1, 100, 0)
+    log.end = stream.end
+    with pytest.raises(InvariantBroken, match="CommittedIsOnEveryIsrMember"):
+        checker.check_all()

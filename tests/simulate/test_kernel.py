@@ -1,0 +1,52 @@
+"""The queue and its randomness."""
+
+from kview.simulate.kernel import Kernel
+
+
+def test_events_run_by_time_then_by_number() -> None:
+    kernel = Kernel(1, 100)
+    ran: list[str] = []
+    kernel.at(300, ran.append, "third")
+    kernel.at(200, ran.append, "first")
+    kernel.at(200, ran.append, "second")
+    kernel.run_until(250)
+    assert ran == ["first", "second"] and kernel.now_us == 250
+    kernel.run_until(300)
+    assert ran == ["first", "second", "third"]
+
+
+def test_an_event_may_schedule_another_for_the_same_time() -> None:
+    kernel = Kernel(1, 0)
+    ran: list[int] = []
+    kernel.at(10, lambda: kernel.after(0, ran.append, kernel.now_us))
+    kernel.run_until(10)
+    assert ran == [10]
+
+
+def test_what_is_cancelled_does_not_run_and_is_not_due() -> None:
+    kernel = Kernel(1, 0)
+    ran: list[int] = []
+    timer = kernel.at(10, ran.append, 1)
+    kernel.at(20, ran.append, 2)
+    kernel.cancel(timer)
+    assert kernel.next_due_us() == 20
+    kernel.run_until(30)
+    assert ran == [2] and kernel.next_due_us() is None
+
+
+def test_time_does_not_go_back() -> None:
+    kernel = Kernel(1, 1000)
+    times: list[int] = []
+    kernel.at(5, lambda: times.append(kernel.now_us))
+    kernel.run_until(500)
+    assert kernel.now_us == 1000 and not times
+    kernel.run_until(1000)
+    assert times == [1000]
+
+
+def test_randomness_depends_on_seed_and_name_alone() -> None:
+    one, other = Kernel(1, 0), Kernel(1, 50)
+    other.random("b").random()
+    assert one.random("a").random() == other.random("a").random()
+    assert Kernel(1, 0).random("a").random() != Kernel(2, 0).random("a").random()
+    assert Kernel(1, 0).random("a").random() != Kernel(1, 0).random("b").random()

@@ -1,0 +1,128 @@
+"""The controllers: who is active, what stands still without one, and sessions that start afresh."""
+
+from kview.simulate.codes import ErrorCode
+from kview.simulate.results import CreateTopicResult, QuorumInfo
+from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, partition, produce, seconds_until
+
+
+def describe(cluster, broker: int = 0) -> list[QuorumInfo]:  # type: ignore[no-untyped-def]
+    answers: list[QuorumInfo] = []
+    cluster.quorum(broker, answers.append)
+    return answers
+
+
+def test_a_quiet_quorum_appends_two_records_a_second() -> None:
+    cluster = cluster_of()
+    first = describe(cluster)
+    go(cluster, 10)
+    second = describe(cluster)
+    go(cluster, 0.1)
+    one, two = first[0], second[0]
+    assert (one.leader_id, one.leader_epoch) == (two.leader_id, two.leader_epoch) == (101, 1)
+    assert two.high_watermark - one.high_watermark == 20
+    assert [row.node for row in two.voters] == [101, 102, 103]
+    assert [row.node for row in two.observers] == [0, 1, 2]
+    assert all(row.last_fetch_ms >= START_MS + 9_400 for row in two.voters + two.observers)
+
+
+def test_a_dead_brokers_last_fetch_stays_where_it_was() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    cluster.crash(2)
+    go(cluster, 5)
+    answers = describe(cluster)
+    go(cluster, 0.1)
+    rows = {row.node: row for row in answers[0].observers}
+    assert rows[2].last_fetch_ms <= START_MS + 5_000 < rows[1].last_fetch_ms
+    assert rows[2].log_end < rows[1].log_end
+
+
+def test_another_controller_takes_over_about_two_seconds_after_a_crash() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    assert cluster.crash_controller() == 101
+    assert cluster.crash_controller() == -1, "there is none now"
+    waiting = describe(cluster)
+    go(cluster, 1)
+    assert waiting == []
+    go(cluster, 2)
+    assert waiting[0].error_code is ErrorCode.NONE
+    assert waiting[0].leader_id in (102, 103) and waiting[0].leader_epoch == 2
+    cluster.start(101)
+    go(cluster, 5)
+    answers = describe(cluster)
+    go(cluster, 0.1)
+    assert answers[0].leader_id == waiting[0].leader_id, "one that comes back follows"
+
+
+def test_a_stopped_controller_hands_over_at_once() -> None:
+    cluster = cluster_of()
+    cluster.stop(101)
+    go(cluster, 0.2)
+    assert cluster.quorum_state.leader in (102, 103)
+
+
+def test_a_controller_that_hangs_shortly_goes_on_and_longer_is_replaced() -> None:
+    cluster = cluster_of()
+    go(cluster, 1)
+    cluster.hang(101)
+    go(cluster, 1)
+    cluster.start(101)
+    go(cluster, 5)
+    assert (cluster.quorum_state.leader, cluster.quorum_state.epoch) == (101, 1)
+    cluster.hang(101)
+    go(cluster, 3)
+    assert cluster.quorum_state.leader in (102, 103)
+    cluster.start(101)
+    go(cluster, 3)
+    assert cluster.quorum_state.epoch == 2
+
+
+def test_a_new_controller_starts_sessions_afresh() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    cluster.crash(2)
+    go(cluster, 5)
+    cluster.crash_controller()
+    took = seconds_until(cluster, "2 not in p.isr")
+    assert took > 9, "without the change it would have been 2 to 5 s"
+
+
+def test_without_a_majority_records_flow_and_nothing_else_changes() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    for node in (102, 103):
+        cluster.crash(node)
+    cluster.crash(2)
+    before = partition(cluster)
+    created: list[CreateTopicResult] = []
+    cluster.create_topic(0, "new", 1, 1, None, {}, False, 5_000, created.append)
+    quorum = describe(cluster)
+    waiting = produce(cluster, 0)
+    go(cluster, 40)
+    assert partition(cluster) == before
+    assert produce(cluster, 0, acks=1)[0].error_code is ErrorCode.NONE
+    assert cluster.read(0, TOPIC, 0, 0, 100).error_code is ErrorCode.NONE
+    assert [w.error_code for w in waiting] == [ErrorCode.REQUEST_TIMED_OUT]
+    assert [c.error_code for c in created] == [ErrorCode.REQUEST_TIMED_OUT]
+    assert quorum == []
+    go(cluster, 21)
+    assert [q.error_code for q in quorum] == [ErrorCode.REQUEST_TIMED_OUT], "a minute, as Kafka waits"
+    cluster.start(102)
+    seconds_until(cluster, "p.isr == (0, 1)")
+    assert not cluster.controller.image.brokers[0].fenced, "nobody else was fenced"
+
+
+def test_a_broker_cannot_register_without_a_controller() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    cluster.crash(2)
+    go(cluster, 12)
+    for node in (101, 102, 103):
+        cluster.crash(node)
+    cluster.start(2)
+    go(cluster, 20)
+    assert cluster.controller.image.brokers[2].fenced
+    cluster.start(101)
+    cluster.start(103)
+    assert seconds_until(cluster, "2 in p.isr") < 10

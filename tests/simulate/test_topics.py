@@ -1,0 +1,167 @@
+"""Topics made and deleted, their configurations, and what logs forget."""
+
+import pytest
+
+from kview.errors import BadUse
+from kview.simulate.cluster import Cluster, build
+from kview.simulate.codes import ErrorCode
+from kview.simulate.results import ConfigSource, CreateTopicResult, DeleteTopicResult
+from kview.simulate.world import TopicSpec, default_world
+from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, produce, replica
+
+
+def create(
+    cluster: Cluster,
+    name: str,
+    partitions: int = 2,
+    replication: int = 2,
+    assignment: list[list[int]] | None = None,
+    configs: dict[str, str] | None = None,
+    validate_only: bool = False,
+) -> CreateTopicResult:
+    answers: list[CreateTopicResult] = []
+    cluster.create_topic(
+        1, name, partitions, replication, assignment, configs or {}, validate_only, 5000, answers.append
+    )
+    go(cluster, 0.1)
+    return answers[0]
+
+
+def test_a_topic_is_there_when_its_creation_is_answered() -> None:
+    cluster = cluster_of()
+    result = create(cluster, "new", 3, 2, configs={"min.insync.replicas": "2"})
+    assert (result.error_code, result.partitions, result.replication) == (ErrorCode.NONE, 3, 2)
+    for broker in cluster.broker_ids():
+        topic = cluster.image(broker).topics["new"]
+        assert topic.topic_id == result.topic_id and len(set(topic.topic_id)) > 1
+        assert cluster.image(broker).topic_by_id(result.topic_id) is topic
+        assert all(p.leader == p.replicas[0] for p in topic.partitions)
+    entries = {e.name: e for e in cluster.topic_configs(0, "new")}
+    assert entries["min.insync.replicas"][1:] == ("2", ConfigSource.TOPIC)
+    assert entries["retention.ms"][1:] == ("604800000", ConfigSource.DEFAULT)
+
+
+def test_an_own_assignment_and_a_check_without_creation() -> None:
+    cluster = cluster_of()
+    assert create(cluster, "x", validate_only=True).error_code is ErrorCode.NONE
+    assert "x" not in cluster.image(0).topics
+    create(cluster, "x", -1, -1, assignment=[[2, 1], [0, 2]])
+    assert [p.replicas for p in cluster.image(0).topics["x"].partitions] == [(2, 1), (0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("how", "error"),
+    [
+        ({"name": TOPIC}, ErrorCode.TOPIC_ALREADY_EXISTS),
+        ({"name": "a b"}, ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ({"name": "x", "partitions": 0}, ErrorCode.INVALID_PARTITIONS),
+        ({"name": "x", "replication": 4}, ErrorCode.INVALID_REPLICATION_FACTOR),
+        ({"name": "x", "assignment": [[0, 0]]}, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ({"name": "x", "assignment": [[0], [1, 2]]}, ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ({"name": "x", "configs": {"retention": "1"}}, ErrorCode.INVALID_CONFIG),
+        ({"name": "x", "configs": {"retention.ms": "long"}}, ErrorCode.INVALID_CONFIG),
+    ],
+)
+def test_what_cannot_be_is_refused(how: dict, error: ErrorCode) -> None:  # type: ignore[type-arg]
+    cluster = cluster_of()
+    result = create(cluster, **how)
+    assert result.error_code is error and result.message
+
+
+def test_a_deleted_topic_is_gone_and_may_come_back_empty() -> None:
+    cluster = cluster_of()
+    produce(cluster, 0)
+    old = cluster.image(0).topics[TOPIC].topic_id
+    answers: list[DeleteTopicResult] = []
+    cluster.delete_topic(0, TOPIC, 1000, answers.append)
+    cluster.delete_topic(0, "none", 1000, answers.append)
+    go(cluster, 0.1)
+    assert [a.error_code for a in answers] == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert TOPIC not in cluster.image(2).topics and not [r for r in cluster.log_dirs(0) if r.topic == TOPIC]
+    assert create(cluster, TOPIC, 1, 3).topic_id != old
+    assert replica(cluster, 0).log.end == 0
+
+
+def test_a_topic_deleted_while_a_broker_was_away_is_gone_there_too() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    cluster.crash(2)
+    go(cluster, 12)
+    cluster.delete_topic(0, TOPIC, 1000, lambda result: None)
+    go(cluster, 1)
+    cluster.start(2)
+    go(cluster, 10)
+    assert (TOPIC, 0) not in cluster.brokers[2].replicas
+
+
+def test_wrong_settings_name_the_nearest_key() -> None:
+    with pytest.raises(BadUse, match=r"did you mean broker\.session\.timeout\.ms"):
+        cluster_of(settings={"broker.sesion.timeout.ms": "3000"})
+    with pytest.raises(BadUse, match="not a whole number"):
+        cluster_of(settings={"broker.session.timeout.ms": "3s"})
+    with pytest.raises(BadUse, match="none of true, false"):
+        cluster_of(settings={"unclean.leader.election.enable": "yes"})
+    with pytest.raises(BadUse, match=r"did you mean retention\.ms"):
+        cluster_of(configs={"retention.m": "1"})
+    with pytest.raises(BadUse, match="4 replicas of 3 brokers"):
+        cluster_of(replication=4)
+    with pytest.raises(BadUse, match="topic name"):
+        build(default_world(topics=(TopicSpec("a/b", 1, 1),)), 1, START_MS)
+
+
+def test_settings_are_obeyed_and_shown() -> None:
+    cluster = cluster_of(
+        settings={"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+    )
+    shown = {e.name: e for e in cluster.broker_configs(1)}
+    assert shown["broker.session.timeout.ms"][1:] == ("3000", ConfigSource.STATIC_BROKER)
+    assert shown["replica.lag.time.max.ms"][1:] == ("30000", ConfigSource.DEFAULT)
+    assert shown["broker.rack"].value == "R1"
+    go(cluster, 2)
+    cluster.crash(0)
+    go(cluster, 3.6)
+    assert cluster.controller.image.brokers[0].fenced
+
+
+def test_records_go_by_age() -> None:
+    cluster = cluster_of(
+        configs={"retention.ms": "60000"}, settings={"log.retention.check.interval.ms": "5000"}
+    )
+    producer = cluster.register_producer("p", None)
+    for _ in range(120):
+        now_us = cluster.kernel.now_us
+        cluster.append_run(0, TOPIC, 0, 10, now_us, 100_000, 100, producer, 1, 1000, None)
+        go(cluster, 1)
+    starts = [replica(cluster, b).log.start for b in range(3)]
+    assert all(500 <= start <= 610 for start in starts), starts
+    assert cluster.list_offset(0, TOPIC, 0, -2).offset == starts[0]
+    assert cluster.read(0, TOPIC, 0, 10, 100).error_code is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_records_go_by_size() -> None:
+    cluster = cluster_of(
+        configs={"retention.bytes": "10000"}, settings={"log.retention.check.interval.ms": "1000"}
+    )
+    for _ in range(40):
+        produce(cluster, 0, [b"v" * 900])
+        go(cluster, 0.3)
+    sizes = [row.size_bytes for row in cluster.log_dirs(0) if row.topic == TOPIC]
+    assert 8_000 <= sizes[0] <= 15_000
+    assert len(replica(cluster, 0).log.spans[0].stream.batches) <= 16, "their memory is free"
+
+
+def test_clients_batches_stay_below_the_limit_of_the_process() -> None:
+    cluster = cluster_of(client_bytes_max=1_000_000)
+    go(cluster, 5)
+    cluster.crash(2)
+    go(cluster, 12)
+    for _ in range(300):
+        produce(cluster, 0, [b"v" * 10_000])
+        go(cluster, 0.01)
+        assert cluster.client_bytes <= 1_000_000 + 11_000
+    log = replica(cluster, 0).log
+    assert log.start > 150 and log.end == 300
+    cluster.start(2)
+    go(cluster, 10)
+    assert [replica(cluster, b).log.end for b in range(3)] == [300] * 3
+    assert replica(cluster, 2).log.start == log.start
