@@ -69,9 +69,8 @@ def test_a_source_says_that_its_cluster_died_and_finds_another_one() -> None:
         first = source.observe()
         assert len(first.brokers) == 3
         os.kill(source.pid, signal.SIGKILL)
-        wait_until(lambda: not runs(source.pid), "its end", 5)
         with pytest.raises(SourceEnded, match=r"the simulated cluster was killed \(SIGKILL\)"):
-            source.observe()
+            wait_until(lambda: not source.observe(), "its end", 5)
         source.connect()
         assert len(source.observe().brokers) == 3
         reply = asyncio.run(source.apply(FaultCommand(FaultKind.CRASH, "1")))
