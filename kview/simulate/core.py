@@ -168,8 +168,8 @@ class ClusterCore:
         for other, theirs in self.brokers.items():
             if other != broker:
                 theirs.unreachable(broker)
-                self.pairs[broker][other].forget()
-                self.pairs[other][broker].forget()
+                self.pairs[broker][other].cut()
+                self.pairs[other][broker].cut()
 
     def after_on(self, broker: int, delay_us: int, fn: Callable[..., object], *args: object) -> Timer:
         """A timer of the broker's process: held while it hangs, gone when it dies."""

@@ -37,10 +37,7 @@ class ProducerStates:
         self._producers: OrderedDict[int, _Producer] = OrderedDict()
 
     def read(self, log: Log) -> None:
-        """Read on to the log's end; anew after it was cut."""
-        if log.end < self.read_to:
-            self._producers.clear()
-            self.read_to = log.start
+        """Read on to the log's end."""
         if log.end > self.read_to:
             for base, batch, _ in log.batches(self.read_to, log.end):
                 head = header(batch)

@@ -140,12 +140,6 @@ class Pair:
         self._timer = None
         self._idle = True
 
-    def forget(self) -> None:
-        """One of the processes died: nothing is due until both images say so again."""
-        self.cut()
-        self._due.clear()
-        self._behind.clear()
-
     def _step(self) -> None:
         self._timer = None
         self._idle = True
@@ -216,7 +210,10 @@ class Pair:
 def _reconcile(own: Replica, leader: Replica) -> None:
     """Cut the follower's log to where it agrees with the leader's by leader epoch, as the first fetch in an
     epoch does."""
-    own.log.truncate(own.log.agreement(leader.log))
+    agreed = own.log.agreement(leader.log)
+    if agreed < own.log.end:
+        own.producers = None  # what they wrote is read anew from what is left
+    own.log.truncate(agreed)
     if own.log.end < leader.log.start:
         own.log.reset(leader.log.start)
     own.high_watermark = min(own.high_watermark, own.log.end)

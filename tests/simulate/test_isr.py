@@ -58,6 +58,46 @@ def test_a_live_follower_that_cannot_keep_up_leaves_by_lag() -> None:
     seconds_until(cluster, "p.isr == (0, 1, 2)", limit=120)
 
 
+def test_a_follower_far_away_is_in_sync_as_long_as_it_fetches_in_time() -> None:
+    cluster = cluster_of(settings={"broker.session.timeout.ms": "60000"})
+    cluster.slow(2, 10_000)
+    go(cluster, 80)
+    for _ in range(30):
+        produce(cluster, 0, acks=1)
+        go(cluster, 1)
+        assert partition(cluster).isr == (0, 1, 2)
+
+
+def test_an_isr_that_was_asked_for_too_late_or_with_a_dead_broker_is_refused() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    cluster.crash(2)
+    seconds_until(cluster, "p.isr == (0, 1)")
+    key, now = (TOPIC, 0), partition(cluster)
+    ask = cluster.controller.alter_partitions
+    assert ask(0, [(key, now.leader_epoch, now.partition_epoch, (0, 1, 2))]) == [key], "2 is fenced"
+    assert ask(0, [(key, now.leader_epoch, now.partition_epoch - 1, (0,))]) == [key]
+    assert ask(0, [(key, now.leader_epoch - 1, now.partition_epoch, (0,))]) == [key]
+    assert ask(1, [(key, now.leader_epoch, now.partition_epoch, (0,))]) == [key], "not the leader"
+    assert ask(0, [(key, now.leader_epoch, now.partition_epoch, (0,))]) == []
+    assert partition(cluster).isr == (0,)
+
+
+def test_a_follower_joins_when_it_has_the_watermark_and_the_new_epochs_start() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    produce(cluster, 0, [b"a"] * 5)
+    go(cluster, 1)
+    leader = replica(cluster, 0)
+    follower = leader.followers[2]
+    assert leader.may_join(follower)
+    follower.log_end = leader.high_watermark - 1
+    assert not leader.may_join(follower)
+    follower.log_end = leader.high_watermark
+    leader.epoch_start = leader.high_watermark + 1
+    assert not leader.may_join(follower)
+
+
 def test_below_min_insync_replicas_acks_all_is_refused_and_the_watermark_stands() -> None:
     cluster = cluster_of(configs={"min.insync.replicas": "2"})
     go(cluster, 5)

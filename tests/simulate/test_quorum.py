@@ -113,6 +113,31 @@ def test_without_a_majority_records_flow_and_nothing_else_changes() -> None:
     assert not cluster.controller.image.brokers[0].fenced, "nobody else was fenced"
 
 
+def test_a_controller_that_comes_back_has_to_be_elected_and_fences_nobody() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    cluster.crash(102)
+    cluster.crash(101)
+    go(cluster, 30)
+    cluster.start(101)
+    go(cluster, 5)
+    assert cluster.quorum_state.leader in (101, 103) and cluster.quorum_state.epoch == 2
+    assert partition(cluster).partition_epoch == 0 and len(cluster.image(0).live_brokers()) == 3
+
+
+def test_a_leader_that_hung_with_the_majority_gone_resigns_when_it_goes_on() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    for node in (101, 102, 103):
+        cluster.hang(node)
+    go(cluster, 30)
+    for node in (101, 102, 103):
+        cluster.start(node)
+    go(cluster, 5)
+    assert cluster.quorum_state.epoch == 2
+    assert partition(cluster).partition_epoch == 0, "nobody was fenced"
+
+
 def test_a_broker_cannot_register_without_a_controller() -> None:
     cluster = cluster_of()
     go(cluster, 5)

@@ -64,6 +64,26 @@ def test_what_was_cut_is_forgotten_by_its_producers_state() -> None:
     assert produce(cluster, 1, data=numbered(2), acks=1)[0].base_offset == 2, "new to this log: appended"
 
 
+def test_a_leader_that_was_cut_and_leads_again_takes_what_it_has_lost() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    produce(cluster, 0, data=numbered(0))
+    go(cluster, 0.1)
+    cluster.hang(1)
+    cluster.hang(2)
+    produce(cluster, 0, data=numbered(2), acks=1)
+    cluster.hang(0)
+    cluster.start(1)
+    cluster.start(2)
+    seconds_until(cluster, "p.leader == 1")
+    produce(cluster, 1, [b"other"] * 9)
+    cluster.start(0)
+    seconds_until(cluster, "p.isr == (0, 1, 2)")
+    cluster.stop(1)
+    seconds_until(cluster, "p.leader == 0")
+    assert produce(cluster, 0, data=numbered(2), acks=1)[0].base_offset == 11
+
+
 def test_producer_ids_are_never_given_twice() -> None:
     cluster = cluster_of()
     ids = [cluster.init_producer_id(b % 3, None).producer_id for b in range(2500)]
