@@ -2,7 +2,7 @@
 
 A cell is (column number, row, value). A column whose shape changed is written anew, its shape first: at row
 −1 the number of rows, at row −2 the width of a matrix; then every cell that is not its fill. A matrix's cell
-is at row × width + place. """
+is at row × width + place."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -34,6 +34,9 @@ TABLES: dict[str, type[Table]] = {
     f.name: f.type for f in fields(Snapshot) if isinstance(f.type, type) and issubclass(f.type, Table)
 }
 
+COLUMNS = {table: columns(kind) for table, kind in TABLES.items()}
+"""The columns of each table, by name."""
+
 CLOCK_OF = {
     "partitions.log_start_ms": "partitions.leader",
     "partitions.high_watermark_ms": "partitions.leader",
@@ -46,8 +49,8 @@ CLOCK_OF = {
 
 def _names() -> tuple[str, ...]:
     names = []
-    for table, kind in TABLES.items():
-        for column in columns(kind):
+    for table, kinds in COLUMNS.items():
+        for column in kinds:
             name = f"{table}.{column}"
             names += [name, f"{name}@"] if name in CLOCK_OF else [name]
     return tuple(names)
@@ -58,8 +61,7 @@ NAMES = _names()
 manifest repeats."""
 
 IS_TEXT = tuple(
-    not name.endswith("@")
-    and columns(TABLES[name.partition(".")[0]])[name.partition(".")[2]].dtype is np.object_
+    not name.endswith("@") and COLUMNS[name.partition(".")[0]][name.partition(".")[2]].dtype is np.object_
     for name in NAMES
 )
 
@@ -67,7 +69,7 @@ IS_TEXT = tuple(
 def dtype_of(name: str) -> Any:
     """The numpy type of a column of NAMES."""
     table, _, column = name.partition(".")
-    return np.int64 if column.endswith("@") else columns(TABLES[table])[column].dtype
+    return np.int64 if column.endswith("@") else COLUMNS[table][column].dtype
 
 
 def fill_of(name: str) -> Any:
@@ -75,7 +77,7 @@ def fill_of(name: str) -> Any:
     table, _, column = name.partition(".")
     if column.endswith("@"):
         return UNKNOWN
-    kind = columns(TABLES[table])[column]
+    kind = COLUMNS[table][column]
     if kind.dimensions == 2:
         return NO_BROKER
     return "" if kind.dtype is np.object_ else 0
@@ -117,8 +119,8 @@ class Codec:
         """The columns of a snapshot."""
         out: dict[str, Array] = {
             f"{table}.{column}": getattr(getattr(snapshot, table), column)
-            for table, kind in TABLES.items()
-            for column in columns(kind)
+            for table, kinds in COLUMNS.items()
+            for column in kinds
         }
         self._follow(out, _same)
         for name, by in CLOCK_OF.items():
@@ -137,7 +139,7 @@ class Codec:
         self._follow(out, _unsame)
         tables: dict[str, Any] = {}
         for table, kind in TABLES.items():
-            arrays = tuple(out[f"{table}.{column}"] for column in columns(kind))
+            arrays = tuple(out[f"{table}.{column}"] for column in COLUMNS[table])
             tables[table] = self._kept.get(f"{table} table", arrays, partial(kind, *arrays))
         return Snapshot(observation, **tables)
 

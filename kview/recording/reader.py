@@ -211,7 +211,10 @@ class Recording:
 
     def at_place(self, place: int) -> Snapshot:
         """The observation at a place in `moments`. One place after the other is quick, and shares what did
-        not change."""
+        not change.
+
+        Raises KviewError where a ring has forgotten it since `refresh`.
+        """
         segment = self._segments[int(self._owners[place])]
         sequence = int(self._sequences[place])
         cells = self._cells_of(segment)
@@ -242,8 +245,13 @@ class Recording:
         """What came after that moment, segment by segment; those that have nothing later are left out."""
         for segment in self._segments:
             sequences = segment.times[0]
-            if len(sequences) and sequences[-1] > after_sequence:
-                yield segment.delta_batches(after_sequence)
+            if not len(sequences) or sequences[-1] <= after_sequence:
+                continue
+            try:
+                batches = segment.delta_batches(after_sequence)
+            except FileNotFoundError:
+                continue  # The ring has dropped it since `refresh`.
+            yield batches
 
     def changes(self, from_place: int, direction: int) -> Iterator[int]:
         """The places after (direction 1) or before (−1) `from_place`, nearest first, at which brokers,
@@ -285,7 +293,12 @@ class Recording:
 
     def _cells_of(self, segment: Segment) -> _Moments:
         held = self._held.pop(segment.number, None)
-        self._held[segment.number] = held = held or segment.moments()
+        try:
+            self._held[segment.number] = held = held or segment.moments()
+        except FileNotFoundError as error:
+            raise KviewError(
+                f"{self.folder} holds that moment no more", "go to a later one, or keep a recording in time"
+            ) from error
         while len(self._held) > SEGMENTS_HELD:
             del self._held[next(iter(self._held))]
         return held

@@ -108,7 +108,10 @@ class FlightRecorder:
         if entries:
             self._writer.forget(entries)
             for entry in entries:
-                shutil.rmtree(self.folder / entry.folder, ignore_errors=True)
+                # Renamed first: a reader finds a segment whole or not at all.
+                going = self.folder / f".{entry.folder}"
+                os.rename(self.folder / entry.folder, going)
+                shutil.rmtree(going, ignore_errors=True)
 
 
 def keep(folder: Path, name: str, state: Path) -> Path:

@@ -1,7 +1,7 @@
 """A segment's files: the stream while it is open, Parquet once it is closed.
 
 A stream is an Arrow IPC stream whose record batches are whole observations (`schema.STREAM`), appended with
-one write each: what a kill or a full disk cuts off is a batch that is not whole, and no reader takes it. """
+one write each: what a kill or a full disk cuts off is a batch that is not whole, and no reader takes it."""
 
 import os
 from collections.abc import Iterator

@@ -36,7 +36,7 @@ class RecordingThread:
     """Records what is offered, on a daemon thread of its own, on which the writer is made, too.
 
     What happens is told by `on_notice`, which is called on that thread: that recording has stopped and why
-    (once; what is offered afterwards is let go), and that it cannot keep up. """
+    (once; what is offered afterwards is let go), and that it cannot keep up."""
 
     def __init__(self, new_writer: Callable[[], Writes], on_notice: Callable[[Notice], None]) -> None:
         self._new_writer = new_writer

@@ -48,7 +48,7 @@ def upload_missing(folder: Path, system: fs.FileSystem, target: str, done: set[i
     to.
 
     The manifest comes after them, so that what is there is a recording at any time. Returns how many there
-    were. Raises OSError, KviewError. """
+    were. Raises OSError, KviewError."""
     manifest = read_manifest(folder)
     missing = [entry for entry in manifest.segments if entry.closed and entry.number not in done]
     for entry in missing:

@@ -1,5 +1,6 @@
 """Deltas between two snapshots: additive, never negative, and counted as what they are."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -36,8 +37,8 @@ def ticked(world: World, count: int) -> list[Snapshot]:
 
 def test_sums_of_deltas_are_what_came_in() -> None:
     snapshots = ticked(default_world(), 20)
-    pairs = list(zip(snapshots, snapshots[1:], strict=False))
-    total = sum(partition_deltas(a, b).records_in for a, b in pairs)
+    pairs = list(itertools.pairwise(snapshots))
+    total = np.sum([partition_deltas(a, b).records_in for a, b in pairs], axis=0)
     first, last = snapshots[0].partitions.log_end, snapshots[-1].partitions.log_end
     assert np.array_equal(total, last - first)
     assert total.sum() > 0
@@ -214,7 +215,7 @@ def test_commits_reach_back_to_the_change_before() -> None:
     at = offset_row(snapshots[0], "reporting", "invoice", 0)
     moved = [i for i, delta in enumerate(deltas) if delta.records_out[at]]
     assert len(moved) >= 3 and np.all(np.diff(moved) == 5)
-    for earlier, later in zip(moved, moved[1:], strict=False):
+    for earlier, later in itertools.pairwise(moved):
         assert deltas[later].since_ms[at] == snapshots[earlier].offsets.received_ms[at]
         assert deltas[later].ended_ms[at] == snapshots[later].offsets.received_ms[at]
     total = sum(int(delta.records_out[at]) for delta in deltas)
@@ -261,7 +262,7 @@ def test_nothing_is_ever_negative(crash: int) -> None:
     world.back(crash)
     snapshots += ticked(world, 5)
     carried = None
-    for a, b in zip(snapshots, snapshots[1:], strict=False):
+    for a, b in itertools.pairwise(snapshots):
         deltas = partition_deltas(a, b)
         carried = offset_deltas(a, b, carried)
         for counts in (

@@ -1,7 +1,10 @@
-"""Snapshots to record: any that a cluster could ever give, and comparing what was read with what was written."""
+"""Snapshots to record: any that a cluster could ever give, and comparing what was read with what was
+written."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,7 +57,8 @@ def _column(draw: st.DrawFn, name: str, kind: Any, rows: int, moment_ms: int) ->
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Snapshot]:
-    """A few snapshots in a row, of which some columns, tables or whole moments are the same objects as before."""
+    """A few snapshots in a row, of which some columns, tables or whole moments are the same objects as
+    before."""
     history: list[Snapshot] = []
     moment_ms = START_MS
     for sequence in range(draw(st.integers(1, 5))):
@@ -103,3 +107,49 @@ def ticking(seconds: int, crash_at: int | None = None) -> list[Snapshot]:
             world.crash(4)
         out.append(world.tick())
     return out
+
+
+def moved(snapshot: Snapshot, chance: np.random.Generator) -> Snapshot:
+    """As a real cluster gives it: readings some ms and records beside the clockwork's."""
+    table, replicas = snapshot.partitions, snapshot.replicas
+    busy = ~table.internal
+    leads = table.leader[replicas.row] == replicas.broker
+    noise = chance.poisson(8.0, len(table)) * busy
+    behind = chance.poisson(8.0, len(replicas)) * busy[replicas.row]
+    log_end = table.log_end + noise
+    jitter = chance.integers(0, 12, 64)
+    at_ms = table.log_end_ms + jitter[table.leader]
+    ends = np.where(leads, log_end[replicas.row], replicas.log_end + behind)
+    times = np.where(leads, at_ms[replicas.row], replicas.log_end_ms + jitter[replicas.broker + 20])
+    watermark = np.minimum(log_end, table.high_watermark + chance.poisson(6.0, len(table)) * busy)
+    return replace(
+        snapshot,
+        partitions=replace(
+            table,
+            log_end=log_end,
+            log_end_ms=at_ms,
+            high_watermark=watermark,
+            high_watermark_ms=at_ms,
+            last_stable=watermark,
+        ),
+        replicas=replace(replicas, log_end=ends, log_end_ms=times),
+    )
+
+
+def changed_partitions(snapshots: Sequence[Snapshot]) -> int:
+    """Over all observations, the partitions of which an offset or a replica's log end changed."""
+    count = 0
+    for a, b in itertools.pairwise(snapshots):
+        if len(a.replicas) != len(b.replicas) or len(a.partitions) != len(b.partitions):
+            continue
+        changed = (a.partitions.high_watermark != b.partitions.high_watermark) | (
+            a.partitions.log_end != b.partitions.log_end
+        )
+        changed[b.replicas.row[a.replicas.log_end != b.replicas.log_end]] = True
+        count += int(changed.sum())
+    return count
+
+
+def size_of(folder: Path) -> int:
+    """Of all files in it."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

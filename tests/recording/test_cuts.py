@@ -81,7 +81,8 @@ def test_zeros_that_a_power_cut_left_behind_are_no_observations(
 
 
 def test_a_kill_while_a_segment_is_being_closed(tmp_path: Path) -> None:
-    """Every state that the folder can be in: Parquet in part, whole but not named, named with the stream still there."""
+    """Every state that the folder can be in: Parquet in part, whole but not named, named with the stream
+    still there."""
     written = ticking(6)
     writer = RecordingWriter(tmp_path / "r")
     for snapshot in written:
@@ -114,7 +115,7 @@ def test_a_process_killed_while_it_records(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     process = subprocess.Popen([sys.executable, "-c", RECORD_FOR_EVER, str(folder)], env=kview_environment())
     try:
-        wait_until(lambda: (folder / "seg-000004").exists(), "a fourth segment", 60)
+        wait_until((folder / "seg-000004").exists, "a fourth segment", 60)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()

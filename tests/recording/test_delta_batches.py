@@ -1,5 +1,6 @@
 """Deltas as they are read for aggregation: the same from streams and from Parquet, and what derive says."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,7 @@ def recording(request: pytest.FixtureRequest, tmp_path: Path) -> Recording:
 def test_sums_are_those_of_the_deltas(recording: Recording) -> None:
     batches = list(recording.delta_batches())
     assert batches[-1].last_sequence == SECONDS - 1
-    pairs = list(zip(WRITTEN, WRITTEN[1:], strict=False))
+    pairs = list(itertools.pairwise(WRITTEN))
     for name in ("records_in", "replicated", "cross_rack", "truncated", "records_in_gap"):
         expected = sum(int(getattr(partition_deltas(a, b), name).sum()) for a, b in pairs)
         assert sum(pc.sum(batch.partitions[name]).as_py() or 0 for batch in batches) == expected

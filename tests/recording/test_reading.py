@@ -17,8 +17,20 @@ from kview.recording.reader import Recording
 from kview.recording.schema import SCHEMA_VERSION
 from kview.recording.segment import STREAM_FILE, part_of, stream_batches
 from kview.recording.writer import RecordingWriter
-from tests.recording.snapshots import assert_all_equal, assert_equal, histories, ticking
+from tests.recording.snapshots import (
+    assert_all_equal,
+    assert_equal,
+    changed_partitions,
+    histories,
+    moved,
+    size_of,
+    ticking,
+)
 from tests.worlds import default_world
+
+TEN_MINUTES_S = 600
+MOST_BYTES_EACH = 12
+"""For each changed partition and observation."""
 
 
 def recorded(folder: Path, snapshots: list[Snapshot], **options: float) -> RecordingWriter:
@@ -173,3 +185,15 @@ def test_a_row_without_news_costs_nothing(tmp_path: Path) -> None:
     of_rows = {name for name in changed if name.partition(".")[0] in ("partitions", "replicas", "offsets")}
     assert of_rows and all(name.endswith("@") for name in of_rows)
     assert not len(part_of(batches[2:], "partition_deltas")) + len(part_of(batches[2:], "offset_deltas"))
+
+
+def test_ten_minutes_of_the_default_world_are_small(tmp_path: Path) -> None:
+    """Three replicas' log ends and times included; the internal topic stands still, which is harder."""
+    world, chance = default_world(), np.random.default_rng(1)
+    for log in world.logs:
+        log.rate *= not log.internal
+    written = [moved(world.tick(), chance) for _ in range(TEN_MINUTES_S)]
+    recorded(tmp_path / "r", written).close()
+    changed = changed_partitions(written)
+    assert changed >= 19 * TEN_MINUTES_S
+    assert size_of(tmp_path / "r") / changed <= MOST_BYTES_EACH

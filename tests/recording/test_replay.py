@@ -167,7 +167,8 @@ def test_gaps_are_not_waited_through(tmp_path: Path) -> None:
 
 
 def test_the_next_and_the_previous_event(replay: Replay) -> None:
-    """A broker falls silent, then it is fenced; a segment ends in between, and its key observation is no event."""
+    """A broker falls silent, then it is fenced; a segment ends in between, and its key observation is no
+    event."""
     found = []
     while (jump := replay.seek_event(1)) is not None:
         found.append(jump.snapshot.observation.sequence)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from kview.errors import BadUse
+from kview.errors import BadUse, KviewError
 from kview.recording import ring
 from kview.recording.reader import Recording
 from kview.recording.ring import EARLIER_RUNS, FlightRecorder, find_recording, kept_folder
 from kview.recording.writer import LARGEST_SEGMENT_BYTES, LONGEST_SEGMENT_S
-from tests.recording.snapshots import assert_all_equal, ticking
+from tests.recording.snapshots import assert_all_equal, size_of, ticking
 from tests.worlds import World, default_world
 
 
@@ -21,10 +21,6 @@ def filled(recorder: FlightRecorder, world: World, segments: int) -> None:
         world.skip(LONGEST_SEGMENT_S)
 
 
-def size_of(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
 def test_what_is_older_than_the_limit_is_forgotten(tmp_path: Path) -> None:
     recorder = FlightRecorder(tmp_path, "run", limit_ms=LONGEST_SEGMENT_S * 3000)
     filled(recorder, default_world(), 12)
@@ -32,8 +28,22 @@ def test_what_is_older_than_the_limit_is_forgotten(tmp_path: Path) -> None:
     moments = recording.moments()
     assert 3 <= len(moments) <= 5
     assert moments[-1] - moments[0] >= 2 * LONGEST_SEGMENT_S * 1000
-    assert {path.name for path in recorder.folder.glob("seg-*")} == {s.folder.name for s in recording.segments()}
+    assert {path.name for path in recorder.folder.glob("seg-*")} == {
+        s.folder.name for s in recording.segments()
+    }
     assert recording.sequences().tolist() == list(range(12 - len(moments), 12))
+
+
+def test_a_moment_that_is_forgotten_under_its_reader_is_a_sentence(tmp_path: Path) -> None:
+    recorder, world = FlightRecorder(tmp_path, "run", limit_ms=LONGEST_SEGMENT_S * 2000), default_world()
+    filled(recorder, world, 3)
+    recording = Recording.open(recorder.folder)
+    filled(recorder, world, 9)
+    with pytest.raises(KviewError, match="no more"):
+        recording.at_place(0)
+    assert list(recording.delta_batches()) == []
+    recording.refresh()
+    assert recording.at_place(0).observation.sequence > 3
 
 
 def test_the_ring_stays_within_its_bytes(tmp_path: Path) -> None:
@@ -42,7 +52,9 @@ def test_the_ring_stays_within_its_bytes(tmp_path: Path) -> None:
     world = default_world()
     for _ in range(30):
         filled(recorder, world, 1)
-        assert size_of(recorder.folder) <= limit + 120_000  # the open segment's stream, which is not yet known
+        assert (
+            size_of(recorder.folder) <= limit + 120_000
+        )  # the open segment's stream, which is not yet known
     assert 2 <= len(Recording.open(recorder.folder).moments()) < 30
     assert LARGEST_SEGMENT_BYTES < ring.RING_BYTES / 4
 

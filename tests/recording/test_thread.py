@@ -37,7 +37,9 @@ def test_what_is_offered_is_recorded(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["a file", "below a file", "/proc"])
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("in the way")
-    folder = {"a file": tmp_path / "file", "below a file": tmp_path / "file" / "r", "/proc": Path("/proc/r")}[place]
+    folder = {"a file": tmp_path / "file", "below a file": tmp_path / "file" / "r", "/proc": Path("/proc/r")}[
+        place
+    ]
     notices: list[Notice] = []
     thread = RecordingThread(lambda: RecordingWriter(folder), notices.append)
     thread.start()

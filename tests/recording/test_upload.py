@@ -24,7 +24,7 @@ def test_segments_are_uploaded_as_they_are_closed(tmp_path: Path) -> None:
     for snapshot in written[:8]:
         writer.append(snapshot)
     there = tmp_path / "there" / "r"
-    wait_until(lambda: (there / "manifest.json").exists(), "the first segment", WITHIN_S)
+    wait_until((there / "manifest.json").exists, "the first segment", WITHIN_S)
     assert_all_equal(list(Recording.open(there).snapshots()), written[:5])
     for snapshot in written[8:]:
         writer.append(snapshot)
@@ -45,7 +45,7 @@ def test_a_store_that_is_away_is_tried_again(tmp_path: Path) -> None:
     wait_until(lambda: notices, "a notice", WITHIN_S)
     assert "failed" in notices[0].text
     (tmp_path / "there").unlink()
-    wait_until(lambda: (tmp_path / "there" / "r" / "manifest.json").exists(), "the segment", WITHIN_S)
+    wait_until((tmp_path / "there" / "r" / "manifest.json").exists, "the segment", WITHIN_S)
     assert uploading.stop(WITHIN_S)
     assert notices[-1].severity == "good"
 
