@@ -3,7 +3,9 @@
 Moments are in the order in which they were recorded, whatever their clock said.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -17,7 +19,7 @@ from kview.recording.cells import Cells, applied
 from kview.recording.columns import NAMES, Codec, Encoded, nothing
 from kview.recording.manifest import SegmentEntry, read_manifest
 from kview.recording.schema import observations
-from kview.recording.segment import STREAM_FILE, cells, news, parquet_part, part_of, stream_batches
+from kview.recording.segment import STREAM_FILE, cells, news, parquet_part, part_of, whole_batches
 
 SEGMENTS_HELD = 2
 """Segments whose cells stay in memory: the one that is played, and the one before it for stepping back."""
@@ -49,11 +51,16 @@ class DeltaBatches(NamedTuple):
     """The last moment that there was, also where it has no rows."""
 
 
-class _Moments:
-    """A segment's cells in the two orders that are needed: by column, and by moment."""
+class Moments:
+    """A segment's observations, and its cells by moment."""
 
-    def __init__(self, numbers: Cells, words: Cells) -> None:
+    def __init__(self, numbers: Cells, words: Cells, seen: dict[int, Observation]) -> None:
         self._by_moment = (_by_moment(numbers), _by_moment(words))
+        self._seen = seen
+
+    def observation(self, sequence: int) -> Observation:
+        """The circumstances of a moment."""
+        return self._seen[sequence]
 
     def up_to(self, sequence: int) -> Encoded:
         """The columns at a moment, from the segment's beginning."""
@@ -89,11 +96,15 @@ def _between(part: Cells, first: int | None, last: int) -> Cells:
 
 
 class Segment:
-    """A piece of a recording that can be read by itself."""
+    """A piece of a recording that can be read by itself. An open one knows what there was when it was last
+    looked at; nothing of it is held but where its observations begin."""
 
     def __init__(self, recording: Path, entry: SegmentEntry) -> None:
         self.folder = recording / entry.folder
         self._entry = entry
+        self._begins = [0]
+        self._sequences: list[int] = []
+        self._ended_ms: list[int] = []
 
     @property
     def number(self) -> int:
@@ -105,37 +116,47 @@ class Segment:
         """Whether nothing more is added to it."""
         return self._entry.closed
 
-    @cached_property
-    def observations(self) -> tuple[Observation, ...]:
-        """Its observations."""
-        return tuple(observations(self._part("observations")))
+    def look(self) -> None:
+        """See what was added to an open segment. Raises FileNotFoundError where it was closed meanwhile."""
+        for batch, end in whole_batches(self.folder / STREAM_FILE, self._begins[-1]):
+            seen = batch.column("observations").flatten()
+            self._begins.append(end)
+            self._sequences.append(seen.field("sequence")[0].as_py())
+            self._ended_ms.append(seen.field("ended_ms")[0].as_py())
 
     @cached_property
-    def times(self) -> tuple[Longs, Longs]:
-        """The sequences and the ends (epoch ms) of its observations."""
-        table = self._part("observations")
+    def _closed_times(self) -> tuple[Longs, Longs]:
+        table = self._parts(-1, "observations")[0]
         return table["sequence"].to_numpy(), table["ended_ms"].to_numpy()
 
-    def moments(self) -> _Moments:
-        """Its cells. Read from disk at every call."""
-        return _Moments(cells(self._part("numbers")), cells(self._part("words")))
+    @property
+    def times(self) -> tuple[Longs, Longs]:
+        """The sequences and the ends (epoch ms) of its observations."""
+        if self._sequences:
+            return np.array(self._sequences, np.int64), np.array(self._ended_ms, np.int64)
+        return self._closed_times
+
+    def moments(self) -> Moments:
+        """Its cells and observations. Read from disk at every call. Raises FileNotFoundError."""
+        numbers, words, seen = self._parts(-1, "numbers", "words", "observations")
+        return Moments(cells(numbers), cells(words), observations(seen))
 
     def delta_batches(self, after_sequence: int = -1) -> DeltaBatches:
         """What came after that moment of the recording; empty batches where nothing did.
 
         Raises FileNotFoundError where the segment has gone meanwhile (a ring's oldest).
         """
-        partitions, offsets, seen = self._parts("partition_deltas", "offset_deltas", "observations")
+        names = ("partition_deltas", "offset_deltas", "observations")
+        partitions, offsets, seen = self._parts(after_sequence, *names)
         last = int(seen["sequence"][-1].as_py()) if len(seen) else -1
         return DeltaBatches(news(partitions, after_sequence), news(offsets, after_sequence), last)
 
-    def _part(self, name: str) -> pa.Table:
-        return self._parts(name)[0]
-
-    def _parts(self, *names: str) -> list[pa.Table]:
+    def _parts(self, after_sequence: int, *names: str) -> list[pa.Table]:
+        """At least the rows of the moments after that one."""
         if not self._entry.closed:
+            begin = self._begins[bisect_right(self._sequences, after_sequence)]
             try:
-                batches = list(stream_batches(self.folder / STREAM_FILE))
+                batches = [batch for batch, _ in whole_batches(self.folder / STREAM_FILE, begin)]
             except FileNotFoundError:
                 pass  # It was closed since the manifest was read.
             else:
@@ -149,7 +170,7 @@ class Recording:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._segments: list[Segment] = []
-        self._held: dict[int, _Moments] = {}
+        self._held: dict[int, Moments] = {}
         self._codec = Codec()
         self._at: tuple[Segment, int, Encoded] | None = None
         self.refresh()
@@ -162,12 +183,18 @@ class Recording:
     def refresh(self) -> None:
         """Look again which segments and observations there are."""
         entries = read_manifest(self.folder).segments
-        known = {segment.number: segment for segment in self._segments if segment.closed}
-        self._segments = [known.get(entry.number) or Segment(self.folder, entry) for entry in entries]
-        self._held = {number: held for number, held in self._held.items() if number in known}
-        sequences, times, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        known = {(segment.number, segment.closed): segment for segment in self._segments}
+        self._segments = [
+            known.get((entry.number, entry.closed)) or Segment(self.folder, entry) for entry in entries
+        ]
+        closed = {segment.number for segment in self._segments if segment.closed}
+        self._held = {number: held for number, held in self._held.items() if number in closed}
+        sequences, times, owners = ([np.empty(0, np.int64)] for _ in range(3))
         for place, segment in enumerate(self._segments):
             try:
+                if not segment.closed:
+                    with suppress(FileNotFoundError):  # It was closed since the manifest was read.
+                        segment.look()
                 sequence, ended_ms = segment.times
             except FileNotFoundError:
                 continue  # The ring has dropped it since the manifest was read.
@@ -227,8 +254,7 @@ class Recording:
             encoded = cells.up_to(sequence)
             encoded = _sharing(at[2], encoded) if at is not None else encoded
         self._at = (segment, sequence, encoded)
-        first = int(segment.times[0][0])
-        return self._codec.decode(encoded, segment.observations[sequence - first])
+        return self._codec.decode(encoded, cells.observation(sequence))
 
     def snapshots(self, from_ms: int | None = None, to_ms: int | None = None) -> Iterator[Snapshot]:
         """The observations that ended in that time (both included; None: no bound), in the order of
@@ -276,8 +302,7 @@ class Recording:
 
     def _controller(self, place: int) -> int:
         segment = self._segments[int(self._owners[place])]
-        first = int(np.searchsorted(self._owners, self._owners[place], "left"))
-        return segment.observations[place - first].controller_id
+        return self._cells_of(segment).observation(int(self._sequences[place])).controller_id
 
     def _differ(self, before: int, now: int) -> bool:
         """Whether two observations differ in what is eventful."""
@@ -291,7 +316,7 @@ class Recording:
                 return True
         return False
 
-    def _cells_of(self, segment: Segment) -> _Moments:
+    def _cells_of(self, segment: Segment) -> Moments:
         held = self._held.pop(segment.number, None)
         try:
             self._held[segment.number] = held = held or segment.moments()

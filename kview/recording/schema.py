@@ -186,12 +186,12 @@ def _cells(cells: Cells, schema: pa.Schema) -> list[pa.Array]:
     return [pa.array(getattr(cells, field.name), field.type) for field in schema]
 
 
-def observations(table: pa.Table) -> list[Observation]:
-    """The observations of rows of OBSERVATIONS."""
-    out = []
+def observations(table: pa.Table) -> dict[int, Observation]:
+    """The observations of rows of OBSERVATIONS, by the recording's own number."""
+    out = {}
     for row in table.to_pylist():
-        row["sequence"] = row.pop("observed_sequence")
+        number, row["sequence"] = row["sequence"], row.pop("observed_sequence")
         row["failures"] = tuple(Failure(**failure) for failure in row["failures"])
         row["asked"], row["capabilities"] = tuple(row["asked"]), frozenset(row["capabilities"])
-        out.append(Observation(**row))
+        out[number] = Observation(**row)
     return out

@@ -30,23 +30,25 @@ ZSTD_LEVEL, SMALL_ZSTD_LEVEL, SMALL_ROWS = 9, 19, 200_000
 table."""
 
 
-def stream_batches(path: Path) -> Iterator[pa.RecordBatch]:
-    """The whole batches of a stream, up to the first that is not. Raises FileNotFoundError."""
-    if path.stat().st_size == 0:
+def whole_batches(path: Path, begin: int = 0) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """The whole batches of a stream from a place between two of them (0: all), up to the first that is not
+    whole, each with the place after it. Raises FileNotFoundError."""
+    if path.stat().st_size <= begin:
         return
     with pa.memory_map(str(path)) as file:
-        try:
-            reader = pa.ipc.open_stream(file)
-        except (pa.ArrowInvalid, OSError):
-            return
-        if not reader.schema.equals(STREAM):
-            return
+        file.seek(begin)
         while True:
             try:
-                batch = reader.read_next_batch()
-            except (StopIteration, pa.ArrowInvalid, OSError):
+                message = pa.ipc.read_message(file)
+            except (EOFError, pa.ArrowInvalid, OSError):
                 return
-            yield batch
+            if message.type != "schema":
+                yield pa.ipc.read_record_batch(message, STREAM), file.tell()
+
+
+def stream_batches(path: Path) -> list[pa.RecordBatch]:
+    """All whole batches of a stream. Raises FileNotFoundError."""
+    return [batch for batch, _ in whole_batches(path)]
 
 
 def part_of(batches: list[pa.RecordBatch], part: str) -> pa.Table:
@@ -85,7 +87,7 @@ def cells(table: pa.Table) -> Cells:
 def write_closed(folder: Path) -> int:
     """Write the stream of `folder` as Parquet files, and make them last. Returns their size in bytes. Raises
     OSError."""
-    batches = list(stream_batches(folder / STREAM_FILE))
+    batches = stream_batches(folder / STREAM_FILE)
     size = 0
     for part in PARTS:
         table = part_of(batches, part)

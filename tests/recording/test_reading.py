@@ -180,7 +180,7 @@ def test_a_row_without_news_costs_nothing(tmp_path: Path) -> None:
     for log in world.logs:
         log.rate = 0.0
     recorded(tmp_path / "r", [world.tick() for _ in range(3)])
-    batches = list(stream_batches(tmp_path / "r" / "seg-000001" / STREAM_FILE))
+    batches = stream_batches(tmp_path / "r" / "seg-000001" / STREAM_FILE)
     changed = {NAMES[number] for number in part_of(batches[2:], "numbers")["column"].to_pylist()}
     of_rows = {name for name in changed if name.partition(".")[0] in ("partitions", "replicas", "offsets")}
     assert of_rows and all(name.endswith("@") for name in of_rows)
