@@ -58,6 +58,14 @@ def test_a_live_follower_that_cannot_keep_up_leaves_by_lag() -> None:
     seconds_until(cluster, "p.isr == (0, 1, 2)", limit=120)
 
 
+def test_a_follower_that_hangs_leaves_by_lag_where_its_session_is_long() -> None:
+    cluster = cluster_of(settings={"broker.session.timeout.ms": "120000"})
+    go(cluster, 90)
+    cluster.hang(2)
+    produce(cluster, 0)
+    assert 29.9 <= seconds_until(cluster, "p.isr == (0, 1)") <= 45.1, "30 s, looked for every 15 s"
+
+
 def test_a_follower_far_away_is_in_sync_as_long_as_it_fetches_in_time() -> None:
     cluster = cluster_of(settings={"broker.session.timeout.ms": "60000"})
     cluster.slow(2, 10_000)

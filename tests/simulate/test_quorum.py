@@ -113,6 +113,17 @@ def test_without_a_majority_records_flow_and_nothing_else_changes() -> None:
     assert not cluster.controller.image.brokers[0].fenced, "nobody else was fenced"
 
 
+def test_a_controller_that_restarts_at_once_has_to_be_elected_too() -> None:
+    cluster = cluster_of()
+    go(cluster, 5)
+    cluster.crash(101)
+    go(cluster, 0.2)
+    cluster.start(101)
+    assert not cluster.controller.ready()
+    go(cluster, 4)
+    assert cluster.controller.ready() and cluster.quorum_state.epoch == 2
+
+
 def test_a_controller_that_comes_back_has_to_be_elected_and_fences_nobody() -> None:
     cluster = cluster_of()
     go(cluster, 5)

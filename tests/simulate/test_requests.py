@@ -72,6 +72,7 @@ def test_a_leader_that_was_cut_and_leads_again_takes_what_it_has_lost() -> None:
     cluster.hang(1)
     cluster.hang(2)
     produce(cluster, 0, data=numbered(2), acks=1)
+    produce(cluster, 0, data=numbered(4), acks=1)
     cluster.hang(0)
     cluster.start(1)
     cluster.start(2)
