@@ -16,12 +16,15 @@ from kview.derive.view import (
     TopicFigures,
 )
 from kview.model.events import Severity
-from kview.model.snapshot import Flags, Snapshot
-from kview.model.states import BrokerState
+from kview.model.snapshot import Flags, Quorum, Snapshot
+from kview.model.states import BrokerState, QuorumRole
 from kview.model.units import UNKNOWN
 
-QUORUM_OLD_MS = 10_000
+QUORUM_OLD_MS = 6_000
 """The quorum is asked every second round; without an answer for this long its controller may not be there."""
+
+VOTER_QUIET_MS = 5_000
+"""A voter this far behind the latest fetch of any node is taken for lost: Kafka's fetch time-out is 2 s."""
 
 Finding = tuple[Severity, str]
 
@@ -176,7 +179,22 @@ def _quorum(snapshot: Snapshot) -> Iterator[Finding]:
     if seen.controller_id < 0:
         yield Severity.RISK, "no active controller: nothing is fenced or elected"
     elif age_ms > QUORUM_OLD_MS:
-        yield Severity.WARN, f"no answer about the controller quorum for {words.duration(age_ms)}"
+        for_ms = words.duration(age_ms)
+        yield Severity.WARN, f"no answer about the controller quorum for {for_ms}: is anything fenced or elected?"
+    else:
+        voters, lost = _voters(snapshot.quorum)
+        if lost:
+            left = f"{voters - len(lost)} of {voters} controllers left"
+            yield Severity.WARN, f"{text.controllers(lost)} out of the quorum: {left}"
+
+
+def _voters(quorum: Quorum) -> tuple[int, list[int]]:
+    """How many voters there are, the leader among them, and which fetch no longer (DescribeQuorum v1)."""
+    fetched = quorum.last_fetch_ms
+    newest = int(fetched.max(initial=UNKNOWN))
+    follows = np.asarray(quorum.role == QuorumRole.VOTER, np.bool_)
+    quiet = follows & (fetched < newest - VOTER_QUIET_MS) if newest != UNKNOWN else follows & False
+    return int(follows.sum()) + int((quorum.role == QuorumRole.LEADER).sum()), quorum.node[quiet].tolist()
 
 
 def _calm(snapshot: Snapshot) -> str:

@@ -28,7 +28,16 @@ def listed(names: Iterable[object]) -> str:
 
 def brokers(ids: Sequence[int]) -> str:
     """`broker 4`, `brokers 3, 4 and 5`."""
-    return f"{'broker' if len(ids) == 1 else 'brokers'} {listed(ids)}"
+    return _nodes("broker", ids)
+
+
+def controllers(ids: Sequence[int]) -> str:
+    """`controller 101`, `controllers 101 and 102`."""
+    return _nodes("controller", ids)
+
+
+def _nodes(kind: str, ids: Sequence[int]) -> str:
+    return f"{kind if len(ids) == 1 else kind + 's'} {listed(ids)}"
 
 
 def some(names: Sequence[tuple[str, int]], at_most: int = 2) -> str:

@@ -14,11 +14,11 @@ from kview.derive.align import Alignment
 from kview.derive.brokers import silence, still_heard
 from kview.derive.fold import LOOK_BACK_MS, State, step
 from kview.derive.partitions import same_lists
-from kview.derive.view import PartitionStatus, View
+from kview.derive.view import Headline, PartitionStatus, View
 from kview.derive.watermarks import Watermarks, follow
 from kview.model.events import Severity
 from kview.model.snapshot import Reassignments, Snapshot
-from kview.model.states import BrokerState
+from kview.model.states import BrokerState, QuorumRole
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from tests.worlds import default_world, views
 from tests.worlds.tables import matrix, table
@@ -258,10 +258,28 @@ def test_headlines_name_a_lost_rack_and_the_quorum() -> None:
     snapshot = default_world().tick()
     seen = snapshot.observation
     old = replace(snapshot, observation=replace(seen, quorum_received_ms=seen.ended_ms - 12_000))
-    assert one(old).headline.sentences == ("no answer about the controller quorum for 12 s",)
+    assert one(old).headline.sentences == (
+        "no answer about the controller quorum for 12 s: is anything fenced or elected?",
+    )
     assert one(old).headline.severity is Severity.WARN
     none = replace(snapshot, observation=replace(seen, controller_id=NO_BROKER))
     assert one(none).headline.severity is Severity.RISK
+
+
+def test_a_controller_that_fetches_no_longer_is_named_before_the_majority_is_gone() -> None:
+    snapshot = default_world().tick()
+    quorum = snapshot.quorum
+    lost = int(quorum.node[quorum.role == QuorumRole.VOTER][0])
+
+    def fetched_last(ms_before: int) -> Headline:
+        at = np.where(quorum.node == lost, quorum.last_fetch_ms.max() - ms_before, quorum.last_fetch_ms)
+        return one(replace(snapshot, quorum=replace(quorum, last_fetch_ms=at))).headline
+
+    assert fetched_last(4_000).severity is Severity.CALM
+    assert fetched_last(6_000).sentences == (f"controller {lost} out of the quorum: 2 of 3 controllers left",)
+    assert fetched_last(6_000).severity is Severity.WARN
+    untold = replace(quorum, last_fetch_ms=np.full(len(quorum), UNKNOWN))
+    assert one(replace(snapshot, quorum=untold)).headline.severity is Severity.CALM
 
 
 def test_where_nobody_answers_there_is_one_sentence_and_no_countdown() -> None:
