@@ -179,8 +179,8 @@ def _quorum(snapshot: Snapshot) -> Iterator[Finding]:
     if seen.controller_id < 0:
         yield Severity.RISK, "no active controller: nothing is fenced or elected"
     elif age_ms > QUORUM_OLD_MS:
-        for_ms = words.duration(age_ms)
-        yield Severity.WARN, f"no answer about the controller quorum for {for_ms}: is anything fenced or elected?"
+        silence = f"no answer about the controller quorum for {words.duration(age_ms)}"
+        yield Severity.WARN, f"{silence}: is anything fenced or elected?"
     else:
         voters, lost = _voters(snapshot.quorum)
         if lost:

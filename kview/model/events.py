@@ -30,7 +30,8 @@ class EventKind(StrEnum):
 class Severity(StrEnum):
     """How much an event, a finding or a verdict matters to somebody who is paged.
 
-    RISK: data or availability at risk now. WARN: one step from that. GOOD: something recovered. CALM: no concern.
+    RISK: data or availability at risk now. WARN: one step from that. GOOD: something recovered. CALM: no
+    concern.
     """
 
     RISK = "risk"

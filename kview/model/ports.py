@@ -1,4 +1,5 @@
-"""What the screen is handed: a feed of pictures, and, where the cluster is ours, its faults. Implemented by `run`."""
+"""What the screen is handed: a feed of pictures, and, where the cluster is ours, its faults. Implemented by
+`run`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FaultCommand:
-    """A fault on a target: a node id or a rack as text, '' where the kind needs none; `argument` as in `slow 4 200ms`."""
+    """A fault on a target: a node id or a rack as text, '' where the kind needs none; `argument` as in `slow
+    4 200ms`."""
 
     kind: FaultKind
     target: str = ""
@@ -34,7 +36,8 @@ class FaultCommand:
 
 @dataclass(frozen=True, slots=True)
 class FaultReply:
-    """What the lab answered: `text` is one sentence for a person; `active` the faults in force, `4 crashed` and the like."""
+    """What the lab answered: `text` is one sentence for a person; `active` the faults in force, `4 crashed`
+    and the like."""
 
     ok: bool
     text: str
@@ -54,7 +57,8 @@ class Faults(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A sentence for the screen about kview itself: a child that died, a source that is retrying. `sticky`: until replaced."""
+    """A sentence for the screen about kview itself: a child that died, a source that is retrying. `sticky`:
+    until replaced."""
 
     text: str
     severity: str

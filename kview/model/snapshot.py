@@ -1,11 +1,12 @@
 """The snapshot: what one observation of a cluster saw, as columns.
 
-Every table is a frozen dataclass of numpy arrays of equal length, one row per key, rows sorted by key. Strings are object
-arrays of interned `str`. Replica lists are int32 matrices, padded with NO_BROKER on the right. Offsets and sizes are
-int64, times are epoch milliseconds UTC in int64, unknown is `UNKNOWN` (or `UNKNOWN_ID` in int32 columns), never 0.
+Every table is a frozen dataclass of numpy arrays of equal length, one row per key, rows sorted by key.
+Strings are object arrays of interned `str`. Replica lists are int32 matrices, padded with NO_BROKER on the
+right. Offsets and sizes are int64, times are epoch milliseconds UTC in int64, unknown is `UNKNOWN` (or
+`UNKNOWN_ID` in int32 columns), never 0.
 
-Consecutive snapshots share the arrays that did not change, so `a.topic is b.topic` is a cheap test for "same rows".
-Arrays are not to be written to.
+Consecutive snapshots share the arrays that did not change, so `a.topic is b.topic` is a cheap test for
+"same rows". Arrays are not to be written to.
 """
 
 from dataclasses import dataclass, field, fields, replace
@@ -46,7 +47,8 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One part of an observation that failed: which, of which broker, why, and when the value shown instead was received.
+    """One part of an observation that failed: which, of which broker, why, and when the value shown instead
+    was received.
 
     `shown_since_ms` is UNKNOWN where there is no earlier value to show.
     """
@@ -62,8 +64,8 @@ class Observation:
     """When, how and at what cost a snapshot was taken.
 
     `controller_id` is the real active controller (the quorum's leader), UNKNOWN_ID where no quorum was seen.
-    `capabilities` names what this cluster can answer (`quorum`, `debugging_replica`, `topic_ids`, `elr`, `fenced_brokers`);
-    a column that needs one that is missing says so.
+    `capabilities` names what this cluster can answer (`quorum`, `debugging_replica`, `topic_ids`, `elr`,
+    `fenced_brokers`); a column that needs one that is missing says so.
     """
 
     sequence: int
@@ -86,8 +88,9 @@ class Observation:
 class Brokers(Table):
     """One row a broker; key: id.
 
-    `since_ms` is since when it has its state (for SILENT: the first request that it failed to answer). `answered_ms` is
-    its last answer to us; `last_fetch_ms` its last fetch of metadata as the quorum saw it (UNKNOWN without DescribeQuorum v1).
+    `since_ms` is since when it has its state (for SILENT: the first request that it failed to answer).
+    `answered_ms` is its last answer to us; `last_fetch_ms` its last fetch of metadata as the quorum saw it
+    (UNKNOWN without DescribeQuorum v1).
     """
 
     id: Ids
@@ -108,7 +111,8 @@ class Brokers(Table):
 class Partitions(Table):
     """One row a partition; key: topic, partition. `*_ms` is when the offset before it was received.
 
-    `high_watermark` is the leader's (a client's "latest"), `log_end` the leader's own log end (the debugging replica id).
+    `high_watermark` is the leader's (a client's "latest"), `log_end` the leader's own log end (the debugging
+    replica id).
     """
 
     topic: Strings
@@ -136,7 +140,8 @@ class Partitions(Table):
 class Replicas(Table):
     """One row a replica, in the order of the partitions' rows and then of the replica list.
 
-    `row` is the partition's row in `Partitions`. `log_end` is what that broker itself answered, `log_end_ms` when.
+    `row` is the partition's row in `Partitions`. `log_end` is what that broker itself answered, `log_end_ms`
+    when.
     """
 
     row: Ids
@@ -150,7 +155,10 @@ class Replicas(Table):
 
 @dataclass(frozen=True, slots=True)
 class TimePoints(Table):
-    """What ListOffsets by timestamp answered: `offset` is the first record at or after `timestamp_ms` (or UNKNOWN)."""
+    """What ListOffsets by timestamp answered.
+
+    `offset` is the first record at or after `timestamp_ms`, the log's end where none is as young, or UNKNOWN.
+    """
 
     topic: Strings
     partition: Ids
@@ -175,7 +183,8 @@ class Groups(Table):
 
 @dataclass(frozen=True, slots=True)
 class Members(Table):
-    """One row a member; key: group, member_id (Kafka's CONSUMER-ID). `assigned` counts the partitions it owns."""
+    """One row a member; key: group, member_id (Kafka's CONSUMER-ID). `assigned` counts the partitions it
+    owns."""
 
     group: Strings
     member_id: Strings
@@ -222,7 +231,8 @@ class Reassignments(Table):
 
 @dataclass(frozen=True, slots=True)
 class TopicConfigs(Table):
-    """One row a topic's setting; key: topic, name. `source` is Kafka's word for where the value comes from."""
+    """One row a topic's setting; key: topic, name. `source` is Kafka's word for where the value comes
+    from."""
 
     topic: Strings
     name: Strings
@@ -240,7 +250,8 @@ def columns(table: type[Table]) -> dict[str, Column]:
 
 def empty(table: type[AnyTable]) -> AnyTable:
     """A table of that kind with no rows."""
-    return table(**{name: np.empty((0,) * kind.dimensions, kind.dtype) for name, kind in columns(table).items()})
+    return table(**{name: np.empty((0,) * kind.dimensions, kind.dtype) for name, kind in
+    columns(table).items()})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from enum import StrEnum
 class BrokerState(StrEnum):
     """What is known of a broker from outside.
 
-    `SILENT` is listed by the cluster but does not answer us; `FENCED` is known to the controller, which has taken its
-    leaderships away (whether it answers is the column `answers`); `GONE` has left the answers and stays as a row until
-    the user dismisses it.
+    `SILENT` is listed by the cluster but does not answer us; `FENCED` is known to the controller, which has
+    taken its leaderships away (whether it answers is the column `answers`); `GONE` has left the answers and
+    stays as a row until the user dismisses it.
     """
 
     UP = "up"

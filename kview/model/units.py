@@ -1,4 +1,5 @@
-"""Sentinels and units: offsets are int64, times are epoch milliseconds UTC, sizes are bytes, unknown is never 0."""
+"""Sentinels and units: offsets are int64, times are epoch milliseconds UTC, sizes are bytes, unknown is never
+0."""
 
 UNKNOWN = -(2**63)
 """An int64 (offset, time, size, rate numerator) that nobody has told us."""
