@@ -21,8 +21,6 @@ RETRY_US = 500_000
 """Until a request to the controller that failed is made again."""
 SHUTDOWN_LIMIT_US = 300_000_000
 """How long a controlled shutdown waits for a controller (Kafka: 5 minutes)."""
-HELD_MAX = 100_000
-"""Things a hung process finds when it goes on; what comes beyond is refused."""
 
 
 class Broker:
@@ -48,6 +46,7 @@ class Broker:
         self._isr_asked: dict[Replica, tuple[int, ...]] = {}
         self._isr_timer: Timer | None = None
         self._fetch_timer: Timer | None = None
+        # Bounded by the timers that there were: nothing new is begun while the process hangs.
         self._held: list[tuple[Callable[..., object], tuple[object, ...]]] = []
 
     # --- the process
@@ -72,7 +71,7 @@ class Broker:
             return
         if node.state is ProcessState.RUNNING:
             fn(*args)
-        elif node.state is ProcessState.HUNG and len(self._held) < HELD_MAX:
+        elif node.state is ProcessState.HUNG:
             self._held.append((fn, args))
 
     def died(self, clean: bool) -> None:

@@ -254,12 +254,17 @@ class Log:
             end = min(end, span.start)
         return -1, -1
 
-    def epoch_at(self, offset: int) -> int:
-        """The leader epoch of the record at `offset`, the last epoch at the end, −1 for an empty log."""
+    def span_of(self, offset: int) -> Span | None:
+        """The span that `offset` falls into, the last one at the end."""
         for span in reversed(self.spans):
             if span.start <= offset:
-                return span.epoch
-        return -1
+                return span
+        return None
+
+    def epoch_at(self, offset: int) -> int:
+        """The leader epoch of the record at `offset`, the last epoch at the end, −1 for an empty log."""
+        span = self.span_of(offset)
+        return span.epoch if span is not None else -1
 
     def agreement(self, other: "Log") -> int:
         """The offset up to which this log and `other` are the same."""

@@ -195,15 +195,11 @@ class Replica:
         )
 
     def _answer_waits(self) -> None:
-        waits, watermark = self.waits, self.high_watermark
-        error = ErrorCode.NONE
-        if len(self.isr) < self.min_isr:
-            error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        kernel = self.broker.cluster.kernel
-        while waits and waits[0].offset <= watermark:
+        waits, kernel = self.waits, self.broker.cluster.kernel
+        while waits and waits[0].offset <= self.high_watermark:
             wait = waits.popleft()
             kernel.cancel(wait.timer)
-            wait.answer(wait.result if error is ErrorCode.NONE else ProduceResult(error))
+            wait.answer(wait.result)
 
     def fail_waits(self, error: ErrorCode) -> None:
         """Answer all that waits for an acknowledgement with `error`."""
