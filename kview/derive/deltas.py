@@ -227,6 +227,7 @@ def offset_deltas(
     """What each group committed since `previous`; `carried` is what this gave for `previous` (None: nothing
     yet)."""
     before, table = _comparable(previous, current), current.offsets
+    carried = carried if before is previous else None
     rows = align_offsets(before.offsets, table)
     # Looking the rows up takes as long as all the rest: they are the same while nobody comes or goes.
     still = (

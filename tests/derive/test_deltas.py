@@ -14,7 +14,7 @@ from kview.derive.deltas import (
     partition_deltas,
     state_ms,
 )
-from kview.model.snapshot import Snapshot
+from kview.model.snapshot import Offsets, Snapshot, empty
 from kview.model.units import UNKNOWN
 from tests.worlds import World, default_world
 
@@ -152,8 +152,10 @@ def test_a_clock_that_jumps_back_gives_no_rate() -> None:
 def test_another_cluster_counts_nothing() -> None:
     a, b = ticked(default_world(), 2)
     other = replace(b, observation=replace(b.observation, cluster_id="another"))
-    deltas, offsets = partition_deltas(a, other), offset_deltas(a, other)
+    deltas, offsets = partition_deltas(a, other), offset_deltas(a, other, offset_deltas(None, a))
     assert not deltas.records_in.any() and not deltas.records_in_gap.any()
+    nothing = replace(other, offsets=empty(Offsets))
+    assert not len(offset_deltas(a, nothing, offset_deltas(None, a)).records_out)
     assert not offsets.records_out.any()
 
 

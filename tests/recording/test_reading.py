@@ -102,6 +102,12 @@ def test_the_order_is_that_of_recording_when_the_clock_jumps(tmp_path: Path) -> 
     recorded(tmp_path / "r", written).close()
     recording = Recording.open(tmp_path / "r")
     assert recording.sequences().tolist() == list(range(9))
+    # A clock that was set back, or far on, begins a segment: one that is read for a time has that time.
+    assert [segment.times[0].tolist() for segment in recording.segments()] == [
+        [0, 1, 2],
+        [3, 4, 5],
+        [6, 7, 8],
+    ]
     assert_all_equal(list(recording.snapshots()), written)
     assert (np.diff(recording.moments()) < 0).sum() == 1
 
