@@ -48,7 +48,7 @@ def measure(command: list[str], compiled: str) -> tuple[float, float]:
         "PYTHONPYCACHEPREFIX": compiled,
     }
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    terminal = PseudoTerminal(command, 120, 40, environment)
+    terminal = PseudoTerminal(command, 120, 40, environment, settled_s=0)
     try:
         terminal.wait_for(lambda: terminal.text().strip(), "a first frame", GIVE_UP_S)
         frame_s = time.monotonic() - terminal.began_s

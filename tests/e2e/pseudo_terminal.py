@@ -16,15 +16,31 @@ T = TypeVar("T")
 
 READ_BYTES = 1 << 16
 READ_TIMEOUT_S = 0.05
+SETTLED_S = 0.04
+"""Without a byte for this long a frame is whole: a dashboard draws five a second when nobody types."""
+READS_A_FRAME = 50
+"""A program that never stops writing is looked at all the same."""
+
 HOLD_BYTES = 1 << 24
 """Raw output kept for a look at its bytes: minutes of a dashboard."""
 
 
 class PseudoTerminal:
-    """A process on a pseudo-terminal of its own, read by a terminal emulator."""
+    """A process on a pseudo-terminal of its own, read by a terminal emulator.
 
-    def __init__(self, command: list[str], columns: int, rows: int, environment: dict[str, str]) -> None:
+    `settled_s` is how long no byte must come before the screen is looked at; 0 looks at half-drawn frames.
+    """
+
+    def __init__(
+        self,
+        command: list[str],
+        columns: int,
+        rows: int,
+        environment: dict[str, str],
+        settled_s: float = SETTLED_S,
+    ) -> None:
         self.began_s = time.monotonic()
+        self._settled_s = settled_s
         self.child = pexpect.spawn(
             command[0], command[1:], dimensions=(rows, columns), env=environment, timeout=None
         )
@@ -40,17 +56,18 @@ class PseudoTerminal:
         return int(self.child.pid)
 
     def read(self) -> None:
-        """Take in what the process has written, waiting a moment for more."""
-        try:
-            data = self.child.read_nonblocking(READ_BYTES, READ_TIMEOUT_S)
-        except pexpect.TIMEOUT:
-            return
-        except pexpect.EOF:
-            self.closed = True
-            return
-        if len(self.raw) < HOLD_BYTES:
-            self.raw += data
-        self._stream.feed(data)
+        """Take in what the process has written, waiting a moment for more, up to the end of a frame."""
+        for number in range(READS_A_FRAME):
+            try:
+                data = self.child.read_nonblocking(READ_BYTES, self._settled_s if number else READ_TIMEOUT_S)
+            except pexpect.TIMEOUT:
+                return
+            except pexpect.EOF:
+                self.closed = True
+                return
+            if len(self.raw) < HOLD_BYTES:
+                self.raw += data
+            self._stream.feed(data)
 
     def lines(self) -> list[str]:
         """The screen's lines, without the spaces at their ends."""
