@@ -12,11 +12,16 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from kview.model.aggregates import Aggregates
 from kview.model.events import Event, Severity
+from kview.model.ports import Moment
 from kview.model.snapshot import Flags, Longs, Snapshot, Strings
 
 Floats = NDArray[np.float64]
 LongMatrix = NDArray[np.int64]
+
+LIVE = Moment()
+NO_AGGREGATES = Aggregates()
 
 
 class PartitionStatus(StrEnum):
@@ -236,3 +241,6 @@ class View:
     ones first."""
     internal_troubled: int
     """Partitions of internal topics whose severity is RISK."""
+    moment: Moment = LIVE
+    """Which moment this is; like `aggregates` it comes from the run, not from the fold."""
+    aggregates: Aggregates = NO_AGGREGATES

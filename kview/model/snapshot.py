@@ -250,8 +250,9 @@ def columns(table: type[Table]) -> dict[str, Column]:
 
 def empty(table: type[AnyTable]) -> AnyTable:
     """A table of that kind with no rows."""
-    return table(**{name: np.empty((0,) * kind.dimensions, kind.dtype) for name, kind in
-    columns(table).items()})
+    return table(
+        **{name: np.empty((0,) * kind.dimensions, kind.dtype) for name, kind in columns(table).items()}
+    )
 
 
 @dataclass(frozen=True, slots=True)
