@@ -1,0 +1,269 @@
+"""Windows over one-second roll-ups: sums, rates, skew and percentiles, and series for plots. The one
+definition of them, for the screen and for reports.
+
+Seconds are whole epoch seconds UTC; a window of `length_s` that ends at `end_s` holds the seconds `end_s −
+length_s` … `end_s − 1`. Only whole seconds count: those that began after the roll-ups did, and ended before
+the last observation in them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kview.derive.view import Floats
+from kview.model.aggregates import BLOCK_S, SUMS, Block, Key, Kind, Rollups, Sum
+from kview.model.snapshot import Longs
+from kview.model.units import UNKNOWN
+
+WINDOWS_S = (10, 60, 300)
+"""The lengths of windows that are shown, in seconds."""
+
+OUT_SETTLES_S = 6
+"""Commits are usually made every 5 s: how much was read in later seconds is not known yet."""
+
+PERCENTS = (50, 95, 99)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window's figures, one row a key. Sums are int64; rates are per second, NaN where no second of the
+    window is known; times are partitions × milliseconds."""
+
+    names: tuple[str, ...]
+    covered_s: int
+    """How many of its seconds are known."""
+    out_covered_s: int
+    """How many of the seconds of `records_out` are: those of a window that ends OUT_SETTLES_S earlier."""
+    records_in: Longs
+    bytes_in: Longs
+    replicated: Longs
+    cross_rack: Longs
+    records_out: Longs
+    in_rate: Floats
+    bytes_rate: Floats
+    replicated_rate: Floats
+    cross_rack_rate: Floats
+    out_rate: Floats
+    skew: Floats
+    """What came into the hottest partition ÷ what came into one on average, of all partitions for topics,
+    else of those that were active; NaN where nothing came in, and for groups."""
+    hottest: tuple[tuple[str, int] | None, ...]
+    """(topic, partition) that was hottest most: of records in, for groups out."""
+    in_p50: Longs
+    """Percentiles of the records in per second, by nearest rank over the seconds known: whole numbers that
+    were there; UNKNOWN where no second is known."""
+    in_p95: Longs
+    in_p99: Longs
+    offline_ms: Longs
+    silent_ms: Longs
+    under_min_isr_ms: Longs
+    under_replicated_ms: Longs
+    truncated: Longs
+    records_in_gap: Longs
+    rewound: Longs
+    records_out_gap: Longs
+
+
+def whole_until_s(rollups: Rollups, at_ms: int) -> int:
+    """The epoch second before which all seconds are whole at a moment (epoch ms).
+
+    Readings of one observation are spread over the time that it took: the second before its end's own is not
+    counted either.
+    """
+    return min(at_ms, rollups.until_ms) // 1000 - 1
+
+
+def window(rollups: Rollups, kind: Kind, end_s: int, length_s: int) -> Window:
+    """The figures of all keys of a kind, by name, over the `length_s` seconds before `end_s` (epoch)."""
+    return window_of(rollups, sorted(key for key in rollups.keys if key.kind is kind), end_s, length_s)
+
+
+def window_of(rollups: Rollups, keys: Sequence[Key], end_s: int, length_s: int) -> Window:
+    """The figures of `keys`, in that order, over the `length_s` seconds before `end_s` (epoch); a key that is
+    not in the roll-ups has zeros."""
+    rows = _rows(rollups, keys)
+    known = _known(rollups, end_s - length_s, end_s)
+    settled = _known(rollups, end_s - OUT_SETTLES_S - length_s, end_s - OUT_SETTLES_S)
+    sums = np.zeros((len(SUMS), len(keys)), np.int64)
+    for block, here, there, _ in _pieces(rollups, rows, known):
+        sums[:, here] += block.sums[:, :, there].sum(axis=2)[:, rows[here]]
+    sums[_AT[Sum.RECORDS_OUT]] = 0
+    for block, here, there, _ in _pieces(rollups, rows, settled):
+        sums[_AT[Sum.RECORDS_OUT], here] += block.sums[_AT[Sum.RECORDS_OUT]][:, there].sum(axis=1)[rows[here]]
+    column = dict(zip(SUMS, sums, strict=True))
+    a_second = len(known) or np.nan
+    percentiles = _percentiles(_seconds(rollups, rows, known, Sum.RECORDS_IN))
+    of_group = np.array([key.kind is Kind.GROUP for key in keys], np.bool_)
+    hottest = _Hottest(rollups, np.where(of_group, -1, rows), known)
+    hottest_out = _Hottest(rollups, np.where(of_group, rows, -1), settled)
+    return Window(
+        names=tuple(key.name for key in keys),
+        covered_s=len(known),
+        out_covered_s=len(settled),
+        records_in=column[Sum.RECORDS_IN],
+        bytes_in=column[Sum.BYTES_IN],
+        replicated=column[Sum.REPLICATED],
+        cross_rack=column[Sum.CROSS_RACK],
+        records_out=column[Sum.RECORDS_OUT],
+        in_rate=column[Sum.RECORDS_IN] / a_second,
+        bytes_rate=column[Sum.BYTES_IN] / a_second,
+        replicated_rate=column[Sum.REPLICATED] / a_second,
+        cross_rack_rate=column[Sum.CROSS_RACK] / a_second,
+        out_rate=column[Sum.RECORDS_OUT] / (len(settled) or np.nan),
+        skew=_skew(rollups, keys, rows, known, column[Sum.RECORDS_IN], hottest.total),
+        hottest=tuple(hottest.names[row] or hottest_out.names[row] for row in range(len(keys))),
+        in_p50=percentiles[0],
+        in_p95=percentiles[1],
+        in_p99=percentiles[2],
+        offline_ms=column[Sum.OFFLINE_MS],
+        silent_ms=column[Sum.SILENT_MS],
+        under_min_isr_ms=column[Sum.UNDER_MIN_ISR_MS],
+        under_replicated_ms=column[Sum.UNDER_REPLICATED_MS],
+        truncated=column[Sum.TRUNCATED],
+        records_in_gap=column[Sum.RECORDS_IN_GAP],
+        rewound=column[Sum.REWOUND],
+        records_out_gap=column[Sum.RECORDS_OUT_GAP],
+    )
+
+
+def series(rollups: Rollups, key: Key, column: Sum, end_s: int, length_s: int, step_s: int) -> Floats:
+    """A column's rates per second over the `length_s` seconds that end with the step of second `end_s − 1`,
+    one value a step of `step_s`; NaN where no second of a step is known.
+
+    Steps begin at multiples of `step_s`, so that a value does not change as time goes on; the last one ends
+    at `end_s`, or for records out where they are known.
+    """
+    steps = length_s // step_s
+    last_s = -(-end_s // step_s) * step_s
+    first_s = last_s - steps * step_s
+    known = _known(rollups, first_s, end_s - (OUT_SETTLES_S if column is Sum.RECORDS_OUT else 0))
+    values = np.zeros(steps * step_s)
+    counts = np.zeros(steps * step_s)
+    if known:
+        at = slice(known.start - first_s, known.stop - first_s)
+        values[at] = _seconds(rollups, _rows(rollups, [key]), known, column)[0]
+        counts[at] = 1
+    counted = counts.reshape(steps, step_s).sum(axis=1)
+    counted[counted == 0] = np.nan
+    rates: Floats = values.reshape(steps, step_s).sum(axis=1) / counted
+    return rates
+
+
+_AT = {column: at for at, column in enumerate(SUMS)}
+
+
+def _rows(rollups: Rollups, keys: Sequence[Key]) -> Longs:
+    """The keys' rows in blocks; −1 for one that is not there."""
+    places = {key: row for row, key in enumerate(rollups.keys)}
+    return np.array([places.get(key, -1) for key in keys], np.int64)
+
+
+def _known(rollups: Rollups, begin_s: int, end_s: int) -> range:
+    """The whole seconds among begin_s … end_s − 1."""
+    if rollups.from_ms == UNKNOWN or rollups.until_ms == UNKNOWN:
+        return range(begin_s, begin_s)
+    first = max(begin_s, -(-rollups.from_ms // 1000))
+    return range(first, max(first, min(end_s, whole_until_s(rollups, rollups.until_ms))))
+
+
+def _pieces(
+    rollups: Rollups, rows: Longs, seconds: range
+) -> Iterator[tuple[Block, np.ndarray[tuple[int], np.dtype[np.int64]], slice, slice]]:
+    """The blocks of some seconds: which of `rows` each has, and these seconds in it and in the range."""
+    for block in rollups.blocks:
+        begin_s = block.minute * BLOCK_S
+        first, last = max(begin_s, seconds.start), min(begin_s + BLOCK_S, seconds.stop)
+        if first < last:
+            here = np.flatnonzero((rows >= 0) & (rows < block.topic_partitions.shape[0]))
+            yield (
+                block,
+                here,
+                slice(first - begin_s, last - begin_s),
+                slice(first - seconds.start, last - seconds.start),
+            )
+
+
+def _seconds(rollups: Rollups, rows: Longs, seconds: range, column: Sum) -> Longs:
+    """A column second by second: [rows, seconds]."""
+    found = np.zeros((len(rows), len(seconds)), np.int64)
+    for block, here, there, at in _pieces(rollups, rows, seconds):
+        found[here, at] = block.sums[_AT[column]][rows[here], there]
+    return found
+
+
+def _percentiles(values: Longs) -> list[Longs]:
+    """PERCENTS of each row by nearest rank."""
+    count = values.shape[1]
+    if not count:
+        return [np.full(len(values), UNKNOWN, np.int64) for _ in PERCENTS]
+    ranks = [-(-percent * count // 100) - 1 for percent in PERCENTS]
+    ordered = np.partition(values, ranks, axis=1)
+    return [ordered[:, rank] for rank in ranks]
+
+
+class _Hottest:
+    """By row: `names`, the partition with the greatest sum of rates in the seconds in which it was the
+    hottest, of equal ones the first by name, None where nothing came; `total`, the sum of every second's
+    hottest rate."""
+
+    def __init__(self, rollups: Rollups, rows: Longs, seconds: range) -> None:
+        self.total = np.zeros(len(rows), np.int64)
+        self.names: list[tuple[str, int] | None] = [None] * len(rows)
+        owners, places, rates = [], [], []
+        for block, here, there, _ in _pieces(rollups, rows, seconds):
+            rate, place = block.hottest_rate[rows[here], there], block.hottest[rows[here], there]
+            self.total[here] += rate.sum(axis=1)
+            # One entry a run of the same partition: mostly that is one a minute.
+            starts = np.flatnonzero(_begins(place))
+            owners.append(here[starts // place.shape[1]])
+            places.append(place.ravel()[starts])
+            rates.append(np.add.reduceat(rate.ravel(), starts) if len(starts) else starts)
+        if owners:
+            self._find(rollups, np.concatenate(owners), np.concatenate(places), np.concatenate(rates))
+
+    def _find(self, rollups: Rollups, owners: Longs, places: Longs, rates: Longs) -> None:
+        there = places >= 0
+        owners, places, rates = owners[there], places[there], rates[there]
+        if not len(owners):
+            return
+        # Sorting numbers that hold row, partition and place of the entry is much quicker than sorting places.
+        entries = len(owners)
+        ordered = np.sort((owners * len(rollups.partitions) + places) * entries + np.arange(entries))
+        pair, entry = np.divmod(ordered, entries)
+        starts = np.flatnonzero(np.diff(pair, prepend=-1))
+        sums = np.add.reduceat(rates[entry], starts)
+        row, place = np.divmod(pair[starts], len(rollups.partitions))
+        begins = np.flatnonzero(np.diff(row, prepend=-1))
+        greatest = np.repeat(np.maximum.reduceat(sums, begins), np.diff(begins, append=len(row)))
+        best = sums == greatest
+        for owner, at in zip(row[best].tolist(), place[best].tolist(), strict=True):
+            held, named = self.names[owner], rollups.partitions[at]
+            if held is None or named < held:
+                self.names[owner] = named
+
+
+def _begins(places: Longs) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Where, row after row, another partition than the second before is the hottest."""
+    begins = np.ones(places.shape, np.bool_)
+    begins[:, 1:] = places[:, 1:] != places[:, :-1]
+    return begins.ravel()
+
+
+def _skew(
+    rollups: Rollups, keys: Sequence[Key], rows: Longs, seconds: range, records: Longs, hottest: Longs
+) -> Floats:
+    """Σ hottest rate ÷ (Σ records in ÷ mean partitions); seconds without any partition are left out of the
+    mean."""
+    partitions = np.zeros(len(rows))
+    counted = np.zeros(len(rows))
+    of_topic = np.array([key.kind is Kind.TOPIC for key in keys], np.bool_)
+    for block, here, there, _ in _pieces(rollups, rows, seconds):
+        active = block.sums[_AT[Sum.ACTIVE_MS]][rows[here], there] / 1000
+        held = np.where(of_topic[here, None], block.topic_partitions[rows[here], there], active)
+        partitions[here] += held.sum(axis=1)
+        counted[here] += (held > 0).sum(axis=1)
+    skew = np.full(len(rows), np.nan)
+    some = (records > 0) & (counted > 0) & (hottest > 0)
+    skew[some] = hottest[some] * (partitions[some] / counted[some]) / records[some]
+    return skew
