@@ -5,7 +5,7 @@ before t − LOOK_BACK_MS, with one exception: the figures of a group's partitio
 again since before that (its coordinator is silent) are kept as they were.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,7 +36,7 @@ from kview.model.events import Event, Severity
 from kview.model.snapshot import Longs, Snapshot
 from kview.model.units import UNKNOWN
 
-__all__ = ["LOOK_BACK_MS", "State", "step"]
+__all__ = ["LOOK_BACK_MS", "State", "fold_to", "step"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,19 @@ def step(state: State, snapshot: Snapshot) -> tuple[State, View]:
         ),
     )
     return State(view, ends, marks, points, commits, group_series, moments, events), view
+
+
+def fold_to(
+    last: Snapshot, look_back: Iterable[Snapshot], cancelled: Callable[[], bool]
+) -> tuple[State, View] | None:
+    """The state and the view at `last` after folding `look_back`, which ends with it, from nothing: those of
+    one `step` after the other. None where `cancelled`, which is asked before every snapshot."""
+    state, view = State(), None
+    for snapshot in look_back:
+        if cancelled():
+            return None
+        state, view = step(state, snapshot)
+    return (state, view) if view is not None else step(state, last)
 
 
 def _partition_rows(before: View | None, rows: Alignment, offsets: Alignment, snapshot: Snapshot) -> Longs:
