@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.recording.columns import IS_TEXT, NAMES, Array, Encoded, dtype_of, fill_of
+from kview.recording.columns import IS_TEXT, NAMES, Array, Encoded, fill_of
 
 LENGTH_AT = -1
 WIDTH_AT = -2
@@ -67,41 +67,3 @@ def _joined(parts: list[tuple[int, Array, Array]], dtype: Any, sequence: int) ->
         np.concatenate([values.astype(dtype, copy=False) for _, _, values in parts]),
         np.full(sum(sizes), sequence, np.int64),
     )
-
-
-def applied(before: Encoded, numbers: Cells, words: Cells) -> Encoded:
-    """`before` with the cells of one moment or several. Columns without a cell stay the same objects.
-
-    Cells are in order of columns, and those of one place in the order of their moments.
-    """
-    out = dict(before.columns)
-    written_anew: dict[int, Array] = {}
-    since: dict[int, int] = {}
-    for column, run in _runs(numbers.column):
-        rows, moments = numbers.row[run], numbers.sequence[run]
-        lengths = np.flatnonzero(rows == LENGTH_AT)
-        if len(lengths):
-            shape = [int(numbers.value[run][lengths[-1]])]
-            widths = np.flatnonzero(rows == WIDTH_AT)
-            if len(widths):
-                shape.append(int(numbers.value[run][widths[-1]]))
-            written_anew[column] = np.full(shape, fill_of(NAMES[column]), dtype_of(NAMES[column]))
-            since[column] = int(moments[lengths[-1]])
-    for cells in (numbers, words):
-        for column, run in _runs(cells.column):
-            current = (cells.row[run] >= 0) & (cells.sequence[run] >= since.get(column, 0))
-            if current.any():
-                if column not in written_anew:
-                    written_anew[column] = out[NAMES[column]].copy()
-                # Of several values for a place the last one stays.
-                written_anew[column].reshape(-1)[cells.row[run][current]] = cells.value[run][current]
-    out.update({NAMES[column]: values for column, values in written_anew.items()})
-    return Encoded(out)
-
-
-def _runs(column: NDArray[np.int16]) -> list[tuple[int, slice]]:
-    if not len(column):
-        return []
-    starts = np.flatnonzero(np.r_[True, column[1:] != column[:-1]]).tolist()
-    ends = [*starts[1:], len(column)]
-    return [(int(column[start]), slice(start, end)) for start, end in zip(starts, ends, strict=True)]

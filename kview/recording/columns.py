@@ -151,14 +151,11 @@ class Codec:
         out["partitions.last_stable"] = self._kept.get(
             "last stable", (stable, watermark), partial(change, stable, watermark)
         )
+        of = out["partitions.leader"], out["replicas.row"], out["replicas.broker"]
+        rows = self._kept.get("leaders", of, partial(_rows_led, *of))
         for column in ("log_end", "log_end_ms"):
-            ends, leads = out[f"partitions.{column}"], out["partitions.leader"]
-            theirs, row, broker = (out[f"replicas.{name}"] for name in (column, "row", "broker"))
-            followed = self._kept.get(
-                f"leaders' {column}",
-                (ends, leads, row, broker),
-                partial(_of_leaders, ends, leads, row, broker),
-            )
+            ends, theirs = out[f"partitions.{column}"], out[f"replicas.{column}"]
+            followed = self._kept.get(f"leaders' {column}", (ends, *rows), partial(_of_leaders, ends, *rows))
             out[f"replicas.{column}"] = self._kept.get(
                 column, (theirs, followed), partial(change, theirs, followed)
             )
@@ -192,9 +189,17 @@ class Codec:
         return np.where(out[name] == LATEST, clock[codes], out[name])
 
 
-def _of_leaders(ends: Array, leader: Array, row: Array, broker: Array) -> Array:
+def _rows_led(leader: Array, row: Array, broker: Array) -> tuple[Array, Array]:
+    """The replicas that are leaders, as a mask, and their partitions."""
+    leads = leader[row] == broker
+    return leads, row[leads]
+
+
+def _of_leaders(ends: Array, leads: Array, rows: Array) -> Array:
     """The partition's value for replicas that are leaders, SAME for all others."""
-    return np.where(leader[row] == broker, ends[row], SAME)
+    out = np.full(len(leads), SAME)
+    out[leads] = ends[rows]
+    return out
 
 
 def _same(column: Array, followed: Array) -> Array:

@@ -14,19 +14,15 @@ import numpy as np
 import pyarrow as pa
 
 from kview.errors import KviewError
-from kview.model.snapshot import Longs, Observation, Snapshot
-from kview.recording.cells import Cells, applied
-from kview.recording.columns import NAMES, Codec, Encoded, nothing
+from kview.model.snapshot import Longs, Snapshot
+from kview.recording.columns import Codec, Encoded
 from kview.recording.manifest import SegmentEntry, read_manifest
+from kview.recording.moments import Moments
 from kview.recording.schema import observations
-from kview.recording.segment import STREAM_FILE, cells, news, parquet_part, part_of, whole_batches
+from kview.recording.segment import STREAM_FILE, news, parquet_part, part_of, whole_batches
 
 SEGMENTS_HELD = 2
 """Segments whose cells stay in memory: the one that is played, and the one before it for stepping back."""
-
-MANY_MOMENTS = 1 << 16
-"""Up to here moments of a segment fit into 16 bits, which sort fastest."""
-
 
 EVENTFUL = (
     "brokers.state",
@@ -47,52 +43,10 @@ class DeltaBatches(NamedTuple):
 
     partitions: pa.RecordBatch
     offsets: pa.RecordBatch
+    moments: pa.RecordBatch
+    """Their `sequence` and `observed_ms`, also of those without rows."""
     last_sequence: int
     """The last moment that there was, also where it has no rows."""
-
-
-class Moments:
-    """A segment's observations, and its cells by moment."""
-
-    def __init__(self, numbers: Cells, words: Cells, seen: dict[int, Observation]) -> None:
-        self._by_moment = (_by_moment(numbers), _by_moment(words))
-        self._seen = seen
-
-    def observation(self, sequence: int) -> Observation:
-        """The circumstances of a moment."""
-        return self._seen[sequence]
-
-    def up_to(self, sequence: int) -> Encoded:
-        """The columns at a moment, from the segment's beginning."""
-        return applied(nothing(), *(_by_column(_between(part, None, sequence)) for part in self._by_moment))
-
-    def then(self, before: Encoded, sequence: int) -> Encoded:
-        """The columns at a moment from those of the moment before."""
-        return applied(before, *(_between(part, sequence, sequence) for part in self._by_moment))
-
-    def changes(self, names: tuple[str, ...]) -> Longs:
-        """The moments at which one of those columns changed, or was written anew."""
-        numbers = [NAMES.index(name) for name in names]
-        found = [part.sequence[np.isin(part.column, numbers)] for part in self._by_moment]
-        return np.unique(np.concatenate(found))
-
-
-def _by_moment(part: Cells) -> Cells:
-    """Within a moment the order of columns stays."""
-    if not len(part) or not np.any(part.sequence[1:] < part.sequence[:-1]):
-        return part
-    number = part.sequence - part.sequence.min()
-    few = number.max() < MANY_MOMENTS
-    return part.select(np.argsort(number.astype(np.uint16) if few else number, kind="stable"))
-
-
-def _by_column(part: Cells) -> Cells:
-    return part.select(np.argsort(part.column, kind="stable"))
-
-
-def _between(part: Cells, first: int | None, last: int) -> Cells:
-    begin = 0 if first is None else int(np.searchsorted(part.sequence, first, "left"))
-    return part.select(slice(begin, int(np.searchsorted(part.sequence, last, "right"))))
 
 
 class Segment:
@@ -139,7 +93,7 @@ class Segment:
     def moments(self) -> Moments:
         """Its cells and observations. Read from disk at every call. Raises FileNotFoundError."""
         numbers, words, seen = self._parts(-1, "numbers", "words", "observations")
-        return Moments(cells(numbers), cells(words), observations(seen))
+        return Moments(numbers, words, observations(seen))
 
     def delta_batches(self, after_sequence: int = -1) -> DeltaBatches:
         """What came after that moment of the recording; empty batches where nothing did.
@@ -149,7 +103,8 @@ class Segment:
         names = ("partition_deltas", "offset_deltas", "observations")
         partitions, offsets, seen = self._parts(after_sequence, *names)
         last = int(seen["sequence"][-1].as_py()) if len(seen) else -1
-        return DeltaBatches(news(partitions, after_sequence), news(offsets, after_sequence), last)
+        moments = seen.select(["sequence", "ended_ms"]).rename_columns(["sequence", "observed_ms"])
+        return DeltaBatches(*(news(table, after_sequence) for table in (partitions, offsets, moments)), last)
 
     def _parts(self, after_sequence: int, *names: str) -> list[pa.Table]:
         """At least the rows of the moments after that one."""
@@ -172,7 +127,7 @@ class Recording:
         self._segments: list[Segment] = []
         self._held: dict[int, Moments] = {}
         self._codec = Codec()
-        self._at: tuple[Segment, int, Encoded] | None = None
+        self._at: tuple[Segment, Encoded] | None = None
         self.refresh()
 
     @classmethod
@@ -245,15 +200,9 @@ class Recording:
         segment = self._segments[int(self._owners[place])]
         sequence = int(self._sequences[place])
         cells = self._cells_of(segment)
-        at = self._at
-        if at is not None and at[0] is segment and at[1] == sequence:
-            encoded = at[2]
-        elif at is not None and at[0] is segment and at[1] == sequence - 1:
-            encoded = cells.then(at[2], sequence)
-        else:
-            encoded = cells.up_to(sequence)
-            encoded = _sharing(at[2], encoded) if at is not None else encoded
-        self._at = (segment, sequence, encoded)
+        like = self._at[1] if self._at is not None and self._at[0] is not segment else None
+        encoded = cells.at(sequence, like)
+        self._at = (segment, encoded)
         return self._codec.decode(encoded, cells.observation(sequence))
 
     def snapshots(self, from_ms: int | None = None, to_ms: int | None = None) -> Iterator[Snapshot]:
@@ -327,15 +276,3 @@ class Recording:
         while len(self._held) > SEGMENTS_HELD:
             del self._held[next(iter(self._held))]
         return held
-
-
-def _sharing(before: Encoded, now: Encoded) -> Encoded:
-    """`now` with the arrays of `before` where they are equal."""
-    return Encoded(
-        {
-            name: old
-            if (old := before.columns[name]).shape == new.shape and np.array_equal(old, new)
-            else new
-            for name, new in now.columns.items()
-        }
-    )

@@ -18,7 +18,7 @@ from kview.errors import KviewError
 from kview.recording.cells import Cells
 from kview.recording.columns import interned
 from kview.recording.manifest import sync_folder
-from kview.recording.schema import CLOSED_NUMBERS, NUMBERS, PARTS, STREAM
+from kview.recording.schema import CLOSED_NUMBERS, PARTS, STREAM
 
 STREAM_FILE = "observations.arrows"
 
@@ -58,23 +58,25 @@ def part_of(batches: list[pa.RecordBatch], part: str) -> pa.Table:
 
 
 def parquet_part(folder: Path, part: str) -> pa.Table:
-    """All rows of one part of a closed segment, in the order of the file."""
+    """All rows of one part of a closed segment, in the order of the file; numbers as CLOSED_NUMBERS."""
     path = folder / f"{part}.parquet"
     try:
         table = pq.ParquetFile(path, memory_map=True).read()
-        return _with_values(table.cast(CLOSED_NUMBERS)) if part == "numbers" else table.cast(PARTS[part])
+        return table.cast(CLOSED_NUMBERS if part == "numbers" else PARTS[part])
     except FileNotFoundError:
         if not folder.is_dir():
             raise
-        return PARTS[part].empty_table()
+        return (CLOSED_NUMBERS if part == "numbers" else PARTS[part]).empty_table()
     except (pa.ArrowInvalid, OSError) as error:
         raise KviewError(f"{path} is damaged ({error})", "give another recording") from error
 
 
 def cells(table: pa.Table) -> Cells:
-    """Rows of NUMBERS or WORDS as cells."""
+    """Rows of NUMBERS or WORDS as cells; of CLOSED_NUMBERS with `change` as their value."""
     arrays: dict[str, Any] = {name: table[name].to_numpy() for name in ("column", "row", "sequence")}
-    if table.schema.field("value").type == pa.string():
+    if table.schema.names == CLOSED_NUMBERS.names:
+        arrays["value"] = table["change"].to_numpy()
+    elif table.schema.field("value").type == pa.string():
         coded = table["value"].combine_chunks().dictionary_encode()
         coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
         spelt = np.array([*interned(coded.dictionary.to_pylist()), None], object)
@@ -128,16 +130,12 @@ def _with_changes(table: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=CLOSED_NUMBERS)
 
 
-def _with_values(table: pa.Table) -> pa.Table:
-    """The opposite of `_with_changes`."""
-    kept = table["change"].to_numpy()
-    change = (kept >> 1) & np.int64(2**63 - 1)
-    change ^= -(kept & 1)
-    sums = np.cumsum(change)
-    starts = np.flatnonzero(_first_of_place(table))
-    before = np.where(starts > 0, sums[starts - 1], 0)
-    values = sums - np.repeat(before, np.diff(np.r_[starts, len(table)]))
-    return pa.Table.from_arrays([*table.columns[:-1], pa.array(values)], schema=NUMBERS)
+def differences(change: NDArray[np.int64]) -> NDArray[np.int64]:
+    """What CLOSED_NUMBERS holds, as differences."""
+    sign = change & 1
+    np.negative(sign, out=sign)
+    sign ^= (change.view(np.uint64) >> np.uint64(1)).view(np.int64)
+    return sign
 
 
 def _encoding(part: str, field: pa.Field) -> str:

@@ -1,0 +1,210 @@
+"""A segment's observations in memory: each column at each of its moments.
+
+Cells come in two orders: by moment (a stream), or by place and then by moment (Parquet, where numbers are
+differences to the value before in the same place). A column of which most rows change every time is kept as
+a matrix, the rest as cells.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kview.model.snapshot import Longs, Observation
+from kview.recording.cells import LENGTH_AT, WIDTH_AT, Cells
+from kview.recording.columns import IS_TEXT, NAMES, Array, Encoded, dtype_of, fill_of
+from kview.recording.segment import cells, differences
+
+MATRIX_SHARE = 0.25
+"""A column of which fewer values than this are new at each of its moments is kept as cells: they take less
+memory."""
+
+Shapes = Mapping[int, tuple[int, ...]]
+"""The sequences at which a column was written anew, and its shape from then on."""
+
+
+class Column(Protocol):
+    """A column over a segment's moments."""
+
+    @property
+    def moments(self) -> Longs:
+        """The sequences at which it changed, or was written anew; rising."""
+        ...
+
+    def layer(self, number: int) -> Array:
+        """Its values from the moment of that number in `moments` on."""
+        ...
+
+
+@dataclass(slots=True)
+class Written:
+    """A column as cells in the order of their moments."""
+
+    name: str
+    moments: Longs
+    starts: Longs
+    """Where the cells of each moment begin, and at the end where they all end."""
+    row: NDArray[np.int32]
+    value: Array
+    shapes: Mapping[int, tuple[int, ...]]
+    """The shapes by numbers of moments."""
+    held: tuple[int, Array] | None = None
+
+    def layer(self, number: int) -> Array:
+        """See Column. Going on from the one before is quick."""
+        anew = max(at for at in self.shapes if at <= number)
+        if self.held is not None and anew <= self.held[0] <= number:
+            begin, out = self.held[0] + 1, self.held[1].copy()
+        else:
+            begin, out = anew, np.full(self.shapes[anew], fill_of(self.name), dtype_of(self.name))
+        which = slice(self.starts[begin], self.starts[number + 1])
+        # Of several values for a place the last one stays.
+        out.reshape(-1)[self.row[which]] = self.value[which]
+        self.held = (number, out)
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A column of numbers as a matrix: a line a place, a column a moment."""
+
+    name: str
+    moments: Longs
+    shape: tuple[int, ...]
+    values: NDArray[np.int64]
+
+    def layer(self, number: int) -> Array:
+        """See Column."""
+        return self.values[:, number].astype(dtype_of(self.name)).reshape(self.shape)
+
+
+@dataclass(slots=True)
+class _Place:
+    """A column, and what was last asked of it: `values` from the sequence `since` to before `until`."""
+
+    column: Column
+    since: int = 0
+    until: int = 0
+    values: Array = field(default_factory=lambda: np.empty(0))
+
+    def at(self, sequence: int, like: Array | None) -> Array:
+        if not self.since <= sequence < self.until:
+            moments = self.column.moments
+            number = int(np.searchsorted(moments, sequence, "right")) - 1
+            self.since = int(moments[number])
+            self.until = int(moments[number + 1]) if number + 1 < len(moments) else 2**62
+            values = self.column.layer(number)
+            alike = like is not None and like.shape == values.shape and np.array_equal(like, values)
+            self.values = like if like is not None and alike else values
+        return self.values
+
+
+class Moments:
+    """A segment's observations, and its columns by moment. A column that did not change between two moments
+    is one object at both, where they are asked for one after the other."""
+
+    def __init__(self, numbers: pa.Table, words: pa.Table, seen: dict[int, Observation]) -> None:
+        """`numbers` and `words` are a segment's parts, of a stream or of Parquet."""
+        self._seen = seen
+        self._places: dict[str, _Place] = {}
+        by_place = "change" in numbers.schema.names
+        texts = _by_column(cells(words))
+        for column, run in _by_column(cells(numbers)).items():
+            if by_place:
+                run = replace(run, value=differences(run.value))
+            name, low = NAMES[column], run.row < 0
+            told = run.select(slice(int(low.sum()), None)) if by_place else run.select(~low)
+            shapes = _shapes(run.select(low), summed=by_place)
+            if IS_TEXT[column]:
+                text = texts.get(column)
+                made: Column = _written(name, _by_moment(text) if text else told, shapes)
+            else:
+                made = _numbers(name, told, shapes) if by_place else _written(name, told, shapes)
+            self._places[name] = _Place(made)
+
+    def observation(self, sequence: int) -> Observation:
+        """The circumstances of a moment."""
+        return self._seen[sequence]
+
+    def at(self, sequence: int, like: Encoded | None = None) -> Encoded:
+        """The columns at a moment, with the arrays of `like` where they are equal."""
+        others = like.columns if like is not None else {}
+        return Encoded({name: place.at(sequence, others.get(name)) for name, place in self._places.items()})
+
+    def changes(self, names: tuple[str, ...]) -> Longs:
+        """The moments at which one of those columns changed, or was written anew."""
+        return np.unique(np.concatenate([self._places[name].column.moments for name in names]))
+
+
+def _by_column(part: Cells) -> dict[int, Cells]:
+    """Within a column the order stays."""
+    if np.any(part.column[1:] < part.column[:-1]):
+        part = part.select(np.argsort(part.column, kind="stable"))
+    starts = np.flatnonzero(np.r_[True, part.column[1:] != part.column[:-1]])[: len(part)].tolist()
+    bounds = pairwise([*starts, len(part)])
+    return {int(part.column[start]): part.select(slice(start, end)) for start, end in bounds}
+
+
+def _by_moment(part: Cells) -> Cells:
+    """Within a moment the order stays."""
+    if not np.any(part.sequence[1:] < part.sequence[:-1]):
+        return part
+    return part.select(np.argsort(part.sequence, kind="stable"))
+
+
+def _shapes(part: Cells, summed: bool) -> Shapes:
+    """Cells of lengths and widths as shapes."""
+    sides = []
+    for side in (LENGTH_AT, WIDTH_AT):
+        of = part.select(part.row == side)
+        values = np.cumsum(of.value) if summed else of.value
+        sides.append(dict(zip(of.sequence.tolist(), values.tolist(), strict=True)))
+    lengths, widths = sides
+    return {at: (length, widths[at]) if at in widths else (length,) for at, length in lengths.items()}
+
+
+def _written(name: str, part: Cells, shapes: Shapes) -> Written:
+    """A column from its cells in the order of moments."""
+    moments = np.union1d(part.sequence, np.array(list(shapes), np.int64))
+    starts = np.r_[np.searchsorted(part.sequence, moments), len(part)]
+    numbers = np.searchsorted(moments, list(shapes)).tolist()
+    by_number = dict(zip(numbers, shapes.values(), strict=True))
+    return Written(name, moments, starts, part.row, part.value, by_number)
+
+
+def _numbers(name: str, part: Cells, shapes: Shapes) -> Column:
+    """A column from its differences in the order of places."""
+    first = min(shapes)
+    after = part.sequence - first
+    present = np.bincount(after, minlength=1) > 0
+    present[0] = True
+    moments = np.flatnonzero(present)
+    places = int(np.prod(shapes[first]))
+    if len(shapes) > 1 or len(part) < MATRIX_SHARE * places * len(moments):
+        return _written(name, _by_moment(_summed(part)), shapes)
+    matrix = np.zeros((places, len(moments)), np.int64)
+    number = np.cumsum(present) - 1
+    matrix.reshape(-1)[part.row.astype(np.int64) * len(moments) + number[after]] = part.value
+    fill = fill_of(name)
+    if fill:
+        # The first difference of a place is to 0, and a place without one holds the fill.
+        matrix[:, 0] += fill
+        firsts = _first_of_place(part)
+        matrix[part.row[firsts], number[after[firsts]]] -= fill
+    return Matrix(name, moments + first, shapes[first], np.cumsum(matrix, axis=1, out=matrix))
+
+
+def _first_of_place(part: Cells) -> NDArray[np.int64]:
+    return np.flatnonzero(np.r_[True, part.row[1:] != part.row[:-1]][: len(part)])
+
+
+def _summed(part: Cells) -> Cells:
+    """Differences in the order of places as the values that they lead to."""
+    sums = np.cumsum(part.value)
+    starts = _first_of_place(part)
+    before = np.where(starts > 0, sums[starts - 1], 0)
+    return replace(part, value=sums - np.repeat(before, np.diff(np.r_[starts, len(part)])))
