@@ -42,8 +42,8 @@ class Sum(StrEnum):
     """A roll-up's columns that are sums over partitions, in the order in which blocks hold them."""
 
     RECORDS_IN = "records_in"
-    BYTES_IN = "bytes_in"
-    """≈ records × the leader's size ÷ offsets held."""
+    CENTIBYTES_IN = "centibytes_in"
+    """≈ records × the leader's size ÷ offsets held, in hundredths of a byte, which add up exactly."""
     REPLICATED = "replicated"
     """Records that followers' logs grew by."""
     CROSS_RACK = "cross_rack"

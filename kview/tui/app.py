@@ -29,6 +29,7 @@ from kview.tui.screens.groups import GroupsScreen
 from kview.tui.screens.help import HelpScreen
 from kview.tui.screens.overview import OverviewScreen
 from kview.tui.screens.placement import PlacementScreen
+from kview.tui.screens.throughput import ThroughputScreen
 from kview.tui.widgets.bottom import Said, key_name
 from kview.tui.widgets.header import SourceInfo
 
@@ -41,7 +42,12 @@ SAID_MS = 12_000
 
 DEFAULT_THEME = "dark"
 
-NAMES = {"overview": "Overview", "placement": "Placement", "groups": "Groups"}
+NAMES = {
+    "overview": "Overview",
+    "placement": "Placement",
+    "groups": "Groups",
+    "throughput": "Throughput",
+}
 
 
 class ViewArrived(Message):
@@ -77,6 +83,7 @@ class KviewApp(App[int], inherit_bindings=False):
         "overview": OverviewScreen,
         "placement": PlacementScreen,
         "groups": GroupsScreen,
+        "throughput": ThroughputScreen,
     }
     BINDINGS: ClassVar[list[BindingType]] = list(APP_BINDINGS)
     CSS = """

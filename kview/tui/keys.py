@@ -67,6 +67,9 @@ APP_BINDINGS = [
     ),
     Binding("5", "go('groups')", "groups", tooltip="consumer groups: lag, time behind, verdicts"),
     Binding(
+        "6", "go('throughput')", "throughput", tooltip="records and bytes per second by Spark's roll-ups"
+    ),
+    Binding(
         "slash",
         "filter",
         "filter",
@@ -96,11 +99,13 @@ KEY_LINE_ORDER = (
     "1",
     "2",
     "5",
+    "6",
     "escape",
     "slash",
     "H",
     "S",
     "W",
+    "w",
     "U",
     "X",
     "C",

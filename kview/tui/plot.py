@@ -1,11 +1,18 @@
 """Curves out of characters: plots by plotext, and sparklines."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
+from kview.derive import words
+from kview.tui import glyphs
 from kview.tui.glyphs import LEVELS
+from kview.tui.text import Line, Role, Span, line
 
 _STEPS = (1, 2, 5)
+
+AXIS_CELLS = 8
+"""Cells left of a curve: its axis' figures, a space and the axis."""
 
 
 def sparkline(values: Sequence[float], cells: int) -> str:
@@ -61,6 +68,47 @@ def curve(values: Sequence[float], cells: int, rows: int, top: float, braille: b
         figure.draw(signal)
     drawn = plotext.uncolorize(figure.build().string()).splitlines()
     return [row[:cells].ljust(cells) for row in (*drawn, *[""] * rows)][:rows]
+
+
+class Frame(NamedTuple):
+    """What stands around a curve: `ago` and `until` are the ends of its axis of time, `series` its colour;
+    `top` the end of the other axis, where curves beside each other share one."""
+
+    ago: str
+    until: str = "now"
+    series: int = 0
+    top: float = 0.0
+    figure: Callable[[float], str] = words.si
+
+
+def framed(values: Sequence[float], cells: int, rows: int, braille: bool, frame: Frame) -> list[Line]:
+    """A curve with its axes in `rows` lines, the last of which is that of time; values are not below 0."""
+    height, room = rows - 1, cells - AXIS_CELLS
+    if height < 2 or room < 2:
+        return []
+    top = frame.top or nice_top(max((value for value in values if math.isfinite(value)), default=0.0))
+    labels = {0: frame.figure(top), height - 1: "0"}
+    if height >= 5 and height % 2:
+        labels[height // 2] = frame.figure(top / 2)
+    lines: list[Line] = []
+    for number, text in enumerate(curve(values, room, height, top, braille)):
+        label = labels.get(number, "")
+        axis = glyphs.TICK if label else glyphs.BAR
+        lines.append(
+            line(
+                Span(f"{label:>{AXIS_CELLS - 2}} ", Role.DIM),
+                Span(axis, Role.RULE),
+                Span(text, series=frame.series),
+            )
+        )
+    ago = f"{glyphs.MINUS}{frame.ago}"
+    lines.append(
+        line(
+            Span(" " * AXIS_CELLS),
+            Span(f"{ago}{frame.until:>{max(len(frame.until), room - len(ago))}}", Role.DIM),
+        )
+    )
+    return lines
 
 
 def _stretches(values: Sequence[float]) -> Iterator[tuple[int, list[float]]]:

@@ -96,7 +96,9 @@ def reference(made: Rollups, key: Key, end_s: int, length_s: int) -> dict[str, o
     out_end_s = end_s - OUT_SETTLES_S
     out_cells = [cell(made, key, second) for second in known(made, out_end_s - length_s, out_end_s)]
     figures: dict[str, object] = {
-        column.value: sum(held[column.value] for held in cells) for column in SUMS if column != Sum.ACTIVE_MS
+        column.value: sum(held[column.value] for held in cells)
+        for column in SUMS
+        if column not in (Sum.ACTIVE_MS, Sum.CENTIBYTES_IN)
     }
     figures["records_out"] = sum(held["records_out"] for held in out_cells)
     for percent in (50, 95, 99):
@@ -119,7 +121,8 @@ def reference(made: Rollups, key: Key, end_s: int, length_s: int) -> dict[str, o
         figures["skew"] = hottest / (records / (sum(some) / len(some)))
     seconds, out_seconds = len(cells) or math.nan, len(out_cells) or math.nan
     figures["in_rate"] = records / seconds
-    figures["bytes_rate"] = sum(held["bytes_in"] for held in cells) / seconds
+    centibytes = sum(held["centibytes_in"] for held in cells)
+    figures["bytes_in"], figures["bytes_rate"] = centibytes // 100, centibytes / 100 / seconds
     figures["replicated_rate"] = sum(held["replicated"] for held in cells) / seconds
     figures["cross_rack_rate"] = sum(held["cross_rack"] for held in cells) / seconds
     figures["out_rate"] = sum(held["records_out"] for held in out_cells) / out_seconds

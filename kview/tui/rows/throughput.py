@@ -1,0 +1,235 @@
+"""Rows of the throughput screen: the cluster's topics, its racks with their brokers, or its groups, each with
+what goes in and out."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kview.derive import words
+from kview.derive.view import View
+from kview.derive.windows import Window, series, window
+from kview.model.aggregates import Key, Kind, Sum
+from kview.model.events import Severity
+from kview.tui.options import Options
+from kview.tui.plot import sparkline
+from kview.tui.rows.common import ROLES, SIGNS, Keyed, figure, name_width, rank, rate_width
+from kview.tui.spark import RATE_S, covered_until_s
+from kview.tui.text import Line, Role, Span, line
+from kview.tui.widgets.columns import Column
+from kview.tui.widgets.table import Row
+
+PANEL = "rates"
+ORDERS = ("", "by records", "worst first")
+LISTS = ("topics", "brokers", "groups")
+SPARK_CELLS = 15
+SPARK_STEP_S = 4
+
+CLUSTER = Key(Kind.CLUSTER)
+INTERNAL = Key(Kind.INTERNAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row before it has figures: `inside` is its place under another one; rates by the view's own, direct,
+    figures."""
+
+    key: Key
+    label: str
+    severity: str = Severity.CALM
+    inside: int = 0
+    in_rate: float = math.nan
+    out_rate: float = math.nan
+    dim: bool = False
+
+
+class ThroughputRows(Keyed[Key]):
+    """Key: what the row is about."""
+
+    def __init__(self, view: View, options: Options, listed: str) -> None:
+        self._view = view
+        self._end_s = covered_until_s(view, options)
+        self._order = ORDERS[options.sort(PANEL, len(ORDERS))]
+        self._windows: dict[Kind, tuple[Window, dict[str, int]]] = {}
+        made = {"topics": _topics, "brokers": _brokers, "groups": _groups}[listed](view, options)
+        self.entries = [_cluster(view), *(entry for block in self._sorted(made) for entry in block)]
+        super().__init__([entry.key for entry in self.entries])
+        others = "  ".join(name for name in LISTS if name != listed)
+        notes = [self._order, f"/{options.filter}" if options.filter else ""]
+        self.title: Line = line(
+            Span(listed.upper(), Role.HEAD),
+            *(Span(f" {note}", Role.DIM) for note in notes if note),
+            Span(f"  {others}", Role.DIM),
+        )
+        self.empty = ""
+        names = [" " * entry.inside + entry.label for entry in self.entries]
+        rates = np.array([self._rates(entry) for entry in self.entries], np.float64)
+        self.columns: Sequence[Column] = (
+            Column("sign", "", 1),
+            Column("name", "", name_width(names, 8, 24), flex=1, most=50, name=True),
+            Column("in", "in rec/s", rate_width(rates[:, 0], 8), right=True),
+            Column("out", "out rec/s", rate_width(rates[:, 1], 9), right=True),
+            Column("bytes", "in bytes/s ≈", 12, right=True, rank=2),
+            Column("skew", "skew ×", 6, right=True, rank=3),
+            Column("spark", "in, last minute", SPARK_CELLS, rank=1),
+        )
+
+    def row(self, index: int, now_ms: int) -> Row:
+        """A row's cells."""
+        entry = self.entries[index]
+        coming, going = self._rates(entry)
+        found = self._window(entry.key)
+        bytes_rate = found[0].bytes_rate[found[1]] if found else math.nan
+        skew = found[0].skew[found[1]] if found else math.nan
+        worrying = entry.severity in (Severity.RISK, Severity.WARN)
+        role = (
+            Role.DIM if entry.dim else Role.HEAD if entry.key.kind in (Kind.RACK, Kind.CLUSTER) else Role.TEXT
+        )
+        name = (Span(" " * entry.inside + entry.label, role),)
+        return Row(
+            (
+                (Span(SIGNS[entry.severity], ROLES[entry.severity]),) if worrying else (),
+                name,
+                figure(words.rate(coming)),
+                figure(words.rate(going)),
+                figure(words.size(round(bytes_rate)) if math.isfinite(bytes_rate) else words.NONE),
+                figure(f"{skew:.1f}" if math.isfinite(skew) else words.NONE),
+                (Span(self._spark(entry.key), Role.DIM),),
+            )
+        )
+
+    def label(self, key: Key) -> str:
+        """What a row is called, also where its rack is not beside it."""
+        index = self.find(key)
+        label = self.entries[index].label if index is not None else key.name
+        return f"{key.kind} {label}" if key.kind in (Kind.BROKER, Kind.RACK, Kind.GROUP) else label
+
+    def _rates(self, entry: Entry) -> tuple[float, float]:
+        """Records per second in and out."""
+        if self._end_s is None:
+            return entry.in_rate, entry.out_rate
+        found = self._window(entry.key)
+        if found is None:
+            return (math.nan, 0.0) if entry.key.kind is Kind.GROUP else (0.0, 0.0)
+        held, row = found
+        coming = math.nan if entry.key.kind is Kind.GROUP else float(held.in_rate[row])
+        return coming, float(held.out_rate[row])
+
+    def _window(self, key: Key) -> tuple[Window, int] | None:
+        """The window of the last seconds and the key's row in it; None where it has none."""
+        if self._end_s is None:
+            return None
+        if key.kind not in self._windows:
+            made = window(self._view.aggregates.rollups, key.kind, self._end_s, RATE_S)
+            self._windows[key.kind] = made, {name: row for row, name in enumerate(made.names)}
+        found, rows = self._windows[key.kind]
+        return (found, rows[key.name]) if key.name in rows else None
+
+    def _spark(self, key: Key) -> str:
+        if self._end_s is None:
+            return ""
+        column = Sum.RECORDS_OUT if key.kind is Kind.GROUP else Sum.RECORDS_IN
+        length_s = SPARK_CELLS * SPARK_STEP_S
+        rollups = self._view.aggregates.rollups
+        return sparkline(
+            series(rollups, key, column, self._end_s, length_s, SPARK_STEP_S).tolist(), SPARK_CELLS
+        )
+
+    def _sorted(self, blocks: list[list[Entry]]) -> Iterable[list[Entry]]:
+        """Entries stay under their own; in order within it, and these among themselves."""
+
+        def place(entry: Entry) -> float:
+            if self._order == "worst first":
+                return rank(entry.severity)
+            coming, going = self._rates(entry)
+            return -next((rate for rate in (coming, going) if math.isfinite(rate)), -1.0)
+
+        if not self._order:
+            return blocks
+        inner = [[block[0], *sorted(block[1:], key=place)] for block in blocks]
+        return sorted(inner, key=lambda block: place(block[0]))
+
+
+def _cluster(view: View) -> Entry:
+    return Entry(
+        CLUSTER,
+        "cluster",
+        view.headline.severity,
+        in_rate=view.throughput.total_in,
+        out_rate=view.throughput.total_out,
+    )
+
+
+def _topics(view: View, options: Options) -> list[list[Entry]]:
+    figures = view.topics
+    rows = [
+        row
+        for row in range(len(figures.topic))
+        if (options.internal or not figures.internal[row]) and options.matches(str(figures.topic[row]))
+    ]
+    made = [
+        [
+            Entry(
+                Key(Kind.TOPIC, str(figures.topic[row])),
+                str(figures.topic[row]),
+                figures.severity[row],
+                1,
+                float(figures.in_rate[row]),
+                dim=bool(figures.internal[row]),
+            )
+        ]
+        for row in rows
+    ]
+    if options.internal:
+        rates = figures.in_rate[figures.internal]
+        made.append([Entry(INTERNAL, "internal topics", in_rate=_sum(rates), dim=True)])
+    return made
+
+
+def _brokers(view: View, options: Options) -> list[list[Entry]]:
+    table, figures = view.snapshot.brokers, view.brokers
+    made = []
+    racks = sorted(set(table.rack))
+    for rack in racks:
+        rows = sorted(np.flatnonzero(table.rack == rack).tolist(), key=lambda row: int(table.id[row]))
+        brokers = [
+            Entry(
+                Key(Kind.BROKER, str(int(table.id[row]))),
+                str(int(table.id[row])),
+                figures.severity[row],
+                2,
+                float(figures.in_rate[row]),
+                float(figures.out_rate[row]),
+            )
+            for row in rows
+        ]
+        if racks == [""]:
+            return [[broker] for broker in brokers]
+        worst = min((entry.severity for entry in brokers), key=rank)
+        rates = _sum(figures.in_rate[rows]), _sum(figures.out_rate[rows])
+        made.append([Entry(Key(Kind.RACK, rack), rack or "no rack", worst, 1, *rates), *brokers])
+    return made
+
+
+def _groups(view: View, options: Options) -> list[list[Entry]]:
+    figures = view.groups
+    return [
+        [
+            Entry(
+                Key(Kind.GROUP, str(name)),
+                str(name),
+                figures.severity[row],
+                1,
+                out_rate=float(figures.read_rate[row]),
+            )
+        ]
+        for row, name in enumerate(view.snapshot.groups.group)
+        if options.matches(str(name))
+    ]
+
+
+def _sum(rates: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    """The sum of those that are known; NaN where none is."""
+    known = rates[np.isfinite(rates)]
+    return float(known.sum()) if len(known) else math.nan

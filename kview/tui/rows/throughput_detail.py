@@ -1,0 +1,249 @@
+"""The right side of the throughput screen: troubles in the time shown, plots, and figures by window."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+
+from kview.derive import words
+from kview.derive.view import Floats, View
+from kview.derive.windows import WINDOWS_S, Window, series, whole_until_s, window_of
+from kview.model.aggregates import Key, Kind, Rollups, Sum
+from kview.model.units import UNKNOWN
+from kview.tui import glyphs
+from kview.tui.options import Options
+from kview.tui.plot import Frame, framed, nice_top
+from kview.tui.spark import covered_until_s
+from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, justified, line, pad
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """How much time plots show, in steps of which each is one value."""
+
+    label: str
+    length_s: int
+    step_s: int
+
+
+STRETCHES = (Stretch("1 m", 60, 1), Stretch("5 m", 300, 5), Stretch("1 h", 3600, 60))
+USUAL = 1
+"""The one that is shown first."""
+
+LEAST_PLOT = 6
+"""Lines of a plot: title, four of the curve, and the axis of time."""
+MOST_PLOT = 14
+COLUMN_CELLS = 36
+"""A plot beside another one is at least as wide."""
+LABEL_CELLS, WINDOW_CELLS = 15, 8
+TABLE_CELLS = LABEL_CELLS + len(WINDOWS_S) * WINDOW_CELLS
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A plot: its title, what it sums up, its colour, and what its axis' figures are."""
+
+    title: str
+    columns: tuple[Sum, ...]
+    series: int
+    figure: Callable[[float], str] = words.si
+    unit: float = 1.0
+    """What the sums are divided by."""
+
+
+IN = Plot("records in /s", (Sum.RECORDS_IN,), 0)
+OUT = Plot("records out /s", (Sum.RECORDS_OUT,), 1)
+BYTES = Plot("bytes in /s ≈", (Sum.CENTIBYTES_IN,), 0, lambda rate: words.size(round(rate)), 100.0)
+TROUBLED = Plot("partitions silent or offline", (Sum.SILENT_MS, Sum.OFFLINE_MS), 3, unit=1000.0)
+REPLICATED = Plot("records replicated /s", (Sum.REPLICATED,), 2)
+CROSS_RACK = Plot("records across racks /s", (Sum.CROSS_RACK,), 2)
+
+PLOTS = (IN, OUT, BYTES, TROUBLED, REPLICATED, CROSS_RACK)
+
+
+def detail_lines(
+    view: View,
+    options: Options,
+    key: Key,
+    label: str,
+    stretch: Stretch,
+    size: tuple[int, int],
+    braille: bool,
+    zone: tzinfo | None,
+) -> list[Line]:
+    """Title, troubles, plots, figures: as much as `size` (cells, rows) holds."""
+    cells, rows = size
+    head = _head(label, stretch, cells)
+    rollups, at_ms = view.aggregates.rollups, view.snapshot.observation.ended_ms
+    if rollups.from_ms == UNKNOWN or whole_until_s(rollups, at_ms) * 1000 <= rollups.from_ms:
+        said = "plots begin with Spark's first whole seconds"
+        return [head, cut(line(Span(f" {said}", Role.DIM)), cells)]
+    covered_s = covered_until_s(view, options)
+    end_s = at_ms // 1000 if covered_s is None else covered_s
+    figures = _figures(rollups, key, end_s, cells)
+    lines = [head, _troubles(window_of(rollups, [key], end_s, stretch.length_s), key, cells)]
+    plots = (OUT,) if key.kind is Kind.GROUP else PLOTS
+    room = rows - len(lines)
+    figures = figures[: max(0, room - LEAST_PLOT)] if len(figures) + LEAST_PLOT > room else figures
+    until = "now" if view.moment.live else words.clock(end_s * 1000, zone, tenths=False)
+    drawn = _grid(rollups, key, plots, end_s, stretch, (cells, room - len(figures)), braille, until)
+    return [*lines, *drawn, *figures]
+
+
+def _head(label: str, stretch: Stretch, cells: int) -> Line:
+    """What is shown, and over which time."""
+    choices: Line = line(Span("last ", Role.DIM))
+    for choice in STRETCHES:
+        chosen = choice is stretch
+        choices += (
+            Span(f"[{choice.label}]" if chosen else f" {choice.label} ", Role.KEY if chosen else Role.DIM),
+        )
+    return justified(line(" ", Span(label, Role.BRIGHT)), choices, cells)
+
+
+def _troubles(found: Window, key: Key, cells: int) -> Line:
+    """What was wrong in the time shown; the line stays where nothing was."""
+    risks = [
+        (int(found.offline_ms[0]) / 1000, "offline", Role.RISK),
+        (int(found.silent_ms[0]) / 1000, "silent", Role.RISK),
+        (int(found.under_min_isr_ms[0]) / 1000, "under min ISR", Role.WARN),
+        (int(found.under_replicated_ms[0]) / 1000, "under-replicated", Role.WARN),
+    ]
+    counts = [
+        (int(found.truncated[0]), "truncated"),
+        (int(found.records_in_gap[0]), "in over gaps"),
+        (int(found.rewound[0]), "rewound"),
+        (int(found.records_out_gap[0]), "out over gaps"),
+    ]
+    parts: list[Line] = [
+        line(Span(f"{words.rate(seconds)} {what}", role)) for seconds, what, role in risks if seconds > 0
+    ]
+    if parts:
+        sign = Role.RISK if any(seconds > 0 for seconds, _, role in risks if role is Role.RISK) else Role.WARN
+        mark = glyphs.DEAD if sign is Role.RISK else glyphs.OUT_OF_SYNC
+        parts[0] = (Span(f"{mark} partition-seconds ", sign), *parts[0])
+    told = [line(Span(f"{count:,} {what}", Role.WARN)) for count, what in counts if count]
+    if told:
+        told[0] = (Span("records ", Role.DIM), *told[0])
+    parts += told
+    if not parts:
+        calm = "nothing rewound" if key.kind is Kind.GROUP else "no partition was in trouble"
+        parts = [line(Span(f"{glyphs.OK} ", Role.GOOD), Span(calm, Role.DIM))]
+    return line(" ", *joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells - 1))
+
+
+def _grid(
+    rollups: Rollups,
+    key: Key,
+    plots: Sequence[Plot],
+    end_s: int,
+    stretch: Stretch,
+    size: tuple[int, int],
+    braille: bool,
+    until: str,
+) -> list[Line]:
+    """As many plots as fit, in columns; the lines that are left over stay empty."""
+    cells, rows = size
+    columns = max(1, min(3, cells // COLUMN_CELLS, len(plots)))
+    down = max(1, min(rows // LEAST_PLOT, -(-len(plots) // columns)))
+    height = min(MOST_PLOT, rows // down)
+    plots = plots[: columns * down]
+    values = {plot: _values(rollups, key, plot, end_s, stretch) for plot in plots}
+    tops = {plot: _top(plot, values) for plot in plots}
+    wide = cells // columns
+    lines: list[Line] = []
+    for begin in range(0, len(plots), columns):
+        drawn = [
+            _plot(
+                plot,
+                values[plot],
+                (wide - 1, height),
+                braille,
+                Frame(stretch.label, until, plot.series, tops[plot], plot.figure),
+            )
+            for plot in plots[begin : begin + columns]
+        ]
+        for number in range(height):
+            parts = [pad(beside[number] if number < len(beside) else EMPTY, wide) for beside in drawn]
+            lines.append(tuple(span for part in parts for span in part))
+    return [*lines, *[EMPTY] * (rows - len(lines))][:rows]
+
+
+def _plot(plot: Plot, values: list[float], size: tuple[int, int], braille: bool, frame: Frame) -> list[Line]:
+    cells, height = size
+    return [
+        cut(line(Span(f" {plot.title}", Role.HEAD)), cells),
+        *framed(values, cells, height - 1, braille, frame),
+    ]
+
+
+def _values(rollups: Rollups, key: Key, plot: Plot, end_s: int, stretch: Stretch) -> list[float]:
+    each = [series(rollups, key, column, end_s, stretch.length_s, stretch.step_s) for column in plot.columns]
+    summed: Floats = sum(each[1:], each[0]) / plot.unit
+    values: list[float] = summed.tolist()
+    return values
+
+
+def _top(plot: Plot, values: dict[Plot, list[float]]) -> float:
+    """The end of a plot's axis: what goes across racks is shown on the scale of all that is replicated."""
+    shared = [REPLICATED, CROSS_RACK] if plot in (REPLICATED, CROSS_RACK) else [plot]
+    known = [value for one in shared for value in values.get(one, ()) if math.isfinite(value)]
+    return nice_top(max(known, default=0.0))
+
+
+def _figures(rollups: Rollups, key: Key, end_s: int, cells: int) -> list[Line]:
+    """Rates, and how they are spread, by window: beside each other where there is room."""
+    windows = [window_of(rollups, [key], end_s, length_s) for length_s in WINDOWS_S]
+    rates, spread = list(_rates(windows, key)), list(_spread(windows, key))
+    if cells < 2 * TABLE_CELLS:
+        return [pad(made, cells) for made in (*rates, *spread[1:])]
+    height = max(len(rates), len(spread))
+    wide = cells // 2
+    sides = ([*side, *[EMPTY] * (height - len(side))] for side in (rates, spread))
+    return [(*pad(left, wide), *pad(right, cells - wide)) for left, right in zip(*sides, strict=True)]
+
+
+def _rates(windows: Sequence[Window], key: Key) -> Iterator[Line]:
+    lengths = [words.duration(length_s * 1000, tenths=False) for length_s in WINDOWS_S]
+    yield _table_line("RECORDS /s", lengths, Role.HEAD, Role.DIM)
+    if key.kind is not Kind.GROUP:
+        yield _table_line("in", [words.rate(float(found.in_rate[0])) for found in windows])
+    yield _table_line("out", [words.rate(float(found.out_rate[0])) for found in windows])
+    if key.kind is Kind.GROUP:
+        yield _hottest(windows[-1])
+        return
+    yield _table_line("replicated", [words.rate(float(found.replicated_rate[0])) for found in windows])
+    yield _table_line("across racks", [words.rate(float(found.cross_rack_rate[0])) for found in windows])
+    yield _table_line("bytes in ≈", [_bytes(float(found.bytes_rate[0])) for found in windows])
+
+
+def _spread(windows: Sequence[Window], key: Key) -> Iterator[Line]:
+    if key.kind is Kind.GROUP:
+        return
+    lengths = [words.duration(length_s * 1000, tenths=False) for length_s in WINDOWS_S]
+    yield _table_line("IN, BY SECOND", lengths, Role.HEAD, Role.DIM)
+    for name in ("p50", "p95", "p99"):
+        yield _table_line(name, [words.count(int(getattr(found, f"in_{name}")[0])) for found in windows])
+    yield _table_line("skew × mean", [_ratio(float(found.skew[0])) for found in windows])
+    yield _hottest(windows[-1])
+
+
+def _hottest(found: Window) -> Line:
+    """The partition that was the hottest in the longest window."""
+    hottest = found.hottest[0]
+    name = f"{hottest[0]}-{hottest[1]}" if hottest else words.NONE
+    room = TABLE_CELLS - LABEL_CELLS
+    return line(Span(f" {'hottest':<{LABEL_CELLS - 1}}", Role.DIM), *pad(line(name), room, right=True))
+
+
+def _table_line(label: str, values: Sequence[str], role: Role = Role.DIM, of: Role = Role.TEXT) -> Line:
+    cells = (f"{value:>{WINDOW_CELLS}}" for value in values)
+    return line(Span(f" {label:<{LABEL_CELLS - 1}}", role), *(Span(cell, of) for cell in cells))
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.1f}" if math.isfinite(value) else words.NONE
+
+
+def _bytes(rate: float) -> str:
+    return words.size(round(rate)) if math.isfinite(rate) else words.NONE

@@ -1,0 +1,152 @@
+"""6 Throughput: what Spark makes of the recording, by topics, brokers or groups, over time."""
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+
+from kview.derive.view import View
+from kview.model.aggregates import Key, Kind
+from kview.tui import spark
+from kview.tui.canvas import canvas
+from kview.tui.options import Options
+from kview.tui.rows import throughput as rows
+from kview.tui.rows.throughput_detail import STRETCHES, USUAL, detail_lines
+from kview.tui.screens.base import KviewScreen
+from kview.tui.screens.group import GroupScreen
+from kview.tui.screens.topic import TopicScreen
+from kview.tui.text import Line, Role, Span, cut, line
+from kview.tui.widgets.bottom import Bar, Rule
+from kview.tui.widgets.drawn import Lines
+from kview.tui.widgets.table import Table
+
+LIST_SHARE = 38
+"""Percent of the width that the list takes."""
+LEAST_LIST = 34
+"""Cells in which its names and rates can be read."""
+
+
+class SparkHead(Lines):
+    """How the job is doing; always there."""
+
+    DEFAULT_CSS = "SparkHead { height: 1; }"
+
+    view: View | None = None
+    options = Options()
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """The line."""
+        if self.view is None:
+            return []
+        at = canvas(self)
+        said = spark.status(self.view, self.options, at.now_ms(), at.zone)
+        return [cut(line(" ", Span("THROUGHPUT", Role.HEAD), Span("  Spark ", Role.DIM), *said), width)]
+
+
+class Detail(Lines):
+    """Plots and figures of what is selected; made anew only when they are other ones."""
+
+    DEFAULT_CSS = "Detail { width: 1fr; height: 1fr; }"
+
+    view: View | None = None
+    options = Options()
+    key: Key = rows.CLUSTER
+    label = ""
+    stretch = STRETCHES[USUAL]
+
+    _made: tuple[object, list[Line]] = (None, [])
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """The lines."""
+        if self.view is None:
+            return []
+        at = canvas(self)
+        made_of = (self.view, self.key, self.stretch, width, height)
+        held = self._made[0]
+        if held is None or any(one is not other for one, other in zip(held, made_of, strict=True)):  # type: ignore[call-overload]
+            self._made = (
+                made_of,
+                detail_lines(
+                    self.view,
+                    self.options,
+                    self.key,
+                    self.label,
+                    self.stretch,
+                    (width, height),
+                    not at.ascii_only,
+                    at.zone,
+                ),
+            )
+        return self._made[1]
+
+
+class ThroughputScreen(KviewScreen):
+    """Throughput by Spark's roll-ups; direct rates while there are none."""
+
+    AUTO_FOCUS = "#rates"
+    CSS = "ThroughputScreen #sides { height: 1fr; }"
+    panel_sorts: ClassVar[dict[str, int]] = {rows.PANEL: len(rows.ORDERS)}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "left", "list(-1)", "list", key_display="←→", tooltip="list topics, racks with brokers, or groups"
+        ),
+        Binding("right", "list(1)", "next list", show=False, tooltip="the next of these lists"),
+        Binding("w", "stretch", "time", tooltip="plots over 1 minute, 5 minutes, 1 hour"),
+    ]
+
+    _listed = 0
+    _stretch = USUAL
+
+    def body(self) -> ComposeResult:
+        """The panels."""
+        yield Rule()
+        yield SparkHead()
+        with Horizontal(id="sides"):
+            yield Table(id=rows.PANEL)
+            yield Bar()
+            yield Detail()
+
+    def share_out(self) -> None:
+        """The list takes what it needs, the plots the rest."""
+        width = max(LEAST_LIST, self.app.size.width * LIST_SHARE // 100)
+        self.query_one(f"#{rows.PANEL}", Table).styles.width = width
+
+    def draw(self, view: View) -> None:
+        """Hand the panels a picture."""
+        options = self.kview.options
+        head, detail = self.query_one(SparkHead), self.query_one(Detail)
+        table = self.query_one(f"#{rows.PANEL}", Table)
+        made = rows.ThroughputRows(view, options, rows.LISTS[self._listed])
+        table.set_rows(made)
+        head.view = detail.view = view
+        head.options = detail.options = options
+        detail.stretch = STRETCHES[self._stretch]
+        detail.key = table.selected if isinstance(table.selected, Key) else rows.CLUSTER
+        detail.label = made.label(detail.key)
+
+    def action_list(self, by: int) -> None:
+        """List others."""
+        self._listed = (self._listed + by) % len(rows.LISTS)
+        self.update()
+
+    def action_stretch(self) -> None:
+        """Plots over another stretch of time."""
+        self._stretch = (self._stretch + 1) % len(STRETCHES)
+        self.update()
+
+    @on(Table.Moved)
+    def _another(self) -> None:
+        self.update()
+
+    @on(Table.Opened)
+    def _open(self, event: Table.Opened) -> None:
+        if not isinstance(event.key, Key):
+            return
+        if event.key.kind is Kind.TOPIC:
+            self.app.push_screen(TopicScreen(event.key.name))
+        elif event.key.kind is Kind.GROUP:
+            self.app.push_screen(GroupScreen(event.key.name))
+        elif event.key.kind is Kind.BROKER:
+            self.kview.show_broker(int(event.key.name))
