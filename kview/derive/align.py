@@ -96,8 +96,12 @@ def positions(sorted_ids: NDArray[Any], wanted: NDArray[Any]) -> Longs:
 
 def group_rows(names: NDArray[Any], of: NDArray[Any]) -> Longs:
     """For each of `of` (sorted by group) the index of its group in `names`, −1 where it is not there."""
+    if not len(of):
+        return np.empty(0, np.int64)
     index = {name: row for row, name in enumerate(names)}
-    return np.array([index.get(name, -1) for name in of], np.int64)
+    begins = np.flatnonzero(np.r_[True, of[1:] != of[:-1]])
+    rows = np.array([index.get(name, -1) for name in of[begins]], np.int64)
+    return np.repeat(rows, np.diff(np.r_[begins, len(of)]))
 
 
 def take(column: NDArray[Scalar], rows: Longs, fill: Any) -> NDArray[Scalar]:

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from kview.derive.align import positions, take
 from kview.derive.rates import sum_by
-from kview.derive.series import extended
-from kview.derive.view import BrokerFigures, Floats, PartitionFigures
+from kview.derive.series import Series
+from kview.derive.view import BrokerFigures, Floats
 from kview.model.events import Severity
 from kview.model.snapshot import Brokers, Ids, Longs, Snapshot
 from kview.model.states import BrokerState
@@ -99,30 +99,36 @@ def _counts(index: Longs, mask: NDArray[np.bool_], size: int) -> Longs:
     return counted
 
 
+def _user_leader(snapshot: Snapshot) -> Longs:
+    """The row of each partition's leader, −1 for internal topics."""
+    table = snapshot.partitions
+    return np.where(table.internal, -1, positions(snapshot.brokers.id, table.leader))
+
+
+def led_rates(snapshot: Snapshot, in_rate: Floats, quiet: Silence) -> Floats:
+    """Records per second appended to what each broker leads, from those of the partitions."""
+    rates = sum_by(_user_leader(snapshot), in_rate, len(snapshot.brokers))
+    rates[quiet.silent] = np.nan
+    return rates
+
+
 def broker_figures(
     snapshot: Snapshot,
-    partitions: PartitionFigures,
     offset_rows: Longs,
     read_rate: Floats,
     quiet: Silence,
-    before: tuple[Ids, BrokerFigures] | None,
-    points: int,
+    in_rate: Floats,
+    in_series: tuple[Series, ...],
 ) -> BrokerFigures:
-    """`offset_rows` and `read_rate` are rows of `snapshot.offsets`; `before` the ids and figures of the
-    step before; `points` how many points a series may hold.
-    """
+    """`offset_rows` and `read_rate` are rows of `snapshot.offsets`; `in_rate` are `led_rates`, and
+    `in_series` the last of them."""
     brokers, table = snapshot.brokers, snapshot.partitions
     size = len(brokers)
     leader = positions(brokers.id, table.leader)
     replica = positions(brokers.id, table.replicas)
     internal = np.broadcast_to(table.internal[:, None], replica.shape)
-    user_leader = np.where(table.internal, -1, leader)
-    in_rate = sum_by(user_leader, partitions.in_rate, size)
-    readers = take(user_leader, offset_rows, -1)
-    out_rate = sum_by(readers, read_rate, size)
-    in_rate[quiet.silent] = np.nan
+    out_rate = sum_by(take(_user_leader(snapshot), offset_rows, -1), read_rate, size)
     out_rate[quiet.silent] = np.nan
-    old = dict(zip(before[0].tolist(), before[1].in_series, strict=True)) if before else {}
     return BrokerFigures(
         severity=broker_severity(snapshot, quiet),
         leads=_counts(leader, ~table.internal, size),
@@ -131,7 +137,7 @@ def broker_figures(
         replicas_internal=_counts(replica.ravel(), internal.ravel(), size),
         in_rate=in_rate,
         out_rate=out_rate,
-        in_series=extended(old, brokers.id.tolist(), in_rate, points),
+        in_series=in_series,
         silent_since_ms=quiet.since_ms,
         fencing_due_ms=fencing_due(snapshot, quiet),
         is_controller=np.asarray(brokers.id == snapshot.observation.controller_id, np.bool_),

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from kview.derive import text
 from kview.derive.align import Alignment, same
-from kview.derive.partitions import same_lists
+from kview.derive.brokers import Silence
+from kview.derive.partitions import Placement, Readings, same_lists
 from kview.derive.rates import LOOK_BACK_MS
-from kview.derive.view import PartitionFigures
 from kview.derive.words import plural
 from kview.model.events import Event, EventKind, Severity
 from kview.model.snapshot import Ids, Longs, Partitions, Snapshot
@@ -29,10 +29,13 @@ MAX_NAMED = 200
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A step: its snapshot and its partitions' figures."""
+    """A snapshot, and what is told of it by the next one's events."""
 
     snapshot: Snapshot
-    partitions: PartitionFigures
+    quiet: Silence
+    placed: Placement
+    readings: Readings
+    frozen_since_ms: Longs
 
 
 def kept(events: tuple[Event, ...], new: tuple[Event, ...], now_ms: int) -> tuple[Event, ...]:
@@ -66,6 +69,8 @@ def controller_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
 
 def broker_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
     """State changes of brokers; a silence begins at the first request that was not answered."""
+    if same(before.brokers.id, now.brokers.id) and same(before.brokers.state, now.brokers.state):
+        return ()
     old = dict(zip(before.brokers.id.tolist(), before.brokers.state, strict=True))
     at_ms = now.observation.ended_ms
     made = []
@@ -170,6 +175,8 @@ def partition_events(before: Seen, now: Seen, alignment: Alignment) -> tuple[Eve
 
 def _leader_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) -> list[Event]:
     table, known = now.snapshot.partitions, alignment.known()
+    if alignment.rows is None and before.snapshot.partitions.leader is table.leader:
+        return []
     leader = alignment.carry(before.snapshot.partitions.leader, UNKNOWN_ID)
     changed = known & (leader != table.leader) & (leader != UNKNOWN_ID) & (table.leader != UNKNOWN_ID)
     if not changed.any():
@@ -179,7 +186,7 @@ def _leader_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker)
     again = changed & ~none & (leader == NO_BROKER)
     led = changed & ~none & ~again
     if led.any():
-        lost = alignment.carry(before.partitions.leader_silent_since_ms, UNKNOWN) != UNKNOWN
+        lost = alignment.carry(before.placed.leader_silent_since_ms, UNKNOWN) != UNKNOWN
         severity = Severity.GOOD if (led & lost).any() else Severity.CALM
         sentence = f"{pick.many(led)} led by another broker: {_by(table.leader[led])}"
         made.append(pick.event(led, EventKind.LEADER, severity, sentence))
@@ -222,9 +229,11 @@ def _isr_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) ->
 
 def _watermark_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) -> list[Event]:
     known = alignment.known()
-    frozen_then = alignment.carry(before.partitions.frozen_since_ms, UNKNOWN) != UNKNOWN
-    frozen = now.partitions.frozen_since_ms != UNKNOWN
-    silent = now.partitions.leader_silent_since_ms != UNKNOWN
+    frozen_then = alignment.carry(before.frozen_since_ms, UNKNOWN) != UNKNOWN
+    frozen = now.frozen_since_ms != UNKNOWN
+    if not np.any(frozen != frozen_then):
+        return []
+    silent = now.placed.leader_silent_since_ms != UNKNOWN
     led = now.snapshot.partitions.leader >= 0
     made = []
     freezes = known & frozen & ~frozen_then & ~silent
@@ -250,11 +259,11 @@ def lost_at_election(before: Seen, now: Seen, alignment: Alignment) -> Longs:
     was, is_ = before.snapshot.partitions, now.snapshot.partitions
     leader = alignment.carry(was.leader, UNKNOWN_ID)
     old_end = alignment.carry(was.log_end, UNKNOWN)
-    silent_since = alignment.carry(before.partitions.leader_silent_since_ms, UNKNOWN)
+    silent_since = alignment.carry(before.placed.leader_silent_since_ms, UNKNOWN)
     elected = alignment.known() & (is_.leader >= 0) & (leader >= 0) & (is_.leader != leader)
     as_new_leader = alignment.carry(was.replicas, NO_BROKER) == is_.leader[:, None]
-    follower = _pick(alignment.carry(before.partitions.replica_end, UNKNOWN), as_new_leader)
-    follower_ms = _pick(alignment.carry(before.partitions.replica_end_ms, UNKNOWN), as_new_leader)
+    follower = _pick(alignment.carry(before.readings.ends, UNKNOWN), as_new_leader)
+    follower_ms = _pick(alignment.carry(before.readings.times_ms, UNKNOWN), as_new_leader)
     final = (follower != UNKNOWN) & (silent_since != UNKNOWN) & (follower_ms > silent_since)
     read_now = (is_.log_end != UNKNOWN) & (is_.log_end_ms > before.snapshot.observation.ended_ms)
     start = np.where(final, follower, np.where(read_now, is_.log_end, UNKNOWN))
@@ -286,11 +295,13 @@ def _cut_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) ->
     replicas_then = alignment.carry(was.replicas, NO_BROKER)
     if replicas_then.shape != is_.replicas.shape:
         return []
-    then = alignment.carry(before.partitions.replica_end, UNKNOWN)
-    end = now.partitions.replica_end
-    both = (then != UNKNOWN) & (end != UNKNOWN) & (replicas_then == is_.replicas)
-    cut = np.where(both, then - end, 0)
-    fell = (cut > 0) & alignment.known()[:, None]
+    then = alignment.carry(before.readings.ends, UNKNOWN)
+    end = now.readings.ends
+    fell = (then > end) & (end != UNKNOWN)
+    if not fell.any():
+        return []
+    fell &= (replicas_then == is_.replicas) & alignment.known()[:, None]
+    cut = np.where(fell, then - end, 0)
     made = []
     for broker in sorted(set(is_.replicas[fell].tolist())):
         mine = fell & (is_.replicas == broker)

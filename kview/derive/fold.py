@@ -1,79 +1,134 @@
 """The fold: a state and a snapshot in, the next state and a view out. Live, replay and tests use it alike.
 
-`step` is pure. A view at t is the same whether the fold began at the beginning or at the last snapshot at or
-before t − LOOK_BACK_MS, with one exception: the figures of a group's partition whose cell has not been read
-again since before that (its coordinator is silent) are kept as they were.
+`step` is pure, and made of three parts: `advance`, what any later step depends on; `sample`, what the steps
+of the next minute depend on (series); and the view, on which nothing depends. Going to a moment leaves out
+what no later step asks for (`fold_to`).
+
+A view at t is the same whether the fold began at the beginning or at the last snapshot at or before
+t − LOOK_BACK_MS, with one exception: the figures of a group's partition whose cell has not been read again
+for a while (its coordinator is silent) are kept as they were, so they depend on what was seen before that
+reading.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
-from kview.derive import lag
-from kview.derive.align import Alignment, align_offsets, align_partitions, partition_rows
-from kview.derive.brokers import broker_figures, silence
+from kview.derive import commits as past
+from kview.derive import lag, rates
+from kview.derive.align import Alignment, align_offsets, align_partitions, partition_rows, same
+from kview.derive.brokers import broker_figures, led_rates, silence
 from kview.derive.commits import Commits
 from kview.derive.events import Seen, differences, kept
 from kview.derive.group_events import group_events
-from kview.derive.groups import BehindSeries, group_figures
+from kview.derive.groups import GroupLags, GroupSeries, group_figures, group_lags, group_series
 from kview.derive.headline import headline
-from kview.derive.lag import Points
-from kview.derive.offsets import offset_figures
+from kview.derive.lag import TREND_BACK_MS, Points
+from kview.derive.offsets import Kept, Led, offset_figures, record_lag
 from kview.derive.partitions import (
     changed_since,
+    in_rates,
+    listed_replicas,
     partition_figures,
     placement,
     replica_readings,
     worst_first,
 )
-from kview.derive.rates import LOOK_BACK_MS, Ends, advance, total
-from kview.derive.series import Series, next_moments
-from kview.derive.topics import throughput, topic_figures
-from kview.derive.view import View
+from kview.derive.rates import LOOK_BACK_MS, Ends, total
+from kview.derive.series import Series, extended, next_moments
+from kview.derive.topics import throughput, topic_figures, topic_rates
+from kview.derive.view import SERIES_POINTS, Floats, OffsetFigures, View
 from kview.derive.watermarks import Watermarks, follow, frozen_since
 from kview.model.events import Event, Severity
-from kview.model.snapshot import Longs, Snapshot
+from kview.model.snapshot import Longs, Partitions, Snapshot
 from kview.model.units import UNKNOWN
 
 __all__ = ["LOOK_BACK_MS", "State", "fold_to", "step"]
 
+_NONE = np.empty(0, np.int64)
+
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is carried from step to step: the view before, and bounded series. Frozen; columns are never
-    written to."""
+    """What is carried from step to step: the snapshot before and what was seen in it, and bounded series.
+    Frozen; columns are never written to."""
 
-    view: View | None = None
+    seen: Seen | None = None
     ends: Ends = field(default_factory=lambda: Ends.none(0))
     watermarks: Watermarks = field(default_factory=lambda: Watermarks.none(0))
     points: Points = field(default_factory=lambda: Points.none(0))
+    changed_ms: Longs = field(default_factory=lambda: _NONE)
+    """When leader, epoch or ISR of each partition last changed."""
+    partition_rows: Longs = field(default_factory=lambda: _NONE)
+    """For each row of `Offsets` that of its partition."""
     commits: Commits = field(default_factory=lambda: Commits.none(0))
-    group_series: Mapping[str, tuple[Series, BehindSeries]] = field(default_factory=dict)
+    kept: Kept = field(default_factory=lambda: Kept.none(0))
+    topic_series: Mapping[str, Series] = field(default_factory=dict)
+    broker_series: Mapping[int, Series] = field(default_factory=dict)
+    group_series: GroupSeries = field(default_factory=dict)
     moments: tuple[int, ...] = ()
+    before_ms: int = UNKNOWN
+    """When the step before was; UNKNOWN at the first one."""
     events: tuple[Event, ...] = ()
+    new_events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A moment's figures of which series are made."""
+
+    in_rate: Floats
+    """Rows of `Partitions`."""
+    broker_rates: Floats
+    topic_rates: Floats
+    offsets: OffsetFigures
+    groups: GroupLags
+
+
+class LookBack(Protocol):
+    """Snapshots one after the other, of which one knows how many there are."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Snapshot]: ...
 
 
 def step(state: State, snapshot: Snapshot) -> tuple[State, View]:
     """The next state and view. A snapshot from before the last one (a clock that jumped back) begins anew."""
+    state, sampled = sample(advance(state, snapshot))
+    return state, _view(state, sampled)
+
+
+def fold_to(last: Snapshot, look_back: LookBack, cancelled: Callable[[], bool]) -> tuple[State, View] | None:
+    """The state and the view at `last` after folding `look_back`, which ends with it, from nothing: those of
+    one `step` after the other. None where `cancelled`, which is asked before every snapshot."""
+    state, sampled = State(), None
+    first_sampled = len(look_back) - SERIES_POINTS
+    for number, snapshot in enumerate(look_back):
+        if cancelled():
+            return None
+        state = advance(state, snapshot)
+        recent = snapshot.observation.ended_ms > last.observation.ended_ms - TREND_BACK_MS
+        if recent or number >= first_sampled:
+            state, sampled = sample(state)
+    return (state, _view(state, sampled)) if sampled is not None else step(state, last)
+
+
+def advance(state: State, snapshot: Snapshot) -> State:
+    """The state after a snapshot, but for series and `kept`, which `sample` brings up to date."""
     now_ms = snapshot.observation.ended_ms
-    before = state.view
-    if before is not None and now_ms < before.snapshot.observation.ended_ms:
-        state, before = State(), None
+    if state.seen is not None and now_ms < state.seen.snapshot.observation.ended_ms:
+        state = State()
+    before = state.seen
     then = before.snapshot if before else Snapshot(snapshot.observation)
     table = snapshot.partitions
     rows = align_partitions(then.partitions, table)
-    quiet = silence(snapshot.brokers)
-    placed = placement(table, quiet)
 
-    has_ends = "debugging_replica" in snapshot.observation.capabilities
-    read, read_ms = (
-        (table.log_end, table.log_end_ms) if has_ends else (table.high_watermark, table.high_watermark_ms)
-    )
-    ends, fell = advance(state.ends.carried(rows), read, read_ms, now_ms)
+    read, read_ms = _log_ends(snapshot)
+    ends, fell = rates.advance(state.ends.carried(rows), read, read_ms, now_ms)
     marks = follow(state.watermarks, then.partitions.high_watermark_ms, rows, table, now_ms)
-    frozen = frozen_since(marks, table, placed.silent_in_isr_since_ms, placed.leader_silent_since_ms)
-    frozen = np.where(table.leader == -1, UNKNOWN, frozen)
     points = lag.capped(lag.carried(state.points, rows), fell, read)
     if (
         before is None
@@ -81,92 +136,174 @@ def step(state: State, snapshot: Snapshot) -> tuple[State, View]:
         or not lag.same_answers(then.time_points, snapshot.time_points)
     ):
         points = lag.with_seeds(points, table, snapshot.time_points, read)
-    seeded = lag.seed_rate(points, read, read_ms)
     points = lag.with_reading(points, read_ms, read, now_ms)
+    seen = _seen(before, snapshot, marks)
 
-    changed = changed_since(
-        then.partitions,
-        before.partitions.changed_ms if before else np.empty(0, np.int64),
-        rows,
-        table,
-        now_ms,
-    )
-    readings = replica_readings(table, snapshot.replicas)
-    figures = partition_figures(snapshot, placed, frozen, ends.per_second, seeded, changed, readings)
-    offset_alignment = align_offsets(then.offsets, snapshot.offsets)
-    offsets, commits = offset_figures(
-        snapshot,
-        _partition_rows(before, rows, offset_alignment, snapshot),
-        figures,
+    offset_rows = align_offsets(then.offsets, snapshot.offsets)
+    if before is not None and rows.rows is None and offset_rows.rows is None:
+        at = state.partition_rows
+    else:
+        at = partition_rows(snapshot.offsets, table)
+    _, lag_now = record_lag(table, at, snapshot.offsets)
+    commits = past.carried(state.commits, offset_rows)
+    new_events: tuple[Event, ...] = ()
+    if before is not None:
+        new_events = (*differences(before, seen, rows), *group_events(then, snapshot))
+    return State(
+        seen,
+        ends,
+        marks,
         points,
-        state.commits,
-        before.offsets if before else None,
-        offset_alignment,
+        changed_since(then.partitions, state.changed_ms, rows, table, now_ms),
+        at,
+        past.follow(commits, snapshot.offsets.committed, snapshot.offsets.received_ms, lag_now, now_ms),
+        _kept(state, snapshot, commits, offset_rows),
+        state.topic_series,
+        state.broker_series,
+        state.group_series,
+        next_moments(state.moments, now_ms),
+        then.observation.ended_ms if before else UNKNOWN,
+        kept(state.events, new_events, now_ms),
+        new_events,
     )
-    moments = next_moments(state.moments, now_ms)
-    groups, group_series = group_figures(snapshot, offsets, state.group_series, len(moments))
+
+
+def sample(state: State) -> tuple[State, Sample]:
+    """Take the figures of this moment into the series."""
+    seen = _seen_of(state)
+    snapshot, points = seen.snapshot, len(state.moments)
+    in_rate = in_rates(snapshot.partitions, seen.placed, state.ends.per_second)
+    topics, by_topic = topic_rates(snapshot.partitions.topic, in_rate)
+    by_broker = led_rates(snapshot, in_rate, seen.quiet)
+    offsets = _offsets(state, in_rate)
+    groups = group_lags(snapshot, offsets)
+    names, brokers = topics.tolist(), snapshot.brokers.id.tolist()
+    topic_series = extended(state.topic_series, names, by_topic, points)
+    broker_series = extended(state.broker_series, brokers, by_broker, points)
+    now = replace(
+        state,
+        kept=Kept.of(snapshot.offsets, offsets),
+        topic_series=dict(zip(names, topic_series, strict=True)),
+        broker_series=dict(zip(brokers, broker_series, strict=True)),
+        group_series=group_series(
+            state.group_series,
+            snapshot.groups.group.tolist(),
+            groups,
+            points,
+            snapshot.observation.ended_ms,
+        ),
+    )
+    return now, Sample(in_rate, by_broker, by_topic, offsets, groups)
+
+
+def _view(state: State, sampled: Sample) -> View:
+    """The view of a state whose moment was sampled."""
+    seen = _seen_of(state)
+    snapshot, quiet, placed = seen.snapshot, seen.quiet, seen.placed
+    table, offsets = snapshot.partitions, sampled.offsets
+    seeded = lag.seed_rate(state.points, *_log_ends(snapshot))
+    figures = partition_figures(
+        snapshot, placed, seen.frozen_since_ms, sampled.in_rate, seeded, state.changed_ms, seen.readings
+    )
+    groups = group_figures(snapshot, offsets, sampled.groups, state.group_series)
     brokers = broker_figures(
         snapshot,
-        figures,
         offsets.partition_row,
         offsets.read_rate,
         quiet,
-        (then.brokers.id, before.brokers) if before else None,
-        len(moments),
+        sampled.broker_rates,
+        tuple(state.broker_series.values()),
     )
-    topic_series = dict(zip(before.topics.topic, before.topics.in_series, strict=True)) if before else {}
-    topics = topic_figures(snapshot, figures, placed, readings.sizes, topic_series, len(moments))
-    new_events: tuple[Event, ...] = ()
-    if before is not None:
-        new_events = (
-            *differences(Seen(then, before.partitions), Seen(snapshot, figures), rows),
-            *group_events(then, snapshot),
-        )
-    events = kept(state.events, new_events, now_ms)
-    view = View(
+    topics = topic_figures(
+        snapshot,
+        figures,
+        placed,
+        seen.readings.sizes,
+        sampled.topic_rates,
+        tuple(state.topic_series.values()),
+    )
+    return View(
         snapshot=snapshot,
         headline=headline(
-            snapshot, brokers, figures, topics, groups, placed, quiet, _requests_rate(before, snapshot)
+            snapshot, brokers, figures, topics, groups, placed, quiet, _requests_rate(state, snapshot)
         ),
         brokers=brokers,
         partitions=figures,
         topics=topics,
         groups=groups,
         offsets=offsets,
-        throughput=throughput(topics, moments, total(brokers.out_rate)),
-        events=events,
-        new_events=new_events,
+        throughput=throughput(topics, state.moments, total(brokers.out_rate)),
+        events=state.events,
+        new_events=state.new_events,
         worst_partitions=worst_first(table, figures),
         internal_troubled=int(
             (table.internal & np.asarray(figures.severity == Severity.RISK, np.bool_)).sum()
         ),
     )
-    return State(view, ends, marks, points, commits, group_series, moments, events), view
 
 
-def fold_to(
-    last: Snapshot, look_back: Iterable[Snapshot], cancelled: Callable[[], bool]
-) -> tuple[State, View] | None:
-    """The state and the view at `last` after folding `look_back`, which ends with it, from nothing: those of
-    one `step` after the other. None where `cancelled`, which is asked before every snapshot."""
-    state, view = State(), None
-    for snapshot in look_back:
-        if cancelled():
-            return None
-        state, view = step(state, snapshot)
-    return (state, view) if view is not None else step(state, last)
+def _seen_of(state: State) -> Seen:
+    assert state.seen is not None
+    return state.seen
 
 
-def _partition_rows(before: View | None, rows: Alignment, offsets: Alignment, snapshot: Snapshot) -> Longs:
-    """The partitions' rows of `snapshot.offsets`; those of the step before where no row has moved."""
-    if before is not None and rows.rows is None and offsets.rows is None:
-        return before.offsets.partition_row
-    return partition_rows(snapshot.offsets, snapshot.partitions)
+def _log_ends(snapshot: Snapshot) -> tuple[Longs, Longs]:
+    """Where logs end, and when that was read: by the high watermark where the cluster tells no log ends."""
+    table = snapshot.partitions
+    if "debugging_replica" in snapshot.observation.capabilities:
+        return table.log_end, table.log_end_ms
+    return table.high_watermark, table.high_watermark_ms
 
 
-def _requests_rate(before: View | None, snapshot: Snapshot) -> float:
+def _seen(before: Seen | None, snapshot: Snapshot, marks: Watermarks) -> Seen:
+    """What is seen in a snapshot; placement is calculated anew only where something of it changed."""
+    table, replicas, quiet = snapshot.partitions, snapshot.replicas, silence(snapshot.brokers)
+    placed, listed = None, None
+    if before is not None:
+        then, old = before.snapshot.partitions, before.quiet
+        stayed = same(old.ids, quiet.ids) and same(old.silent, quiet.silent)
+        if stayed and same(old.since_ms, quiet.since_ms) and _one_placement(then, table):
+            placed = before.placed
+        was = before.snapshot.replicas
+        if then.replicas is table.replicas and was.row is replicas.row and was.broker is replicas.broker:
+            listed = before.readings.listed
+    if placed is None:
+        placed = placement(table, quiet)
+    if listed is None:
+        listed = listed_replicas(table, replicas)
+    frozen = frozen_since(marks, table, placed.silent_in_isr_since_ms, placed.leader_silent_since_ms)
+    frozen = np.where(table.leader == -1, UNKNOWN, frozen)
+    return Seen(snapshot, quiet, placed, replica_readings(table, replicas, listed), frozen)
+
+
+def _one_placement(a: Partitions, b: Partitions) -> bool:
+    return a.replicas is b.replicas and a.isr is b.isr and a.leader is b.leader
+
+
+def _offsets(state: State, in_rate: Floats) -> OffsetFigures:
+    seen = _seen_of(state)
+    led = Led(in_rate, seen.placed.leader_silent_since_ms, seen.frozen_since_ms)
+    return offset_figures(seen.snapshot, state.partition_rows, led, state.points, state.commits, state.kept)
+
+
+def _kept(state: State, snapshot: Snapshot, commits: Commits, offset_rows: Alignment) -> Kept:
+    """The figures of cells that `snapshot` holds no new reading of; `commits` are those before in its rows.
+
+    Where such a cell's moment was not sampled, its figures are made now, of the state before.
+    """
+    carried = state.kept.carried(offset_rows)
+    received_ms = snapshot.offsets.received_ms
+    stale = (commits.received_ms == received_ms) & (received_ms != UNKNOWN)
+    if not np.any(stale & (carried.of_ms != received_ms)):
+        return carried
+    seen = _seen_of(state)
+    in_rate = in_rates(seen.snapshot.partitions, seen.placed, state.ends.per_second)
+    return Kept.of(seen.snapshot.offsets, _offsets(state, in_rate)).carried(offset_rows)
+
+
+def _requests_rate(state: State, snapshot: Snapshot) -> float:
     """Kview's own requests per second: this observation's over the time since the one before."""
-    if before is None:
+    if state.before_ms == UNKNOWN:
         return float("nan")
-    elapsed_ms = snapshot.observation.ended_ms - before.snapshot.observation.ended_ms
+    elapsed_ms = snapshot.observation.ended_ms - state.before_ms
     return snapshot.observation.requests * 1000.0 / elapsed_ms if elapsed_ms > 0 else float("nan")

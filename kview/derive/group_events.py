@@ -32,9 +32,12 @@ def group_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
     """A rebalance that was seen, or whose result was (other owners); other changes of state; groups that
     are deleted."""
     old = {name: row for row, name in enumerate(before.groups.group)}
+    a, b = before.groups, now.groups
     moved = not same(before.offsets.owner, now.offsets.owner) or not same(
         before.offsets.group, now.offsets.group
     )
+    if not moved and same(a.group, b.group) and same(a.state, b.state):
+        return ()
     owners_then, owners = (_owners(before), _owners(now)) if moved else ({}, {})
     made = []
     for row, name in enumerate(now.groups.group):

@@ -1,6 +1,7 @@
 """Groups: sums and worsts over their rows of `Offsets`."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,50 +24,78 @@ interval is no trend, so neither is shorter than one; the long one sees what gro
 BehindSeries = tuple[tuple[int, float], ...]
 """A group's lag in time at moments of the last TREND_BACK_MS, oldest first; NaN where it was not known."""
 
+GroupSeries = Mapping[str, tuple[Series, BehindSeries]]
+"""By group, lag at the moments of the sparklines, and lag in time."""
+
 TREND_NOISE_MS = 1_000
 """Lag in time that changed by less, or by less than a tenth, has no trend."""
 
 
-def group_figures(
-    snapshot: Snapshot,
-    figures: OffsetFigures,
-    before: Mapping[str, tuple[Series, BehindSeries]],
-    points: int,
-) -> tuple[GroupFigures, Mapping[str, tuple[Series, BehindSeries]]]:
-    """`before` holds each group's series of lag and of lag in time; the new ones are returned too."""
-    groups, offsets = snapshot.groups, snapshot.offsets
-    names, size = groups.group.tolist(), len(groups)
-    index = group_rows(groups.group, offsets.group)
-    committed = offsets.committed > NO_OFFSET
-    known = (figures.lag != UNKNOWN) & committed
+@dataclass(frozen=True, slots=True)
+class GroupLags:
+    """Rows of `Groups`."""
+
+    index: Longs
+    """The row of each of `Offsets`, −1 for none."""
+    lag: Longs
+    """The sum of what is known; UNKNOWN when nothing is."""
+    behind_ms: Longs
+    """The worst."""
+
+
+def group_lags(snapshot: Snapshot, figures: OffsetFigures) -> GroupLags:
+    """Lag and lag in time of each group."""
+    size = len(snapshot.groups)
+    index = group_rows(snapshot.groups.group, snapshot.offsets.group)
+    known = _known(snapshot, figures)
     lag = _sum(index, np.where(known, figures.lag, 0), known, size)
     behind = np.full(size, UNKNOWN, np.int64)
     np.maximum.at(behind, index[index >= 0], figures.behind_ms[index >= 0])
-    at_worst = (index >= 0) & (figures.behind_ms == behind[index]) if size else np.zeros(len(index), np.bool_)
-    lag_series = extended({n: s for n, (s, _) in before.items()}, names, _floats(lag), points)
-    now_ms = snapshot.observation.ended_ms
+    return GroupLags(index, lag, behind)
+
+
+def group_series(
+    before: GroupSeries, names: list[str], lags: GroupLags, points: int, now_ms: int
+) -> GroupSeries:
+    """Each group's series, with the newest values."""
+    lag_series = extended({n: s for n, (s, _) in before.items()}, names, _floats(lags.lag), points)
     behind_series = [
         (*_young(before[name][1] if name in before else (), now_ms), (now_ms, value))
-        for name, value in zip(names, _floats(behind).tolist(), strict=True)
+        for name, value in zip(names, _floats(lags.behind_ms).tolist(), strict=True)
     ]
+    return dict(zip(names, zip(lag_series, behind_series, strict=True), strict=True))
+
+
+def group_figures(
+    snapshot: Snapshot, figures: OffsetFigures, lags: GroupLags, series: GroupSeries
+) -> GroupFigures:
+    """`series` holds `lags` already."""
+    groups, offsets = snapshot.groups, snapshot.offsets
+    size, index, behind = len(groups), lags.index, lags.behind_ms
+    committed = offsets.committed > NO_OFFSET
+    known = _known(snapshot, figures)
+    at_worst = (index >= 0) & (figures.behind_ms == behind[index]) if size else np.zeros(len(index), np.bool_)
     ranks, severities, reasons = _worst(snapshot, figures, index)
     age = np.where(groups.received_ms == UNKNOWN, UNKNOWN, snapshot.observation.ended_ms - groups.received_ms)
-    made = GroupFigures(
+    return GroupFigures(
         severity=severities,
         verdict=ranks,
         reason=reasons,
-        lag=lag,
+        lag=lags.lag,
         lag_is_bound=_any(index, committed & ~known, size),
         behind_ms=behind,
         behind_is_bound=_any(index, at_worst & figures.behind_is_bound, size) & (behind != UNKNOWN),
-        behind_trend=np.array([trend(series) for series in behind_series], np.int64),
+        behind_trend=np.array([trend(behind) for _, behind in series.values()], np.int64),
         members_active=_active(snapshot),
         read_rate=sum_by(index, figures.read_rate, size),
         write_rate=sum_by(index, figures.write_rate, size),
-        lag_series=lag_series,
+        lag_series=tuple(lag for lag, _ in series.values()),
         age_ms=age,
     )
-    return made, dict(zip(names, zip(lag_series, behind_series, strict=True), strict=True))
+
+
+def _known(snapshot: Snapshot, figures: OffsetFigures) -> NDArray[np.bool_]:
+    return np.asarray((figures.lag != UNKNOWN) & (snapshot.offsets.committed > NO_OFFSET), np.bool_)
 
 
 def trend(series: BehindSeries) -> int:

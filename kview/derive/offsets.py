@@ -1,7 +1,8 @@
 """A group's partitions: lag, lag in time, rates, verdicts. A cell that was not read again keeps its last
 figures."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from kview.derive.commits import Commits
 from kview.derive.lag import Points, behind
 from kview.derive.rates import minus
 from kview.derive.verdicts import RANK, WORDS, Circumstances, reasons, verdict_ranks
-from kview.derive.view import NEVER, Floats, OffsetFigures, PartitionFigures, Verdict
+from kview.derive.view import NEVER, Floats, OffsetFigures, Verdict
 from kview.model.snapshot import Longs, Offsets, Partitions, Snapshot
 from kview.model.states import GroupState
 from kview.model.units import NO_OFFSET, UNKNOWN
@@ -22,7 +23,7 @@ CAUGHT_UP_MS = 10_000
 """A group whose verdict is ok and that is less than this behind has nothing to catch up: two default commit
 intervals."""
 
-KEPT: dict[str, Any] = {
+_KEPT: dict[str, Any] = {
     "log_end_offset": UNKNOWN,
     "lag": UNKNOWN,
     "behind_ms": UNKNOWN,
@@ -33,6 +34,32 @@ KEPT: dict[str, Any] = {
     "lost": 0,
 }
 """Columns that stay as they were while a cell is not read again, and what a row without a past has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The figures that stay while a cell is not read again. Rows of `Offsets`."""
+
+    of_ms: Longs
+    """When the cells that they are of were read; UNKNOWN where there are none."""
+    columns: Mapping[str, NDArray[Any]]
+
+    @staticmethod
+    def none(rows: int) -> "Kept":
+        """Nothing is known."""
+        return Kept(np.full(rows, UNKNOWN), {name: np.full(rows, fill) for name, fill in _KEPT.items()})
+
+    @staticmethod
+    def of(offsets: Offsets, figures: OffsetFigures) -> "Kept":
+        """What is to be kept of a step's figures."""
+        return Kept(offsets.received_ms, {name: getattr(figures, name) for name in _KEPT})
+
+    def carried(self, alignment: Alignment) -> "Kept":
+        """The same in this step's rows."""
+        if alignment.rows is None:
+            return self
+        columns = {name: alignment.carry(self.columns[name], fill) for name, fill in _KEPT.items()}
+        return Kept(alignment.carry(self.of_ms, UNKNOWN), columns)
 
 
 def record_lag(table: Partitions, rows: Longs, offsets: Offsets) -> tuple[Longs, Longs]:
@@ -64,21 +91,28 @@ def members_by_offset(snapshot: Snapshot) -> NDArray[np.bool_]:
     return take(np.asarray(alive, np.bool_), group_rows(groups.group, snapshot.offsets.group), False)
 
 
-def circumstances(
-    snapshot: Snapshot, rows: Longs, lag: Longs, end: Longs, figures: PartitionFigures
-) -> Circumstances:
+@dataclass(frozen=True, slots=True)
+class Led:
+    """What a group's partition depends on of the partition. Rows of `Partitions`."""
+
+    in_rate: Floats
+    leader_silent_since_ms: Longs
+    frozen_since_ms: Longs
+
+
+def circumstances(snapshot: Snapshot, rows: Longs, lag: Longs, end: Longs, led: Led) -> Circumstances:
     """What the cluster and the group look like from each row."""
     table = snapshot.partitions
     leader = take(table.leader, rows, -1)
-    silent = take(figures.leader_silent_since_ms, rows, UNKNOWN) != UNKNOWN
+    silent = take(led.leader_silent_since_ms, rows, UNKNOWN) != UNKNOWN
     return Circumstances(
         lag=lag,
         high_watermark=np.where(leader >= 0, end, UNKNOWN),
         leader_known=rows >= 0,
         leader_lost=(rows >= 0) & (silent | (leader == -1)),
-        frozen=take(figures.frozen_since_ms, rows, UNKNOWN) != UNKNOWN,
+        frozen=take(led.frozen_since_ms, rows, UNKNOWN) != UNKNOWN,
         has_members=members_by_offset(snapshot),
-        write_rate=take(figures.in_rate, rows, np.nan),
+        write_rate=take(led.in_rate, rows, np.nan),
     )
 
 
@@ -94,22 +128,13 @@ def catch_up(lag: Longs, behind_ms: Longs, read: Floats, write: Floats, ranks: L
 
 
 def offset_figures(
-    snapshot: Snapshot,
-    rows: Longs,
-    figures: PartitionFigures,
-    points: Points,
-    before_commits: Commits,
-    before: OffsetFigures | None,
-    alignment: Alignment,
-) -> tuple[OffsetFigures, Commits]:
-    """`rows` are rows of `snapshot.partitions`; `before` the figures of the step before, in its own rows."""
+    snapshot: Snapshot, rows: Longs, led: Led, points: Points, commits: Commits, kept: Kept
+) -> OffsetFigures:
+    """`rows` are rows of `snapshot.partitions`; `points` and `commits` hold this snapshot's readings."""
     offsets, now_ms = snapshot.offsets, snapshot.observation.ended_ms
     end, lag = record_lag(snapshot.partitions, rows, offsets)
     behind_ms, bound = behind(points, rows, offsets.committed, offsets.received_ms)
-    known = past.carried(before_commits, alignment)
-    stale = (known.received_ms == offsets.received_ms) & (offsets.received_ms != UNKNOWN)
-    commits = past.follow(known, offsets.committed, offsets.received_ms, lag, now_ms)
-    at = circumstances(snapshot, rows, lag, end, figures)
+    at = circumstances(snapshot, rows, lag, end, led)
     ranks = verdict_ranks(commits, past.lag_growth(commits, now_ms), at)
     read = past.read_rate(commits, now_ms)
 
@@ -126,10 +151,8 @@ def offset_figures(
         reason=reasons(ranks, commits, at, offsets.owner),
         lost=lost_records(snapshot.partitions, rows, offsets),
     )
-    if before is None or not stale.any():
-        return fresh, commits
-    kept = {
-        name: np.where(stale, alignment.carry(getattr(before, name), fill), getattr(fresh, name))
-        for name, fill in KEPT.items()
-    }
-    return replace(fresh, **kept), commits
+    stale = (kept.of_ms == offsets.received_ms) & (offsets.received_ms != UNKNOWN)
+    if not stale.any():
+        return fresh
+    old = {name: np.where(stale, column, getattr(fresh, name)) for name, column in kept.columns.items()}
+    return replace(fresh, **old)

@@ -134,20 +134,26 @@ class Readings:
     ends: LongMatrix
     times_ms: LongMatrix
     sizes: LongMatrix
+    listed: LongMatrix
+    """The row of `Replicas` that each was taken from, −1 where there is none."""
 
 
-def replica_readings(table: Partitions, replicas: Replicas) -> Readings:
-    """The rows of `replicas` where their partitions list them."""
-    shape = table.replicas.shape
-    ends, times, sizes = (np.full(shape, UNKNOWN) for _ in range(3))
-    if len(replicas) and shape[1]:
+def listed_replicas(table: Partitions, replicas: Replicas) -> LongMatrix:
+    """The rows of `replicas` where their partitions list them, −1 elsewhere."""
+    listed = np.full(table.replicas.shape, -1, np.int64)
+    if len(replicas) and table.replicas.shape[1]:
         match = table.replicas[replicas.row] == replicas.broker[:, None]
-        at, found = match.argmax(1), match.any(1)
-        row, column = replicas.row[found], at[found]
-        ends[row, column] = replicas.log_end[found]
-        times[row, column] = replicas.log_end_ms[found]
-        sizes[row, column] = replicas.size_bytes[found]
-    return Readings(ends, times, sizes)
+        found = np.flatnonzero(match.any(1))
+        listed[replicas.row[found], match.argmax(1)[found]] = found
+    return listed
+
+
+def replica_readings(table: Partitions, replicas: Replicas, listed: LongMatrix | None = None) -> Readings:
+    """What `replicas` hold where their partitions list them; `listed` is `listed_replicas`, where it is known
+    already."""
+    at = listed_replicas(table, replicas) if listed is None else listed
+    ends, times_ms = take(replicas.log_end, at, UNKNOWN), take(replicas.log_end_ms, at, UNKNOWN)
+    return Readings(ends, times_ms, take(replicas.size_bytes, at, UNKNOWN), at)
 
 
 def replica_lag(
@@ -207,29 +213,35 @@ def changed_since(
     before: Partitions, changed_ms: Longs, alignment: Alignment, table: Partitions, now_ms: int
 ) -> Longs:
     """When leader, epoch or ISR last changed, as seen; UNKNOWN when not within the look-back."""
-    known = alignment.known()
+    carried = alignment.carry(changed_ms, UNKNOWN)
+    carried = np.where(carried > now_ms - LOOK_BACK_MS, carried, UNKNOWN)
+    columns = ("leader", "leader_epoch", "isr")
+    if alignment.rows is None and all(getattr(before, name) is getattr(table, name) for name in columns):
+        return carried
     leader = alignment.carry(before.leader, UNKNOWN_ID)
     epoch = alignment.carry(before.leader_epoch, UNKNOWN_ID)
     isr_same = same_lists(alignment.carry(before.isr, NO_BROKER), table.isr)
-    other = known & ((leader != table.leader) | (epoch != table.leader_epoch) | ~isr_same)
-    carried = alignment.carry(changed_ms, UNKNOWN)
-    carried = np.where(carried > now_ms - LOOK_BACK_MS, carried, UNKNOWN)
-    return np.where(other, now_ms, carried)
+    other = (leader != table.leader) | (epoch != table.leader_epoch) | ~isr_same
+    return np.where(alignment.known() & other, now_ms, carried)
+
+
+def in_rates(table: Partitions, placed: Placement, per_second: Floats) -> Floats:
+    """The rates as read, of partitions whose leader answers."""
+    unled = (placed.leader_silent_since_ms != UNKNOWN) | (table.leader < 0)
+    return np.where(unled, np.nan, per_second)
 
 
 def partition_figures(
     snapshot: Snapshot,
     placed: Placement,
     frozen: Longs,
-    per_second: Floats,
+    in_rate: Floats,
     fallback_rate: Floats,
     changed_ms: Longs,
     readings: Readings,
 ) -> PartitionFigures:
-    """`per_second` is the rate as read, `fallback_rate` what to judge skews by where it is not known yet."""
+    """`in_rate` are `in_rates`, `fallback_rate` what to judge skews by where they are not known yet."""
     table = snapshot.partitions
-    unled = (placed.leader_silent_since_ms != UNKNOWN) | (table.leader < 0)
-    in_rate = np.where(unled, np.nan, per_second)
     rate = np.where(np.isfinite(in_rate), in_rate, fallback_rate)
     ranks = status_ranks(table, placed, frozen, reassigning(snapshot))
     status, severity = words(ranks)

@@ -1,12 +1,10 @@
 """Topics: counts, rates and sizes over their partitions, which are consecutive rows."""
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.partitions import Placement, under_min, under_replicated
-from kview.derive.series import Series, extended
+from kview.derive.series import Series
 from kview.derive.view import Floats, PartitionFigures, PartitionStatus, Throughput, TopicFigures
 from kview.model.events import Severity
 from kview.model.snapshot import Longs, Snapshot, Strings
@@ -32,16 +30,22 @@ def _sums(values: Floats, first: Longs, none: float) -> Floats:
     return np.where(np.add.reduceat(known.astype(np.int64), first) > 0, sums, none)
 
 
+def topic_rates(topic: Strings, in_rate: Floats) -> tuple[Strings, Floats]:
+    """The topics, and the records per second appended to each, from those of the partitions."""
+    first = first_rows(topic)
+    return topic[first], _sums(in_rate, first, np.nan)
+
+
 def topic_figures(
     snapshot: Snapshot,
     figures: PartitionFigures,
     placed: Placement,
     sizes: NDArray[np.int64],
-    before: Mapping[str, Series],
-    points: int,
+    in_rate: Floats,
+    in_series: tuple[Series, ...],
 ) -> TopicFigures:
-    """`sizes` are bytes by replica (shape of `replicas`, UNKNOWN where unknown); `before` the series of the
-    step before."""
+    """`sizes` are bytes by replica (shape of `replicas`, UNKNOWN where unknown); `in_rate` are `topic_rates`,
+    and `in_series` the last of them."""
     table = snapshot.partitions
     first = first_rows(table.topic)
     S = PartitionStatus
@@ -56,7 +60,6 @@ def topic_figures(
 
     replication = placed.replication
     names = table.topic[first]
-    in_rate = _sums(figures.in_rate, first, np.nan)
     per_partition = np.where(sizes == UNKNOWN, 0, sizes).sum(1).astype(np.float64)
     per_partition[(sizes == UNKNOWN).all(1)] = np.nan
     bytes_ = _sums(per_partition, first, np.nan)
@@ -81,7 +84,7 @@ def topic_figures(
         rack_safe=counted(~figures.rack_safe) == 0,
         in_rate=in_rate,
         size_bytes=np.where(np.isnan(bytes_), UNKNOWN, np.nan_to_num(bytes_)).astype(np.int64),
-        in_series=extended(before, list(names), in_rate, points),
+        in_series=in_series,
     )
 
 

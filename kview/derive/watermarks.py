@@ -16,11 +16,9 @@ every 500 ms."""
 
 @dataclass(frozen=True, slots=True)
 class Watermarks:
-    """Rows of `Partitions`: each watermark, when it was first read at that value, and what was read
-    before."""
+    """Rows of `Partitions`: each watermark as it was last read, and since when it stands still."""
 
     value: Longs
-    first_ms: Longs
     before_ms: Longs
     """The last reading of the value before it; UNKNOWN where it has not been seen to move."""
     waiting_ms: Longs
@@ -30,7 +28,7 @@ class Watermarks:
     def none(rows: int) -> "Watermarks":
         """Nothing has been read."""
         unknown = np.full(rows, UNKNOWN, np.int64)
-        return Watermarks(unknown, unknown, unknown, unknown)
+        return Watermarks(unknown, unknown, unknown)
 
 
 def follow(
@@ -43,14 +41,12 @@ def follow(
     moved = known & (table.high_watermark != value)
     was = value != UNKNOWN
     previous = alignment.carry(last_read_ms, UNKNOWN)
-    first = np.where(moved, table.high_watermark_ms, alignment.carry(before.first_ms, UNKNOWN))
     beyond = known & (table.log_end != UNKNOWN) & (table.log_end > table.high_watermark)
     waiting = alignment.carry(before.waiting_ms, UNKNOWN)
     waiting = np.where(moved | (waiting == UNKNOWN), table.high_watermark_ms, waiting)
     last = np.where(moved, np.where(was, previous, UNKNOWN), alignment.carry(before.before_ms, UNKNOWN))
     return Watermarks(
         np.where(moved, table.high_watermark, value),
-        _clipped(first, now_ms),
         np.where(last > now_ms - LOOK_BACK_MS, last, UNKNOWN),
         np.where(beyond, _clipped(waiting, now_ms), UNKNOWN),
     )

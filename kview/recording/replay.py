@@ -30,12 +30,30 @@ class Onward:
 
 
 @dataclass(frozen=True, slots=True)
+class LookBack:
+    """The observations of a recording from one place to another, both included; read as they are asked for.
+
+    Raises KviewError there where a ring has forgotten one.
+    """
+
+    recording: Recording
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        return self.last + 1 - self.first
+
+    def __iter__(self) -> Iterator[Snapshot]:
+        return map(self.recording.at_place, range(self.first, self.last + 1))
+
+
+@dataclass(frozen=True, slots=True)
 class Jump:
-    """Show `snapshot` at once, folded from nothing; then fold `look_back` from nothing, whose last one it is,
-    and show that."""
+    """Show `snapshot` at once, folded from nothing; then fold `look_back` (`derive.fold.fold_to`), whose last
+    one it is, and show that."""
 
     snapshot: Snapshot
-    look_back: Callable[[], Iterator[Snapshot]]
+    look_back: Callable[[], LookBack]
 
 
 Happened = Callable[[Snapshot, Snapshot], bool]
@@ -184,7 +202,7 @@ class Replay:
         self._place, self._jump = place, False
         return Jump(self._recording.at_place(place), lambda: self._look_back(place))
 
-    def _look_back(self, place: int) -> Iterator[Snapshot]:
+    def _look_back(self, place: int) -> LookBack:
         """From the last observation at or before the look-back, or from where the clock last jumped back."""
         moments = self._recording.moments()
         first = place
@@ -192,8 +210,7 @@ class Replay:
             first and moments[first - 1] <= moments[first] and moments[first] > moments[place] - LOOK_BACK_MS
         ):
             first -= 1
-        for at in range(first, place + 1):
-            yield self._recording.at_place(at)
+        return LookBack(self._recording, first, place)
 
 
 def _played_ms(moments: Longs) -> Longs:
