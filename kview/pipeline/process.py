@@ -1,0 +1,214 @@
+"""The live job as kview sees it: a child process that is started, watched, started again, and ended."""
+
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import kview
+from kview.model.aggregates import Aggregates, SparkState, SparkStatus
+from kview.model.units import UNKNOWN
+
+if TYPE_CHECKING:
+    from kview.pipeline.store import RollupStore
+
+FIRST_BACK_OFF_S = 2.0
+MAX_BACK_OFF_S = 60.0
+"""Bounds of the wait before the job is started by itself again: a start costs ten seconds of a core."""
+
+STEADY_S = 60.0
+"""A job that ran for so long before it failed is started again as soon as at the first time."""
+
+END_WITHIN_S = 0.3
+"""What the child gets to end by itself, of the second that kview may take to end."""
+
+_log = logging.getLogger(__name__)
+
+
+class LiveJob:
+    """`kview.model.ports.SparkJob`: rolls up a recording while it is written.
+
+    `on_aggregates` is called on a thread of this object's with every change of the status or the roll-ups.
+    `clock_ms` is the clock of the observations.
+    """
+
+    def __init__(
+        self, recording: Path, on_aggregates: Callable[[Aggregates], None], clock_ms: Callable[[], int]
+    ) -> None:
+        self._recording = recording
+        self._on_aggregates = on_aggregates
+        self._clock_ms = clock_ms
+        self._changed = threading.Condition()
+        self._ending = False
+        self._wanted = 0
+        """How often a start was asked for: a change interrupts a wait, or the job that runs."""
+        self._child: _Child | None = None
+        self._thread = threading.Thread(target=self._run, name="spark", daemon=True)
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id, while there is one."""
+        child = self._child
+        return child.pid if child else None
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    def restart(self) -> None:
+        """End the job if it runs, and start it now; returns at once."""
+        with self._changed:
+            self._wanted += 1
+            if self._child is not None:
+                self._child.hang_up()
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """End it, and its JVM, within about half a second. No call back after it returns."""
+        with self._changed:
+            self._ending = True
+            if self._child is not None:
+                self._child.hang_up()
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(3 * END_WITHIN_S)
+
+    def _run(self) -> None:
+        # Imported here: Arrow must not hinder the first frame.
+        from kview.pipeline.store import RollupStore
+
+        store = RollupStore()
+        back_off_s = FIRST_BACK_OFF_S
+        while not self._ending:
+            asked = self._wanted
+            self._tell(store, SparkStatus(SparkState.STARTING, "", self._clock_ms()))
+            began_s = time.monotonic()
+            why = self._run_once(store)
+            with self._changed:
+                if self._ending:
+                    return
+                if self._wanted != asked:
+                    back_off_s = FIRST_BACK_OFF_S
+                    continue
+            if time.monotonic() - began_s > STEADY_S:
+                back_off_s = FIRST_BACK_OFF_S
+            now_ms = self._clock_ms()
+            next_ms = now_ms + int(back_off_s * 1000)
+            _log.warning("the Spark job has ended: %s", why)
+            self._tell(store, SparkStatus(SparkState.FAILED, why, now_ms, next_start_ms=next_ms))
+            with self._changed:
+                self._changed.wait_for(lambda: self._ending or self._wanted != asked, back_off_s)  # noqa: B023
+            back_off_s = min(2 * back_off_s, MAX_BACK_OFF_S)
+
+    def _run_once(self, store: "RollupStore") -> str:
+        """Run the job until it ends; returns why it did."""
+        import pyarrow as pa
+
+        from kview.pipeline.messages import MessageKind, messages
+
+        scratch = Path(tempfile.mkdtemp(prefix="kview-spark-"))
+        child: _Child | None = None
+        why = ""
+        try:
+            child = _Child(self._recording, store.last_sequence, scratch)
+            with self._changed:
+                self._child = child
+                if self._ending:
+                    child.hang_up()
+            since_ms = UNKNOWN
+            for kind, body in messages(child.control):
+                if kind is MessageKind.FAILED:
+                    why = body.decode(errors="replace")
+                elif kind is MessageKind.ROLLUPS:
+                    store.add(pa.ipc.open_stream(body).read_all())
+                    now_ms = self._clock_ms()
+                    since_ms = now_ms if since_ms == UNKNOWN else since_ms
+                    delay_ms = max(0, now_ms - store.rollups.until_ms)
+                    self._tell(store, SparkStatus(SparkState.RUNNING, "", since_ms, delay_ms))
+        except OSError as error:
+            why = f"it could not be started: {error.strerror or error}"
+        finally:
+            with self._changed:
+                self._child = None
+            if child is not None:
+                how = child.end()
+                why = why or how
+            shutil.rmtree(scratch, ignore_errors=True)
+        return why
+
+    def _tell(self, store: "RollupStore", status: SparkStatus) -> None:
+        if not self._ending:
+            self._on_aggregates(Aggregates(status, store.rollups))
+
+
+class _Child:
+    """The process; it ends when this side of its control socket is closed, so also when kview is killed."""
+
+    def __init__(self, recording: Path, after: int, scratch: Path) -> None:
+        self.control, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self._process = subprocess.Popen(
+                    [
+                        sys.executable,
+                        *("-m", "kview.pipeline.child", "--control-fd", str(theirs.fileno())),
+                        *("--recording", str(recording), "--after", str(after), "--scratch", str(scratch)),
+                    ],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    pass_fds=[theirs.fileno()],
+                    process_group=0,
+                    env=_environment(),
+                )
+            except OSError:
+                self.control.close()
+                raise
+        threading.Thread(target=self._listen, name="spark's log", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def hang_up(self) -> None:
+        """Let it end; what it still says is not read."""
+        with contextlib.suppress(OSError):
+            self.control.shutdown(socket.SHUT_RDWR)
+
+    def end(self) -> str:
+        """End it, and say how it ended."""
+        self.hang_up()
+        self.control.close()
+        try:
+            code = self._process.wait(END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            # Its JVM ends by itself then: the pipe that it listens to is closed.
+            self._process.kill()
+            code = self._process.wait()
+        return (
+            f"it was killed ({signal.Signals(-code).name})"
+            if code < 0
+            else f"it has ended (exit code {code})"
+        )
+
+    def _listen(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            _log.info("%s", line.decode(errors="replace").rstrip())
+
+
+def _environment() -> dict[str, str]:
+    """This process's environment, in which the child finds the same kview, whatever its working folder."""
+    ours = str(Path(kview.__file__).resolve().parent.parent)
+    others = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": f"{ours}{os.pathsep}{others}" if others else ours}

@@ -1,0 +1,198 @@
+"""The one-second roll-ups: their one definition, in Spark's SQL, for the live job and for batches.
+
+What came in over an interval is split over the seconds that it spans, in proportion and in whole numbers: by
+the largest remainder, the earlier second first where two are equal. So nothing is lost and nothing is
+invented, and the roll-ups of pieces add up to the roll-ups of the whole.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as t
+
+from kview.model.aggregates import SUMS, Kind, Sum
+
+DELTAS = t.StructType(
+    [
+        t.StructField("sequence", t.LongType()),
+        t.StructField("observed_ms", t.LongType()),
+        t.StructField("group", t.StringType()),
+        t.StructField("topic", t.StringType()),
+        t.StructField("partition", t.IntegerType()),
+        t.StructField("internal", t.BooleanType()),
+        t.StructField("leader", t.IntegerType()),
+        t.StructField("leader_rack", t.StringType()),
+        t.StructField("topic_partitions", t.IntegerType()),
+        t.StructField("began_ms", t.LongType()),
+        t.StructField("ended_ms", t.LongType()),
+        t.StructField("records", t.LongType()),
+        t.StructField("fell", t.LongType()),
+        t.StructField("in_gap", t.LongType()),
+        t.StructField("record_centibytes", t.LongType()),
+        t.StructField("replicated", t.LongType()),
+        t.StructField("cross_rack", t.LongType()),
+        t.StructField("state_ms", t.IntegerType()),
+        t.StructField("offline", t.BooleanType()),
+        t.StructField("silent", t.BooleanType()),
+        t.StructField("under_min_isr", t.BooleanType()),
+        t.StructField("under_replicated", t.BooleanType()),
+    ]
+)
+"""A recording's deltas (kview.recording.schema) in one table: of partitions, where `group` is null, and of
+groups' offsets, which have no columns after `in_gap`. `records` are in or out, `fell` truncated or rewound.
+And one row an observation, in which all but the first two columns are null."""
+
+INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+"""Kafka's Topic.INTERNAL_TOPICS and its metadata: a group's deltas do not tell which topics are internal."""
+
+HOTTEST_SHIFT = 1 << 24
+"""A partition's number is below this: so a rate and the partition that has it fit into one whole number."""
+
+_SPREAD = ("records", "replicated", "cross_rack")
+_STATES = ("offline", "silent", "under_min_isr", "under_replicated")
+
+
+def rolled(deltas: DataFrame) -> DataFrame:
+    """The roll-ups of rows of DELTAS, one row a second, kind and name.
+
+    Columns: `second` (epoch), `kind`, `name`, those of `Sum`, `hottest` (rate, topic, partition; the greatest
+    rate of one partition, null where there is none), `topic_partitions`, and of the observations in them
+    `last_sequence`, `first_ms`, `last_ms`.
+    """
+    return summed(pieces(deltas))
+
+
+def pieces(deltas: DataFrame) -> DataFrame:
+    """One row a delta and second that it touches, with its share of each figure. Nothing is kept from row to
+    row: the same for a stream."""
+    return deltas.sparkSession.sql(_PIECES, deltas=deltas)
+
+
+def summed(pieces: DataFrame) -> DataFrame:
+    """The roll-ups of `pieces`."""
+    return pieces.sparkSession.sql(_QUERY, pieces=pieces)
+
+
+def _remainders(name: str) -> str:
+    """What dividing a number over its interval leaves in the first second, in each of those between, and in
+    the last: all whole seconds leave the same, so that no list of seconds has to be sorted."""
+    return f"""
+        {name},
+        {name} * ((began_ms div 1000 + 1) * 1000 - began_ms) % (ended_ms - began_ms) as {name}_first,
+        {name} * 1000 % (ended_ms - began_ms) as {name}_mid,
+        {name} * ((ended_ms - 1) % 1000 + 1) % (ended_ms - began_ms) as {name}_last"""
+
+
+def _share(name: str) -> str:
+    """The second's part of a number that came in over the interval, by the largest remainder."""
+    first, mid, last = f"{name}_first", f"{name}_mid", f"{name}_last"
+    return f"""case
+        when {name} is null or {name} = 0 or overlap_ms = 0 then 0
+        when first_s = last_s then {name}
+        else {name} * overlap_ms div length_ms + if(
+            case
+                when second = first_s then if({mid} > {first}, between, 0) + if({last} > {first}, 1, 0)
+                when second = last_s then if({first} >= {last}, 1, 0) + if({mid} >= {last}, between, 0)
+                else second - first_s - 1 + if({first} >= {mid}, 1, 0) + if({last} > {mid}, 1, 0)
+            end < ({first} + between * {mid} + {last}) div length_ms, 1, 0)
+    end as {name}"""
+
+
+def _overlap(began_ms: str, ended_ms: str) -> str:
+    """How many ms of a second lie in an interval."""
+    return f"greatest(least({ended_ms}, second * 1000 + 1000) - greatest({began_ms}, second * 1000), 0)"
+
+
+_INTERNAL = ", ".join(f"'{name}'" for name in INTERNAL_TOPICS)
+
+_SPANS = f"""
+    select sequence, observed_ms, group, topic, partition, leader, leader_rack, topic_partitions,
+        coalesce(internal, topic in ({_INTERNAL})) as internal,
+        began_ms, ended_ms, fell, in_gap, record_centibytes, offline, silent, under_min_isr, under_replicated,
+        observed_ms - coalesce(state_ms, 0) as held_from_ms,
+        coalesce(records, 0) + coalesce(replicated, 0) + coalesce(fell, 0) + coalesce(in_gap, 0) > 0
+            as counted,
+        coalesce(state_ms, 0) > 0 as held,
+        ended_ms - began_ms as length_ms,
+        began_ms div 1000 as first_s,
+        (greatest(ended_ms, began_ms + 1) - 1) div 1000 as last_s,
+        greatest((ended_ms - 1) div 1000 - began_ms div 1000 - 1, 0) as between,
+        records * 1000 div (ended_ms - began_ms) as rate,
+        {", ".join(_remainders(name) for name in _SPREAD)}
+    from {{deltas}}"""
+
+# What has no interval belongs to the second in which it was seen.
+_SECONDS = f"""
+    select *, explode(sequence(
+        coalesce(least(if(counted, first_s, null), if(held, held_from_ms div 1000, null)),
+            observed_ms div 1000),
+        coalesce(greatest(if(counted, ended_ms div 1000, null), if(held, (observed_ms - 1) div 1000, null)),
+            observed_ms div 1000)
+    )) as second
+    from ({_SPANS})"""
+
+_OVERLAPS = f"""
+    select *, {_overlap("began_ms", "ended_ms")} as overlap_ms,
+        {_overlap("held_from_ms", "observed_ms")} as held_ms
+    from ({_SECONDS})"""
+
+_PIECES = f"""
+    select second, topic, leader, leader_rack, group, internal, sequence, observed_ms, topic_partitions,
+        {", ".join(_share(name) for name in _SPREAD)},
+        record_centibytes,
+        if(records > 0, overlap_ms, 0) as active_ms,
+        if(second = ended_ms div 1000, coalesce(fell, 0), 0) as fell,
+        if(second = ended_ms div 1000, coalesce(in_gap, 0), 0) as in_gap,
+        {", ".join(f"if({name}, held_ms, 0) as {name}_ms" for name in _STATES)},
+        if(records > 0 and overlap_ms > 0, rate * {HOTTEST_SHIFT} + partition, null) as hottest
+    from ({_OVERLAPS})"""
+
+# A sum a topic, leader and group before each is counted for all its keys: few rows are multiplied.
+_BY_TOPIC = f"""
+    select second, topic, leader, leader_rack, group, internal,
+        sum(records) as records, sum(records * record_centibytes) as centibytes,
+        sum(replicated) as replicated, sum(cross_rack) as cross_rack, sum(active_ms) as active_ms,
+        sum(fell) as fell, sum(in_gap) as in_gap,
+        {", ".join(f"sum({name}_ms) as {name}_ms" for name in _STATES)},
+        max(hottest) as hottest, max(topic_partitions) as topic_partitions,
+        max(sequence) as last_sequence, min(observed_ms) as first_ms, max(observed_ms) as last_ms
+    from {{pieces}}
+    group by second, topic, leader, leader_rack, group, internal"""
+
+_NAMES = {
+    Kind.CLUSTER: "if(internal, null, '')",
+    Kind.INTERNAL: "if(internal, '', null)",
+    Kind.TOPIC: "topic",
+    Kind.BROKER: "if(internal or leader < 0, null, cast(leader as string))",
+    Kind.RACK: "if(internal or leader < 0, null, leader_rack)",
+    Kind.GROUP: "group",
+}
+"""Whom a sum counts for: null where it does not count for that kind. An observation itself, which has no
+topic, counts for the cluster, with nothing."""
+
+_KEYS = ", ".join(f"named_struct('kind', '{kind}', 'name', {name})" for kind, name in _NAMES.items())
+
+_COLUMNS = {
+    Sum.RECORDS_IN: "if(group is null, records, 0)",
+    Sum.CENTIBYTES_IN: "coalesce(centibytes, 0)",
+    Sum.REPLICATED: "replicated",
+    Sum.CROSS_RACK: "cross_rack",
+    Sum.RECORDS_OUT: "if(group is null, 0, records)",
+    Sum.ACTIVE_MS: "if(group is null, active_ms, 0)",
+    Sum.TRUNCATED: "if(group is null, fell, 0)",
+    Sum.RECORDS_IN_GAP: "if(group is null, in_gap, 0)",
+    Sum.REWOUND: "if(group is null, 0, fell)",
+    Sum.RECORDS_OUT_GAP: "if(group is null, 0, in_gap)",
+    **{Sum(f"{name}_ms"): f"{name}_ms" for name in _STATES},
+}
+"""What each sum is the sum of."""
+
+_QUERY = f"""
+    select second, key.kind, key.name,
+        {", ".join(f"cast(sum({_COLUMNS[column]}) as long) as {column}" for column in SUMS)},
+        max(if((key.kind = '{Kind.GROUP}') = (group is not null) and hottest is not null,
+            named_struct('rate', hottest div {HOTTEST_SHIFT}, 'topic', topic,
+                'partition', cast(hottest % {HOTTEST_SHIFT} as int)), null)) as hottest,
+        max(if(key.kind = '{Kind.TOPIC}', topic_partitions, null)) as topic_partitions,
+        max(last_sequence) as last_sequence, min(first_ms) as first_ms, max(last_ms) as last_ms
+    from (select *, explode(array({_KEYS})) as key from ({_BY_TOPIC}))
+    where key.name is not null
+    group by second, key.kind, key.name"""

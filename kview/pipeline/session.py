@@ -1,0 +1,54 @@
+"""A local Spark session: quiet, on loopback alone, as small as it gets."""
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "1",
+    # Checked arithmetic costs half of a batch; the greatest product here, of records in a minute and
+    # milliseconds, fits as long as these are fewer than 10¹⁴.
+    "spark.sql.ansi.enabled": "false",
+    # A batch of a second is planned faster than it is planned again.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    # The default manager forks `chmod` and `readlink` for every file.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.streaming.minBatchesToRetain": "4",
+    "spark.sql.streaming.numRecentProgressUpdates": "4",
+    # Of the heap, what Spark leaves for itself and for us: else it wants 450 MB to start.
+    "spark.testing.reservedMemory": str(64 << 20),
+    "spark.python.use.daemon": "false",
+    # Descriptions of plans are made for every batch, for a web page that is not there.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.maxPlanStringLength": "100",
+    "spark.sql.debug.maxToStringFields": "3",
+    # Nobody looks at these, and they are what grows in a session that lasts for days.
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "10",
+    "spark.sql.streaming.ui.enabled": "false",
+    "spark.appStateStore.asyncTracking.enable": "false",
+    "spark.cleaner.periodicGC.interval": "10min",
+}
+
+
+def new_session(scratch: Path, threads: int) -> SparkSession:
+    """A session in the JVM that `start_gateway` has started. `scratch` is a folder for its files."""
+    builder = SparkSession.builder.master(f"local[{threads}]").appName("kview")
+    builder = builder.config("spark.local.dir", str(scratch))
+    builder = builder.config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()

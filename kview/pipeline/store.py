@@ -1,0 +1,144 @@
+"""The roll-ups that have arrived, added up, within a bound."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kview.model.aggregates import BLOCK_S, SUMS, Block, Key, Kind, Rollups, no_rows
+from kview.model.units import UNKNOWN
+
+MAX_BYTES = 96 << 20
+"""An hour of 200 keys, or the last minutes of thousands: the oldest go first."""
+
+MAX_MINUTES = 60
+"""As long as the flight recorder looks back."""
+
+LEAST_MINUTES = 6
+"""The longest window, five minutes, is always whole."""
+
+JUMP_MS = 2_000
+"""A clock that is so far behind what it said before was set back."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Rows of one arrival that lie in one minute: `key` and `second` are places in the block."""
+
+    key: NDArray[np.int64]
+    second: NDArray[np.int64]
+    row: NDArray[np.int64]
+
+
+class RollupStore:
+    """Adds up what the live job sends; `rollups` is what there is, frozen."""
+
+    def __init__(self) -> None:
+        self.rollups = Rollups()
+        self.last_sequence = -1
+        """The last observation in them."""
+        self._keys: dict[Key, int] = {}
+        self._partitions: dict[tuple[str, int], int] = {}
+
+    def add(self, arrived: pa.Table) -> None:
+        """Adds the columns of `kview.pipeline.rollup.rolled`, of observations that follow those before."""
+        columns = {
+            name: arrived[name].to_numpy() for name in ("second", "last_sequence", "first_ms", "last_ms")
+        }
+        first_ms, last_ms = int(columns["first_ms"].min()), int(columns["last_ms"].max())
+        if self.rollups.until_ms - first_ms > JUMP_MS:
+            self._forget_from(first_ms)
+        keys = np.array(
+            [
+                self._keys.setdefault(Key(Kind(kind), name), len(self._keys))
+                for kind, name in zip(arrived["kind"].to_pylist(), arrived["name"].to_pylist(), strict=True)
+            ]
+        )
+        sums = np.array([arrived[column].to_numpy() for column in SUMS])
+        hottest = self._hottest(arrived["hottest"].to_pylist())
+        parts = arrived["topic_partitions"].fill_null(0).to_numpy()
+        blocks = {block.minute: block for block in self.rollups.blocks}
+        minutes = columns["second"] // BLOCK_S
+        for minute in np.unique(minutes).tolist():
+            rows = np.flatnonzero(minutes == minute)
+            piece = _Piece(keys[rows], columns["second"][rows] % BLOCK_S, rows)
+            before = _grown(blocks.get(minute) or no_rows(minute, 0), len(self._keys))
+            blocks[minute] = self._with(before, piece, sums, hottest, parts)
+        kept = _newest([blocks[minute] for minute in sorted(blocks)])
+        begin_ms = self.rollups.from_ms if self.rollups.from_ms != UNKNOWN else first_ms
+        self.rollups = Rollups(
+            keys=tuple(self._keys),
+            partitions=tuple(self._partitions),
+            blocks=kept,
+            from_ms=max(begin_ms, kept[0].minute * BLOCK_S * 1000),
+            until_ms=last_ms,
+        )
+        self.last_sequence = int(columns["last_sequence"].max())
+
+    def _hottest(self, found: list[dict[str, Any] | None]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rates, and places in `partitions`."""
+        rates, places = np.zeros(len(found), np.int64), np.full(len(found), -1)
+        for row, hottest in enumerate(found):
+            if hottest is not None:
+                partition = (hottest["topic"], hottest["partition"])
+                rates[row] = hottest["rate"]
+                places[row] = self._partitions.setdefault(partition, len(self._partitions))
+        return rates, places
+
+    def _with(
+        self,
+        block: Block,
+        piece: _Piece,
+        sums: NDArray[np.int64],
+        hottest: tuple[NDArray[np.int64], NDArray[np.int64]],
+        parts: NDArray[np.int64],
+    ) -> Block:
+        """The block with those rows added. Its arrays are its own already."""
+        at = (piece.key, piece.second)
+        block.sums[:, *at] += sums[:, piece.row]
+        block.topic_partitions[at] = np.maximum(block.topic_partitions[at], parts[piece.row])
+        rate, place = hottest[0][piece.row], hottest[1][piece.row]
+        was, was_place = block.hottest_rate[at], block.hottest[at]
+        hotter = rate > was
+        names = tuple(self._partitions)
+        for row in np.flatnonzero((rate == was) & (place >= 0) & (place != was_place)).tolist():
+            # As Spark orders them: the greater name of two that are equally hot.
+            hotter[row] = was_place[row] < 0 or names[place[row]] > names[was_place[row]]
+        block.hottest_rate[at] = np.where(hotter, rate, was)
+        block.hottest[at] = np.where(hotter, place, was_place)
+        return block
+
+    def _forget_from(self, ms: int) -> None:
+        """The clock was set back: what it said of later seconds would be counted twice."""
+        minute, second = divmod(ms // 1000, BLOCK_S)
+        kept = [block for block in self.rollups.blocks if block.minute < minute]
+        for block in self.rollups.blocks:
+            if block.minute == minute:
+                cut = _grown(block, block.hottest.shape[0])
+                for column in (cut.sums, cut.hottest_rate, cut.topic_partitions):
+                    column[..., second:] = 0
+                cut.hottest[:, second:] = -1
+                kept.append(cut)
+        self.rollups = replace(
+            self.rollups, blocks=tuple(kept), from_ms=min(self.rollups.from_ms, ms), until_ms=ms
+        )
+
+
+def _grown(block: Block, rows: int) -> Block:
+    """A copy with that many rows."""
+    new = no_rows(block.minute, rows)
+    known = block.hottest.shape[0]
+    new.sums[:, :known] = block.sums
+    new.hottest_rate[:known] = block.hottest_rate
+    new.hottest[:known] = block.hottest
+    new.topic_partitions[:known] = block.topic_partitions
+    return new
+
+
+def _newest(blocks: list[Block]) -> tuple[Block, ...]:
+    """Those that the bounds leave, oldest first."""
+    sizes = np.cumsum([block.sums.nbytes + 3 * block.hottest.nbytes for block in reversed(blocks)])
+    fitting = int(np.searchsorted(sizes, MAX_BYTES, "right"))
+    return tuple(blocks[-min(max(fitting, LEAST_MINUTES), MAX_MINUTES) :])
