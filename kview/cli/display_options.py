@@ -1,16 +1,26 @@
-"""The flags that every dashboard takes: how often it looks and how it draws."""
+"""The flags that every dashboard takes: how often it looks, how it draws, and what it records."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from kview.cli.values import Duration
-from kview.run.settings import DEFAULT_INTERVAL_MS, MAX_INTERVAL_MS, MIN_INTERVAL_MS, Display, Format
+from kview.run.settings import DEFAULT_INTERVAL_MS, MAX_INTERVAL_MS, MIN_INTERVAL_MS, Display, Format, Record
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-DISPLAY_NAMES = ("interval_ms", "once", "format", "theme", "ascii_only")
+DISPLAY_NAMES = (
+    "interval_ms",
+    "once",
+    "format",
+    "theme",
+    "ascii_only",
+    "no_spark",
+    "record",
+    "record_upload",
+)
 
 
 def _known_theme(ctx: click.Context, param: click.Parameter, name: str) -> str:
@@ -26,7 +36,7 @@ def _known_theme(ctx: click.Context, param: click.Parameter, name: str) -> str:
     return name
 
 
-_OPTIONS = (
+_OBSERVING = (
     click.option(
         "--interval",
         "interval_ms",
@@ -41,6 +51,24 @@ _OPTIONS = (
         help="Print one block and end: looks twice, one interval apart, for the rates.",
     ),
     click.option(
+        "--record",
+        "record",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Record all of the run to a new folder. Without it a dashboard keeps the last hour for itself.",
+    ),
+    click.option(
+        "--record-upload",
+        "record_upload",
+        metavar="URL",
+        default="",
+        help="With --record: copy its closed segments to s3://, hdfs://, gs:// or file://, and the last one"
+        " at the end.",
+    ),
+)
+
+_DRAWING = (
+    click.option(
         "--format",
         "format",
         type=click.Choice([f.value for f in Format]),
@@ -54,22 +82,38 @@ _OPTIONS = (
         help="The colours: dark, light, or a theme file of your own.",
     ),
     click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone."),
+    click.option("--no-spark", is_flag=True, help="No background job for throughput: direct rates alone."),
 )
 
 
 def display_options(command: Command) -> Command:
     """Adds the flags to a command; it receives them as keywords, for `display_of`."""
-    for option in reversed(_OPTIONS):
+    return _with(command, (*_OBSERVING, *_DRAWING))
+
+
+def replay_options(command: Command) -> Command:
+    """Those of the flags that say how to draw."""
+    return _with(command, _DRAWING)
+
+
+def _with(command: Command, options: tuple[Callable[[Command], Command], ...]) -> Command:
+    for option in reversed(options):
         command = option(command)
     return command
 
 
 def display_of(flags: Mapping[str, Any]) -> Display:
-    """The flags that `display_options` adds, as one value."""
+    """The flags that `display_options` or `replay_options` adds, as one value. Raises UsageError."""
+    if flags.get("record_upload") and flags["record"] is None:
+        raise click.UsageError(
+            "--record-upload goes with --record DIR: what a dashboard keeps is not uploaded"
+        )
     return Display(
-        interval_ms=flags["interval_ms"],
+        interval_ms=flags.get("interval_ms", DEFAULT_INTERVAL_MS),
         once=flags["once"],
         format=Format(flags["format"]) if flags["format"] else None,
         theme=flags["theme"],
         ascii_only=flags["ascii_only"],
+        record=Record(flags.get("record"), flags.get("record_upload", "")),
+        no_spark=flags["no_spark"],
     )

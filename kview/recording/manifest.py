@@ -8,9 +8,8 @@ import msgspec
 
 from kview.errors import KviewError
 from kview.recording.columns import NAMES
+from kview.recording.names import MANIFEST
 from kview.recording.schema import SCHEMA_VERSION
-
-MANIFEST = "manifest.json"
 
 
 class SegmentEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):

@@ -11,7 +11,8 @@ import platformdirs
 
 from kview.errors import BadUse
 from kview.model.snapshot import Snapshot
-from kview.recording.manifest import MANIFEST, Manifest, SegmentEntry, read_manifest, write_manifest
+from kview.recording.manifest import Manifest, SegmentEntry, read_manifest, write_manifest
+from kview.recording.names import MANIFEST
 from kview.recording.segment import STREAM_FILE
 from kview.recording.writer import RecordingWriter
 
@@ -65,6 +66,11 @@ class FlightRecorder:
         # Held while the process lives: whoever can take it knows that the run has ended.
         self._lock = _locked(self.folder)
         self._make_room(0)
+
+    @property
+    def segments(self) -> tuple[SegmentEntry, ...]:
+        """The segments there are, oldest first."""
+        return self._writer.segments
 
     def append(self, snapshot: Snapshot) -> None:
         """Record one observation, and forget what is beyond the limits. Raises RecordingStopped."""

@@ -13,7 +13,8 @@ from pyarrow import fs
 
 from kview.errors import BadUse, KviewError
 from kview.model.ports import Notice
-from kview.recording.manifest import MANIFEST, Manifest, SegmentEntry, read_manifest
+from kview.recording.manifest import Manifest, SegmentEntry, read_manifest
+from kview.recording.names import MANIFEST
 
 FIRST_BACK_OFF_S, MAX_BACK_OFF_S = 1.0, 60.0
 """Bounds of the pause after a failure: a store that is away for an hour is not asked a thousand times."""

@@ -9,7 +9,8 @@ from kview.errors import BadUse, KviewError
 from kview.model.snapshot import Snapshot
 from kview.recording.cells import changes
 from kview.recording.columns import Codec, Encoded
-from kview.recording.manifest import MANIFEST, Manifest, SegmentEntry, write_all, write_manifest
+from kview.recording.manifest import Manifest, SegmentEntry, write_all, write_manifest
+from kview.recording.names import MANIFEST
 from kview.recording.schema import STREAM, Entry
 from kview.recording.segment import STREAM_FILE, write_closed
 

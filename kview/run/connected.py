@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from kview.model.snapshot import Snapshot
 from kview.run.settings import Display
+from kview.run.tape import check
 
 if TYPE_CHECKING:
     from kview.observe.observer import Observer
@@ -44,6 +45,7 @@ def connect(bootstrap_servers: Sequence[str], display: Display) -> int:
     show."""
     from kview.run.showing import show
 
+    check(display.record)
     source = ConnectedSource(bootstrap_servers, display.interval_ms / 1000)
     return show(source, None, ",".join(bootstrap_servers), display)
 

@@ -6,17 +6,44 @@ import signal
 import sys
 import threading
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
-from kview.model.ports import Faults
-from kview.run.folding import new_fold
-from kview.run.observing import ObservingFeed, Source
+from kview.derive.view import View
+from kview.model.ports import Faults, Feed, Timeline
+from kview.run.observing import Source
 from kview.run.settings import Display
+from kview.run.tape import Tape
+from kview.run.timeline import LiveTimeline
+
+if TYPE_CHECKING:
+    from kview.tui.widgets.header import SourceInfo
 
 END_WITHIN_S = {signal.SIGINT: 3.0, signal.SIGTERM: 3.0, signal.SIGHUP: 0.9}
 """After a signal kview is gone by then, whatever hinders it: a terminal that has gone away, or does not take
 what is written, blocks whoever writes to it. Where it is still there, restoring it may take its time on a
 busy machine."""
+
+
+RECORDING_STARTS_AFTER_S = 0.3
+"""After the first picture: what recording imports must not be felt while that one is drawn."""
+
+
+class Run(Feed[View], Timeline, Protocol):
+    """What a dashboard needs of a run."""
+
+    @property
+    def error(self) -> BaseException | None:
+        """What ended the run before its first picture."""
+        ...
+
+    def on_error(self, call: Callable[[], None]) -> None:
+        """Have that called once where the run ends before its first picture."""
+        ...
+
+    def clock_ms(self) -> int:
+        """The time at the picture handed last, epoch ms."""
+        ...
 
 
 def run_dashboard(
@@ -26,29 +53,46 @@ def run_dashboard(
 
     Raises what ended the run before its first picture, after the terminal is as it was.
     """
-    from kview.tui.app import KviewApp
     from kview.tui.widgets.header import SourceInfo
 
-    _draw_only_what_fits(ascii_only)
-    feed = ObservingFeed(source, new_fold, display.interval_ms / 1000)
-    app = KviewApp(
-        feed=feed,
-        faults=faults,
-        source=SourceInfo(name, display.interval_ms),
-        clock_ms=lambda: time.time_ns() // 1_000_000,
-        theme=display.theme,
-        ascii_only=ascii_only,
-    )
-    try:
-        code = asyncio.run(_drive(app, feed))
-    finally:
-        feed.stop()
-    if feed.error is not None:
-        raise feed.error
+    tape = Tape(display.record, RECORDING_STARTS_AFTER_S)
+    run = LiveTimeline(source, tape, display.interval_ms / 1000, wall_ms)
+    code = drive(run, faults, SourceInfo(name, display.interval_ms), display, ascii_only)
+    if tape.unfinished:
+        print(f"kview: {tape.unfinished}", file=sys.stderr)
     return code
 
 
-async def _drive(app: Any, feed: ObservingFeed[Any]) -> int:
+def wall_ms() -> int:
+    """The wall clock, epoch ms."""
+    return time.time_ns() // 1_000_000
+
+
+def drive(run: Run, faults: Faults | None, source: "SourceInfo", display: Display, ascii_only: bool) -> int:
+    """The dashboard of a run, until the user ends it. Returns the exit code; raises as `run_dashboard`."""
+    from kview.tui.app import KviewApp
+
+    _draw_only_what_fits(ascii_only)
+    app = KviewApp(
+        feed=run,
+        faults=faults,
+        source=source,
+        clock_ms=run.clock_ms,
+        theme=display.theme,
+        ascii_only=ascii_only,
+        timeline=run,
+        spark=None,
+    )
+    try:
+        code = asyncio.run(_drive(app, run))
+    finally:
+        run.stop()
+    if run.error is not None:
+        raise run.error
+    return code
+
+
+async def _drive(app: Any, run: Run) -> int:
     loop = asyncio.get_running_loop()
     code = 0
 
@@ -67,7 +111,7 @@ async def _drive(app: Any, feed: ObservingFeed[Any]) -> int:
     def end_by_error() -> None:
         loop.call_soon_threadsafe(app.call_later, app.exit)
 
-    feed.on_end = end_by_error
+    run.on_error(end_by_error)
     await app.run_async()
     if app.bug is not None:
         raise app.bug

@@ -1,7 +1,8 @@
 """What a user may choose about a run, as one value."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 DEFAULT_INTERVAL_MS = 1_000
 
@@ -20,6 +21,15 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """What is recorded: with a `folder` all of the run, there; without one a dashboard's last hour, in the
+    user's state folder. `upload`: the URL that closed segments of `folder` are copied to, or ''."""
+
+    folder: Path | None = None
+    upload: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Display:
     """How often to look and how to draw; `format` None: a dashboard on a terminal, text elsewhere."""
 
@@ -28,3 +38,5 @@ class Display:
     format: Format | None = None
     theme: str = ""
     ascii_only: bool = False
+    record: Record = field(default_factory=Record)
+    no_spark: bool = False

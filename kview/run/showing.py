@@ -26,6 +26,8 @@ def show(source: Source, faults: Faults | None, name: str, display: Display) -> 
         from kview.run.dashboard import run_dashboard
 
         return run_dashboard(source, faults, name, display, can.ascii_only)
-    from kview.run.text import print_pictures
+    from kview.run.text import print_pictures, print_recorded
 
+    if display.record.folder is not None:
+        return print_recorded(source, name, display, can.ascii_only)
     return print_pictures(source, name, display, can.ascii_only)

@@ -10,6 +10,7 @@ from kview.run.child import SimulatedCluster
 from kview.run.connected import ConnectedSource
 from kview.run.observing import SourceEnded
 from kview.run.settings import Display
+from kview.run.tape import check
 
 if TYPE_CHECKING:
     from kview.lab.lines import LineFaults
@@ -88,5 +89,6 @@ def simulate(arguments: Sequence[str], display: Display) -> int:
     KviewError."""
     from kview.run.showing import show
 
+    check(display.record)
     source = SimulatedSource(arguments, display.interval_ms / 1000)
     return show(source, source, "simulated", display)

@@ -2,9 +2,12 @@
 reader has gone."""
 
 import os
+import signal
 import sys
 import time
-from typing import TextIO
+from collections.abc import Callable
+from types import FrameType
+from typing import NoReturn, TextIO
 
 from kview.model.ports import Notice
 from kview.run.blocks import block
@@ -12,10 +15,33 @@ from kview.run.documents import document
 from kview.run.folding import new_fold
 from kview.run.observing import Source, pictures
 from kview.run.settings import Display, Format
+from kview.run.tape import TEXT_CLOSES_WITHIN_S, Tape, TapedSource
 from kview.tui import glyphs
 
 OBSERVATIONS_FOR_RATES = 2
 """What `--once` looks at: of one observation alone no rate is known."""
+
+
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What ends a run that records, after its last segment is closed; one that does not just dies of them."""
+
+
+def print_recorded(source: Source, name: str, display: Display, ascii_only: bool) -> int:
+    """`print_pictures`, with all that was observed recorded to the folder that `display` names."""
+    tape = Tape(display.record)
+    for number in ENDS:
+        signal.signal(number, _end)
+    tape.start(lambda notice: _note(notice, glyphs.plain if ascii_only else str))
+    try:
+        return print_pictures(TapedSource(source, tape), name, display, ascii_only)
+    finally:
+        tape.stop(TEXT_CLOSES_WITHIN_S)
+        if tape.unfinished:
+            print(f"kview: {tape.unfinished}", file=sys.stderr)
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    sys.exit(128 + number)
 
 
 def print_pictures(source: Source, name: str, display: Display, ascii_only: bool) -> int:
@@ -31,7 +57,7 @@ def print_pictures(source: Source, name: str, display: Display, ascii_only: bool
     try:
         for picture in pictures(source, new_fold, display.interval_ms / 1000, _sleep):
             if isinstance(picture, Notice):
-                print(fit(f"kview: {picture.text}"), file=sys.stderr, flush=True)
+                _note(picture, fit)
                 continue
             seen += 1
             if display.once and seen < OBSERVATIONS_FOR_RATES:
@@ -46,6 +72,10 @@ def print_pictures(source: Source, name: str, display: Display, ascii_only: bool
     finally:
         source.close()
     return 0
+
+
+def _note(notice: Notice, fit: Callable[[str], str]) -> None:
+    print(fit(f"kview: {notice.text}"), file=sys.stderr, flush=True)
 
 
 def _sleep(seconds: float) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kview.recording.manifest import MANIFEST
+from kview.recording.names import MANIFEST
 from kview.recording.reader import Recording
 from kview.recording.segment import STREAM_FILE
 from kview.recording.writer import RecordingWriter

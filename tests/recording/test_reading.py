@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from kview.errors import BadUse, KviewError
 from kview.model.snapshot import Snapshot
 from kview.recording.columns import NAMES
-from kview.recording.manifest import MANIFEST
+from kview.recording.names import MANIFEST
 from kview.recording.reader import Recording
 from kview.recording.schema import SCHEMA_VERSION
 from kview.recording.segment import STREAM_FILE, part_of, stream_batches

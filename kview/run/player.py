@@ -1,0 +1,194 @@
+"""The player: carries out commands on a recording, folds, and hands pictures on, on a thread of its own."""
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from kview.derive.fold import State, advance, fold_to, step
+from kview.derive.view import View
+from kview.errors import KviewError
+from kview.model.ports import Moment, Notice
+from kview.model.snapshot import Snapshot
+from kview.recording.reader import Recording
+from kview.recording.replay import Jump, Onward, Replay
+
+COMMANDS = 64
+"""What may wait: a key held down for two seconds. More is let go."""
+
+FRAME_S = 0.1
+"""Nobody sees more pictures than ten a second, however fast a recording is played."""
+
+STOP_WITHIN_S = 0.25
+
+Command = Callable[[Replay, float], Onward | Jump | None]
+"""What to do with the replay at a clock's seconds; the move it makes, None where the picture stays."""
+
+_log = logging.getLogger(__name__)
+
+
+class Newer(Exception):
+    """A newer command has come while an older one was being carried out."""
+
+
+class Player:
+    """Plays a recording that `open_replay` opens on the player's thread, at the first command.
+
+    `show` gets a picture and the number of the command that it is the answer to. A jump is shown at once as
+    an incomplete picture, then, unless a newer command interrupts that, as a complete one.
+    """
+
+    def __init__(
+        self,
+        open_replay: Callable[[], Replay],
+        show: Callable[[View, int], None],
+        tell: Callable[[Notice], None],
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._open_replay = open_replay
+        self._show = show
+        self._tell = tell
+        self._clock_s = clock_s
+        self._commands: queue.Queue[tuple[int, Command | None]] = queue.Queue(COMMANDS)
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="player", daemon=True)
+        self._number = 0
+        self._replay: Replay | None = None
+        self._state: State | None = None
+        """The fold's state at the replay's place; None while it is not known."""
+        self._jump: Jump | None = None
+        """What is still to be folded."""
+        self._view: View | None = None
+        """The picture of the replay's place; None while there is none."""
+        self._shown_s = -FRAME_S
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End soon."""
+        self._ending.set()
+        self._put(0, None)
+        if self._thread.is_alive():
+            self._thread.join(STOP_WITHIN_S)
+
+    def send(self, number: int, command: Command) -> None:
+        """Carry out a command soon; returns at once. Numbers rise."""
+        self._put(number, command)
+
+    def rest(self, number: int) -> None:
+        """Forget the recording until the next command."""
+        self._put(number, None)
+
+    def newer(self) -> bool:
+        """Whether something waits to be done: what is being done is then not wanted any more."""
+        return self._ending.is_set() or not self._commands.empty()
+
+    def _put(self, number: int, command: Command | None) -> None:
+        try:
+            self._commands.put_nowait((number, command))
+        except queue.Full:
+            _log.warning("a command was let go: %d are waiting", COMMANDS)
+
+    def _run(self) -> None:
+        while not self._ending.is_set():
+            try:
+                self._turn()
+            except Newer:
+                pass
+            except KviewError as error:
+                self._stand()
+                self._tell(Notice(str(error), "warn"))
+            except Exception as error:
+                _log.exception("the player has failed")
+                self._forget()
+                self._tell(Notice(f"replay: {type(error).__name__}: {error} (log: kview.log)", "risk"))
+
+    def _turn(self) -> None:
+        if self._jump is not None and not self.newer():
+            self._look_back(self._jump)
+            return
+        try:
+            self._number, command = self._commands.get(timeout=self._wait_s())
+        except queue.Empty:
+            if self._replay is not None:
+                self._go(self._replay, self._replay.due(self._clock_s()))
+            return
+        if command is None:
+            self._forget()
+            return
+        replay = self._replay
+        if replay is None:
+            replay = self._replay = self._open_replay()
+        else:
+            _refresh(replay, self._clock_s())
+        self._go(replay, command(replay, self._clock_s()))
+
+    def _wait_s(self) -> float | None:
+        now_s = self._clock_s()
+        wait_s = self._replay.wait_s(now_s) if self._replay is not None else None
+        return None if wait_s is None else max(wait_s, self._shown_s + FRAME_S - now_s, 0.0)
+
+    def _go(self, replay: Replay, move: Onward | Jump | None) -> None:
+        if isinstance(move, Onward) and self._state is not None:
+            for snapshot in move.snapshots:
+                self._state, self._view = step(self._state, snapshot)
+        elif move is not None:
+            self._jump = move if isinstance(move, Jump) else replay.again()
+            self._state = self._view = None
+        if self._jump is not None and self._view is None and not self.newer():
+            _, self._view = step(State(), self._jump.snapshot)
+        self._hand(replay)
+
+    def _look_back(self, jump: Jump) -> None:
+        folded = fold_to(jump.snapshot, jump.look_back(), self.newer)
+        if folded is not None and self._replay is not None:
+            self._state, self._view = folded
+            self._jump = None
+            self._hand(self._replay)
+
+    def _hand(self, replay: Replay) -> None:
+        if self._view is None:
+            return
+        moment = Moment(
+            live=False,
+            playing=replay.playing,
+            speed=replay.speed,
+            first_ms=replay.first_ms,
+            last_ms=replay.last_ms,
+            complete=self._state is not None,
+        )
+        self._shown_s = self._clock_s()
+        self._show(replace(self._view, moment=moment), self._number)
+
+    def _stand(self) -> None:
+        """After a failure nothing is tried again by itself."""
+        self._jump = None
+        if self._replay is not None:
+            self._replay.pause()
+
+    def _forget(self) -> None:
+        self._replay = self._state = self._jump = self._view = None
+
+
+def _refresh(replay: Replay, now_s: float) -> None:
+    """See what came to a recording that is being written; playing goes on."""
+    playing = replay.playing
+    replay.refresh()
+    if playing:
+        replay.play(now_s)
+
+
+def replay_of(recording: Recording, newer: Callable[[], bool]) -> Replay:
+    """A replay that stops at what the fold calls an event. A search that something `newer` has overtaken ends
+    by Newer. Raises KviewError where the recording holds nothing."""
+
+    def happened(before: Snapshot, now: Snapshot) -> bool:
+        if newer():
+            raise Newer
+        return bool(advance(advance(State(), before), now).new_events)
+
+    return Replay(recording, happened)

@@ -1,0 +1,199 @@
+"""The tape: the recording that a run writes, which its dashboard steps through and its jobs read."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kview.errors import BadUse
+from kview.model.ports import Notice
+from kview.model.snapshot import Snapshot
+from kview.model.units import UNKNOWN
+from kview.recording.names import MANIFEST
+from kview.recording.thread import RecordingThread, Writes
+from kview.run.observing import Source
+from kview.run.settings import Record
+
+if TYPE_CHECKING:
+    from kview.recording.ring import FlightRecorder
+    from kview.recording.upload import Uploading
+    from kview.recording.writer import RecordingWriter
+
+DASHBOARD_CLOSES_WITHIN_S = 0.4
+"""Of the second that a dashboard may take to end."""
+
+TEXT_CLOSES_WITHIN_S = 10.0
+"""Where nobody waits for a terminal, the last segment is closed and uploaded in peace."""
+
+
+class Tape:
+    """Records what is offered, on a thread of its own, on which the libraries for it are imported, too.
+
+    `on_folder` is called on that thread once the recording's folder is there; `on_stopped`, with why, where
+    recording has stopped by itself."""
+
+    def __init__(self, record: Record, starts_after_s: float = 0.0) -> None:
+        """`starts_after_s`: how long the start of recording lets the first picture be drawn in peace; what is
+        offered meanwhile waits."""
+        self._record = record
+        self._starts_after_s = starts_after_s
+        self._ending = threading.Event()
+        self._thread = RecordingThread(self._new_writer, self._tell)
+        self._started = False
+        self._uploading: Uploading | None = None
+        self._on_notice: Callable[[Notice], None] = lambda notice: None
+        self.folder: Path | None = None
+        """The recording's folder, once it is there."""
+        self.first_ms = UNKNOWN
+        """The first moment on it, epoch ms."""
+        self.stopped = ""
+        """Why recording has stopped by itself."""
+        self.unfinished = ""
+        """After `stop`: what could not be brought to its end, as a sentence."""
+        self.on_folder: Callable[[Path], None] = lambda folder: None
+        self.on_stopped: Callable[[str], None] = lambda why: None
+
+    def start(self, on_notice: Callable[[Notice], None]) -> None:
+        """Begin; returns at once."""
+        self._on_notice = on_notice
+        self._started = True
+        self._thread.start()
+
+    def offer(self, snapshot: Snapshot) -> None:
+        """Record it soon; returns at once."""
+        if not self._ending.is_set():
+            self._thread.offer(snapshot)
+
+    def keep(self, name: str) -> Notice | None:
+        """Keep what was recorded until now under a name; what becomes of it is a notice later on, or why not
+        is one now."""
+        if self.stopped:
+            return Notice(f"there is nothing to keep: {self.stopped}", "warn")
+        if not self._started or not self._thread.ask(lambda writer: self._keep(name)):
+            return Notice("the recording is busy: keep it a little later", "warn")
+        return None
+
+    def end(self) -> None:
+        """Begin to end; returns at once. Nothing is recorded any more."""
+        self._ending.set()
+        if self._started:
+            self._thread.stop(0)
+
+    def stop(self, within_s: float) -> None:
+        """Bring the recording to its end, and wait so long for it at most."""
+        if not self._started:
+            return
+        until_s = time.monotonic() + within_s
+        self.end()
+        self._thread.stop(within_s)
+        uploading = self._uploading
+        if uploading is not None and not uploading.stop(max(0.0, until_s - time.monotonic())):
+            self.unfinished = f"not all of {self.folder} has been uploaded yet: the rest is only there"
+
+    def _new_writer(self) -> Writes:
+        self._ending.wait(self._starts_after_s)
+        writer = self._ring() if self._record.folder is None else self._recording(self._record.folder)
+        self.folder = writer.folder
+        self.on_folder(writer.folder)
+        return _Begun(writer, self._began)
+
+    def _ring(self) -> "FlightRecorder":
+        from kview.recording.ring import FlightRecorder, state_folder
+
+        return FlightRecorder(state_folder(), _run_name())
+
+    def _recording(self, folder: Path) -> "RecordingWriter":
+        from kview.recording.writer import RecordingWriter
+
+        if not self._record.upload:
+            return RecordingWriter(folder)
+        from kview.recording.upload import Uploading
+
+        uploading = Uploading(folder, self._record.upload, self._tell)
+        writer = RecordingWriter(folder, on_closed=uploading.closed)
+        uploading.start()
+        self._uploading = uploading
+        return writer
+
+    def _began(self, first_ms: int) -> None:
+        self.first_ms = first_ms
+
+    def _keep(self, name: str) -> Notice:
+        from kview.recording.ring import keep, state_folder
+
+        assert self.folder is not None
+        keep(self.folder, name, state_folder())
+        return Notice(f"kept: kview replay {name}", "good")
+
+    def _tell(self, notice: Notice) -> None:
+        if not self._thread.recording and not self.stopped:
+            self.stopped = notice.text
+            self.on_stopped(notice.text)
+        self._on_notice(notice)
+
+
+class _Begun:
+    """A writer whose first moment is told after each observation: a ring's moves on."""
+
+    def __init__(
+        self, writer: "FlightRecorder | RecordingWriter", on_first_ms: Callable[[int], None]
+    ) -> None:
+        self._writer = writer
+        self._on_first_ms = on_first_ms
+
+    def append(self, snapshot: Snapshot) -> None:
+        self._writer.append(snapshot)
+        self._on_first_ms(self._writer.segments[0].began_ms)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class TapedSource:
+    """A `Source` whose observations are offered to a tape."""
+
+    def __init__(self, source: Source, tape: Tape) -> None:
+        self._source = source
+        self._tape = tape
+
+    def connect(self) -> None:
+        """Find the cluster. Raises KviewError."""
+        self._source.connect()
+
+    def observe(self) -> Snapshot:
+        """Look once. Raises SourceEnded."""
+        snapshot = self._source.observe()
+        self._tape.offer(snapshot)
+        return snapshot
+
+    def close(self) -> None:
+        """End the connections; the tape is its owner's to stop."""
+        self._source.close()
+
+
+def check(record: Record) -> None:
+    """Raises BadUse where nothing can be recorded to that folder, or uploaded to that URL."""
+    folder = record.folder
+    if folder is None:
+        return
+    if (folder / MANIFEST).exists():
+        raise BadUse(f"{folder} holds a recording already", "name a folder that does not exist yet")
+    if record.upload:
+        from kview.recording.upload import open_target
+
+        open_target(record.upload)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadUse(
+            f"{folder} cannot be made ({error.strerror or error})", "record to another folder"
+        ) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise BadUse(f"{folder} cannot be written", "record to another folder")
+
+
+def _run_name() -> str:
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}"
