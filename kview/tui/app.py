@@ -17,7 +17,7 @@ from textual.screen import Screen
 from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
 from kview.model.events import Severity
-from kview.model.ports import FaultCommand, Faults, Feed, Notice
+from kview.model.ports import FaultCommand, Faults, Feed, Notice, SparkJob, Timeline
 from kview.tui import glyphs
 from kview.tui.aim import command_for
 from kview.tui.keys import APP_BINDINGS, FAULT_KEYS, FaultKey
@@ -108,11 +108,15 @@ class KviewApp(App[int], inherit_bindings=False):
         no_color: bool | None = None,
         zone: tzinfo | None = None,
         themes: Themes | None = None,
+        timeline: Timeline | None = None,
+        spark: SparkJob | None = None,
     ) -> None:
         self._colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
         super().__init__(ansi_color=True if self._colourless else None)
         self.feed = feed
         self.faults = faults
+        self.timeline = timeline
+        self.spark = spark
         self.source = source
         self.clock_ms = clock_ms
         self.ascii_only = ascii_only
