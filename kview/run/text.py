@@ -5,10 +5,12 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn, TextIO
 
+from kview.derive.view import View
 from kview.model.ports import Notice
 from kview.run.blocks import block
 from kview.run.documents import document
@@ -31,7 +33,7 @@ def print_recorded(source: Source, name: str, display: Display, ascii_only: bool
     tape = Tape(display.record)
     for number in ENDS:
         signal.signal(number, _end)
-    tape.start(lambda notice: _note(notice, glyphs.plain if ascii_only else str))
+    tape.start(lambda notice: _note(notice, _fit(ascii_only)))
     try:
         return print_pictures(TapedSource(source, tape), name, display, ascii_only)
     finally:
@@ -51,27 +53,51 @@ def print_pictures(source: Source, name: str, display: Display, ascii_only: bool
     Returns the exit code: 0, also where the reader of a pipe has gone. Raises KviewError before the first
     picture.
     """
-    as_json = display.format is Format.JSON
-    fit = glyphs.plain if ascii_only else str
+    fit = _fit(ascii_only)
     seen = 0
     try:
-        for picture in pictures(source, new_fold, display.interval_ms / 1000, _sleep):
-            if isinstance(picture, Notice):
-                _note(picture, fit)
-                continue
-            seen += 1
-            if display.once and seen < OBSERVATIONS_FOR_RATES:
-                continue
-            _write(document(picture) if as_json else fit(block(picture, name)), sys.stdout)
-            if display.once:
-                return 0
+        with _until_the_reader_goes():
+            for picture in pictures(source, new_fold, display.interval_ms / 1000, _sleep):
+                if isinstance(picture, Notice):
+                    _note(picture, fit)
+                    continue
+                seen += 1
+                if display.once and seen < OBSERVATIONS_FOR_RATES:
+                    continue
+                _print(picture, name, display, fit)
+                if display.once:
+                    break
+    finally:
+        source.close()
+    return 0
+
+
+def print_views(views: Iterable[View], name: str, display: Display, ascii_only: bool) -> int:
+    """Prints `views` as they come, a block or document each. Returns the exit code: 0."""
+    fit = _fit(ascii_only)
+    with _until_the_reader_goes():
+        for view in views:
+            _print(view, name, display, fit)
+    return 0
+
+
+@contextmanager
+def _until_the_reader_goes() -> Iterator[None]:
+    try:
+        yield
     except BrokenPipeError:
         # What is still buffered has nobody to read it; the interpreter would complain when it flushes at its
         # end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    finally:
-        source.close()
-    return 0
+
+
+def _fit(ascii_only: bool) -> Callable[[str], str]:
+    return glyphs.plain if ascii_only else str
+
+
+def _print(view: View, name: str, display: Display, fit: Callable[[str], str]) -> None:
+    as_json = display.format is Format.JSON
+    _write(document(view) if as_json else fit(block(view, name)), sys.stdout)
 
 
 def _note(notice: Notice, fit: Callable[[str], str]) -> None:

@@ -1,0 +1,183 @@
+"""`kview replay`: a recording on the dashboard, or as text."""
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from kview.derive.fold import fold_to, step
+from kview.derive.view import View
+from kview.errors import BadUse, KviewError
+from kview.model.aggregates import Aggregates
+from kview.model.ports import Notice
+from kview.recording.reader import Recording
+from kview.recording.replay import Jump, Onward, Replay
+from kview.recording.ring import find_recording, keep, state_folder
+from kview.run import terminal
+from kview.run.dashboard import drive, wall_ms
+from kview.run.handing import Handing
+from kview.run.log import start_log
+from kview.run.player import Command, Player, replay_of
+from kview.run.settings import DEFAULT_INTERVAL_MS, Display
+from kview.run.text import print_views
+from kview.run.timeline import no_event
+
+
+def open_recording(name: str) -> Recording:
+    """The recording of that path or kept name. Raises BadUse where it is none that can be shown."""
+    folder = find_recording(name, state_folder())
+    try:
+        recording = Recording.open(folder)
+        recording.place_of(0)
+    except BadUse:
+        raise
+    except KviewError as error:
+        raise BadUse(error.message, error.remedy) from error
+    return recording
+
+
+def replay(recording: Recording, at_ms: int | None, speed: int, display: Display) -> int:
+    """Show a recording from `at_ms` on, or from its beginning. Returns the exit code."""
+    start_log()
+    can = terminal.look(
+        terminal.streams_are_terminals(),
+        os.environ,
+        getattr(sys.stdout, "encoding", None),
+        display.ascii_only,
+    )
+    name = f"replay {recording.folder.name}"
+    if not can.dashboard or display.format is not None or display.once:
+        return print_views(views(recording, at_ms, display.once), name, display, can.ascii_only)
+    from kview.tui.widgets.header import SourceInfo
+
+    run = ReplayTimeline(recording, at_ms, speed)
+    return drive(run, None, SourceInfo(name, interval_ms(recording)), display, can.ascii_only)
+
+
+def views(recording: Recording, at_ms: int | None, once: bool) -> Iterator[View]:
+    """The pictures of a recording from `at_ms` on, one an observation; `once`: that one alone, or without
+    `at_ms` the last."""
+    replay = Replay(recording)
+    begin_ms = replay.last_ms if once else None
+    if at_ms is not None:
+        begin_ms = at_ms
+    jump = replay.again() if begin_ms is None else replay.seek(begin_ms, 0.0)
+    folded = fold_to(jump.snapshot, jump.look_back(), lambda: False)
+    assert folded is not None, "nobody has cancelled it"
+    state, view = folded
+    yield view
+    while not once and not replay.at_end:
+        move = replay.step(1)
+        assert isinstance(move, Onward)
+        for snapshot in move.snapshots:
+            state, view = step(state, snapshot)
+            yield view
+
+
+def interval_ms(recording: Recording) -> int:
+    """How often it was observed: the time between most observations."""
+    between_ms = np.diff(recording.moments())
+    return int(np.median(between_ms)) if len(between_ms) else DEFAULT_INTERVAL_MS
+
+
+class ReplayTimeline:
+    """`kview.model.ports.Feed[View]` and `Timeline` of a recording; it plays from the start."""
+
+    replay = True
+    error: BaseException | None = None
+
+    def __init__(self, recording: Recording, at_ms: int | None, speed: int) -> None:
+        """`speed` is one of SPEEDS."""
+        self._recording = recording
+        self._at_ms = at_ms
+        self._speed = speed
+        self._handing = Handing(wall_ms)
+        self._player = Player(self._open, self._show, self._handing.notice)
+        self._asking = threading.Lock()
+        self._asked = 0
+        self.clock_ms = self._handing.clock_ms
+        self.set_aggregates: Callable[[Aggregates], None] = self._handing.set_aggregates
+
+    def on_error(self, call: Callable[[], None]) -> None:
+        """Nothing ends a replay by itself."""
+
+    def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
+        """Begin to play; returns at once."""
+        self._handing.start(on_view, on_notice)
+        self._player.start()
+        self._send(self._begin)
+
+    def stop(self) -> None:
+        """End within a second; no call back after it returns."""
+        self._handing.stop()
+        self._player.stop()
+
+    def toggle(self) -> None:
+        """Pause; or go on from the moment shown."""
+        self._send(self._toggle)
+
+    def step(self, by: int) -> None:
+        """Pause, and go so many observations on, or back."""
+        self._send(lambda replay, now_s: replay.step(by))
+
+    def faster(self, steps: int) -> None:
+        """Play faster (1) or slower (−1)."""
+        self._send(lambda replay, now_s: replay.faster(now_s, steps))
+
+    def seek(self, ms: int) -> None:
+        """Go to the last observation at or before a time, epoch ms."""
+        self._send(lambda replay, now_s: replay.seek(ms, now_s))
+
+    def seek_event(self, direction: int) -> None:
+        """Pause, and go to the next (1) or the previous (−1) observation at which something happened."""
+        self._send(lambda replay, now_s: self._event(replay, direction))
+
+    def live(self) -> None:
+        """Go to the last observation."""
+        self._send(lambda replay, now_s: replay.seek(replay.last_ms, now_s))
+
+    def keep(self, name: str) -> None:
+        """Keep the recording under a name."""
+        self._send(lambda replay, now_s: self._keep(name))
+
+    def _send(self, command: Command) -> None:
+        with self._asking:
+            self._asked += 1
+            self._player.send(self._asked, command)
+
+    def _show(self, view: View, number: int) -> None:
+        self._handing.view(view, lambda: number == self._asked)
+
+    def _open(self) -> Replay:
+        opened = replay_of(self._recording, self._player.newer)
+        opened.set_speed(self._speed, 0.0)
+        return opened
+
+    def _begin(self, replay: Replay, now_s: float) -> Onward | Jump | None:
+        move = replay.due(now_s) if self._at_ms is None else replay.seek(self._at_ms, now_s)
+        replay.play(now_s)
+        return move
+
+    def _toggle(self, replay: Replay, now_s: float) -> None:
+        if replay.playing:
+            replay.pause()
+        elif replay.at_end:
+            self._handing.notice(Notice("the recording ends here", "calm"))
+        else:
+            replay.play(now_s)
+
+    def _event(self, replay: Replay, direction: int) -> Jump | None:
+        jump = replay.seek_event(direction)
+        if jump is None:
+            self._handing.notice(no_event(direction))
+        return jump
+
+    def _keep(self, name: str) -> None:
+        try:
+            keep(self._recording.folder, name, state_folder())
+        except OSError as error:
+            self._handing.notice(Notice(f"{name} was not kept: {error.strerror or error}", "warn"))
+        else:
+            self._handing.notice(Notice(f"kept: kview replay {name}", "good"))
