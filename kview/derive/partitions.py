@@ -152,8 +152,12 @@ def replica_readings(table: Partitions, replicas: Replicas, listed: LongMatrix |
     """What `replicas` hold where their partitions list them; `listed` is `listed_replicas`, where it is known
     already."""
     at = listed_replicas(table, replicas) if listed is None else listed
-    ends, times_ms = take(replicas.log_end, at, UNKNOWN), take(replicas.log_end_ms, at, UNKNOWN)
-    return Readings(ends, times_ms, take(replicas.size_bytes, at, UNKNOWN), at)
+    columns = replicas.log_end, replicas.log_end_ms, replicas.size_bytes
+    if at.size == len(replicas) and np.array_equal(at.ravel(), np.arange(at.size)):
+        ends, times_ms, sizes = (column.reshape(at.shape) for column in columns)
+    else:
+        ends, times_ms, sizes = (take(column, at, UNKNOWN) for column in columns)
+    return Readings(ends, times_ms, sizes, at)
 
 
 def replica_lag(

@@ -154,10 +154,9 @@ class Codec:
         of = out["partitions.leader"], out["replicas.row"], out["replicas.broker"]
         rows = self._kept.get("leaders", of, partial(_rows_led, *of))
         for column in ("log_end", "log_end_ms"):
-            ends, theirs = out[f"partitions.{column}"], out[f"replicas.{column}"]
-            followed = self._kept.get(f"leaders' {column}", (ends, *rows), partial(_of_leaders, ends, *rows))
+            both = out[f"replicas.{column}"], out[f"partitions.{column}"]
             out[f"replicas.{column}"] = self._kept.get(
-                column, (theirs, followed), partial(change, theirs, followed)
+                column, (*both, *rows), partial(_of_leaders, change, *both, *rows)
             )
 
     def _codes(self, out: dict[str, Array], by: str) -> tuple[Array, int]:
@@ -190,15 +189,17 @@ class Codec:
 
 
 def _rows_led(leader: Array, row: Array, broker: Array) -> tuple[Array, Array]:
-    """The replicas that are leaders, as a mask, and their partitions."""
-    leads = leader[row] == broker
+    """The rows of replicas that are leaders, and of their partitions."""
+    leads = np.flatnonzero(leader[row] == broker)
     return leads, row[leads]
 
 
-def _of_leaders(ends: Array, leads: Array, rows: Array) -> Array:
-    """The partition's value for replicas that are leaders, SAME for all others."""
-    out = np.full(len(leads), SAME)
-    out[leads] = ends[rows]
+def _of_leaders(
+    change: Callable[[Array, Array], Array], replicas: Array, partitions: Array, leads: Array, rows: Array
+) -> Array:
+    """The replicas' column, changed where they are leaders."""
+    out = replicas.copy()
+    out[leads] = change(replicas[leads], partitions[rows])
     return out
 
 

@@ -8,7 +8,7 @@ a matrix, the rest as cells.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kview.model.snapshot import Longs, Observation
 from kview.recording.cells import LENGTH_AT, WIDTH_AT, Cells
-from kview.recording.columns import IS_TEXT, NAMES, Array, Encoded, dtype_of, fill_of
+from kview.recording.columns import NAMES, Array, Encoded, dtype_of, fill_of
 from kview.recording.segment import cells, differences
 
 MATRIX_SHARE = 0.25
@@ -70,7 +70,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A column of numbers as a matrix: a line a place, a column a moment."""
+    """A column of numbers as a matrix: a line for each of its moments."""
 
     name: str
     moments: Longs
@@ -79,7 +79,9 @@ class Matrix:
 
     def layer(self, number: int) -> Array:
         """See Column."""
-        return self.values[:, number].astype(dtype_of(self.name)).reshape(self.shape)
+        # A copy: who keeps it shall not keep the whole matrix.
+        values: Array = self.values[number].astype(dtype_of(self.name))
+        return values.reshape(self.shape)
 
 
 @dataclass(slots=True)
@@ -110,21 +112,21 @@ class Moments:
     def __init__(self, numbers: pa.Table, words: pa.Table, seen: dict[int, Observation]) -> None:
         """`numbers` and `words` are a segment's parts, of a stream or of Parquet."""
         self._seen = seen
-        self._places: dict[str, _Place] = {}
         by_place = "change" in numbers.schema.names
         texts = _by_column(cells(words))
-        for column, run in _by_column(cells(numbers)).items():
-            if by_place:
-                run = replace(run, value=differences(run.value))
-            name, low = NAMES[column], run.row < 0
-            told = run.select(slice(int(low.sum()), None)) if by_place else run.select(~low)
-            shapes = _shapes(run.select(low), summed=by_place)
-            if IS_TEXT[column]:
-                text = texts.get(column)
-                made: Column = _written(name, _by_moment(text) if text else told, shapes)
+        self._places: dict[str, _Place] = {}
+        for name, run in _by_column(cells(numbers)).items():
+            # Lengths and widths come first where cells are in the order of places.
+            low = slice(0, int(np.searchsorted(run.row, np.int32(0)))) if by_place else run.row < 0
+            told = run.select(slice(low.stop, None)) if isinstance(low, slice) else run.select(~low)
+            shapes = _shapes(run.select(low), by_place)
+            if name in texts:
+                made: Column = _written(name, _by_moment(texts[name]), shapes)
             else:
                 made = _numbers(name, told, shapes) if by_place else _written(name, told, shapes)
             self._places[name] = _Place(made)
+        self._moving = [name for name, place in self._places.items() if len(place.column.moments) > 1]
+        self._still: dict[str, Array] = {}
 
     def observation(self, sequence: int) -> Observation:
         """The circumstances of a moment."""
@@ -133,20 +135,23 @@ class Moments:
     def at(self, sequence: int, like: Encoded | None = None) -> Encoded:
         """The columns at a moment, with the arrays of `like` where they are equal."""
         others = like.columns if like is not None else {}
-        return Encoded({name: place.at(sequence, others.get(name)) for name, place in self._places.items()})
+        if not self._still:
+            self._still = {name: place.at(sequence, others.get(name)) for name, place in self._places.items()}
+        moving = {name: self._places[name].at(sequence, others.get(name)) for name in self._moving}
+        return Encoded({**self._still, **moving})
 
     def changes(self, names: tuple[str, ...]) -> Longs:
         """The moments at which one of those columns changed, or was written anew."""
         return np.unique(np.concatenate([self._places[name].column.moments for name in names]))
 
 
-def _by_column(part: Cells) -> dict[int, Cells]:
+def _by_column(part: Cells) -> dict[str, Cells]:
     """Within a column the order stays."""
     if np.any(part.column[1:] < part.column[:-1]):
         part = part.select(np.argsort(part.column, kind="stable"))
-    starts = np.flatnonzero(np.r_[True, part.column[1:] != part.column[:-1]])[: len(part)].tolist()
-    bounds = pairwise([*starts, len(part)])
-    return {int(part.column[start]): part.select(slice(start, end)) for start, end in bounds}
+    bounds = np.searchsorted(part.column, np.arange(len(NAMES) + 1, dtype=np.int16)).tolist()
+    runs = zip(NAMES, pairwise(bounds), strict=True)
+    return {name: part.select(slice(begin, end)) for name, (begin, end) in runs if begin < end}
 
 
 def _by_moment(part: Cells) -> Cells:
@@ -156,55 +161,61 @@ def _by_moment(part: Cells) -> Cells:
     return part.select(np.argsort(part.sequence, kind="stable"))
 
 
-def _shapes(part: Cells, summed: bool) -> Shapes:
+def _shapes(part: Cells, by_place: bool) -> Shapes:
     """Cells of lengths and widths as shapes."""
-    sides = []
-    for side in (LENGTH_AT, WIDTH_AT):
-        of = part.select(part.row == side)
-        values = np.cumsum(of.value) if summed else of.value
-        sides.append(dict(zip(of.sequence.tolist(), values.tolist(), strict=True)))
-    lengths, widths = sides
+    values = differences(part.value) if by_place else part.value
+    sides: dict[int, dict[int, int]] = {LENGTH_AT: {}, WIDTH_AT: {}}
+    last = {LENGTH_AT: 0, WIDTH_AT: 0}
+    for row, at, value in zip(part.row.tolist(), part.sequence.tolist(), values.tolist(), strict=True):
+        last[row] = value + last[row] if by_place else value
+        sides[row][at] = last[row]
+    lengths, widths = sides.values()
     return {at: (length, widths[at]) if at in widths else (length,) for at, length in lengths.items()}
 
 
 def _written(name: str, part: Cells, shapes: Shapes) -> Written:
     """A column from its cells in the order of moments."""
-    moments = np.union1d(part.sequence, np.array(list(shapes), np.int64))
-    starts = np.r_[np.searchsorted(part.sequence, moments), len(part)]
+    moments = np.array(sorted({*part.sequence[_starts(part.sequence)].tolist(), *shapes}), np.int64)
+    starts = np.append(np.searchsorted(part.sequence, moments), len(part))
     numbers = np.searchsorted(moments, list(shapes)).tolist()
     by_number = dict(zip(numbers, shapes.values(), strict=True))
     return Written(name, moments, starts, part.row, part.value, by_number)
 
 
 def _numbers(name: str, part: Cells, shapes: Shapes) -> Column:
-    """A column from its differences in the order of places."""
+    """A column from its changes in the order of places."""
     first = min(shapes)
-    after = part.sequence - first
-    present = np.bincount(after, minlength=1) > 0
+    number = part.sequence - first
+    present = np.bincount(number, minlength=1) > 0
     present[0] = True
     moments = np.flatnonzero(present)
     places = int(np.prod(shapes[first]))
-    if len(shapes) > 1 or len(part) < MATRIX_SHARE * places * len(moments):
+    few = len(part) < MATRIX_SHARE * places * len(moments)
+    if few or len(shapes) > 1 or fill_of(name) != 0:
         return _written(name, _by_moment(_summed(part)), shapes)
-    matrix = np.zeros((places, len(moments)), np.int64)
-    number = np.cumsum(present) - 1
-    matrix.reshape(-1)[part.row.astype(np.int64) * len(moments) + number[after]] = part.value
-    fill = fill_of(name)
-    if fill:
-        # The first difference of a place is to 0, and a place without one holds the fill.
-        matrix[:, 0] += fill
-        firsts = _first_of_place(part)
-        matrix[part.row[firsts], number[after[firsts]]] -= fill
-    return Matrix(name, moments + first, shapes[first], np.cumsum(matrix, axis=1, out=matrix))
-
-
-def _first_of_place(part: Cells) -> NDArray[np.int64]:
-    return np.flatnonzero(np.r_[True, part.row[1:] != part.row[:-1]][: len(part)])
+    if len(moments) < len(present):
+        number = (np.cumsum(present) - 1)[number]
+    matrix = np.zeros((len(moments), places), np.int64)
+    number *= places
+    number += part.row
+    matrix.reshape(-1)[number] = part.value
+    sums = np.zeros(places, np.int64)
+    for line in matrix:
+        sums += differences(line)
+        line[:] = sums
+    return Matrix(name, moments + first, shapes[first], matrix)
 
 
 def _summed(part: Cells) -> Cells:
-    """Differences in the order of places as the values that they lead to."""
-    sums = np.cumsum(part.value)
-    starts = _first_of_place(part)
+    """Changes in the order of places as the values that they lead to."""
+    sums = np.cumsum(differences(part.value))
+    starts = _starts(part.row)
     before = np.where(starts > 0, sums[starts - 1], 0)
-    return replace(part, value=sums - np.repeat(before, np.diff(np.r_[starts, len(part)])))
+    return replace(part, value=sums - np.repeat(before, np.diff(np.append(starts, len(part)))))
+
+
+def _starts(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Where runs of one value begin."""
+    begins = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=begins[1:])
+    return np.flatnonzero(begins)

@@ -104,7 +104,8 @@ class Segment:
         partitions, offsets, seen = self._parts(after_sequence, *names)
         last = int(seen["sequence"][-1].as_py()) if len(seen) else -1
         moments = seen.select(["sequence", "ended_ms"]).rename_columns(["sequence", "observed_ms"])
-        return DeltaBatches(*(news(table, after_sequence) for table in (partitions, offsets, moments)), last)
+        batches = [news(table, after_sequence) for table in (partitions, offsets, moments)]
+        return DeltaBatches(batches[0], batches[1], batches[2], last)
 
     def _parts(self, after_sequence: int, *names: str) -> list[pa.Table]:
         """At least the rows of the moments after that one."""

@@ -92,6 +92,16 @@ class Replay:
         return int(self._recording.moments()[self._place])
 
     @property
+    def first_ms(self) -> int:
+        """The first moment there is, epoch ms."""
+        return int(self._recording.moments()[0])
+
+    @property
+    def last_ms(self) -> int:
+        """The last moment there is, epoch ms."""
+        return int(self._recording.moments()[-1])
+
+    @property
     def playing(self) -> bool:
         """Whether it goes on by itself."""
         return self._playing_since is not None
@@ -163,6 +173,11 @@ class Replay:
             if self._happened(before, now):
                 return self._to(place)
         return None
+
+    def again(self) -> Jump:
+        """The moment that is shown, once more from its look-back: where that one was not folded to its
+        end."""
+        return self._to(self._place)
 
     def due(self, now_s: float) -> Onward | Jump | None:
         """What is to be shown by now; None where nothing new is."""

@@ -58,9 +58,12 @@ def part_of(batches: list[pa.RecordBatch], part: str) -> pa.Table:
 
 
 def parquet_part(folder: Path, part: str) -> pa.Table:
-    """All rows of one part of a closed segment, in the order of the file; numbers as CLOSED_NUMBERS."""
+    """All rows of one part of a closed segment, in the order of the file; numbers as CLOSED_NUMBERS, words as
+    a dictionary."""
     path = folder / f"{part}.parquet"
     try:
+        if part == "words":
+            return pq.ParquetFile(path, memory_map=True, read_dictionary=["value"]).read()
         table = pq.ParquetFile(path, memory_map=True).read()
         return table.cast(CLOSED_NUMBERS if part == "numbers" else PARTS[part])
     except FileNotFoundError:
@@ -74,15 +77,16 @@ def parquet_part(folder: Path, part: str) -> pa.Table:
 def cells(table: pa.Table) -> Cells:
     """Rows of NUMBERS or WORDS as cells; of CLOSED_NUMBERS with `change` as their value."""
     arrays: dict[str, Any] = {name: table[name].to_numpy() for name in ("column", "row", "sequence")}
-    if table.schema.names == CLOSED_NUMBERS.names:
-        arrays["value"] = table["change"].to_numpy()
-    elif table.schema.field("value").type == pa.string():
-        coded = table["value"].combine_chunks().dictionary_encode()
-        coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+    values = table[table.num_columns - 1]
+    if pa.types.is_string(values.type):
+        values = values.dictionary_encode()
+    if pa.types.is_dictionary(values.type):
+        coded = values.combine_chunks()
+        coded = coded.unify_dictionaries().chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
         spelt = np.array([*interned(coded.dictionary.to_pylist()), None], object)
         arrays["value"] = spelt[coded.indices.to_numpy()]
     else:
-        arrays["value"] = table["value"].to_numpy()
+        arrays["value"] = values.to_numpy()
     return Cells(**arrays)
 
 
