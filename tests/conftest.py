@@ -32,6 +32,15 @@ def missing(what: str) -> NoReturn:
     pytest.skip(what)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The state folder of every kview that a test runs: never the user's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        home = tmp_path_factory.mktemp("state")
+        patch.setenv("XDG_STATE_HOME", str(home))
+        yield home
+
+
 @pytest.fixture(scope="session")
 def kafka_runtime() -> tuple[Path, Path]:
     """A Java and the folder with Apache Kafka's jars."""

@@ -199,5 +199,5 @@ class RecordingWriter:
         self.abandon()
         why = os.strerror(error.errno) if error.errno else str(error)
         return RecordingStopped(
-            f"recording to {self.folder} has stopped: {why}", "make room, or record to another folder"
+            f"recording has stopped: {why}, in {self.folder}", "make room, or record to another folder"
         )

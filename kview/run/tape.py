@@ -71,7 +71,7 @@ class Tape:
         """Keep what was recorded until now under a name; what becomes of it is a notice later on, or why not
         is one now."""
         if self.stopped:
-            return Notice(f"there is nothing to keep: {self.stopped}", "warn")
+            return Notice(f"not kept: {self.stopped}", "warn")
         if not self._started or not self._thread.ask(lambda writer: self._keep(name)):
             return Notice("the recording is busy: keep it a little later", "warn")
         return None

@@ -118,9 +118,9 @@ class LiveTimeline:
     # -- pictures
 
     def _ask(self, command: "Command") -> None:
-        if self._tape.folder is None:
+        if self._tape.stopped or self._tape.folder is None:
             why = self._tape.stopped or "recording has not begun yet"
-            self._handing.notice(Notice(f"there is no earlier moment to go to: {why}", "warn"))
+            self._handing.notice(Notice(f"no other moment can be shown: {why}", "warn"))
         elif self._freeze():
             if self._player is None:
                 from kview.run.player import Player

@@ -1,8 +1,12 @@
 """A source whose observations are scripted, and a clock that moves when somebody waits."""
 
+import queue
 from collections.abc import Callable, Iterable, Iterator
 
+from kview.derive.view import View
+from kview.model.ports import Notice
 from kview.model.snapshot import Observation, Snapshot
+from kview.run.observing import SourceEnded
 
 Step = Snapshot | Exception
 
@@ -55,3 +59,56 @@ class Clock:
         self.waits.append(seconds)
         self.now_s += seconds
         return self.now_s >= self._ends_s
+
+
+class HeldSource:
+    """A `Source` that observes what a test lets it: `observe` waits until there is something."""
+
+    def __init__(self) -> None:
+        self._held: queue.Queue[Snapshot | None] = queue.Queue()
+        self.observed = 0
+
+    def let(self, *snapshots: Snapshot) -> None:
+        """Let it observe these, one an interval."""
+        for one in snapshots:
+            self._held.put(one)
+
+    def connect(self) -> None:
+        """Nothing to find."""
+
+    def observe(self) -> Snapshot:
+        held = self._held.get()
+        if held is None:
+            raise SourceEnded("the test has ended")
+        self.observed += 1
+        return held
+
+    def release(self) -> None:
+        """Nobody waits any more."""
+        self._held.put(None)
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class Shown:
+    """What a feed has handed on, in its order."""
+
+    def __init__(self) -> None:
+        self.views: list[View] = []
+        self.notices: list[Notice] = []
+
+    @property
+    def last(self) -> View:
+        """The picture on the screen."""
+        return self.views[-1]
+
+    def at(self, sequence: int, **moment: object) -> bool:
+        """Whether the picture on the screen is of that observation, and its moment so."""
+        if not self.views or self.last.snapshot.observation.sequence != sequence:
+            return False
+        return all(getattr(self.last.moment, name) == value for name, value in moment.items())
+
+    def said(self, words: str) -> bool:
+        """Whether a notice has these words."""
+        return any(words in notice.text for notice in self.notices)

@@ -1,0 +1,170 @@
+"""A replay: it plays by itself, takes commands, and gives the same pictures as the run did."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kview.cli.replay import SPEEDS as CLI_SPEEDS
+from kview.derive.fold import State, step
+from kview.derive.view import LIVE, View
+from kview.errors import BadUse
+from kview.recording.names import MANIFEST
+from kview.recording.reader import Recording
+from kview.recording.replay import SPEEDS
+from kview.recording.writer import RecordingWriter
+from kview.run.replaying import ReplayTimeline, interval_ms, open_recording, views
+from tests.recording.snapshots import assert_all_equal, ticking
+from tests.run.fakes import Shown
+from tests.waiting import wait_until
+from tests.worlds.compare import unlike
+
+WITHIN_S = 10.0
+CRASH_AT = 10
+SNAPSHOTS = ticking(40, crash_at=CRASH_AT)
+LAST = len(SNAPSHOTS) - 1
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("replaying") / "seen"
+    writer = RecordingWriter(folder)
+    for snapshot in SNAPSHOTS:
+        writer.append(snapshot)
+    writer.close()
+    return folder
+
+
+def at_ms(sequence: int) -> int:
+    return SNAPSHOTS[sequence].observation.ended_ms
+
+
+class Stage:
+    """A replay and what it has shown."""
+
+    def __init__(self, folder: Path, begin_ms: int | None = None, speed: int = 1) -> None:
+        self.shown = Shown()
+        self.timeline = ReplayTimeline(open_recording(str(folder)), begin_ms, speed)
+        self.timeline.start(self.shown.views.append, self.shown.notices.append)
+
+    def wait_for(self, sequence: int, **moment: object) -> View:
+        """Wait for the picture of that observation."""
+        wait_until(lambda: self.shown.at(sequence, **moment), f"picture {sequence} {moment}", WITHIN_S)
+        return self.shown.last
+
+
+@pytest.fixture
+def stage(folder: Path) -> Iterator[Stage]:
+    stage = Stage(folder)
+    yield stage
+    stage.timeline.stop()
+
+
+@pytest.fixture(scope="module")
+def folded() -> list[View]:
+    state, out = State(), []
+    for snapshot in SNAPSHOTS:
+        state, view = step(state, snapshot)
+        out.append(view)
+    return out
+
+
+def test_it_plays_from_the_beginning_to_the_end_and_stands(folder: Path, folded: list[View]) -> None:
+    stage = Stage(folder, speed=64)
+    view = stage.wait_for(LAST, playing=False, complete=True, speed=64)
+    stage.timeline.stop()
+    assert not any(seen.moment.live for seen in stage.shown.views)
+    assert stage.shown.views[0].snapshot.observation.sequence == 0
+    assert (view.moment.first_ms, view.moment.last_ms) == (at_ms(0), at_ms(LAST))
+    assert [*unlike(replace(view, moment=LIVE), folded[LAST])] == []
+
+
+def test_its_clock_is_the_recording_s(stage: Stage) -> None:
+    stage.wait_for(0, playing=True)
+    began_s, began_ms = time.monotonic(), stage.timeline.clock_ms()
+    assert at_ms(0) <= began_ms < at_ms(0) + 1000 * WITHIN_S
+    wait_until(lambda: stage.timeline.clock_ms() > began_ms, "it runs", WITHIN_S)
+    assert stage.timeline.clock_ms() - began_ms <= (time.monotonic() - began_s) * 1000 + 1000
+    stage.timeline.step(0)
+    wait_until(lambda: not stage.shown.last.moment.playing, "a pause", WITHIN_S)
+    shown_ms = stage.shown.last.snapshot.observation.ended_ms
+    assert stage.timeline.clock_ms() == shown_ms == stage.timeline.clock_ms()
+
+
+def test_it_begins_at_a_time_and_takes_every_control(
+    folder: Path, folded: list[View], state_home: Path
+) -> None:
+    stage = Stage(folder, begin_ms=at_ms(5))
+    stage.wait_for(5, playing=True, complete=True)
+    stage.timeline.toggle()
+    stage.wait_for(5, playing=False)
+    stage.timeline.faster(1)
+    stage.wait_for(5, speed=2)
+    stage.timeline.faster(-2)
+    stage.wait_for(5, speed=1)
+    stage.timeline.seek_event(1)
+    view = stage.wait_for(CRASH_AT, complete=True)
+    assert [*unlike(replace(view, moment=LIVE), folded[CRASH_AT])] == []
+    stage.timeline.step(-4)
+    stage.wait_for(CRASH_AT - 4, complete=True)
+    stage.timeline.seek(at_ms(30))
+    view = stage.wait_for(30, complete=True)
+    assert [*unlike(replace(view, moment=LIVE), folded[30])] == []
+    stage.timeline.live()
+    stage.wait_for(LAST, complete=True, playing=False)
+    stage.timeline.toggle()
+    wait_until(lambda: stage.shown.said("the recording ends here"), "that it is the end", WITHIN_S)
+    stage.timeline.keep("again")
+    wait_until(lambda: stage.shown.said("kview replay again"), "that it is kept", WITHIN_S)
+    stage.timeline.stop()
+    assert_all_equal(list(open_recording("again").snapshots()), SNAPSHOTS)
+    assert (state_home / "kview" / "recordings" / "again" / MANIFEST).is_file()
+
+
+def test_what_is_still_being_written_goes_on(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path / "r")
+    for snapshot in SNAPSHOTS[:3]:
+        writer.append(snapshot)
+    stage = Stage(tmp_path / "r", speed=64)
+    stage.wait_for(2, playing=False, complete=True)
+    for snapshot in SNAPSHOTS[3:6]:
+        writer.append(snapshot)
+    stage.timeline.toggle()
+    stage.wait_for(5, playing=False, complete=True)
+    stage.timeline.stop()
+
+
+def test_printed_pictures_are_those_of_the_run(folder: Path, folded: list[View]) -> None:
+    recording = Recording.open(folder)
+    for begin, once, expected in (
+        (None, False, folded),
+        (at_ms(25), False, folded[25:]),
+        (None, True, folded[-1:]),
+        (at_ms(12), True, folded[12:13]),
+    ):
+        made = list(views(recording, begin, once))
+        assert len(made) == len(expected)
+        assert [*unlike(tuple(made), tuple(expected))] == []
+
+
+def test_the_interval_is_the_usual_one(folder: Path) -> None:
+    assert interval_ms(Recording.open(folder)) == 1000
+
+
+def test_what_cannot_be_shown_is_bad_use(tmp_path: Path, folder: Path) -> None:
+    with pytest.raises(BadUse, match="is no recording"):
+        open_recording(str(tmp_path))
+    RecordingWriter(tmp_path / "empty").close()
+    with pytest.raises(BadUse, match="holds no whole observation"):
+        open_recording(str(tmp_path / "empty"))
+    (tmp_path / "new").mkdir()
+    text = (folder / MANIFEST).read_text().replace('"version":', '"version":9')
+    (tmp_path / "new" / MANIFEST).write_text(text)
+    with pytest.raises(BadUse, match="use the version of kview that recorded it"):
+        open_recording(str(tmp_path / "new"))
+
+
+def test_the_flag_offers_the_speeds_that_there_are() -> None:
+    assert tuple(map(str, SPEEDS)) == CLI_SPEEDS

@@ -1,0 +1,196 @@
+"""The live run's timeline: pausing, going back on the tape, and the live moment going on meanwhile."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kview.derive.fold import State, step
+from kview.derive.view import LIVE, View
+from kview.model.aggregates import Aggregates, SparkState, SparkStatus
+from kview.recording.reader import Recording
+from kview.run.settings import Record
+from kview.run.tape import Tape
+from kview.run.timeline import LiveTimeline
+from tests.recording.snapshots import assert_all_equal, ticking
+from tests.run.fakes import HeldSource, Shown
+from tests.waiting import wait_until
+from tests.worlds.compare import unlike
+
+INTERVAL_S = 0.01
+WITHIN_S = 10.0
+WALL_MS = 77
+CRASH_AT, FENCED_AT = 10, 19
+SNAPSHOTS = ticking(30, crash_at=CRASH_AT)
+
+
+class Stage:
+    """A run of a timeline on snapshots that the test lets it observe."""
+
+    def __init__(self, folder: Path) -> None:
+        self.source = HeldSource()
+        self.tape = Tape(Record(folder))
+        self.timeline = LiveTimeline(self.source, self.tape, INTERVAL_S, lambda: WALL_MS)
+        self.shown = Shown()
+        self.timeline.start(self.shown.views.append, self.shown.notices.append)
+
+    def observe(self, until: int) -> None:
+        """Observe up to the snapshot of that number, and wait until all of it is on the tape."""
+        self.source.let(*SNAPSHOTS[self.source.observed : until + 1])
+        wait_until(lambda: self.source.observed == until + 1, "everything is observed", WITHIN_S)
+        wait_until(lambda: self.recorded() == until + 1, "everything is recorded", WITHIN_S)
+
+    def recorded(self) -> int:
+        """How many observations are on the tape."""
+        return len(Recording.open(self.tape.folder).moments()) if self.tape.folder else 0
+
+    def wait_for(self, sequence: int, **moment: object) -> View:
+        """Wait for the picture of that observation."""
+        wait_until(lambda: self.shown.at(sequence, **moment), f"picture {sequence} {moment}", WITHIN_S)
+        return self.shown.last
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    stage = Stage(tmp_path / "tape")
+    yield stage
+    stage.source.release()
+    stage.timeline.stop()
+
+
+def folded(until: int) -> View:
+    """The picture of an observation, folded from the first."""
+    state = State()
+    for snapshot in SNAPSHOTS[: until + 1]:
+        state, view = step(state, snapshot)
+    return view
+
+
+def test_live_pictures_say_that_they_are(stage: Stage) -> None:
+    stage.observe(3)
+    view = stage.wait_for(3, live=True, playing=True, complete=True)
+    assert view.moment.last_ms == SNAPSHOTS[3].observation.ended_ms
+    stage.observe(4)
+    assert stage.wait_for(4, live=True).moment.first_ms == SNAPSHOTS[0].observation.ended_ms
+    assert stage.timeline.clock_ms() == WALL_MS
+
+
+def test_a_pause_freezes_the_picture_and_nothing_else(stage: Stage) -> None:
+    stage.observe(3)
+    stage.wait_for(3)
+    stage.timeline.toggle()
+    stage.wait_for(3, live=False, playing=False, complete=True)
+    assert stage.timeline.clock_ms() == SNAPSHOTS[3].observation.ended_ms
+    stage.observe(6)
+    assert stage.shown.at(3, live=False)
+    stage.timeline.toggle()
+    view = stage.wait_for(6, live=True)
+    assert [*unlike(replace(view, moment=LIVE), folded(6))] == []
+    stage.observe(7)
+    stage.wait_for(7, live=True)
+    assert_all_equal(list(Recording.open(stage.tape.folder or "").snapshots()), SNAPSHOTS[:8])
+
+
+def test_a_step_back_is_shown_at_once_and_then_completed(stage: Stage) -> None:
+    stage.observe(12)
+    stage.wait_for(12)
+    stage.timeline.step(-3)
+    view = stage.wait_for(9, live=False, playing=False, complete=True)
+    assert [seen.moment.complete for seen in stage.shown.views[-2:]] == [False, True]
+    assert [*unlike(replace(view, moment=LIVE), folded(9))] == []
+    assert stage.timeline.clock_ms() == SNAPSHOTS[9].observation.ended_ms
+    stage.timeline.step(1)
+    view = stage.wait_for(10, complete=True)
+    assert [*unlike(replace(view, moment=LIVE), folded(10))] == []
+    stage.observe(14)
+    stage.timeline.step(4)
+    stage.wait_for(14, live=False, complete=True)
+    stage.timeline.live()
+    assert stage.wait_for(14, live=True).moment.playing
+
+
+def test_a_time_and_events_can_be_gone_to(stage: Stage) -> None:
+    stage.observe(25)
+    stage.wait_for(25)
+    stage.timeline.seek(SNAPSHOTS[4].observation.ended_ms + 999)
+    stage.wait_for(4, live=False, complete=True)
+    stage.timeline.seek_event(1)
+    assert stage.wait_for(CRASH_AT, complete=True).new_events == folded(CRASH_AT).new_events != ()
+    stage.timeline.seek_event(-1)
+    wait_until(lambda: stage.shown.said("no earlier event"), "that there is none", WITHIN_S)
+    assert stage.shown.at(CRASH_AT, live=False)
+
+
+def test_the_newest_command_counts(stage: Stage) -> None:
+    stage.observe(20)
+    stage.wait_for(20)
+    for _ in range(15):
+        stage.timeline.step(-1)
+    stage.wait_for(5, complete=True)
+    before = len(stage.shown.views)
+    stage.timeline.step(-1)
+    stage.timeline.live()
+    stage.observe(21)
+    stage.wait_for(21, live=True)
+    later = stage.shown.views[before:]
+    first_live = next(at for at, view in enumerate(later) if view.moment.live)
+    assert all(view.moment.live for view in later[first_live:])
+
+
+def test_new_aggregates_bring_the_last_picture_again(stage: Stage) -> None:
+    made = Aggregates(SparkStatus(SparkState.STARTING))
+    stage.timeline.set_aggregates(made)
+    stage.observe(2)
+    assert stage.wait_for(2).aggregates is made
+    newer = Aggregates(SparkStatus(SparkState.RUNNING))
+    count = len(stage.shown.views)
+    stage.timeline.set_aggregates(newer)
+    assert len(stage.shown.views) == count + 1 and stage.shown.last.aggregates is newer
+    assert stage.shown.at(2, live=True)
+
+
+def test_the_tape_is_kept_under_a_name(stage: Stage, state_home: Path) -> None:
+    stage.observe(3)
+    stage.timeline.keep("of-a-test")
+    wait_until(lambda: stage.shown.said("kview replay of-a-test"), "that it is kept", WITHIN_S)
+    kept = Recording.open(state_home / "kview" / "recordings" / "of-a-test")
+    assert_all_equal(list(kept.snapshots()), SNAPSHOTS[:4])
+    stage.timeline.keep("of-a-test")
+    wait_until(lambda: stage.shown.said("there is a recording of-a-test already"), "why not", WITHIN_S)
+
+
+def test_without_a_tape_pausing_works_and_the_rest_says_why(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    stage = Stage(tmp_path / "file" / "tape")
+    stopped: list[str] = []
+    stage.tape.on_stopped = stopped.append
+    stage.source.let(*SNAPSHOTS[:3])
+    wait_until(lambda: stage.shown.said("recording has stopped: Not a directory"), "why not", WITHIN_S)
+    wait_until(lambda: stage.shown.at(2), "pictures go on", WITHIN_S)
+    assert len(stopped) == 1
+    for control in (
+        lambda: stage.timeline.step(-1),
+        lambda: stage.timeline.seek(0),
+        lambda: stage.timeline.seek_event(-1),
+        lambda: stage.timeline.keep("nothing"),
+    ):
+        stage.shown.notices.clear()
+        control()
+        assert stage.shown.said("recording has stopped: Not a directory"), stage.shown.notices
+    assert stage.shown.at(2, live=True)
+    stage.timeline.toggle()
+    assert stage.shown.at(2, live=False)
+    stage.source.release()
+    stage.timeline.stop()
+
+
+def test_nothing_is_handed_on_after_the_end(stage: Stage) -> None:
+    stage.observe(8)
+    stage.timeline.step(-2)
+    stage.wait_for(6, complete=True)
+    stage.timeline.stop()
+    count = len(stage.shown.views)
+    stage.timeline.live()
+    stage.timeline.set_aggregates(Aggregates())
+    assert len(stage.shown.views) == count
