@@ -5,8 +5,10 @@ Moments are in the order in which they were recorded, whatever their clock said.
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -90,10 +92,9 @@ class Segment:
             return np.array(self._sequences, np.int64), np.array(self._ended_ms, np.int64)
         return self._closed_times
 
-    def moments(self) -> Moments:
-        """Its cells and observations. Read from disk at every call. Raises FileNotFoundError."""
-        numbers, words, seen = self._parts(-1, "numbers", "words", "observations")
-        return Moments(numbers, words, observations(seen))
+    def tables(self) -> list[pa.Table]:
+        """Its numbers, words and observations. Read from disk at every call. Raises FileNotFoundError."""
+        return self._parts(-1, "numbers", "words", "observations")
 
     def delta_batches(self, after_sequence: int = -1) -> DeltaBatches:
         """What came after that moment of the recording; empty batches where nothing did.
@@ -217,6 +218,24 @@ class Recording:
         for place in np.flatnonzero(chosen).tolist():
             yield self.at_place(place)
 
+    def stretch(self, first: int, last: int) -> Iterator[Snapshot]:
+        """The observations from one place to another, both included. While those of a segment are asked for,
+        the next one's files are read.
+
+        Raises KviewError where a ring has forgotten one since `refresh`.
+        """
+        owners = np.unique(self._owners[first : last + 1]).tolist()
+        with ThreadPoolExecutor(1, "kview-reader") as pool:
+            ahead: Future[list[pa.Table]] | None = None
+            for owner, following in zip_longest(owners, owners[1:]):
+                if ahead is not None:
+                    with suppress(FileNotFoundError):  # `at_place` will say it.
+                        self._hold(self._segments[owner], ahead.result())
+                ahead = pool.submit(self._segments[following].tables) if following is not None else None
+                begin, end = np.searchsorted(self._owners, [owner, owner + 1]).tolist()
+                for place in range(max(first, begin), min(last + 1, end)):
+                    yield self.at_place(place)
+
     def delta_batches(self, after_sequence: int = -1) -> Iterator[DeltaBatches]:
         """What came after that moment, segment by segment; those that have nothing later are left out."""
         for segment in self._segments:
@@ -267,13 +286,17 @@ class Recording:
         return False
 
     def _cells_of(self, segment: Segment) -> Moments:
-        held = self._held.pop(segment.number, None)
+        held = self._held.get(segment.number)
         try:
-            self._held[segment.number] = held = held or segment.moments()
+            return held or self._hold(segment, segment.tables())
         except FileNotFoundError as error:
             raise KviewError(
                 f"{self.folder} holds that moment no more", "go to a later one, or keep a recording in time"
             ) from error
+
+    def _hold(self, segment: Segment, tables: list[pa.Table]) -> Moments:
+        numbers, words, seen = tables
+        self._held[segment.number] = held = Moments(numbers, words, observations(seen))
         while len(self._held) > SEGMENTS_HELD:
             del self._held[next(iter(self._held))]
         return held

@@ -44,7 +44,7 @@ class LookBack:
         return self.last + 1 - self.first
 
     def __iter__(self) -> Iterator[Snapshot]:
-        return map(self.recording.at_place, range(self.first, self.last + 1))
+        return self.recording.stretch(self.first, self.last)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,9 @@ SMALL_SEGMENT_BYTES = 8 << 20
 LONGEST_SEGMENT_S = 600
 """… and at this age at the latest; and before it is that old …"""
 
-LARGEST_SEGMENT_BYTES = 64 << 20
-"""… at this size: what a reader takes into memory to find a moment."""
+LARGEST_SEGMENT_BYTES = 120 << 20
+"""… at this size: what a reader takes into memory to find a moment. A key observation weighs as much as ten
+others, so that smaller segments take longer to go through."""
 
 
 class RecordingStopped(KviewError):
