@@ -2,11 +2,13 @@
 
 import os
 import re
+import resource
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 import pexpect
@@ -38,11 +40,17 @@ class PseudoTerminal:
         rows: int,
         environment: dict[str, str],
         settled_s: float = SETTLED_S,
+        limit_file_bytes: int | None = None,
     ) -> None:
         self.began_s = time.monotonic()
         self._settled_s = settled_s
         self.child = pexpect.spawn(
-            command[0], command[1:], dimensions=(rows, columns), env=environment, timeout=None
+            command[0],
+            command[1:],
+            dimensions=(rows, columns),
+            env=environment,
+            timeout=None,
+            preexec_fn=None if limit_file_bytes is None else partial(_limit_files, limit_file_bytes),
         )
         self.child.delaybeforesend = None
         self.screen = pyte.Screen(columns, rows)
@@ -118,11 +126,22 @@ class PseudoTerminal:
         self.child.close(force=True)
 
 
+def _limit_files(size_bytes: int) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
+
+
 @contextmanager
 def kview_on_a_terminal(
-    *arguments: str, columns: int = 120, rows: int = 40, environment: Mapping[str, str] | None = None
+    *arguments: str,
+    columns: int = 120,
+    rows: int = 40,
+    environment: Mapping[str, str] | None = None,
+    limit_file_bytes: int | None = None,
 ) -> Iterator[PseudoTerminal]:
-    """`kview` with these arguments on a pseudo-terminal of that size; killed at the end if it still runs."""
+    """`kview` with these arguments on a pseudo-terminal of that size; killed at the end if it still runs.
+
+    `limit_file_bytes`: no file that it writes can get larger, as on a full disk.
+    """
     plain = {
         name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")
     }
@@ -137,6 +156,7 @@ def kview_on_a_terminal(
             "LC_ALL": "C.UTF-8",
             **(environment or {}),
         },
+        limit_file_bytes=limit_file_bytes,
     )
     try:
         yield terminal

@@ -1,6 +1,6 @@
 """The live run's timeline: pausing, going back on the tape, and the live moment going on meanwhile."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -169,12 +169,13 @@ def test_without_a_tape_pausing_works_and_the_rest_says_why(tmp_path: Path) -> N
     wait_until(lambda: stage.shown.said("recording has stopped: Not a directory"), "why not", WITHIN_S)
     wait_until(lambda: stage.shown.at(2), "pictures go on", WITHIN_S)
     assert len(stopped) == 1
-    for control in (
+    controls: list[Callable[[], None]] = [
         lambda: stage.timeline.step(-1),
         lambda: stage.timeline.seek(0),
         lambda: stage.timeline.seek_event(-1),
         lambda: stage.timeline.keep("nothing"),
-    ):
+    ]
+    for control in controls:
         stage.shown.notices.clear()
         control()
         assert stage.shown.said("recording has stopped: Not a directory"), stage.shown.notices

@@ -1,0 +1,133 @@
+"""Recordings of a real run: its ends, a kill in the middle, a full disk, and the replay of what was
+recorded."""
+
+import json
+import os
+import re
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kview.recording.names import MANIFEST
+from kview.recording.reader import Recording
+from tests.cli.commands import run_kview
+from tests.e2e.pseudo_terminal import PseudoTerminal, kview_on_a_terminal
+from tests.waiting import wait_until
+
+FIRST_DATA_S = 20
+WITHIN_S = 15
+END_S = 1.5
+"""A second, and what a busy machine and this test's reading may add."""
+
+
+def observations(folder: Path) -> int:
+    """How many are on a recording that may be being written."""
+    return len(Recording.open(folder).moments()) if (folder / MANIFEST).is_file() else 0
+
+
+def watermark(terminal: PseudoTerminal) -> str:
+    """What the first screen shows of a partition of `invoice`."""
+    found = re.search(r"^.? *invoice +\d.*$", terminal.text(), re.MULTILINE)
+    return found[0] if found else ""
+
+
+def goes_on(terminal: PseudoTerminal) -> None:
+    """Wait until new figures have come twice."""
+    for _ in range(2):
+        before = watermark(terminal)
+        assert before
+        terminal.wait_for(lambda before=before: watermark(terminal) not in ("", before), "news", 5)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        pytest.param(lambda terminal: terminal.press("q"), 0, id="q"),
+        pytest.param(lambda terminal: terminal.press("\x03"), 0, id="ctrl-c"),
+        pytest.param(lambda terminal: os.kill(terminal.pid, signal.SIGTERM), 143, id="SIGTERM"),
+        pytest.param(lambda terminal: os.kill(terminal.pid, signal.SIGHUP), 129, id="SIGHUP"),
+    ],
+)
+def test_a_recording_is_whole_and_closed_at_the_end(
+    tmp_path: Path, end: Callable[[PseudoTerminal], None], code: int
+) -> None:
+    folder, there = tmp_path / "seen", tmp_path / "there"
+    with kview_on_a_terminal(
+        "--simulate", "--record", str(folder), "--record-upload", there.as_uri()
+    ) as terminal:
+        terminal.wait_for(lambda: observations(folder) > 3, "observations on the disk", FIRST_DATA_S)
+        began_s = time.monotonic()
+        end(terminal)
+        assert terminal.wait_for_end(10) == code
+        assert time.monotonic() - began_s < END_S
+        assert b"Traceback" not in terminal.raw and b"has stopped" not in terminal.raw
+    assert [segment.closed for segment in Recording.open(folder).segments()] == [True]
+    assert observations(there) == observations(folder) > 3
+
+
+def test_a_dashboard_records_by_itself_and_ends_at_once(tmp_path: Path) -> None:
+    with kview_on_a_terminal("--simulate", environment={"XDG_STATE_HOME": str(tmp_path)}) as terminal:
+        (folder,) = terminal.wait_for(
+            lambda: [f for f in (tmp_path / "kview" / "flight").glob("*") if observations(f) > 2],
+            "a flight recording",
+            FIRST_DATA_S,
+        )
+        terminal.press("q")
+        assert terminal.wait_for_end(END_S) == 0
+    assert observations(folder) > 2
+
+
+def test_after_a_kill_everything_that_was_seen_is_replayed(tmp_path: Path) -> None:
+    folder = tmp_path / "seen"
+    with kview_on_a_terminal("--simulate", "--record", str(folder)) as terminal:
+        terminal.wait_for(lambda: observations(folder) > 2, "observations on the disk", FIRST_DATA_S)
+        terminal.press("K")
+        terminal.wait_for_text(r"broker 0 silent [\d.]+ s", WITHIN_S)
+        enough = observations(folder) + 3
+        terminal.wait_for(lambda: observations(folder) > enough, "the incident on the disk", WITHIN_S)
+        os.kill(terminal.pid, signal.SIGKILL)
+        wait_until(lambda: not terminal.child.isalive(), "the kill", WITHIN_S)
+    moments = Recording.open(folder).moments()
+    assert len(moments) > enough and np.all(np.diff(moments) > 0)
+
+    done = run_kview("replay", str(folder), "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    documents = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [document["at_ms"] for document in documents] == moments.tolist()
+    assert [broker["state"] for broker in documents[-1]["brokers"]] == ["silent", *["up"] * 5]
+
+    with kview_on_a_terminal("replay", str(folder), "--speed", "64") as terminal:
+        terminal.wait_for_text("replay seen", FIRST_DATA_S)
+        terminal.wait_for_text("broker 0 silent", WITHIN_S)
+        assert not re.search("K crash", terminal.text()), "a recording has no faults"
+        terminal.press("q")
+        assert terminal.wait_for_end(END_S) == 0
+
+
+def test_a_state_folder_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    environment = {"XDG_STATE_HOME": str(tmp_path / "file")}
+    with kview_on_a_terminal("--simulate", environment=environment) as terminal:
+        terminal.wait_for_text("invoice", FIRST_DATA_S)
+        terminal.wait_for_text("recording has stopped: Not a directory", WITHIN_S)
+        goes_on(terminal)
+        terminal.press("q")
+        assert terminal.wait_for_end(END_S) == 0
+
+
+def test_a_full_disk_is_a_sentence_and_what_was_recorded_stays(tmp_path: Path) -> None:
+    folder = tmp_path / "seen"
+    with kview_on_a_terminal(
+        "--simulate", "--record", str(folder), "--interval", "200ms", limit_file_bytes=400_000
+    ) as terminal:
+        terminal.wait_for_text("invoice", FIRST_DATA_S)
+        terminal.wait_for_text("recording has stopped: File too large", 30)
+        goes_on(terminal)
+        terminal.press("q")
+        assert terminal.wait_for_end(END_S) == 0
+    assert observations(folder) > 5
+    assert run_kview("replay", str(folder), "--once").returncode == 0
