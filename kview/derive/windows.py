@@ -253,8 +253,8 @@ def _begins(places: Longs) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 def _skew(
     rollups: Rollups, keys: Sequence[Key], rows: Longs, seconds: range, records: Longs, hottest: Longs
 ) -> Floats:
-    """Σ hottest rate ÷ (Σ records in ÷ mean partitions); seconds without any partition are left out of the
-    mean."""
+    """All hottest rates ÷ (all records in ÷ mean partitions); seconds without any partition are left out of
+    the mean."""
     partitions = np.zeros(len(rows))
     counted = np.zeros(len(rows))
     of_topic = np.array([key.kind is Kind.TOPIC for key in keys], np.bool_)

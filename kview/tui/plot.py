@@ -9,9 +9,9 @@ from kview.tui import glyphs
 from kview.tui.glyphs import LEVELS
 from kview.tui.text import Line, Role, Span, line
 
-_STEPS = (1, 2, 5)
+_STEPS = (1, 1.5, 2, 3, 5)
 
-AXIS_CELLS = 8
+AXIS_CELLS = 9
 """Cells left of a curve: its axis' figures, a space and the axis."""
 
 
@@ -33,8 +33,8 @@ def level(value: float, top: float) -> str:
 
 
 def nice_top(value: float) -> float:
-    """The least of 1, 2, 5 × a power of ten that is not below `value`: an axis that does not jump with every
-    sample."""
+    """The least of 1, 1.5, 2, 3, 5 × a power of ten that is not below `value`: an axis that does not jump
+    with every sample."""
     if not math.isfinite(value) or value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -45,8 +45,8 @@ def curve(values: Sequence[float], cells: int, rows: int, top: float, braille: b
     """`values` over the whole width as `rows` strings of `cells`, the top row first; a gap where one is not
     known.
 
-    Values lie between 0 and `top`; consecutive ones are joined. Drawn by plotext, which is imported with the
-    first curve.
+    Values lie between 0 and `top`; consecutive ones are joined, and what is below them is filled. Drawn by
+    plotext, which is imported with the first curve.
     """
     if cells <= 0 or rows <= 0:
         return []
@@ -56,27 +56,48 @@ def curve(values: Sequence[float], cells: int, rows: int, top: float, braille: b
     figure.clear()
     figure.plot_size(cells, rows)
     figure.axes(active=False)
-    for axis, end in enumerate((max(len(values) - 1, 1), top)):
+    across, up = (2, 4) if braille else (1, 1)
+    last = max(len(values) - 1, 1)
+    for axis, (end, count, dots) in enumerate(((last, cells, across), (top, rows, up))):
         ruler = figure.ruler(axis, 0)
-        ruler.lim(0, end)
+        ruler.lim(*_limits(end, count, dots))
         ruler.frequency(0)
     for first, known in _stretches(values):
-        signal = figure.signal(
-            list(range(first, first + len(known))), known, marker="braille" if braille else "*"
-        )
-        signal.lines()
-        figure.draw(signal)
+        places, heights = _filling(first, known, last / (cells * across))
+        figure.draw(figure.signal(places, heights, marker="braille" if braille else "*").lines().fillx())
     drawn = plotext.uncolorize(figure.build().string()).splitlines()
     return [row[:cells].ljust(cells) for row in (*drawn, *[""] * rows)][:rows]
 
 
+def _limits(end: float, cells: int, dots: int) -> tuple[float, float]:
+    """Limits with which 0 and `end` come to lie in the first and the last of a cell's `dots`: plotext puts
+    limits into the middle of the first and the last cell."""
+    if cells < 2:
+        return 0, end
+    outside = (1 - 1 / dots) / 2
+    length = end * (cells - 1) / (cells - 1 + 2 * outside)
+    first = length * outside / (cells - 1)
+    return first, first + length
+
+
+def _filling(first: int, values: Sequence[float], step: float) -> tuple[list[float], list[float]]:
+    """Places at most `step` apart from `first` on, and the values there: so that no column stays empty."""
+    between = max(1, math.ceil(1 / step))
+    last = len(values) - 1
+    places = [at / between for at in range(last * between + 1)]
+    heights = [
+        values[int(at)] + (values[min(int(at) + 1, last)] - values[int(at)]) * (at - int(at)) for at in places
+    ]
+    return [first + at for at in places], heights
+
+
 class Frame(NamedTuple):
-    """What stands around a curve: `ago` and `until` are the ends of its axis of time, `series` its colour;
-    `top` the end of the other axis, where curves beside each other share one."""
+    """What stands around a curve: `ago` and `until` are the ends of its axis of time, `paint` has its colour;
+    `top` is the end of the other axis, where curves beside each other share one."""
 
     ago: str
     until: str = "now"
-    series: int = 0
+    paint: Span = Span("", series=0)
     top: float = 0.0
     figure: Callable[[float], str] = words.si
 
@@ -98,7 +119,7 @@ def framed(values: Sequence[float], cells: int, rows: int, braille: bool, frame:
             line(
                 Span(f"{label:>{AXIS_CELLS - 2}} ", Role.DIM),
                 Span(axis, Role.RULE),
-                Span(text, series=frame.series),
+                frame.paint._replace(text=text),
             )
         )
     ago = f"{glyphs.MINUS}{frame.ago}"

@@ -41,37 +41,40 @@ def basis(view: View, options: Options) -> str:
     }.get(state, "direct")
 
 
-def status(view: View, options: Options, now_ms: int, zone: tzinfo | None) -> Line:
-    """How the job is doing, how old its newest whole second is, and what the rates are."""
-    made = _state(view, now_ms)
-    end_s = covered_until_s(view, options)
-    if end_s is None:
-        return (*made, Span(f" {glyphs.DOT} rates are direct", Role.DIM))
-    parts = [f"{RATE_S} s windows"]
-    if view.moment.live:
-        parts.append(f"newest second {words.duration(now_ms - end_s * 1000)} old")
-    else:
-        parts.append(f"until {words.clock(end_s * 1000, zone, tenths=False)}")
-    return (*made, *(Span(f" {glyphs.DOT} {part}", Role.DIM) for part in parts))
+def status(view: View, options: Options, now_ms: int, zone: tzinfo | None) -> list[Line]:
+    """How the job is doing, how old its newest whole second is, and what the rates are, the most important
+    first."""
+    parts = [*_state(view, now_ms)]
+    rollups, end_s = view.aggregates.rollups, covered_until_s(view, options)
+    newest_ms = whole_until_s(rollups, view.snapshot.observation.ended_ms) * 1000
+    parts.append(_dim("rates are direct" if end_s is None else f"{RATE_S} s windows"))
+    if rollups.from_ms != UNKNOWN and newest_ms > rollups.from_ms:
+        age = f"newest {words.duration(now_ms - newest_ms)} old"
+        parts.append(_dim(age if view.moment.live else f"until {words.clock(newest_ms, zone, tenths=False)}"))
+    return parts
 
 
-def _state(view: View, now_ms: int) -> Line:
+def _dim(text: str) -> Line:
+    return line(Span(text, Role.DIM))
+
+
+def _state(view: View, now_ms: int) -> list[Line]:
     job = view.aggregates.status
     why = f": {job.why}" if job.why else ""
     match job.state:
         case SparkState.RUNNING:
-            behind = "" if job.delay_ms == UNKNOWN else f" {glyphs.DOT} {words.duration(job.delay_ms)} behind"
-            return line(Span(f"{glyphs.OK} ", Role.GOOD), Span("running"), Span(behind))
+            behind = [] if job.delay_ms == UNKNOWN else [line(f"{words.duration(job.delay_ms)} behind")]
+            return [line(Span(f"{glyphs.OK} ", Role.GOOD), "running"), *behind]
         case SparkState.STARTING:
             since = "" if job.since_ms == UNKNOWN else f" {words.age(job.since_ms, now_ms)}"
-            return line(Span(f"{glyphs.OUT_OF_SYNC} ", Role.WARN), Span(f"starting{since}"))
+            return [line(Span(f"{glyphs.OUT_OF_SYNC} starting", Role.WARN), since)]
         case SparkState.FAILED:
-            again = "" if job.next_start_ms == UNKNOWN else "next start " + _in(job.next_start_ms - now_ms)
-            again = f" {glyphs.DOT} {again or 'not started again by itself'} {glyphs.DOT} ctrl+r starts it"
-            return line(Span(f"{glyphs.DEAD} failed{why}", Role.WARN), Span(again))
+            again = [] if job.next_start_ms == UNKNOWN else [line(_next(job.next_start_ms - now_ms))]
+            key = line(Span("ctrl+r", Role.KEY), " starts it")
+            return [line(Span(f"{glyphs.DEAD} failed{why}", Role.WARN)), *again, key]
         case _:
-            return line(Span(f"{glyphs.FOLLOWER} off{why}", Role.DIM))
+            return [_dim(f"{glyphs.FOLLOWER} off{why}")]
 
 
-def _in(left_ms: int) -> str:
-    return f"in {words.duration(left_ms, tenths=False)}" if left_ms >= 1000 else "now"
+def _next(left_ms: int) -> str:
+    return f"next start in {words.duration(left_ms, tenths=False)}" if left_ms >= 1000 else "next start now"

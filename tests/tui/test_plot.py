@@ -19,17 +19,17 @@ def test_a_sparkline_goes_from_zero_to_a_round_number() -> None:
 
 def test_an_axis_does_not_jump_with_every_sample() -> None:
     tops = [nice_top(value) for value in (0, 1, 1.2, 4_600, 5_000, 7_900, math.nan)]
-    assert tops == [1, 1, 2, 5_000, 5_000, 10_000, 1]
+    assert tops == [1, 1, 1.5, 5_000, 5_000, 10_000, 1]
 
 
-def test_a_flat_curve_is_a_flat_line() -> None:
-    assert curve([4, 4, 4, 4], 4, 2, 10, braille=True) == ["    ", "⠈⠉⠉⠁"]
+def test_a_flat_curve_is_flat_and_filled() -> None:
+    assert curve([4, 4, 4, 4], 4, 2, 10, braille=True) == ["    ", "⣿⣿⣿⣿"]
     assert curve([0, 0], 3, 2, 10, braille=False) == ["   ", "***"]
 
 
-def test_a_rise_has_no_holes() -> None:
+def test_a_rise_is_filled_without_holes() -> None:
     rows = curve([0, 10], 4, 4, 10, braille=False)
-    assert rows == ["   *", "  * ", " *  ", "*   "]
+    assert rows == ["   *", "  **", " ***", "****"]
     steep = curve([0, 0, 10, 10], 4, 4, 10, braille=False)
     assert all("*" in row for row in steep)
 

@@ -1,5 +1,6 @@
 """Roll-ups of a world, added up second by second from its snapshots in plain Python."""
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +20,7 @@ from kview.model.aggregates import (
 )
 from kview.model.snapshot import Snapshot
 from kview.model.units import NO_BROKER, UNKNOWN
+from tests.worlds.world import default_world
 
 RECORD_BYTES = 100
 RUNNING = SparkStatus(SparkState.RUNNING, "", UNKNOWN, 800)
@@ -145,3 +147,16 @@ def with_aggregates(views: Iterable[View], status: SparkStatus = RUNNING) -> Ite
     adding = Adding()
     for view in views:
         yield replace(view, aggregates=Aggregates(status, adding.add(view.snapshot)))
+
+
+def wavy_crash(*, healthy_s: int = 300, silent_s: int = 30) -> Iterator[Snapshot]:
+    """Broker 4 crashes after `healthy_s` seconds of traffic that rises and falls; a snapshot a second."""
+    world = default_world()
+    usual = {log.key: log.rate for log in world.logs}
+    for second in range(healthy_s + silent_s):
+        if second == healthy_s:
+            world.crash(4)
+        for log in world.logs:
+            slow, quick = math.sin(second / 22 + log.partition / 9), math.sin(second / 4)
+            log.rate = usual[log.key] * (1 + 0.25 * slow + 0.07 * quick)
+        yield world.tick()

@@ -12,6 +12,7 @@ from kview.derive.view import View
 from kview.derive.windows import Window, series, window
 from kview.model.aggregates import Key, Kind, Sum
 from kview.model.events import Severity
+from kview.tui import glyphs
 from kview.tui.options import Options
 from kview.tui.plot import sparkline
 from kview.tui.rows.common import ROLES, SIGNS, Keyed, figure, name_width, rank, rate_width
@@ -56,24 +57,30 @@ class ThroughputRows(Keyed[Key]):
         self.entries = [_cluster(view), *(entry for block in self._sorted(made) for entry in block)]
         super().__init__([entry.key for entry in self.entries])
         others = "  ".join(name for name in LISTS if name != listed)
-        notes = [self._order, f"/{options.filter}" if options.filter else ""]
+        basis = "direct" if self._end_s is None else f"{RATE_S} s"
+        notes = [basis, self._order, f"/{options.filter}" if options.filter else ""]
         self.title: Line = line(
             Span(listed.upper(), Role.HEAD),
             *(Span(f" {note}", Role.DIM) for note in notes if note),
-            Span(f"  {others}", Role.DIM),
+            Span(f"  {others} ", Role.DIM),
+            Span("←→", Role.KEY),
         )
         self.empty = ""
-        names = [" " * entry.inside + entry.label for entry in self.entries]
+        names = [_indented(entry) for entry in self.entries]
         rates = np.array([self._rates(entry) for entry in self.entries], np.float64)
-        self.columns: Sequence[Column] = (
+        columns = (
             Column("sign", "", 1),
-            Column("name", "", name_width(names, 8, 24), flex=1, most=50, name=True),
+            Column("name", "", name_width(names, 9, 24), flex=1, most=50, name=True),
             Column("in", "in rec/s", rate_width(rates[:, 0], 8), right=True),
             Column("out", "out rec/s", rate_width(rates[:, 1], 9), right=True),
             Column("bytes", "in bytes/s ≈", 12, right=True, rank=2),
             Column("skew", "skew ×", 6, right=True, rank=3),
-            Column("spark", "in, last minute", SPARK_CELLS, rank=1),
+            Column("spark", "last minute", SPARK_CELLS, rank=1),
         )
+        # A group's are records out alone.
+        without = ("in", "bytes", "skew") if listed == "groups" else ()
+        self._kept = [place for place, column in enumerate(columns) if column.key not in without]
+        self.columns: Sequence[Column] = [columns[place] for place in self._kept]
 
     def row(self, index: int, now_ms: int) -> Row:
         """A row's cells."""
@@ -86,18 +93,23 @@ class ThroughputRows(Keyed[Key]):
         role = (
             Role.DIM if entry.dim else Role.HEAD if entry.key.kind in (Kind.RACK, Kind.CLUSTER) else Role.TEXT
         )
-        name = (Span(" " * entry.inside + entry.label, role),)
-        return Row(
-            (
-                (Span(SIGNS[entry.severity], ROLES[entry.severity]),) if worrying else (),
-                name,
-                figure(words.rate(coming)),
-                figure(words.rate(going)),
-                figure(words.size(round(bytes_rate)) if math.isfinite(bytes_rate) else words.NONE),
-                figure(f"{skew:.1f}" if math.isfinite(skew) else words.NONE),
-                (Span(self._spark(entry.key), Role.DIM),),
-            )
+        name = (Span(_indented(entry), role),)
+        cells = (
+            (Span(SIGNS[entry.severity], ROLES[entry.severity]),) if worrying else (),
+            name,
+            figure(self._rate(coming)),
+            figure(self._rate(going)),
+            figure(words.size(round(bytes_rate)) if math.isfinite(bytes_rate) else words.NONE),
+            figure(f"{skew:.1f}" if math.isfinite(skew) else words.NONE),
+            (Span(self._spark(entry.key), Role.DIM),),
         )
+        return Row(tuple(cells[place] for place in self._kept))
+
+    def _rate(self, per_second: float) -> str:
+        """A direct rate needs the past."""
+        if self._end_s is None and not self._view.moment.complete:
+            return glyphs.ELLIPSIS
+        return words.rate(per_second)
 
     def label(self, key: Key) -> str:
         """What a row is called, also where its rack is not beside it."""
@@ -151,6 +163,10 @@ class ThroughputRows(Keyed[Key]):
         return sorted(inner, key=lambda block: place(block[0]))
 
 
+def _indented(entry: Entry) -> str:
+    return " " * entry.inside + entry.label
+
+
 def _cluster(view: View) -> Entry:
     return Entry(
         CLUSTER,
@@ -174,8 +190,7 @@ def _topics(view: View, options: Options) -> list[list[Entry]]:
                 Key(Kind.TOPIC, str(figures.topic[row])),
                 str(figures.topic[row]),
                 figures.severity[row],
-                1,
-                float(figures.in_rate[row]),
+                in_rate=float(figures.in_rate[row]),
                 dim=bool(figures.internal[row]),
             )
         ]
@@ -198,7 +213,7 @@ def _brokers(view: View, options: Options) -> list[list[Entry]]:
                 Key(Kind.BROKER, str(int(table.id[row]))),
                 str(int(table.id[row])),
                 figures.severity[row],
-                2,
+                1 if len(racks) > 1 else 0,
                 float(figures.in_rate[row]),
                 float(figures.out_rate[row]),
             )
@@ -208,7 +223,7 @@ def _brokers(view: View, options: Options) -> list[list[Entry]]:
             return [[broker] for broker in brokers]
         worst = min((entry.severity for entry in brokers), key=rank)
         rates = _sum(figures.in_rate[rows]), _sum(figures.out_rate[rows])
-        made.append([Entry(Key(Kind.RACK, rack), rack or "no rack", worst, 1, *rates), *brokers])
+        made.append([Entry(Key(Kind.RACK, rack), rack or "no rack", worst, 0, *rates), *brokers])
     return made
 
 
@@ -220,7 +235,6 @@ def _groups(view: View, options: Options) -> list[list[Entry]]:
                 Key(Kind.GROUP, str(name)),
                 str(name),
                 figures.severity[row],
-                1,
                 out_rate=float(figures.read_rate[row]),
             )
         ]

@@ -4,17 +4,19 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from textwrap import wrap
+from typing import NamedTuple
 
 from kview.derive import words
 from kview.derive.view import Floats, View
 from kview.derive.windows import WINDOWS_S, Window, series, whole_until_s, window_of
-from kview.model.aggregates import Key, Kind, Rollups, Sum
+from kview.model.aggregates import Key, Kind, Rollups, SparkState, Sum
 from kview.model.units import UNKNOWN
 from kview.tui import glyphs
 from kview.tui.options import Options
 from kview.tui.plot import Frame, framed, nice_top
 from kview.tui.spark import covered_until_s
-from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, justified, line, pad
+from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, justified, line, line_width, pad
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,9 @@ LEAST_PLOT = 6
 MOST_PLOT = 14
 COLUMN_CELLS = 36
 """A plot beside another one is at least as wide."""
-LABEL_CELLS, WINDOW_CELLS = 15, 8
+LABEL_CELLS, WINDOW_CELLS = 14, 8
+LONG_RATE = 99_999.5
+"""From here on a rate has a prefix instead of its last digits."""
 TABLE_CELLS = LABEL_CELLS + len(WINDOWS_S) * WINDOW_CELLS
 
 
@@ -45,18 +49,28 @@ class Plot:
 
     title: str
     columns: tuple[Sum, ...]
-    series: int
+    paint: Span
     figure: Callable[[float], str] = words.si
     unit: float = 1.0
     """What the sums are divided by."""
+    alarm: bool = False
+    """Where it is 0 there is nothing to see."""
 
 
-IN = Plot("records in /s", (Sum.RECORDS_IN,), 0)
-OUT = Plot("records out /s", (Sum.RECORDS_OUT,), 1)
-BYTES = Plot("bytes in /s ≈", (Sum.CENTIBYTES_IN,), 0, lambda rate: words.size(round(rate)), 100.0)
-TROUBLED = Plot("partitions silent or offline", (Sum.SILENT_MS, Sum.OFFLINE_MS), 3, unit=1000.0)
-REPLICATED = Plot("records replicated /s", (Sum.REPLICATED,), 2)
-CROSS_RACK = Plot("records across racks /s", (Sum.CROSS_RACK,), 2)
+IN = Plot("records in /s", (Sum.RECORDS_IN,), Span("", series=0))
+OUT = Plot("records out /s", (Sum.RECORDS_OUT,), Span("", series=1))
+BYTES = Plot(
+    "bytes in /s ≈", (Sum.CENTIBYTES_IN,), Span("", series=0), lambda rate: words.size(round(rate)), 100.0
+)
+TROUBLED = Plot(
+    "partitions silent or offline",
+    (Sum.SILENT_MS, Sum.OFFLINE_MS),
+    Span("", Role.RISK),
+    unit=1000.0,
+    alarm=True,
+)
+REPLICATED = Plot("records replicated /s", (Sum.REPLICATED,), Span("", series=2))
+CROSS_RACK = Plot("records across racks /s", (Sum.CROSS_RACK,), Span("", series=2))
 
 PLOTS = (IN, OUT, BYTES, TROUBLED, REPLICATED, CROSS_RACK)
 
@@ -76,18 +90,25 @@ def detail_lines(
     head = _head(label, stretch, cells)
     rollups, at_ms = view.aggregates.rollups, view.snapshot.observation.ended_ms
     if rollups.from_ms == UNKNOWN or whole_until_s(rollups, at_ms) * 1000 <= rollups.from_ms:
-        said = "plots begin with Spark's first whole seconds"
-        return [head, cut(line(Span(f" {said}", Role.DIM)), cells)]
+        return [head, *(line(Span(f" {text}", Role.DIM)) for text in wrap(_nothing(view), cells - 2))]
     covered_s = covered_until_s(view, options)
     end_s = at_ms // 1000 if covered_s is None else covered_s
-    figures = _figures(rollups, key, end_s, cells)
     lines = [head, _troubles(window_of(rollups, [key], end_s, stretch.length_s), key, cells)]
     plots = (OUT,) if key.kind is Kind.GROUP else PLOTS
     room = rows - len(lines)
-    figures = figures[: max(0, room - LEAST_PLOT)] if len(figures) + LEAST_PLOT > room else figures
+    figures = _figures(rollups, key, end_s, (cells, room - LEAST_PLOT))
     until = "now" if view.moment.live else words.clock(end_s * 1000, zone, tenths=False)
     drawn = _grid(rollups, key, plots, end_s, stretch, (cells, room - len(figures)), braille, until)
     return [*lines, *drawn, *figures]
+
+
+def _nothing(view: View) -> str:
+    """Why there is nothing to draw."""
+    if view.aggregates.rollups.from_ms != UNKNOWN:
+        return "Spark's figures begin after this moment."
+    if view.aggregates.status.state is SparkState.OFF:
+        return "Plots, windows and percentiles are Spark's work, and Spark is off."
+    return "Plots begin with the first whole seconds that Spark has added up."
 
 
 def _head(label: str, stretch: Stretch, cells: int) -> Line:
@@ -96,9 +117,9 @@ def _head(label: str, stretch: Stretch, cells: int) -> Line:
     for choice in STRETCHES:
         chosen = choice is stretch
         choices += (
-            Span(f"[{choice.label}]" if chosen else f" {choice.label} ", Role.KEY if chosen else Role.DIM),
+            Span(f"[{choice.label}]" if chosen else f" {choice.label} ", Role.TEXT if chosen else Role.DIM),
         )
-    return justified(line(" ", Span(label, Role.BRIGHT)), choices, cells)
+    return justified(line(" ", Span(label, Role.BRIGHT)), (*choices, Span(" w ", Role.KEY)), cells)
 
 
 def _troubles(found: Window, key: Key, cells: int) -> Line:
@@ -121,7 +142,7 @@ def _troubles(found: Window, key: Key, cells: int) -> Line:
     if parts:
         sign = Role.RISK if any(seconds > 0 for seconds, _, role in risks if role is Role.RISK) else Role.WARN
         mark = glyphs.DEAD if sign is Role.RISK else glyphs.OUT_OF_SYNC
-        parts[0] = (Span(f"{mark} partition-seconds ", sign), *parts[0])
+        parts[0] = (Span(f"{mark} {_unit(parts, cells)} ", sign), *parts[0])
     told = [line(Span(f"{count:,} {what}", Role.WARN)) for count, what in counts if count]
     if told:
         told[0] = (Span("records ", Role.DIM), *told[0])
@@ -130,6 +151,12 @@ def _troubles(found: Window, key: Key, cells: int) -> Line:
         calm = "nothing rewound" if key.kind is Kind.GROUP else "no partition was in trouble"
         parts = [line(Span(f"{glyphs.OK} ", Role.GOOD), Span(calm, Role.DIM))]
     return line(" ", *joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells - 1))
+
+
+def _unit(parts: Sequence[Line], cells: int) -> str:
+    """Of seconds summed over partitions; short where that lets one more stand there."""
+    whole = "partition-seconds"
+    return whole if sum(line_width(part) + 3 for part in parts) + len(whole) + 3 <= cells else "partition-s"
 
 
 def _grid(
@@ -159,7 +186,7 @@ def _grid(
                 values[plot],
                 (wide - 1, height),
                 braille,
-                Frame(stretch.label, until, plot.series, tops[plot], plot.figure),
+                Frame(stretch.label, until, plot.paint, tops[plot], plot.figure),
             )
             for plot in plots[begin : begin + columns]
         ]
@@ -171,10 +198,11 @@ def _grid(
 
 def _plot(plot: Plot, values: list[float], size: tuple[int, int], braille: bool, frame: Frame) -> list[Line]:
     cells, height = size
-    return [
-        cut(line(Span(f" {plot.title}", Role.HEAD)), cells),
-        *framed(values, cells, height - 1, braille, frame),
-    ]
+    title = line(Span(f" {plot.title}", Role.HEAD))
+    if plot.alarm:
+        title += (Span("" if any(value > 0 for value in values) else " none", Role.DIM),)
+        values = [value if value > 0 else math.nan for value in values]
+    return [cut(title, cells), *framed(values, cells, height - 1, braille, frame)]
 
 
 def _values(rollups: Rollups, key: Key, plot: Plot, end_s: int, stretch: Stretch) -> list[float]:
@@ -191,41 +219,56 @@ def _top(plot: Plot, values: dict[Plot, list[float]]) -> float:
     return nice_top(max(known, default=0.0))
 
 
-def _figures(rollups: Rollups, key: Key, end_s: int, cells: int) -> list[Line]:
-    """Rates, and how they are spread, by window: beside each other where there is room."""
+def _figures(rollups: Rollups, key: Key, end_s: int, size: tuple[int, int]) -> list[Line]:
+    """Rates, and how they are spread, by window: beside each other where there is room, else those that fit
+    below each other."""
     windows = [window_of(rollups, [key], end_s, length_s) for length_s in WINDOWS_S]
-    rates, spread = list(_rates(windows, key)), list(_spread(windows, key))
-    if cells < 2 * TABLE_CELLS:
-        return [pad(made, cells) for made in (*rates, *spread[1:])]
-    height = max(len(rates), len(spread))
+    figures = list(_figure_lines(windows, key))
+    cells, rows = size
+    # A window that is not known as a whole is headed by what is known of it.
+    lengths = [
+        f"{found.covered_s} s"
+        if found.covered_s < length_s
+        else words.duration(length_s * 1000, tenths=False)
+        for found, length_s in zip(windows, WINDOWS_S, strict=True)
+    ]
+    head = _table_line("RECORDS /s", lengths, Role.HEAD, Role.DIM)
+    if cells < 2 * TABLE_CELLS or len(figures) < 4:
+        kept = sorted(sorted(figures)[: max(0, rows - 1)], key=figures.index)
+        return [pad(made, cells) for made in (head, *(figure.line for figure in kept))][:rows]
+    half = -(-len(figures) // 2)
+    lefts, rights = [[head, *(figure.line for figure in side)] for side in (figures[:half], figures[half:])]
     wide = cells // 2
-    sides = ([*side, *[EMPTY] * (height - len(side))] for side in (rates, spread))
-    return [(*pad(left, wide), *pad(right, cells - wide)) for left, right in zip(*sides, strict=True)]
+    return [(*pad(left, wide), *right) for left, right in zip(lefts, rights, strict=True)][:rows]
 
 
-def _rates(windows: Sequence[Window], key: Key) -> Iterator[Line]:
-    lengths = [words.duration(length_s * 1000, tenths=False) for length_s in WINDOWS_S]
-    yield _table_line("RECORDS /s", lengths, Role.HEAD, Role.DIM)
-    if key.kind is not Kind.GROUP:
-        yield _table_line("in", [words.rate(float(found.in_rate[0])) for found in windows])
-    yield _table_line("out", [words.rate(float(found.out_rate[0])) for found in windows])
+class Figure(NamedTuple):
+    """A line of figures; where there is no room for all, those of the highest rank go."""
+
+    rank: int
+    line: Line
+
+
+def _figure_lines(windows: Sequence[Window], key: Key) -> Iterator[Figure]:
+    """The cluster's, a topic's, a rack's or a broker's ten, or a group's two."""
+
+    def of(rank: int, label: str, told: Callable[[Window], str]) -> Figure:
+        return Figure(rank, _table_line(label, [told(found) for found in windows]))
+
+    out = of(1, "out", lambda found: _rate(float(found.out_rate[0])))
     if key.kind is Kind.GROUP:
-        yield _hottest(windows[-1])
+        yield from (out, Figure(2, _hottest(windows[-1])))
         return
-    yield _table_line("replicated", [words.rate(float(found.replicated_rate[0])) for found in windows])
-    yield _table_line("across racks", [words.rate(float(found.cross_rack_rate[0])) for found in windows])
-    yield _table_line("bytes in ≈", [_bytes(float(found.bytes_rate[0])) for found in windows])
-
-
-def _spread(windows: Sequence[Window], key: Key) -> Iterator[Line]:
-    if key.kind is Kind.GROUP:
-        return
-    lengths = [words.duration(length_s * 1000, tenths=False) for length_s in WINDOWS_S]
-    yield _table_line("IN, BY SECOND", lengths, Role.HEAD, Role.DIM)
-    for name in ("p50", "p95", "p99"):
-        yield _table_line(name, [words.count(int(getattr(found, f"in_{name}")[0])) for found in windows])
-    yield _table_line("skew × mean", [_ratio(float(found.skew[0])) for found in windows])
-    yield _hottest(windows[-1])
+    yield of(0, "in", lambda found: _rate(float(found.in_rate[0])))
+    yield out
+    yield of(9, "replicated", lambda found: _rate(float(found.replicated_rate[0])))
+    yield of(3, "across racks", lambda found: _rate(float(found.cross_rack_rate[0])))
+    yield of(2, "bytes in ≈", lambda found: _bytes(float(found.bytes_rate[0])))
+    yield of(4, "in, p50", lambda found: _rate(float(found.in_p50[0])))
+    yield of(8, "in, p95", lambda found: _rate(float(found.in_p95[0])))
+    yield of(5, "in, p99", lambda found: _rate(float(found.in_p99[0])))
+    yield of(6, "skew × mean", lambda found: _ratio(float(found.skew[0])))
+    yield Figure(7, _hottest(windows[-1]))
 
 
 def _hottest(found: Window) -> Line:
@@ -239,6 +282,13 @@ def _hottest(found: Window) -> Line:
 def _table_line(label: str, values: Sequence[str], role: Role = Role.DIM, of: Role = Role.TEXT) -> Line:
     cells = (f"{value:>{WINDOW_CELLS}}" for value in values)
     return line(Span(f" {label:<{LABEL_CELLS - 1}}", role), *(Span(cell, of) for cell in cells))
+
+
+def _rate(per_second: float) -> str:
+    """A rate in at most seven cells."""
+    if per_second == UNKNOWN:
+        return words.NONE
+    return words.si(per_second) if per_second >= LONG_RATE else words.rate(per_second)
 
 
 def _ratio(value: float) -> str:

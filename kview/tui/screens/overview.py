@@ -85,7 +85,8 @@ class OverviewScreen(KviewScreen):
             table = self.query_one(f"#{id}", Table)
             if table.display:
                 table.set_rows(rows)
-        self.query_one(ThroughputPanel).view = view
+        panel = self.query_one(ThroughputPanel)
+        panel.view, panel.options = view, options
         self.query_one(EventsPanel).view = view
 
     def target(self) -> Target | None:

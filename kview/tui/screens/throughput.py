@@ -9,7 +9,7 @@ from textual.containers import Horizontal
 
 from kview.derive.view import View
 from kview.model.aggregates import Key, Kind
-from kview.tui import spark
+from kview.tui import glyphs, spark
 from kview.tui.canvas import canvas
 from kview.tui.options import Options
 from kview.tui.rows import throughput as rows
@@ -17,14 +17,14 @@ from kview.tui.rows.throughput_detail import STRETCHES, USUAL, detail_lines
 from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.group import GroupScreen
 from kview.tui.screens.topic import TopicScreen
-from kview.tui.text import Line, Role, Span, cut, line
+from kview.tui.text import Line, Role, Span, joined, line, line_width
 from kview.tui.widgets.bottom import Bar, Rule
 from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.table import Table
 
-LIST_SHARE = 38
+LIST_SHARE = 34
 """Percent of the width that the list takes."""
-LEAST_LIST = 34
+LEAST_LIST = 40
 """Cells in which its names and rates can be read."""
 
 
@@ -42,7 +42,8 @@ class SparkHead(Lines):
             return []
         at = canvas(self)
         said = spark.status(self.view, self.options, at.now_ms(), at.zone)
-        return [cut(line(" ", Span("THROUGHPUT", Role.HEAD), Span("  Spark ", Role.DIM), *said), width)]
+        name = line(Span(" Spark ", Role.HEAD))
+        return [(*name, *joined(said, Span(f" {glyphs.DOT} ", Role.DIM), width - line_width(name)))]
 
 
 class Detail(Lines):

@@ -1,19 +1,34 @@
-"""Records per second of the last minute, as a curve, with the topics that make it."""
+"""Records per second of the last minute, as a curve, with the topics that make it: by Spark's roll-ups where
+they reach the moment shown, else direct."""
 
 import math
+from typing import NamedTuple
 
 from kview.derive import words
 from kview.derive.view import Throughput, View
+from kview.derive.windows import series, window
+from kview.model.aggregates import Key, Kind, Sum
 from kview.tui import glyphs
 from kview.tui.canvas import canvas
-from kview.tui.plot import curve, nice_top
-from kview.tui.text import Line, Role, Span, cut, justified, line, middle, pad
+from kview.tui.options import Options
+from kview.tui.plot import AXIS_CELLS, Frame, framed
+from kview.tui.spark import RATE_S, basis, covered_until_s
+from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, middle, pad
 from kview.tui.widgets.drawn import Lines
 
-AXIS_CELLS = 8
 LEGEND_CELLS = 20
 MIN_PLOT_CELLS = 14
 WINDOW_MS = 60_000
+
+
+class Rates(NamedTuple):
+    """What the panel draws: a value a second of the last minute, oldest first, the latest rates in and out,
+    and by topic."""
+
+    values: list[float]
+    total_in: float
+    total_out: float
+    topics: list[tuple[str, float]]
 
 
 def totals(rates: Throughput) -> list[float]:
@@ -25,53 +40,59 @@ def totals(rates: Throughput) -> list[float]:
     return sums
 
 
-def throughput_lines(view: View, cells: int, rows: int, braille: bool) -> list[Line]:
-    """Title, a plot with its axis, and beside it the topics by their rates."""
-    rates = view.throughput
-    head = justified(
-        line(" ", Span("THROUGHPUT", Role.HEAD), Span(" direct", Role.DIM)),
-        line(
-            Span("in ", Role.DIM),
-            Span(words.si(rates.total_in)),
-            Span("  out ", Role.DIM),
-            Span(words.si(rates.total_out)),
-            Span(" rec/s ", Role.DIM),
-        ),
-        cells,
+def direct_rates(rates: Throughput) -> Rates:
+    """The view's own rates."""
+    latest = [series[-1] if series else math.nan for series in rates.in_rates]
+    values = _over_window(rates.at_ms, totals(rates)) if len(rates.at_ms) > 1 else []
+    return Rates(values, rates.total_in, rates.total_out, list(zip(rates.topics, latest, strict=True)))
+
+
+def spark_rates(view: View, end_s: int) -> Rates:
+    """The roll-ups' rates: of the last RATE_S seconds, and by second."""
+    rollups = view.aggregates.rollups
+    cluster = window(rollups, Kind.CLUSTER, end_s, RATE_S)
+    topics = window(rollups, Kind.TOPIC, end_s, RATE_S)
+    in_rates = dict(zip(topics.names, topics.in_rate.tolist(), strict=True))
+    values = series(rollups, Key(Kind.CLUSTER), Sum.RECORDS_IN, end_s, WINDOW_MS // 1000, 1).tolist()
+    return Rates(
+        values,
+        float(cluster.in_rate.sum()),
+        float(cluster.out_rate.sum()),
+        [(topic, in_rates.get(topic, 0.0)) for topic in view.throughput.topics],
     )
+
+
+def throughput_lines(view: View, options: Options, cells: int, rows: int, braille: bool) -> list[Line]:
+    """Title, a plot with its axis, and beside it the topics by their rates."""
+    end_s = covered_until_s(view, options)
+    if end_s is None and not view.moment.complete:
+        source = Span(f" {basis(view, options)}", Role.DIM)
+        return [cut(line(" ", Span("THROUGHPUT", Role.HEAD), source, f" {glyphs.ELLIPSIS}"), cells)]
+    rates = direct_rates(view.throughput) if end_s is None else spark_rates(view, end_s)
+    head = _head(rates, basis(view, options), cells)
     body = rows - 1
     if body < 3:
         return [head]
-    if len(rates.at_ms) < 2:
+    if not rates.values:
         return [head, line(Span(" rates need two looks at the cluster", Role.DIM))]
-    legend = _legend(rates, body) if cells >= AXIS_CELLS + MIN_PLOT_CELLS + LEGEND_CELLS + 2 else []
-    plot_cells = cells - AXIS_CELLS - (LEGEND_CELLS + 2 if legend else 1)
-    plot = _plot(rates, plot_cells, body, braille)
+    legend = _legend(rates.topics, body) if cells >= AXIS_CELLS + MIN_PLOT_CELLS + LEGEND_CELLS + 2 else []
+    plot_cells = cells - (LEGEND_CELLS + 2 if legend else 1)
+    plot = framed(rates.values, plot_cells, body, braille, Frame("60 s"))
     lines = [head]
     for number, drawn in enumerate(plot):
         beside = (Span("  "), *legend[number]) if number < len(legend) else ()
-        lines.append(cut((*pad(drawn, AXIS_CELLS + plot_cells), *beside), cells))
+        lines.append(cut((*pad(drawn, plot_cells), *beside), cells))
     return lines
 
 
-def _plot(rates: Throughput, cells: int, rows: int, braille: bool) -> list[Line]:
-    sums = totals(rates)
-    top = nice_top(max((value for value in sums if math.isfinite(value)), default=0.0))
-    height = rows - 1
-    drawn = curve(_over_window(rates.at_ms, sums), cells, height, top, braille)
-    labels = {0: words.si(top), height - 1: "0"}
-    if height >= 5:
-        labels[height // 2] = words.si(top * (height - 1 - height // 2) / (height - 1))
-    lines: list[Line] = []
-    for number, text in enumerate(drawn):
-        label = labels.get(number, "")
-        axis = glyphs.TICK if label else glyphs.BAR
-        lines.append(
-            line(Span(f"{label:>{AXIS_CELLS - 2}} ", Role.DIM), Span(axis, Role.RULE), Span(text, series=0))
-        )
-    foot = f"{glyphs.MINUS}60 s"
-    lines.append(line(Span(" " * AXIS_CELLS), Span(f"{foot}{'now':>{max(3, cells - len(foot))}}", Role.DIM)))
-    return lines
+def _head(rates: Rates, source: str, cells: int) -> Line:
+    """The name and whose rates they are; both latest rates where there is room, else that of records in."""
+    left = line(" ", Span("THROUGHPUT", Role.HEAD), Span(f" {source} ", Role.DIM))
+    unit = Span(" rec/s", Role.DIM)
+    coming, going = Span(words.si(rates.total_in)), Span(words.si(rates.total_out))
+    both = line(Span("in ", Role.DIM), coming, Span("  out ", Role.DIM), going, unit, " ")
+    fits = line_width(left) + line_width(both) <= cells
+    return justified(left, both if fits else line(coming, unit), cells)
 
 
 def _over_window(at_ms: tuple[int, ...], values: list[float]) -> list[float]:
@@ -102,12 +123,8 @@ def _bridged(values: list[float], spacing: int) -> list[float]:
     return filled
 
 
-def _legend(rates: Throughput, rows: int) -> list[Line]:
-    latest = [
-        (series[-1] if series else math.nan, topic)
-        for topic, series in zip(rates.topics, rates.in_rates, strict=True)
-    ]
-    ranked = sorted(latest, key=lambda pair: (-(pair[0] if math.isfinite(pair[0]) else -1.0), pair[1]))
+def _legend(topics: list[tuple[str, float]], rows: int) -> list[Line]:
+    ranked = sorted(topics, key=lambda pair: (-(pair[1] if math.isfinite(pair[1]) else -1.0), pair[0]))
     shown = ranked[:rows] if len(ranked) <= rows else ranked[: rows - 1]
     lines: list[Line] = [
         justified(
@@ -115,7 +132,7 @@ def _legend(rates: Throughput, rows: int) -> list[Line]:
             line(Span(words.si(rate))),
             LEGEND_CELLS - 1,
         )
-        for rate, topic in shown
+        for topic, rate in shown
     ]
     if len(shown) < len(ranked):
         lines.append(line(Span(f"+ {len(ranked) - len(shown):,} more", Role.DIM)))
@@ -123,14 +140,15 @@ def _legend(rates: Throughput, rows: int) -> list[Line]:
 
 
 class ThroughputPanel(Lines):
-    """Direct rates of the last minute."""
+    """Records per second of the last minute."""
 
     def __init__(self) -> None:
         super().__init__(id="throughput")
         self.view: View | None = None
+        self.options = Options()
 
     def lines(self, width: int, height: int) -> list[Line]:
         """The panel's lines."""
         if self.view is None:
             return []
-        return throughput_lines(self.view, width, height, braille=not canvas(self).ascii_only)
+        return throughput_lines(self.view, self.options, width, height, braille=not canvas(self).ascii_only)

@@ -1,0 +1,227 @@
+"""Screen 6 and the overview's throughput panel: Spark's figures where they reach the moment, else direct ones
+that say so."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from kview.derive.windows import whole_until_s, window
+from kview.model.aggregates import Aggregates, Kind, Rollups, SparkState, SparkStatus
+from kview.model.ports import Moment
+from kview.tui.options import Options
+from kview.tui.plot import curve
+from kview.tui.screens.group import GroupScreen
+from kview.tui.screens.topic import TopicScreen
+from kview.tui.spark import covered_until_s
+from tests.tui.harness import HeldFeed, HeldLab, dashboard, lines, press, running, text, until
+from tests.tui.test_screens import SIZES, agrees, fits, update
+from tests.tui.throughput_states import (
+    FAILED,
+    HEALTHY_S,
+    INCIDENT,
+    OFF,
+    RUNNING,
+    STARTING,
+    script,
+    throughput_state,
+)
+
+__all__ = ["update"]
+
+STATES = (RUNNING, STARTING, FAILED, OFF, INCIDENT)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", STATES)
+@running
+async def test_throughput(name: str, size: tuple[int, int], update: bool) -> None:
+    async with dashboard(throughput_state(name), size=size, lab=HeldLab()) as (app, pilot):
+        await press(pilot, ["6"])
+        await until(pilot, lambda: "out rec/s" in text(app) and "cluster" in text(app), "the screen")
+        fits(lines(app), size)
+        agrees(f"throughput-{name}-{size[0]}x{size[1]}", text(app), update)
+
+
+@running
+async def test_in_ascii_and_on_the_overview(update: bool) -> None:
+    async with dashboard(throughput_state(INCIDENT), lab=HeldLab(), ascii_only=True) as (app, pilot):
+        await press(pilot, ["6"])
+        await until(pilot, lambda: "records in /s" in text(app), "the plots")
+        shown = text(app)
+        assert shown.isascii() and "?" not in shown.replace("? help", "")
+        agrees("throughput-incident-120x40-ascii", shown, update)
+    for name in (RUNNING, FAILED):
+        async with dashboard(throughput_state(name), lab=HeldLab()) as (app, _):
+            fits(lines(app), (120, 40))
+            agrees(f"overview-spark-{name}-120x40", text(app), update)
+
+
+def rates_shown(shown: str, name: str) -> tuple[str, ...]:
+    """The figures in the list's row of that name."""
+    found = re.search(rf"^.{{2}}. +{name} +(\S+) +(\S+)", shown, re.MULTILINE)
+    assert found, f"{name} is not listed\n{shown}"
+    return found.groups()
+
+
+@running
+async def test_the_list_shows_the_windows_of_the_rollups() -> None:
+    view = throughput_state(RUNNING)
+    rollups = view.aggregates.rollups
+    end_s = whole_until_s(rollups, view.snapshot.observation.ended_ms)
+    async with dashboard(view) as (app, pilot):
+        await press(pilot, ["6"])
+        await until(pilot, lambda: "TOPICS 10 s" in text(app), "the list")
+        for kind, keys in ((Kind.TOPIC, []), (Kind.BROKER, ["right"]), (Kind.GROUP, ["right"])):
+            await press(pilot, keys)
+            found = window(rollups, kind, end_s, 10)
+            for row, name in enumerate(found.names):
+                if name.startswith("__"):
+                    continue
+                rates = (
+                    [found.out_rate[row]] if kind is Kind.GROUP else [found.in_rate[row], found.out_rate[row]]
+                )
+                assert rates_shown(text(app), name)[: len(rates)] == tuple(f"{rate:,.0f}" for rate in rates)
+
+
+@pytest.mark.parametrize("name", [STARTING, FAILED, OFF])
+@running
+async def test_without_rollups_of_the_moment_rates_are_direct(name: str) -> None:
+    view = throughput_state(name)
+    async with dashboard(view) as (app, pilot):
+        assert "THROUGHPUT direct" in text(app)
+        await press(pilot, ["6"])
+        await until(pilot, lambda: "rates are direct" in text(app), "the words")
+        row = list(view.topics.topic).index("payment")
+        assert rates_shown(text(app), "payment") == (f"{view.topics.in_rate[row]:,.0f}", "–")
+        await press(pilot, ["left"])
+        row = list(view.snapshot.groups.group).index("billing")
+        assert rates_shown(text(app), "billing")[0] == f"{view.groups.read_rate[row]:,.0f}"
+
+
+@running
+async def test_the_head_says_how_the_job_is_doing() -> None:
+    said = {
+        RUNNING: r"Spark ● running · 0\.8 s behind · 10 s windows · newest 1\.\d s old",
+        STARTING: r"Spark ◌ starting 3 s · rates are direct",
+        FAILED: r"Spark ✕ failed: the JVM was killed \(signal 9\) · next start in 7 s · ctrl\+r starts it",
+        OFF: r"Spark ○ off: --no-spark · rates are direct",
+    }
+    for name, words in said.items():
+        async with dashboard(throughput_state(name)) as (app, pilot):
+            await press(pilot, ["6"])
+            await until(pilot, lambda: "last  1 m" in text(app), "the screen")
+            assert re.search(words, text(app)), text(app)
+
+
+@running
+async def test_the_head_goes_on_between_pictures() -> None:
+    async with dashboard(throughput_state(FAILED)) as (app, pilot):
+        await press(pilot, ["6"])
+        await until(pilot, lambda: "next start in 7 s" in text(app), "the countdown")
+        app.clock_ms.now_ms += 3_000  # type: ignore[attr-defined]
+        await until(pilot, lambda: "next start in 4 s" in text(app), "its going on")
+
+
+@running
+async def test_a_lost_broker_is_told_in_seconds_and_seen_in_the_plot() -> None:
+    async with dashboard(throughput_state(RUNNING)) as (app, pilot):
+        await press(pilot, ["6"])
+        await until(pilot, lambda: "no partition was in trouble" in text(app), "calm")
+        assert "partitions silent or offline none" in text(app)
+        app.feed.show(throughput_state(INCIDENT))  # type: ignore[attr-defined]
+        await until(pilot, lambda: "partition-seconds 11 offline · 36 silent · 99 under" in text(app), "it")
+        assert "offline none" not in text(app)
+
+
+@running
+async def test_what_is_selected_is_drawn_and_opened() -> None:
+    async with dashboard(throughput_state(RUNNING)) as (app, pilot):
+        await press(pilot, ["6"])
+        await until(pilot, lambda: "│ cluster" in text(app), "the cluster")
+        await press(pilot, ["down", "down"])
+        assert "│ invoice " in text(app)
+        await press(pilot, ["enter"])
+        await until(pilot, lambda: isinstance(app.screen, TopicScreen), "the topic")
+        await press(pilot, ["escape"])
+        await until(pilot, lambda: "│ invoice " in text(app), "the way back")
+        await press(pilot, ["left", "home", "down", "down"])
+        assert "│ group billing " in text(app) and "records in /s" not in text(app)
+        await press(pilot, ["enter"])
+        await until(pilot, lambda: isinstance(app.screen, GroupScreen), "the group")
+
+
+@running
+async def test_another_stretch_of_time() -> None:
+    async with dashboard(throughput_state(RUNNING)) as (app, pilot):
+        await press(pilot, ["6"])
+        for stretch in ("5 m", "1 h", "1 m", "5 m"):
+            await until(pilot, lambda s=stretch: f"[{s}]" in text(app) and f"−{s} " in text(app), stretch)  # type: ignore[misc]
+            await press(pilot, ["w"])
+
+
+@running
+async def test_a_paused_picture_ends_at_its_moment() -> None:
+    at = HEALTHY_S - 60
+    view = replace(
+        script()[at],
+        aggregates=script()[-1].aggregates,
+        moment=Moment(live=False, playing=False, complete=False),
+    )
+    async with dashboard(view) as (app, pilot):
+        app.clock_ms.now_ms += 3_600_000  # type: ignore[attr-defined]
+        await press(pilot, ["6"])
+        await until(pilot, lambda: "until 08:57:" in text(app), "the moment")
+        shown = text(app)
+        assert "no partition was in trouble" in shown and "now" not in shown
+        found = window(
+            view.aggregates.rollups, Kind.CLUSTER, view.snapshot.observation.ended_ms // 1000 - 1, 10
+        )
+        assert rates_shown(shown, "cluster")[0] == f"{found.in_rate[0]:,.0f}"
+
+
+@running
+async def test_a_picture_without_its_past_has_no_direct_rates() -> None:
+    view = replace(throughput_state(OFF), moment=Moment(live=False, complete=False))
+    async with dashboard(view) as (app, pilot):
+        assert "THROUGHPUT direct …" in text(app)
+        await press(pilot, ["6"])
+        await until(pilot, lambda: "TOPICS direct" in text(app), "the list")
+        assert rates_shown(text(app), "payment") == ("…", "…")
+
+
+@running
+async def test_aggregates_that_come_later_are_shown() -> None:
+    running_view, off = throughput_state(RUNNING), throughput_state(OFF)
+    async with dashboard(off) as (app, pilot):
+        assert isinstance(app.feed, HeldFeed)
+        await press(pilot, ["6"])
+        await until(pilot, lambda: "Spark is off." in text(app), "no plots")
+        app.feed.show(replace(off, aggregates=running_view.aggregates))
+        await until(pilot, lambda: "records in /s" in text(app), "the plots")
+
+
+def test_rollups_that_end_long_before_the_moment_do_not_count_for_it() -> None:
+    options = Options()
+    view = throughput_state(RUNNING)
+    assert covered_until_s(view, options) == view.snapshot.observation.ended_ms // 1000 - 1
+    assert covered_until_s(throughput_state(FAILED), options) is None
+    slower = Options(stale_ms=60_000)
+    assert covered_until_s(throughput_state(FAILED), slower) is not None
+
+
+def test_a_job_that_began_after_the_moment_says_nothing_of_it() -> None:
+    view = replace(script()[5], aggregates=Aggregates(SparkStatus(SparkState.RUNNING), later()))
+    assert covered_until_s(view, Options()) is None
+
+
+def later() -> Rollups:
+    """Roll-ups that begin after second 5 of the script."""
+    rollups = script()[-1].aggregates.rollups
+    return replace(rollups, from_ms=script()[9].snapshot.observation.ended_ms)
+
+
+def test_a_filled_curve_leaves_no_column_empty() -> None:
+    for cells, values in ((40, [5.0] * 7), (10, [5.0] * 60), (30, [3.0, 9.0])):
+        drawn = curve(values, cells, 4, 10.0, braille=True)
+        assert " " not in drawn[-1][:-1], drawn

@@ -1,0 +1,38 @@
+"""The throughput screen's states: five minutes of traffic, with Spark doing this or that."""
+
+from dataclasses import replace
+from functools import cache
+
+from kview.derive.view import View
+from kview.model.aggregates import Aggregates, SparkState, SparkStatus
+from kview.model.units import UNKNOWN
+from tests.worlds import views
+from tests.worlds.aggregates import wavy_crash, with_aggregates
+
+RUNNING, INCIDENT, STARTING, FAILED, OFF = "running", "incident", "starting", "failed", "off"
+
+HEALTHY_S = 300
+
+
+@cache
+def script() -> tuple[View, ...]:
+    """The views, Spark running, one a second."""
+    return tuple(with_aggregates(views(wavy_crash(healthy_s=HEALTHY_S))))
+
+
+def throughput_state(name: str) -> View:
+    """One of the states; the job failed 42 s ago, and its roll-ups are still there."""
+    if name == INCIDENT:
+        return script()[HEALTHY_S + 20]
+    view = script()[HEALTHY_S - 1]
+    now_ms = view.snapshot.observation.ended_ms
+    if name == STARTING:
+        return replace(view, aggregates=Aggregates(SparkStatus(SparkState.STARTING, "", now_ms - 3_000)))
+    if name == FAILED:
+        status = SparkStatus(
+            SparkState.FAILED, "the JVM was killed (signal 9)", now_ms - 2_000, UNKNOWN, now_ms + 8_000
+        )
+        return replace(view, aggregates=Aggregates(status, script()[HEALTHY_S - 43].aggregates.rollups))
+    if name == OFF:
+        return replace(view, aggregates=Aggregates())
+    return view
