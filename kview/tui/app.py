@@ -348,10 +348,18 @@ class KviewApp(App[int], inherit_bindings=False):
             return
         self.set_options(self.options.sorted_on((table.id or "").removesuffix("_below"), orders))
 
+    def action_spark(self) -> None:
+        """Start the Spark job, or start it anew."""
+        if self.spark is not None:
+            self.spark.restart()
+            self.say(Said("Spark is started", "6 shows how it is doing"))
+
     # -- faults
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Faults are there only with a lab, and those that need a broker only on screens that have one."""
+        if action == "spark":
+            return self.spark is not None
         if action == "fault":
             if self.faults is None:
                 return False

@@ -78,6 +78,13 @@ APP_BINDINGS = [
     ),
     Binding("s", "sort", "sort", tooltip="the next order of the panel that has the keys"),
     Binding("i", "internal", "internal", tooltip="show or hide internal topics"),
+    Binding(
+        "ctrl+r",
+        "spark",
+        "start Spark",
+        show=False,
+        tooltip="start the background job, or end it and start it anew",
+    ),
     Binding("t", "next_theme", "theme", tooltip="the next theme"),
     Binding("question_mark", "help", "help", key_display="?", tooltip="this list"),
     Binding(

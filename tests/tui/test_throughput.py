@@ -190,6 +190,28 @@ async def test_a_picture_without_its_past_has_no_direct_rates() -> None:
         assert rates_shown(text(app), "payment") == ("…", "…")
 
 
+class HeldJob:
+    """A Spark job that only counts."""
+
+    starts = 0
+
+    def restart(self) -> None:
+        """Count."""
+        self.starts += 1
+
+
+@running
+async def test_ctrl_r_starts_the_job_where_there_is_one() -> None:
+    job = HeldJob()
+    async with dashboard(throughput_state(FAILED), spark=job) as (app, pilot):
+        await press(pilot, ["6", "ctrl+r"])
+        assert job.starts == 1
+        await until(pilot, lambda: "Spark is started" in text(app), "what was done")
+    async with dashboard(throughput_state(FAILED)) as (app, pilot):
+        await press(pilot, ["6", "ctrl+r", "question_mark"])
+        assert "background job" not in text(app)
+
+
 @running
 async def test_aggregates_that_come_later_are_shown() -> None:
     running_view, off = throughput_state(RUNNING), throughput_state(OFF)
