@@ -84,6 +84,7 @@ class Uploading:
         self._place = without_secrets(url)
         self._on_notice = on_notice
         self._done: set[int] = set()
+        self._failed = False
         self._more = threading.Event()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="upload", daemon=True)
@@ -102,30 +103,30 @@ class Uploading:
         self._ending.set()
         self._more.set()
         self._thread.join(within_s)
-        return not self._thread.is_alive()
+        return not self._thread.is_alive() and not self._failed
 
     def _run(self) -> None:
-        failed, back_off_s = False, FIRST_BACK_OFF_S
+        back_off_s = FIRST_BACK_OFF_S
         while True:
-            self._more.wait(back_off_s if failed else None)
+            self._more.wait(back_off_s if self._failed else None)
             ending = self._ending.is_set()
             self._more.clear()
             try:
                 upload_missing(self._folder, self._system, self._target, self._done)
             except (OSError, KviewError) as error:
-                back_off_s = min(back_off_s * 2, MAX_BACK_OFF_S) if failed else FIRST_BACK_OFF_S
+                back_off_s = min(back_off_s * 2, MAX_BACK_OFF_S) if self._failed else FIRST_BACK_OFF_S
                 _log.warning("upload to %s failed: %s", self._place, error)
-                if not failed:
+                if not self._failed:
                     why = type(error).__name__
                     self._on_notice(
                         Notice(
                             f"uploading to {self._place} failed ({why}), trying again", "warn", sticky=True
                         )
                     )
-                failed = True
+                self._failed = True
             else:
-                if failed:
+                if self._failed:
                     self._on_notice(Notice(f"uploading to {self._place} again", "good"))
-                failed = False
+                self._failed = False
             if ending:
                 return

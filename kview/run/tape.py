@@ -43,6 +43,7 @@ class Tape:
         self._ending = threading.Event()
         self._thread = RecordingThread(self._new_writer, self._tell)
         self._started = False
+        self._closed = False
         self._uploading: Uploading | None = None
         self._on_notice: Callable[[Notice], None] = lambda notice: None
         self.folder: Path | None = None
@@ -90,7 +91,10 @@ class Tape:
         self.end()
         self._thread.stop(within_s)
         uploading = self._uploading
-        if uploading is not None and not uploading.stop(max(0.0, until_s - time.monotonic())):
+        if uploading is None:
+            return
+        uploaded = uploading.stop(max(0.0, until_s - time.monotonic()))
+        if not (self._closed and uploaded):
             self.unfinished = f"not all of {self.folder} has been uploaded yet: the rest is only there"
 
     def _new_writer(self) -> Writes:
@@ -98,7 +102,7 @@ class Tape:
         writer = self._ring() if self._record.folder is None else self._recording(self._record.folder)
         self.folder = writer.folder
         self.on_folder(writer.folder)
-        return _Begun(writer, self._began)
+        return _Told(writer, self)
 
     def _ring(self) -> "FlightRecorder":
         from kview.recording.ring import FlightRecorder, state_folder
@@ -118,8 +122,13 @@ class Tape:
         self._uploading = uploading
         return writer
 
-    def _began(self, first_ms: int) -> None:
+    def wrote(self, first_ms: int) -> None:
+        """An observation was recorded; the recording begins at that moment."""
         self.first_ms = first_ms
+
+    def closed(self) -> None:
+        """The recording was brought to its end."""
+        self._closed = True
 
     def _keep(self, name: str) -> Notice:
         from kview.recording.ring import keep, state_folder
@@ -135,21 +144,21 @@ class Tape:
         self._on_notice(notice)
 
 
-class _Begun:
-    """A writer whose first moment is told after each observation: a ring's moves on."""
+class _Told:
+    """A writer that tells the tape how far it is."""
 
-    def __init__(
-        self, writer: "FlightRecorder | RecordingWriter", on_first_ms: Callable[[int], None]
-    ) -> None:
+    def __init__(self, writer: "FlightRecorder | RecordingWriter", tape: Tape) -> None:
         self._writer = writer
-        self._on_first_ms = on_first_ms
+        self._tape = tape
 
     def append(self, snapshot: Snapshot) -> None:
         self._writer.append(snapshot)
-        self._on_first_ms(self._writer.segments[0].began_ms)
+        # A ring's first moment moves on.
+        self._tape.wrote(self._writer.segments[0].began_ms)
 
     def close(self) -> None:
         self._writer.close()
+        self._tape.closed()
 
 
 class TapedSource:

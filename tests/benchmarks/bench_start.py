@@ -46,6 +46,7 @@ def measure(command: list[str], compiled: str) -> tuple[float, float]:
         "TERM": "xterm-256color",
         "LC_ALL": "C.UTF-8",
         "PYTHONPYCACHEPREFIX": compiled,
+        "XDG_STATE_HOME": compiled,
     }
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     terminal = PseudoTerminal(command, 120, 40, environment, settled_s=0)

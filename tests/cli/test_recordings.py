@@ -119,6 +119,19 @@ def test_an_upload_holds_the_last_segment_too(tmp_path: Path) -> None:
     assert Recording.open(there).moments().tolist() == Recording.open(folder).moments().tolist() != []
 
 
+def test_an_upload_that_fails_is_told_and_the_recording_stays(tmp_path: Path) -> None:
+    folder = tmp_path / "seen"
+    (tmp_path / "file").write_text("")
+    away = (tmp_path / "file" / "there").as_uri()
+    done = run_kview(
+        "--simulate", "--once", "--record", str(folder), "--record-upload", away, timeout_s=START_S
+    )
+    assert done.returncode == 0
+    assert f"uploading to {away} failed" in done.stderr
+    assert f"not all of {folder} has been uploaded yet" in done.stderr
+    assert len(Recording.open(folder).moments()) == 2
+
+
 @pytest.mark.parametrize(
     "program",
     [
