@@ -1,0 +1,136 @@
+"""Going to a moment: its look-back folds to what one step after the other gives, and to what playing from the
+beginning gives."""
+
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from kview.derive.fold import LOOK_BACK_MS, State, fold_to, step
+from kview.derive.lag import POINT_RULE, SEEDS
+from kview.derive.view import SERIES_POINTS, View
+from kview.model.snapshot import Snapshot
+from kview.model.units import UNKNOWN
+from tests.worlds import default_world, views
+from tests.worlds.compare import unlike
+from tests.worlds.histories import Plan, plans
+
+INTERVAL_S = 5
+BACK = LOOK_BACK_MS // 1000 // INTERVAL_S
+
+slow = settings(max_examples=10, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+"""An example takes seconds: none is made smaller."""
+
+
+def never() -> bool:
+    return False
+
+
+def look_back(snapshots: list[Snapshot], last: int) -> list[Snapshot]:
+    """From the last observation at or before the look-back, or from where the clock jumped back."""
+    times = [snapshot.observation.ended_ms for snapshot in snapshots]
+    first = last
+    while first and times[first - 1] <= times[first] and times[first] > times[last] - LOOK_BACK_MS:
+        first -= 1
+    return snapshots[first : last + 1]
+
+
+def folded(snapshots: list[Snapshot]) -> tuple[State, View]:
+    got = fold_to(snapshots[-1], snapshots, never)
+    assert got is not None
+    return got
+
+
+def all_fresh(snapshots: list[Snapshot]) -> bool:
+    """Whether every group's cells were read again at each of the observations that series are made of."""
+    pairs = pairwise(snapshots[-SERIES_POINTS - 1 :])
+    return all(
+        (b.offsets.received_ms > a.observation.ended_ms).all()
+        and (b.offsets.received_ms <= b.observation.ended_ms).all()
+        for a, b in pairs
+    )
+
+
+@slow
+@given(plans(BACK + 50), st.integers(1, 45))
+def test_it_equals_playing(plan: Plan, after: int) -> None:
+    snapshots = plan.snapshots(INTERVAL_S, BACK + 50)
+    last = BACK + after
+    part = look_back(snapshots, last)
+    state, view = folded(part)
+
+    *_, stepped = views(part)
+    assert not list(unlike(view, stepped))
+    *_, played = views(snapshots[: last + 1])
+    # The figures of cells that were not read again depend on what was seen before they were.
+    if all_fresh(part):
+        assert not list(unlike(view, played))
+    assert view.events == played.events
+    assert not list(unlike(view.partitions, played.partitions))
+
+    for snapshot in snapshots[last + 1 : last + 4]:
+        state, view = step(state, snapshot)
+        part = [*part, snapshot]
+    *_, stepped = views(part)
+    assert not list(unlike(view, stepped)), "what is carried on is the same too"
+
+
+def test_figures_of_a_silent_coordinators_groups_stay_as_they_were_read() -> None:
+    """Their last reading lies before the moments that are sampled, and is not the last observation's."""
+    world = default_world()
+    snapshots = []
+    for second in range(150):
+        if second == 40:
+            world.crash(4)
+        if second == 120:
+            world.back(4)
+        snapshots.append(world.tick())
+    for last in (60, 110, 119, 121, 149):
+        *_, stepped = views(snapshots[: last + 1])
+        assert not list(unlike(folded(snapshots[: last + 1])[1], stepped)), last
+    quiet = folded(snapshots[:111])[1]
+    rows = np.flatnonzero(quiet.snapshot.offsets.group == "fraud-check")
+    assert (quiet.offsets.behind_ms[rows] != UNKNOWN).all()
+
+
+def test_observations_closer_than_a_second() -> None:
+    """Lag in time is compared over a minute, which then is more moments than a sparkline has."""
+    world = default_world()
+    world.interval_ms = 400
+    world.group("billing").read_share = 0.5
+    snapshots = [world.tick() for _ in range(220)]
+    *_, stepped = views(snapshots)
+    view = folded(snapshots)[1]
+    assert not list(unlike(view, stepped))
+    assert view.groups.behind_trend[view.snapshot.groups.group.tolist().index("billing")] == 1
+
+
+def test_one_observation_and_none() -> None:
+    snapshot = default_world().tick()
+    *_, alone = views([snapshot])
+    for part in ([snapshot], []):
+        got = fold_to(snapshot, part, never)
+        assert got is not None and not list(unlike(got[1], alone))
+
+
+def test_it_can_be_cancelled_at_any_observation() -> None:
+    world = default_world()
+    snapshots = [world.tick() for _ in range(10)]
+    asked = []
+
+    def cancelled() -> bool:
+        asked.append(True)
+        return len(asked) == 4
+
+    assert fold_to(snapshots[-1], snapshots, cancelled) is None and len(asked) == 4
+
+
+def test_what_is_carried_is_bounded_whatever_the_length() -> None:
+    world = default_world()
+    world.logs = [log for log in world.logs if log.topic == "invoice" and log.partition < 2]
+    world.groups = []
+    state = folded([world.tick() for _ in range(1500)])[0]
+    assert len(state.points.readings) + state.points.seed_ms.shape[1] <= POINT_RULE.at_most() + SEEDS <= 32
+    assert len(state.commits.history) <= 13 and len(state.moments) == SERIES_POINTS
+    assert all(len(series) == SERIES_POINTS for series in state.topic_series.values())
