@@ -7,7 +7,8 @@ import sys
 from html import unescape
 from pathlib import Path
 
-from tests.tui.harness import BACK, CRASH, FENCED, HEALTHY, HeldLab, dashboard, press, state
+from tests.tui.harness import BACK, CRASH, FENCED, HEALTHY, SECONDS, HeldLab, dashboard, press, state
+from tests.tui.throughput_states import INCIDENT, throughput_state
 
 FOLDER = Path(__file__).parent / "pictures"
 
@@ -21,13 +22,15 @@ PICTURES: dict[str, tuple[str, tuple[int, int], str, list[str]]] = {
     "overview-crash-large": (CRASH, (200, 50), "dark", []),
     "placement-fenced": (FENCED, (120, 40), "dark", ["2", "right"]),
     "group-crash": (CRASH, (120, 40), "dark", ["5", "enter"]),
+    "throughput-incident": (INCIDENT, (120, 40), "dark", ["6"]),
 }
 
 
 async def picture(folder: Path, name: str) -> Path:
     """One picture as an SVG file."""
     at, size, theme, keys = PICTURES[name]
-    async with dashboard(state(at), size=size, theme=theme, lab=HeldLab()) as (app, pilot):
+    view = state(at) if at in SECONDS else throughput_state(at)
+    async with dashboard(view, size=size, theme=theme, lab=HeldLab()) as (app, pilot):
         for key in keys:
             await press(pilot, [key])
             await pilot.pause(0.3)
