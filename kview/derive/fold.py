@@ -10,7 +10,7 @@ for a while (its coordinator is silent) are kept as they were, so they depend on
 reading.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -45,7 +45,7 @@ from kview.model.events import Event, Severity
 from kview.model.snapshot import Longs, Partitions, Snapshot
 from kview.model.units import UNKNOWN
 
-__all__ = ["LOOK_BACK_MS", "State", "fold_to", "step"]
+__all__ = ["LOOK_BACK_MS", "State", "advance", "fold_on", "fold_to", "sample", "step"]
 
 _NONE = np.empty(0, np.int64)
 
@@ -97,8 +97,7 @@ class LookBack(Protocol):
 
 def step(state: State, snapshot: Snapshot) -> tuple[State, View]:
     """The next state and view. A snapshot from before the last one (a clock that jumped back) begins anew."""
-    state, sampled = sample(advance(state, snapshot))
-    return state, _view(state, sampled)
+    return fold_on(state, (snapshot,))
 
 
 def fold_to(last: Snapshot, look_back: LookBack, cancelled: Callable[[], bool]) -> tuple[State, View] | None:
@@ -114,6 +113,14 @@ def fold_to(last: Snapshot, look_back: LookBack, cancelled: Callable[[], bool]) 
         if recent or number >= first_sampled:
             state, sampled = sample(state)
     return (state, _view(state, sampled)) if sampled is not None else step(state, last)
+
+
+def fold_on(state: State, snapshots: Sequence[Snapshot]) -> tuple[State, View]:
+    """The state and the view after one snapshot or several, of which only the last is to be shown."""
+    state, sampled = sample(advance(state, snapshots[0]))
+    for snapshot in snapshots[1:]:
+        state, sampled = sample(advance(state, snapshot))
+    return state, _view(state, sampled)
 
 
 def advance(state: State, snapshot: Snapshot) -> State:

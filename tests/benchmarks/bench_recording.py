@@ -1,10 +1,16 @@
-"""What recording costs: `python -m tests.benchmarks.bench_recording [SECONDS]`.
+"""What recording and replay cost: `python -m tests.benchmarks.bench_recording [SECONDS]`.
 
 The time of an append, at 1,000 and 10,000 partitions that all change every second; of closing a segment; of
 `snapshot_at` in Parquet and in a stream; and the bytes that a changed partition takes in each observation:
-the default world of `kview serve` is observed for so many seconds, ten minutes if none are given.
+the default world of `kview serve` is observed for so many seconds, ten minutes if none are given, not at all
+if 0 are.
+
+And of going to a moment of a recording in which every offset changes every second: the time until it is
+painted (but for the drawing), and until its figures that need the past are complete; at worst and at best of
+some jumps, with the share of what they may take.
 """
 
+import os
 import statistics
 import sys
 import tempfile
@@ -12,17 +18,22 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from kview.derive.fold import State, fold_to, step
 from kview.model.snapshot import Snapshot
 from kview.observe.observer import Observer
 from kview.recording.reader import Recording
+from kview.recording.replay import Replay
 from kview.recording.writer import RecordingWriter
 from tests.recording.snapshots import changed_partitions, size_of
 from tests.served import Served
 from tests.worlds import wide_snapshots
+from tests.worlds.scripts import growing_snapshots
 
 SIZES = (1_000, 10_000)
 SECONDS = 60
 TEN_MINUTES_S = 600
+JUMPS = 4
+PAINT_LIMIT_MS, COMPLETE_LIMIT_MS = 300, 3_000
 
 
 def milliseconds(began: float) -> float:
@@ -63,6 +74,35 @@ def speeds(partitions: int, folder: Path) -> str:
     return f"{partitions:>6} partitions: {append}; close {closing:.0f} ms; {find}"
 
 
+def jumps(partitions: int, folder: Path) -> str:
+    """Going to the end of ten minutes and a half at that size, by somebody who opens the recording for it."""
+    writer = RecordingWriter(folder)
+    for snapshot in growing_snapshots(partitions, TEN_MINUTES_S + 30):
+        writer.append(snapshot)
+    writer.close()
+    painted, complete, cpu = [], [], []
+    for _ in range(JUMPS):
+        began = time.perf_counter()
+        replay = Replay(Recording.open(folder))
+        jump = replay.seek(2**62, 0.0)
+        step(State(), jump.snapshot)
+        painted.append(milliseconds(began))
+        began, cpu_began = time.perf_counter(), time.process_time()
+        look_back = jump.look_back()
+        fold_to(jump.snapshot, look_back, lambda: False)
+        complete.append(milliseconds(began))
+        cpu.append((time.process_time() - cpu_began) * 1000)
+    paint = f"painted in {shares(painted, PAINT_LIMIT_MS)}"
+    whole = f"complete in {shares(complete, COMPLETE_LIMIT_MS)}, CPU {min(cpu):,.0f}–{max(cpu):,.0f} ms"
+    load = f"load {os.getloadavg()[0]:.1f}"
+    return f"{partitions:>6} partitions, {len(look_back)} observations: {paint}; {whole}; {load}"
+
+
+def shares(took: list[float], limit_ms: float) -> str:
+    """The best and the worst, and what share of the limit the worst is."""
+    return f"{min(took):,.0f}–{max(took):,.0f} ms ({max(took) / limit_ms:.2f} of {limit_ms:,.0f})"
+
+
 def observed(seconds: int) -> list[Snapshot]:
     """The simulated cluster's default world with Kafka's own times, seen once a second."""
     with Served(settings=()) as cluster:
@@ -81,7 +121,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         for partitions in SIZES:
             print(speeds(partitions, Path(name) / str(partitions)))
-        snapshots = observed(int(sys.argv[1]) if len(sys.argv) > 1 else TEN_MINUTES_S)
+        for partitions in SIZES:
+            print(jumps(partitions, Path(name) / f"jump-{partitions}"))
+        seconds = int(sys.argv[1]) if len(sys.argv) > 1 else TEN_MINUTES_S
+        if not seconds:
+            return
+        snapshots = observed(seconds)
         each = bytes_each(snapshots, Path(name) / "size")
         print(f"{each:.1f} bytes for each changed partition and observation, {len(snapshots)} observations")
 

@@ -1,10 +1,14 @@
 """Sequences of snapshots: a crash second by second, and wide clusters for benchmarks and big screens."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+import numpy as np
+
+from kview.derive.align import partition_rows
 from kview.derive.fold import State, step
 from kview.derive.view import View
-from kview.model.snapshot import Snapshot
+from kview.model.snapshot import AnyTable, Snapshot
 from tests.worlds.world import Consumers, Node, World, default_world, topic
 
 
@@ -68,3 +72,42 @@ def wide_snapshots(partitions: int, seconds: int, *, groups: int = 5) -> list[Sn
             world.crash(4)
         made.append(world.tick())
     return made
+
+
+def growing_snapshots(partitions: int, seconds: int) -> Iterator[Snapshot]:
+    """`seconds` healthy snapshots of a wide cluster in which every offset grows every second, by different
+    numbers; made faster than a world ticks."""
+    base = wide_world(partitions).tick()
+    chance = np.random.default_rng(partitions)
+    table, replicas, rows = base.partitions, base.replicas, partition_rows(base.offsets, base.partitions)
+    leads = table.leader[replicas.row] == replicas.broker
+    end, watermark, ends = table.log_end, table.high_watermark, replicas.log_end
+    for second in range(seconds):
+        ms = 1000 * second
+        end = end + 1 + chance.poisson(12.0, len(end))
+        watermark = np.maximum(watermark, end - chance.poisson(3.0, len(end)))
+        behind = np.where(leads, 0, chance.poisson(3.0, len(ends)))
+        ends = np.maximum(ends, end[replicas.row] - behind)
+        yield replace(
+            base,
+            observation=replace(
+                base.observation,
+                sequence=second,
+                began_ms=base.observation.began_ms + ms,
+                ended_ms=base.observation.ended_ms + ms,
+            ),
+            brokers=_later(base.brokers, ms, "answered_ms", "last_fetch_ms"),
+            partitions=replace(
+                _later(table, ms, "log_start_ms", "high_watermark_ms", "log_end_ms"),
+                log_end=end,
+                high_watermark=watermark,
+                last_stable=watermark,
+            ),
+            replicas=replace(_later(replicas, ms, "log_end_ms"), log_end=ends),
+            groups=_later(base.groups, ms, "received_ms"),
+            offsets=replace(_later(base.offsets, ms, "received_ms"), committed=watermark[rows]),
+        )
+
+
+def _later(table: AnyTable, ms: int, *columns: str) -> AnyTable:
+    return replace(table, **{name: getattr(table, name) + ms for name in columns})
