@@ -87,10 +87,11 @@ def window_of(rollups: Rollups, keys: Sequence[Key], end_s: int, length_s: int) 
     settled = _known(rollups, end_s - OUT_SETTLES_S - length_s, end_s - OUT_SETTLES_S)
     sums = np.zeros((len(SUMS), len(keys)), np.int64)
     for block, here, there, _ in _pieces(rollups, rows, known):
-        sums[:, here] += block.sums[:, :, there].sum(axis=2)[:, rows[here]]
+        sums[:, here] += _summed(block.sums, rows[here], there)
     sums[_AT[Sum.RECORDS_OUT]] = 0
     for block, here, there, _ in _pieces(rollups, rows, settled):
-        sums[_AT[Sum.RECORDS_OUT], here] += block.sums[_AT[Sum.RECORDS_OUT]][:, there].sum(axis=1)[rows[here]]
+        out = _AT[Sum.RECORDS_OUT]
+        sums[out, here] += _summed(block.sums[out : out + 1], rows[here], there)[0]
     column = dict(zip(SUMS, sums, strict=True))
     a_second = len(known) or np.nan
     percentiles = _percentiles(_seconds(rollups, rows, known, Sum.RECORDS_IN))
@@ -182,6 +183,16 @@ def _pieces(
                 slice(first - begin_s, last - begin_s),
                 slice(first - seconds.start, last - seconds.start),
             )
+
+
+def _summed(figures: Longs, rows: Longs, there: slice) -> Longs:
+    """Sums over seconds of some rows of [columns, rows, seconds]; picking rows copies, so of many rows all
+    are summed up first."""
+    if 2 * len(rows) < figures.shape[1]:
+        few: Longs = figures[:, rows, there].sum(axis=2)
+        return few
+    every: Longs = figures[:, :, there].sum(axis=2)
+    return every[:, rows]
 
 
 def _seconds(rollups: Rollups, rows: Longs, seconds: range, column: Sum) -> Longs:

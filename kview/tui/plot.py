@@ -14,6 +14,9 @@ _STEPS = (1, 1.5, 2, 3, 5)
 AXIS_CELLS = 9
 """Cells left of a curve: its axis' figures, a space and the axis."""
 
+NEAR = 1e-9
+"""Places that differ by less are the same: they come from divisions."""
+
 
 def sparkline(values: Sequence[float], cells: int) -> str:
     """The last `cells` values as levels from 0 to a round number; a gap where one is not known;
@@ -63,8 +66,8 @@ def curve(values: Sequence[float], cells: int, rows: int, top: float, braille: b
         ruler.lim(*_limits(end, count, dots))
         ruler.frequency(0)
     for first, known in _stretches(values):
-        places, heights = _filling(first, known, last / (cells * across))
-        figure.draw(figure.signal(places, heights, marker="braille" if braille else "*").lines().fillx())
+        places, heights = _columns(first, known, last / max(1, cells * across - 1))
+        figure.draw(figure.signal(places, heights, marker="braille" if braille else "*").fillx())
     drawn = plotext.uncolorize(figure.build().string()).splitlines()
     return [row[:cells].ljust(cells) for row in (*drawn, *[""] * rows)][:rows]
 
@@ -80,15 +83,19 @@ def _limits(end: float, cells: int, dots: int) -> tuple[float, float]:
     return first, first + length
 
 
-def _filling(first: int, values: Sequence[float], step: float) -> tuple[list[float], list[float]]:
-    """Places at most `step` apart from `first` on, and the values there: so that no column stays empty."""
-    between = max(1, math.ceil(1 / step))
+def _columns(first: int, values: Sequence[float], apart: float) -> tuple[list[float], list[float]]:
+    """Places of the columns of dots, which are `apart`, under values that begin at place `first`, and how
+    high each is filled: to the line that joins the values, and to the highest value next to it."""
     last = len(values) - 1
-    places = [at / between for at in range(last * between + 1)]
-    heights = [
-        values[int(at)] + (values[min(int(at) + 1, last)] - values[int(at)]) * (at - int(at)) for at in places
-    ]
-    return [first + at for at in places], heights
+    heights = {}
+    for column in range(math.ceil(first / apart - NEAR), math.floor((first + last) / apart + NEAR) + 1):
+        at = min(max(column * apart - first, 0.0), last)
+        before, after = values[int(at)], values[min(int(at) + 1, last)]
+        heights[column] = before + (after - before) * (at - int(at))
+    for place, value in enumerate(values):
+        column = round((first + place) / apart)
+        heights[column] = max(heights.get(column, 0.0), value)
+    return [column * apart for column in heights], list(heights.values())
 
 
 class Frame(NamedTuple):

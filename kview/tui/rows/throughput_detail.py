@@ -34,7 +34,7 @@ USUAL = 1
 
 LEAST_PLOT = 6
 """Lines of a plot: title, four of the curve, and the axis of time."""
-MOST_PLOT = 14
+MOST_PLOT = 16
 COLUMN_CELLS = 36
 """A plot beside another one is at least as wide."""
 LABEL_CELLS, WINDOW_CELLS = 14, 8
