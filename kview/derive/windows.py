@@ -135,19 +135,27 @@ def series(rollups: Rollups, key: Key, column: Sum, end_s: int, length_s: int, s
     Steps begin at multiples of `step_s`, so that a value does not change as time goes on; the last one ends
     at `end_s`, or for records out where they are known.
     """
+    rates: Floats = series_of(rollups, [key], column, end_s, length_s, step_s)[0]
+    return rates
+
+
+def series_of(
+    rollups: Rollups, keys: Sequence[Key], column: Sum, end_s: int, length_s: int, step_s: int
+) -> Floats:
+    """The series of each of `keys`: [keys, steps]."""
     steps = length_s // step_s
     last_s = -(-end_s // step_s) * step_s
     first_s = last_s - steps * step_s
     known = _known(rollups, first_s, end_s - (OUT_SETTLES_S if column is Sum.RECORDS_OUT else 0))
-    values = np.zeros(steps * step_s)
+    values = np.zeros((len(keys), steps * step_s))
     counts = np.zeros(steps * step_s)
     if known:
         at = slice(known.start - first_s, known.stop - first_s)
-        values[at] = _seconds(rollups, _rows(rollups, [key]), known, column)[0]
+        values[:, at] = _seconds(rollups, _rows(rollups, keys), known, column)
         counts[at] = 1
     counted = counts.reshape(steps, step_s).sum(axis=1)
     counted[counted == 0] = np.nan
-    rates: Floats = values.reshape(steps, step_s).sum(axis=1) / counted
+    rates: Floats = values.reshape(len(keys), steps, step_s).sum(axis=2) / counted
     return rates
 
 

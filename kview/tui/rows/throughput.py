@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kview.derive import words
-from kview.derive.view import View
-from kview.derive.windows import Window, series, window
+from kview.derive.view import Floats, View
+from kview.derive.windows import Window, series_of, window
 from kview.model.aggregates import Key, Kind, Sum
 from kview.model.events import Severity
 from kview.tui import glyphs
@@ -53,6 +53,7 @@ class ThroughputRows(Keyed[Key]):
         self._end_s = covered_until_s(view, options)
         self._order = ORDERS[options.sort(PANEL, len(ORDERS))]
         self._windows: dict[Kind, tuple[Window, dict[str, int]]] = {}
+        self._trends: dict[Kind, Floats] = {}
         made = {"topics": _topics, "brokers": _brokers, "groups": _groups}[listed](view, options)
         self.entries = [_cluster(view), *(entry for block in self._sorted(made) for entry in block)]
         super().__init__([entry.key for entry in self.entries])
@@ -139,14 +140,20 @@ class ThroughputRows(Keyed[Key]):
         return (found, rows[key.name]) if key.name in rows else None
 
     def _spark(self, key: Key) -> str:
-        if self._end_s is None:
+        """The last minute; of all keys of a kind at once, with the first of them that is drawn."""
+        found = self._window(key)
+        if found is None or self._end_s is None:
             return ""
-        column = Sum.RECORDS_OUT if key.kind is Kind.GROUP else Sum.RECORDS_IN
-        length_s = SPARK_CELLS * SPARK_STEP_S
-        rollups = self._view.aggregates.rollups
-        return sparkline(
-            series(rollups, key, column, self._end_s, length_s, SPARK_STEP_S).tolist(), SPARK_CELLS
-        )
+        if key.kind not in self._trends:
+            self._trends[key.kind] = series_of(
+                self._view.aggregates.rollups,
+                [Key(key.kind, name) for name in found[0].names],
+                Sum.RECORDS_OUT if key.kind is Kind.GROUP else Sum.RECORDS_IN,
+                self._end_s,
+                SPARK_CELLS * SPARK_STEP_S,
+                SPARK_STEP_S,
+            )
+        return sparkline(self._trends[key.kind][found[1]].tolist(), SPARK_CELLS)
 
     def _sorted(self, blocks: list[list[Entry]]) -> Iterable[list[Entry]]:
         """Entries stay under their own; in order within it, and these among themselves."""
