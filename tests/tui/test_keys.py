@@ -13,7 +13,9 @@ from kview.tui.widgets.table import Table
 from tests.tui.harness import CRASH, HEALTHY, HeldLab, dashboard, press, running, state, text, until
 
 
-@pytest.mark.parametrize(("keys", "shows"), [([], "EVENTS"), (["2"], "LEADERS"), (["5"], "write/s")])
+@pytest.mark.parametrize(
+    ("keys", "shows"), [([], "EVENTS"), (["2"], "LEADERS"), (["5"], "write/s"), (["6"], "last  1 m")]
+)
 @running
 async def test_help_lists_every_key_of_its_screen(keys: list[str], shows: str) -> None:
     async with dashboard(state(HEALTHY), lab=HeldLab(), size=(120, 90)) as (app, pilot):
