@@ -95,9 +95,10 @@ def state_ms(previous: Snapshot | None, current: Snapshot) -> int:
 
 def _comparable(previous: Snapshot | None, current: Snapshot) -> Snapshot:
     """The snapshot to count from: nothing where there is none, or where it is another cluster's."""
-    if previous is None or previous.observation.cluster_id != current.observation.cluster_id:
+    if previous is None:
         return Snapshot(current.observation)
-    return previous
+    before, now = previous.observation, current.observation
+    return previous if now.follows(before) and now.cluster_id == before.cluster_id else Snapshot(now)
 
 
 def racks_of(brokers: Brokers, ids: Ids) -> Strings:

@@ -96,7 +96,8 @@ class LookBack(Protocol):
 
 
 def step(state: State, snapshot: Snapshot) -> tuple[State, View]:
-    """The next state and view. A snapshot from before the last one (a clock that jumped back) begins anew."""
+    """The next state and view. A snapshot from before the last one (a clock that jumped back), or
+    of another observer, begins anew."""
     return fold_on(state, (snapshot,))
 
 
@@ -126,8 +127,10 @@ def fold_on(state: State, snapshots: Sequence[Snapshot]) -> tuple[State, View]:
 def advance(state: State, snapshot: Snapshot) -> State:
     """The state after a snapshot, but for series and `kept`, which `sample` brings up to date."""
     now_ms = snapshot.observation.ended_ms
-    if state.seen is not None and now_ms < state.seen.snapshot.observation.ended_ms:
-        state = State()
+    if state.seen is not None:
+        last = state.seen.snapshot.observation
+        if now_ms < last.ended_ms or not snapshot.observation.follows(last):
+            state = State()
     before = state.seen
     then = before.snapshot if before else Snapshot(snapshot.observation)
     table = snapshot.partitions

@@ -69,6 +69,7 @@ class Observation:
     """
 
     sequence: int
+    """Its observer's count of observations, rising."""
     began_ms: int
     ended_ms: int
     cluster_id: str = ""
@@ -82,6 +83,11 @@ class Observation:
     bytes_received: int = 0
     failures: tuple[Failure, ...] = ()
     capabilities: frozenset[str] = frozenset()
+
+    def follows(self, before: "Observation") -> bool:
+        """Whether one observer made both, this one not before. Another one counts anew: a simulated cluster
+        that was started again looks like the one before it, and is not."""
+        return self.sequence >= before.sequence
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from kview.derive.fold import State, advance, fold_to, step
+from kview.derive.fold import State, advance, fold_on, fold_to, step
 from kview.derive.view import View
 from kview.errors import KviewError
 from kview.model.ports import Moment, Notice
@@ -134,8 +134,7 @@ class Player:
 
     def _go(self, replay: Replay, move: Onward | Jump | None) -> None:
         if isinstance(move, Onward) and self._state is not None:
-            for snapshot in move.snapshots:
-                self._state, self._view = step(self._state, snapshot)
+            self._state, self._view = fold_on(self._state, move.snapshots)
         elif move is not None:
             self._jump = move if isinstance(move, Jump) else replay.again()
             self._state = self._view = None

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,9 +150,10 @@ def test_a_clock_that_jumps_back_gives_no_rate() -> None:
     assert state_ms(a, earlier) == 0
 
 
-def test_another_cluster_counts_nothing() -> None:
+@pytest.mark.parametrize("what", [{"cluster_id": "another"}, {"sequence": -1}], ids=["id", "observer"])
+def test_another_cluster_counts_nothing(what: dict[str, Any]) -> None:
     a, b = ticked(default_world(), 2)
-    other = replace(b, observation=replace(b.observation, cluster_id="another"))
+    other = replace(b, observation=replace(b.observation, **what))
     deltas, offsets = partition_deltas(a, other), offset_deltas(a, other, offset_deltas(None, a))
     assert not deltas.records_in.any() and not deltas.records_in_gap.any()
     nothing = replace(other, offsets=empty(Offsets))

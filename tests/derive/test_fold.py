@@ -207,3 +207,20 @@ def test_a_rule_of_thinning_holds_as_many_as_it_says() -> None:
 def test_rates_of_nothing() -> None:
     ends, fell = advance(Ends.none(0), np.empty(0, np.int64), np.empty(0, np.int64), 0)
     assert len(ends.value) == len(fell) == 0
+
+
+def test_another_observer_s_snapshots_are_another_cluster_s() -> None:
+    """A simulated cluster that is started again has the same names and ids, and nothing was cut off its
+    logs."""
+    first, second = default_world(), default_world()
+    state = State()
+    for _ in range(30):
+        state, _ = step(state, first.tick())
+    second.skip(35)
+    again = second.tick()
+    _, view = step(state, again)
+    _, fresh = step(State(), again)
+    assert [*unlike(view, fresh)] == []
+    assert [
+        *unlike(step(state, replace(again, observation=replace(again.observation, sequence=99)))[1], fresh)
+    ]
