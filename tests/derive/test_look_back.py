@@ -97,7 +97,7 @@ def test_figures_of_a_silent_coordinators_groups_stay_as_they_were_read() -> Non
 def test_observations_closer_than_a_second() -> None:
     """Lag in time is compared over a minute, which then is more moments than a sparkline has."""
     world = default_world()
-    world.interval_ms = 400
+    world.interval_ms = 250
     world.group("billing").read_share = 0.92
     snapshots = [world.tick() for _ in range(220)]
     *_, stepped = views(snapshots)
