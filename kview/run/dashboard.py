@@ -82,6 +82,7 @@ def drive(run: Run, faults: Faults | None, source: "SourceInfo", display: Displa
         ascii_only=ascii_only,
         timeline=run,
         spark=None,
+        wall_ms=wall_ms,
     )
     try:
         code = asyncio.run(_drive(app, run))

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import tzinfo
+from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -30,8 +31,10 @@ from kview.tui.screens.help import HelpScreen
 from kview.tui.screens.overview import OverviewScreen
 from kview.tui.screens.placement import PlacementScreen
 from kview.tui.screens.throughput import ThroughputScreen
+from kview.tui.time_keys import LAST_HELP, TimeKeys
 from kview.tui.widgets.bottom import Said, key_name
 from kview.tui.widgets.header import SourceInfo
+from kview.tui.widgets.prompt import Question
 
 TICKS_A_SECOND = 5
 """How often ages and countdowns move: so tenths of seconds look like running, and two lines cost next to
@@ -73,8 +76,9 @@ class NoticeArrived(Message):
 class KviewApp(App[int], inherit_bindings=False):
     """The dashboard. `faults` is None on a cluster that is not ours; `theme` '' or None is the default one.
 
-    `clock_ms` is the clock of the snapshots' times; `zone` that of the times of day shown (None: the
-    machine's own).
+    `clock_ms` is the time at the moment shown, by the snapshots' clock: it stands still while a moment is
+    held, and runs as fast as a recording is played; `wall_ms` is what that clock would say live (None: they
+    are the same). `zone` is that of the times of day shown (None: the machine's own).
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -110,6 +114,7 @@ class KviewApp(App[int], inherit_bindings=False):
         themes: Themes | None = None,
         timeline: Timeline | None = None,
         spark: SparkJob | None = None,
+        wall_ms: Callable[[], int] | None = None,
     ) -> None:
         self._colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
         super().__init__(ansi_color=True if self._colourless else None)
@@ -119,10 +124,12 @@ class KviewApp(App[int], inherit_bindings=False):
         self.spark = spark
         self.source = source
         self.clock_ms = clock_ms
+        self.wall_ms = wall_ms or clock_ms
+        self.time = TimeKeys(self)
         self.ascii_only = ascii_only
         self.zone = zone
         self.themes = load_themes(theme_folders()) if themes is None else themes
-        self.started_ms = clock_ms()
+        self.started_ms = self.wall_ms()
         self.view: View | None = None
         self.notice: Notice | None = None
         self.options = Options(stale_ms=source.late_ms)
@@ -137,7 +144,7 @@ class KviewApp(App[int], inherit_bindings=False):
         self._theme_name = ""
 
     def now_ms(self) -> int:
-        """Epoch ms by the snapshots' clock."""
+        """Epoch ms at the moment shown: ages on the page count to it."""
         return self.clock_ms()
 
     # -- start and end
@@ -187,7 +194,7 @@ class KviewApp(App[int], inherit_bindings=False):
             screen.update()
 
     def _tick(self) -> None:
-        if self.said.text and not self._keep_said and self.now_ms() - self._said_ms > SAID_MS:
+        if self.said.text and not self._keep_said and self.wall_ms() - self._said_ms > SAID_MS:
             self.say(Said())
         self._ticks += 1
         if screen := self._shown():
@@ -195,7 +202,7 @@ class KviewApp(App[int], inherit_bindings=False):
 
     def say(self, said: Said, keep: bool = False) -> None:
         """Show a sentence in the status line; `keep` until the next one."""
-        self.said, self._said_ms, self._keep_said = said, self.now_ms(), keep
+        self.said, self._said_ms, self._keep_said = said, self.wall_ms(), keep
         if screen := self._shown():
             screen.say()
 
@@ -287,6 +294,8 @@ class KviewApp(App[int], inherit_bindings=False):
             binding = entry.binding
             if entry.enabled and not binding.system and binding.show and binding.action != "commands":
                 made.append(self._command(binding, entry.node))
+        if self.time.allows("last"):
+            made.append(Command("last moment", "", LAST_HELP, partial(self.time.do, "last")))
         if not self._colourless:
             for name in self.themes.loaded:
                 use = self._theme_user(name)
@@ -354,12 +363,23 @@ class KviewApp(App[int], inherit_bindings=False):
             self.spark.restart()
             self.say(Said("Spark is started", "6 shows how it is doing"))
 
+    def action_time(self, what: str) -> None:
+        """Another moment."""
+        self.time.do(what)
+
+    def ask(self, question: Question) -> None:
+        """Ask for a line of text."""
+        if screen := self._shown():
+            screen.ask(question)
+
     # -- faults
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Faults are there only with a lab, and those that need a broker only on screens that have one."""
         if action == "spark":
             return self.spark is not None
+        if action == "time":
+            return self.time.allows(str(parameters[0]))
         if action == "fault":
             if self.faults is None:
                 return False
@@ -373,6 +393,9 @@ class KviewApp(App[int], inherit_bindings=False):
         fault = FAULT_KEYS[key]
         screen = self._shown()
         if self.faults is None or screen is None:
+            return
+        if fault.aims and not self.time.moment.live:
+            self.say(Said(f"{key} acts on the cluster as it is now", "space returns to it first"))
             return
         target = screen.target() if fault.aims else None
         command = command_for(fault, target, self.view)

@@ -16,7 +16,11 @@ class Canvas(Protocol):
     zone: tzinfo | None
 
     def now_ms(self) -> int:
-        """Epoch ms by the clock that the snapshots' times are of."""
+        """Epoch ms at the moment shown, by the clock that the snapshots' times are of."""
+        ...
+
+    def wall_ms(self) -> int:
+        """Epoch ms by the same clock, now."""
         ...
 
 

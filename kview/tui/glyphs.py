@@ -23,6 +23,9 @@ RULE = "─"
 BAR = "│"
 TICK = "┤"
 ORIGIN = "┼"
+PAUSED = "❚❚"
+PLAYING = "►"
+SPACE = "␣"
 LEVELS = "▁▂▃▄▅▆▇█"
 
 _STAND_INS = {
@@ -47,6 +50,9 @@ _STAND_INS = {
     "↓": "v",
     "×": "x",
     "÷": "/",
+    PAUSED[0]: "|",
+    PLAYING: ">",
+    SPACE: "_",
     RULE: "-",
     BAR: "|",
     TICK: "+",

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from textual.binding import Binding
 
+from kview.derive.times import FORMS
 from kview.model.faults import WORDS
 from kview.model.ports import FaultKind
 
@@ -54,6 +55,58 @@ FAULT_BINDINGS = [
     for fault in FAULT_KEYS.values()
 ]
 
+SPACE_BINDINGS = [
+    Binding(
+        "space", "time('pause')", "pause", key_display="␣", tooltip="hold the picture; recording goes on"
+    ),
+    Binding("space", "time('play')", "play", key_display="␣", tooltip="go on from the moment shown"),
+    Binding("space", "time('live')", "live", key_display="␣", tooltip="return to the live moment"),
+]
+"""One key, of which one binding at a time is in force."""
+
+TIME_BINDINGS = [
+    *SPACE_BINDINGS,
+    Binding(
+        "left_square_bracket",
+        "time('back')",
+        "step back",
+        key_display="[",
+        tooltip="pause, and show the observation before",
+    ),
+    Binding(
+        "right_square_bracket",
+        "time('on')",
+        "step on",
+        key_display="]",
+        tooltip="pause, and show the observation after",
+    ),
+    Binding(
+        "left_curly_bracket",
+        "time('event_before')",
+        "previous event",
+        key_display="{",
+        tooltip="pause where something happened before the moment shown",
+    ),
+    Binding(
+        "right_curly_bracket",
+        "time('event_after')",
+        "next event",
+        key_display="}",
+        tooltip="pause where something happens next",
+    ),
+    Binding("g", "time('go')", "go to time", tooltip=f"show another moment: {FORMS}"),
+    Binding("less_than_sign", "time('slower')", "slower", key_display="<", tooltip="play at half the speed"),
+    Binding(
+        "greater_than_sign",
+        "time('faster')",
+        "faster",
+        key_display=">",
+        tooltip="play at twice the speed",
+    ),
+    Binding("k", "time('keep')", "keep", tooltip="keep what was recorded, under a name of yours"),
+]
+"""Only with a timeline. `time` is `kview.tui.time_keys`."""
+
 APP_BINDINGS = [
     *FAULT_BINDINGS,
     Binding(
@@ -69,6 +122,7 @@ APP_BINDINGS = [
     Binding(
         "6", "go('throughput')", "throughput", tooltip="records and bytes per second by Spark's roll-ups"
     ),
+    *TIME_BINDINGS,
     Binding(
         "slash",
         "filter",
@@ -82,7 +136,6 @@ APP_BINDINGS = [
         "ctrl+r",
         "spark",
         "start Spark",
-        show=False,
         tooltip="start the background job, or end it and start it anew",
     ),
     Binding("t", "next_theme", "theme", tooltip="the next theme"),
@@ -103,6 +156,7 @@ KEY_LINE_ORDER = (
     "q",
     "K",
     "B",
+    "space",
     "1",
     "2",
     "5",
@@ -116,6 +170,11 @@ KEY_LINE_ORDER = (
     "X",
     "6",
     "C",
+    "left_square_bracket",
+    "left_curly_bracket",
+    "g",
+    "less_than_sign",
+    "k",
     "ctrl+p",
     "enter",
     "s",
@@ -124,4 +183,11 @@ KEY_LINE_ORDER = (
     "i",
     "t",
 )
-"""Which keys the bottom line keeps when it is too short for all: the first of these."""
+"""The keys of the bottom line; where it is too short for all, it keeps the first of these."""
+
+KEY_LINE_PAIRS = {
+    "left_square_bracket": ("[ ]", "step"),
+    "left_curly_bracket": ("{ }", "event"),
+    "less_than_sign": ("< >", "speed"),
+}
+"""Keys that the bottom line names together with their opposite."""

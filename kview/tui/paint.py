@@ -47,6 +47,7 @@ def palette_of(theme: Theme) -> Palette:
         Role.GOOD: Style(color=theme.good),
         Role.KEY: Style(color=theme.key),
         Role.ALERT: Style(color=theme.risk, bold=True),
+        Role.MOMENT: Style(color=theme.background, bgcolor=theme.key, bold=True),
     }
     return Palette(
         name=theme.name,
@@ -74,6 +75,7 @@ PLAIN = Palette(
         Role.GOOD: Style(),
         Role.KEY: Style(bold=True),
         Role.ALERT: Style(bold=True, underline=True),
+        Role.MOMENT: Style(bold=True, reverse=True),
     },
     series=(Style(),),
     base=Style(),

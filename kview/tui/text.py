@@ -23,6 +23,8 @@ class Role(StrEnum):
     KEY = "key"
     ALERT = "alert"
     """RISK that must be seen first: the headline's."""
+    MOMENT = "moment"
+    """Which moment is shown, where it is not the live one."""
 
 
 class Span(NamedTuple):

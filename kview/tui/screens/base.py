@@ -16,6 +16,7 @@ from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
 from kview.tui.widgets.bottom import KeyLine, StatusLine, TooSmall
 from kview.tui.widgets.drawn import Drawn, Lines
 from kview.tui.widgets.header import Header, HeadlinePanel
+from kview.tui.widgets.prompt import Prompt, Question
 from kview.tui.widgets.table import Table
 
 if TYPE_CHECKING:
@@ -27,7 +28,11 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
-            "escape", "back", "back", show=False, tooltip="one step back: the filter, then the screen before"
+            "escape",
+            "back",
+            "back",
+            show=False,
+            tooltip="one step back: the filter, then the screen before, then the live moment",
         ),
         Binding("tab", "app.focus_next", "next panel", show=False, tooltip="give the keys to the next panel"),
         Binding(
@@ -69,7 +74,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         """Chrome around the body."""
         with Vertical(id="page"):
-            yield Header(self.kview.source, self.kview.started_ms)
+            timeline = self.kview.timeline
+            yield Header(self.kview.source, timeline is not None and timeline.replay, self.kview.started_ms)
             yield HeadlinePanel()
             with Vertical(id="body"):
                 yield from self.body()
@@ -79,6 +85,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
                 compact=True,
                 id="filter",
             )
+            yield Prompt()
             yield KeyLine()
         yield TooSmall(id="small")
 
@@ -137,10 +144,14 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     def action_back(self) -> None:
         """One step back."""
-        if self.kview.options.filter or self.has_class("-filtering"):
+        if self.has_class("-asking"):
+            self._end_question()
+        elif self.kview.options.filter or self.has_class("-filtering"):
             self._end_filter(keep=False)
         elif len(self.app.screen_stack) > 1:
             self.app.pop_screen()
+        elif self.kview.time.allows("live"):
+            self.kview.time.do("live")
 
     def begin_filter(self) -> None:
         """Ask for a part of a name."""
@@ -154,6 +165,26 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         if not keep:
             self.query_one("#filter", Input).value = ""
             self.kview.set_filter("")
+        self._give_keys_back()
+
+    def ask(self, question: Question) -> None:
+        """Ask something in the status line's place."""
+        if self.has_class("-filtering"):
+            self._end_filter(keep=True)
+        self.query_one(Prompt).ask(question)
+
+    def _end_question(self) -> Question | None:
+        question = self.query_one(Prompt).leave()
+        self._give_keys_back()
+        return question
+
+    @on(Input.Submitted, "#prompt")
+    def _answered(self, event: Input.Submitted) -> None:
+        question = self._end_question()
+        if question is not None:
+            question.answer(event.value.strip())
+
+    def _give_keys_back(self) -> None:
         if tables := [table for table in self.query(Table) if table.display]:
             (self._before_filter() or tables[0]).focus()
 

@@ -1,6 +1,7 @@
 """`?`: every key that works on the screen below, from its own bindings, and what the signs mean."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from textwrap import wrap
 from typing import ClassVar, NamedTuple
 
@@ -10,7 +11,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from kview.tui import glyphs
-from kview.tui.keys import FAULT_KEYS
+from kview.tui.keys import FAULT_KEYS, SPACE_BINDINGS, TIME_BINDINGS
 from kview.tui.rows.common import Keyed
 from kview.tui.text import EMPTY, Line, Role, Span, line
 from kview.tui.widgets.bottom import KeyLine, key_name
@@ -27,6 +28,7 @@ SIGNS: tuple[tuple[str, str], ...] = (
     (glyphs.DOWN, "shrinks"),
     ("(P3)", "placement: the preferred leader, which does not lead"),
     (glyphs.NONE, "not known; ≥ a lower bound; ≈ an estimate"),
+    (glyphs.ELLIPSIS, "needs the time before the moment shown, which is being read"),
 )
 
 
@@ -44,11 +46,13 @@ class Entry(NamedTuple):
 def entries(bindings: Sequence[Binding]) -> list[Entry]:
     """Help for these bindings: the screen's own keys, faults, moving about, signs."""
     faults = [b for b in bindings if b.key in FAULT_KEYS]
-    moving = [b for b in bindings if not b.show and b.key not in FAULT_KEYS]
-    others = [b for b in bindings if b.show and b.key not in FAULT_KEYS]
+    times = [b for b in bindings if b in TIME_BINDINGS]
+    moving = [b for b in bindings if not b.show and b not in (*faults, *times)]
+    others = [b for b in bindings if b.show and b not in (*faults, *times)]
     made: list[Entry] = []
     for name, group in (
         ("KEYS", others),
+        ("TIME", times),
         ("FAULTS on this simulated cluster", faults),
         ("MOVING ABOUT", moving),
     ):
@@ -137,6 +141,7 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
     AUTO_FOCUS = "#help"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,q", "dismiss", "back to the screen", key_display="Esc"),
+        *(replace(binding, action=f"app.{binding.action}") for binding in SPACE_BINDINGS),
     ]
 
     def __init__(self, bindings: Sequence[Binding], name: str) -> None:

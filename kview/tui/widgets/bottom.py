@@ -7,7 +7,7 @@ from textual.binding import Binding
 
 from kview.model.events import Severity
 from kview.tui import glyphs
-from kview.tui.keys import KEY_LINE_ORDER
+from kview.tui.keys import KEY_LINE_ORDER, KEY_LINE_PAIRS
 from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, width
 from kview.tui.widgets.drawn import Lines
 
@@ -58,7 +58,7 @@ class StatusLine(Lines):
 def key_line(bindings: Sequence[Binding], cells: int) -> Line:
     """As many keys as fit, in their own order, the most wanted ones kept."""
     rank = {key: position for position, key in enumerate(KEY_LINE_ORDER)}
-    wanted = sorted(bindings, key=lambda binding: rank.get(binding.key, len(rank)))
+    wanted = sorted((b for b in bindings if b.key in rank), key=lambda binding: rank[binding.key])
     room = cells - 1
     kept: set[str] = set()
     actions: set[str] = set()
@@ -66,15 +66,22 @@ def key_line(bindings: Sequence[Binding], cells: int) -> Line:
         if binding.action in actions:
             continue
         actions.add(binding.action)
-        size = width(key_name(binding)) + 1 + width(binding.description) + 2
+        name, description = _in_line(binding)
+        size = width(name) + 1 + width(description) + 2
         if size <= room:
             kept.add(binding.key)
             room -= size
     spans: list[Span] = [Span(" ")]
     for binding in bindings:
         if binding.key in kept:
-            spans += [Span(key_name(binding), Role.KEY), Span(f" {binding.description}  ", Role.DIM)]
+            name, description = _in_line(binding)
+            spans += [Span(name, Role.KEY), Span(f" {description}  ", Role.DIM)]
     return cut(tuple(spans), cells)
+
+
+def _in_line(binding: Binding) -> tuple[str, str]:
+    """A key's name and what it does, in the bottom line."""
+    return KEY_LINE_PAIRS.get(binding.key, (key_name(binding), binding.description))
 
 
 def key_name(binding: Binding) -> str:

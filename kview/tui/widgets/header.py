@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 
 from kview.derive import words
 from kview.derive.view import View
@@ -14,9 +15,13 @@ from kview.tui.canvas import canvas
 from kview.tui.rows.common import ROLES, SIGNS
 from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width, width
 from kview.tui.widgets.drawn import Lines
+from kview.tui.widgets.moment import shown_moment
 
 LATE_INTERVALS = 3
 """A picture older than this many intervals is late."""
+
+NAME_CELLS = 24
+"""Cells that what is watched keeps beside the moment shown."""
 
 MIN_LATE_MS = 3_000
 """… but not below this: one slow answer is no news."""
@@ -36,15 +41,26 @@ class SourceInfo:
         return max(MIN_LATE_MS, LATE_INTERVALS * self.interval_ms)
 
 
-def header_line(view: View | None, source: SourceInfo, started_ms: int, now_ms: int, cells: int) -> Line:
-    """Which cluster and how fresh: the less important facts go as the width shrinks."""
+def header_line(
+    view: View | None,
+    source: SourceInfo,
+    replay: bool,
+    started_ms: int,
+    now_ms: int,
+    zone: tzinfo | None,
+    cells: int,
+) -> Line:
+    """Which cluster, and how fresh, or which moment: the less important facts go as the width shrinks."""
     name = line(
         Span(" kview ", Role.BRIGHT), Span(f"{glyphs.MARK} ", Role.DIM), Span(source.label, Role.BRIGHT)
     )
     if view is None:
         waiting = line(Span(f"waiting {words.duration(now_ms - started_ms)} ", Role.DIM))
         return justified(cut(name, cells), waiting, cells)
-    right = _freshness(view, source, now_ms)
+    if view.moment.live:
+        right = _freshness(view, source, now_ms)
+    else:
+        right = (Span(f" {shown_moment(view, replay, now_ms, zone, cells - NAME_CELLS)} ", Role.MOMENT),)
     room = cells - line_width(right) - 2
     return justified(joined([name, *_facts(view)], Span("  "), room), right, cells)
 
@@ -107,15 +123,19 @@ class Header(Lines):
 
     DEFAULT_CSS = "Header { height: 1; }"
 
-    def __init__(self, source: SourceInfo, started_ms: int) -> None:
+    def __init__(self, source: SourceInfo, replay: bool, started_ms: int) -> None:
         super().__init__(id="header")
         self.source = source
+        self.replay = replay
         self.started_ms = started_ms
         self.view: View | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
         """The line."""
-        return [header_line(self.view, self.source, self.started_ms, canvas(self).now_ms(), width)]
+        at = canvas(self)
+        return [
+            header_line(self.view, self.source, self.replay, self.started_ms, at.wall_ms(), at.zone, width)
+        ]
 
 
 class HeadlinePanel(Lines):

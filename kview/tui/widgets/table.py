@@ -98,12 +98,12 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "move up", show=False, tooltip="select the row above"),
-        Binding("down,j", "move(1)", "move down", show=False, tooltip="select the row below"),
+        Binding("up", "move(-1)", "move up", show=False, tooltip="select the row above"),
+        Binding("down", "move(1)", "move down", show=False, tooltip="select the row below"),
         Binding("pageup", "page(-1)", "a page up", show=False),
         Binding("pagedown", "page(1)", "a page down", show=False),
-        Binding("home,g", "end(-1)", "first row", show=False),
-        Binding("end,G", "end(1)", "last row", show=False),
+        Binding("home", "end(-1)", "first row", show=False),
+        Binding("end", "end(1)", "last row", show=False),
         Binding("enter", "open", "open", tooltip="go deeper into the selected row"),
     ]
 

@@ -1,0 +1,116 @@
+"""The keys of time: which of them there are at the moment shown, and what each asks of the timeline."""
+
+from datetime import datetime, time, tzinfo
+from typing import TYPE_CHECKING
+
+from kview.derive import words
+from kview.derive.times import FORMS, moment_of
+from kview.derive.view import LIVE
+from kview.model.events import Severity
+from kview.model.ports import Moment
+from kview.model.units import UNKNOWN
+from kview.tui.widgets.bottom import Said
+from kview.tui.widgets.prompt import Question
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
+
+ASK_TIME = f"go to {FORMS}; Enter goes, Esc leaves"
+ASK_NAME = "a name to keep the recording under; Enter keeps it, Esc leaves"
+LAST_HELP = "show the end of the recording"
+
+
+class TimeKeys:
+    """What the actions `time('…')` do; without a timeline there are none."""
+
+    def __init__(self, app: "KviewApp") -> None:
+        self._app = app
+        self._typed = ""
+        """A time that could not be read, to be corrected."""
+
+    @property
+    def moment(self) -> Moment:
+        """The moment shown."""
+        return self._app.view.moment if self._app.view is not None else LIVE
+
+    def allows(self, what: str) -> bool:
+        """Whether that can be done now."""
+        timeline, moment = self._app.timeline, self.moment
+        if timeline is None:
+            return False
+        match what:
+            case "pause":
+                return moment.live or moment.playing
+            case "play":
+                return timeline.replay and not (moment.live or moment.playing)
+            case "live":
+                return not timeline.replay and not moment.live
+            case "slower" | "faster" | "last":
+                return timeline.replay
+            case _:
+                return True
+
+    def do(self, what: str) -> None:
+        """Do it."""
+        timeline = self._app.timeline
+        if timeline is None:
+            return
+        match what:
+            case "pause" | "play":
+                timeline.toggle()
+            case "live" | "last":
+                timeline.live()
+            case "back":
+                timeline.step(-1)
+            case "on":
+                timeline.step(1)
+            case "event_before":
+                timeline.seek_event(-1)
+            case "event_after":
+                timeline.seek_event(1)
+            case "slower":
+                timeline.faster(-1)
+            case "faster":
+                timeline.faster(1)
+            case "go":
+                self._app.ask(Question("time", ASK_TIME, self._go, self._typed))
+            case "keep":
+                self._app.ask(Question("name", ASK_NAME, self._keep))
+            case _:
+                raise ValueError(what)
+
+    def _go(self, typed: str) -> None:
+        """Go to the time that was typed."""
+        timeline, view = self._app.timeline, self._app.view
+        if not typed or timeline is None or view is None:
+            return
+        moment = view.moment
+        at_ms = asked_ms(typed, view.snapshot.observation.ended_ms, moment.last_ms, self._app.zone)
+        self._typed = "" if at_ms is not None else typed
+        if at_ms is None:
+            self._app.say(Said(f"{typed!r} is no time", f"write {FORMS}", Severity.WARN))
+            return
+        if moment.first_ms != UNKNOWN and at_ms < moment.first_ms:
+            first = words.clock(moment.first_ms, self._app.zone, tenths=False)
+            self._app.say(Said(f"the recording begins at {first}"))
+        timeline.seek(at_ms)
+
+    def _keep(self, typed: str) -> None:
+        """Keep what was recorded under the name that was typed."""
+        if typed and self._app.timeline is not None:
+            self._app.timeline.keep(typed)
+
+
+def asked_ms(typed: str, shown_ms: int, last_ms: int, zone: tzinfo | None) -> int | None:
+    """The moment that was asked for while `shown_ms` is shown, epoch ms; None where it is none.
+
+    A time of day is one of the day shown, or, where that is after `last_ms`, the latest before it.
+    """
+    day = datetime.fromtimestamp(shown_ms / 1000, zone).date()
+    day_ends_ms = int(datetime.combine(day, time.max, zone).timestamp() * 1000)
+
+    def found(until_ms: int) -> int | None:
+        return moment_of(typed, minus_from_ms=shown_ms, plus_from_ms=shown_ms, last_ms=until_ms, zone=zone)
+
+    at_ms = found(day_ends_ms)
+    return found(last_ms) if at_ms is not None and last_ms != UNKNOWN and at_ms > last_ms else at_ms

@@ -1,0 +1,51 @@
+"""Which moment is shown, in words for the header."""
+
+from datetime import datetime, tzinfo
+
+from kview.derive import words
+from kview.derive.view import View
+from kview.model.units import UNKNOWN
+from kview.tui import glyphs
+
+SECONDS_BELOW_MS = 600_000
+"""The ends of a recording that is shorter are told with their seconds."""
+
+
+def shown_moment(view: View, replay: bool, wall_ms: int, zone: tzinfo | None, cells: int) -> str:
+    """`❚❚ 14:02:07 · 3 m 20 s ago` where there is a live moment, `► ×4 14:02:07 of 13:30–14:31` in a replay;
+    only the first part where `cells` do not suffice.
+
+    Days are told where they are not that of `wall_ms`.
+    """
+    moment, shown_ms = view.moment, view.snapshot.observation.ended_ms
+    sign = glyphs.PLAYING if moment.playing else glyphs.PAUSED
+    speed = f" ×{moment.speed}" if moment.playing or moment.speed != 1 else ""
+    day = _day(shown_ms, zone)
+    told = "" if day == _day(wall_ms, zone) else f"{day} "
+    first = f"{sign}{speed} {told}{words.clock(shown_ms, zone, tenths=False)}"
+    if replay:
+        rest = _range(view, zone)
+    else:
+        rest = f" {glyphs.DOT} {words.duration(wall_ms - shown_ms, tenths=False)} ago"
+    return first + rest if len(first) + len(rest) <= cells else first
+
+
+def _range(view: View, zone: tzinfo | None) -> str:
+    """From when to when the recording is."""
+    shown_ms, first_ms, last_ms = (
+        view.snapshot.observation.ended_ms,
+        view.moment.first_ms,
+        view.moment.last_ms,
+    )
+    if UNKNOWN in (first_ms, last_ms):
+        return ""
+    days = [f"{_day(ms, zone)} " for ms in (first_ms, last_ms)]
+    if days[0] == days[1] == f"{_day(shown_ms, zone)} ":
+        days = ["", ""]
+    cut = None if last_ms - first_ms < SECONDS_BELOW_MS else -len(":00")
+    ends = [words.clock(ms, zone, tenths=False)[:cut] for ms in (first_ms, last_ms)]
+    return f" of {days[0]}{ends[0]}–{days[1]}{ends[1]}"
+
+
+def _day(at_ms: int, zone: tzinfo | None) -> str:
+    return datetime.fromtimestamp(at_ms // 1000, zone).strftime("%Y-%m-%d")
