@@ -19,6 +19,7 @@ from kview.run import terminal
 from kview.run.dashboard import drive, wall_ms
 from kview.run.handing import Handing
 from kview.run.log import start_log
+from kview.run.observing import SWITCH_INTERVAL_S
 from kview.run.player import Command, Player, replay_of
 from kview.run.settings import DEFAULT_INTERVAL_MS, Display
 from kview.run.text import print_views
@@ -105,6 +106,7 @@ class ReplayTimeline:
 
     def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
         """Begin to play; returns at once."""
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._handing.start(on_view, on_notice)
         self._player.start()
         self._send(self._begin)

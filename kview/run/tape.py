@@ -58,7 +58,9 @@ class Tape:
         self.on_stopped: Callable[[str], None] = lambda why: None
 
     def start(self, on_notice: Callable[[Notice], None]) -> None:
-        """Begin; returns at once."""
+        """Begin; returns at once. Does nothing after `end`."""
+        if self._ending.is_set():
+            return
         self._on_notice = on_notice
         self._started = True
         self._thread.start()
