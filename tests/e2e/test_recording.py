@@ -131,3 +131,56 @@ def test_a_full_disk_is_a_sentence_and_what_was_recorded_stays(tmp_path: Path) -
         assert terminal.wait_for_end(END_S) == 0
     assert observations(folder) > 5
     assert run_kview("replay", str(folder), "--once").returncode == 0
+
+
+HELD = re.compile(r"❚❚ +(?:×\d+ +)?(\d\d:\d\d:\d\d)")
+
+
+def held(terminal: PseudoTerminal) -> str:
+    """The time of day at which the picture is held, '' where it is not."""
+    found = HELD.search(terminal.lines()[0])
+    return found[1] if found else ""
+
+
+def wait_held(terminal: PseudoTerminal, fits: Callable[[str], bool], what: str) -> str:
+    """Wait until the picture is held at a time of day that fits."""
+    return terminal.wait_for(lambda: at if (at := held(terminal)) and fits(at) else None, what, 5)
+
+
+def test_pausing_stepping_and_keeping_by_key(tmp_path: Path) -> None:
+    environment = {"XDG_STATE_HOME": str(tmp_path)}
+    with kview_on_a_terminal("--simulate", environment=environment) as terminal:
+        (folder,) = terminal.wait_for(
+            lambda: [f for f in (tmp_path / "kview" / "flight").glob("*") if observations(f) > 4],
+            "a flight recording",
+            FIRST_DATA_S,
+        )
+        terminal.press(" ")
+        paused = wait_held(terminal, bool, "a pause")
+        row, count = watermark(terminal), observations(folder)
+        terminal.press("[")
+        earlier = wait_held(terminal, lambda at: at < paused, "a step back")
+        assert watermark(terminal) != row
+        terminal.press("]")
+        wait_held(terminal, lambda at: at > earlier and watermark(terminal) == row, "a step on")
+        terminal.wait_for(lambda: observations(folder) > count + 2, "recording goes on", WITHIN_S)
+        assert (held(terminal), watermark(terminal)) == (paused, row)
+        terminal.press("k")
+        terminal.press("by-key\r")
+        terminal.wait_for_text("kept: kview replay by-key", 5)
+        terminal.press(" ")
+        terminal.wait_for_text("seen [0-9.]+ s ago", 5)
+        goes_on(terminal)
+        terminal.press("q")
+        assert terminal.wait_for_end(END_S) == 0
+
+    with kview_on_a_terminal("replay", "by-key", environment=environment) as terminal:
+        terminal.wait_for_text("► .*of", FIRST_DATA_S)
+        terminal.press("[")
+        wait_held(terminal, bool, "a pause")
+        terminal.press("]]]]]]]]]]]]")
+        last = wait_held(terminal, lambda at: at >= paused, "the last steps")
+        terminal.press("[")
+        wait_held(terminal, lambda at: at < last, "a step back")
+        terminal.press("q")
+        assert terminal.wait_for_end(END_S) == 0
