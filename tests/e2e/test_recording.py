@@ -14,6 +14,7 @@ import pytest
 
 from kview.recording.names import MANIFEST
 from kview.recording.reader import Recording
+from kview.tui.time_keys import ASK_NAME
 from tests.cli.commands import run_kview
 from tests.e2e.pseudo_terminal import PseudoTerminal, kview_on_a_terminal
 from tests.waiting import wait_until
@@ -158,14 +159,15 @@ def test_pausing_stepping_and_keeping_by_key(tmp_path: Path) -> None:
         terminal.press(" ")
         paused = wait_held(terminal, bool, "a pause")
         row, count = watermark(terminal), observations(folder)
-        terminal.press("[")
-        earlier = wait_held(terminal, lambda at: at < paused, "a step back")
+        terminal.press("[[")
+        earlier = wait_held(terminal, lambda at: at < paused, "two steps back")
         assert watermark(terminal) != row
-        terminal.press("]")
-        wait_held(terminal, lambda at: at > earlier and watermark(terminal) == row, "a step on")
+        terminal.press("]]")
+        wait_held(terminal, lambda at: at > earlier and watermark(terminal) == row, "two steps on")
         terminal.wait_for(lambda: observations(folder) > count + 2, "recording goes on", WITHIN_S)
         assert (held(terminal), watermark(terminal)) == (paused, row)
         terminal.press("k")
+        terminal.wait_for_text(ASK_NAME, 5)
         terminal.press("by-key\r")
         terminal.wait_for_text("kept: kview replay by-key", 5)
         terminal.press(" ")
@@ -180,7 +182,7 @@ def test_pausing_stepping_and_keeping_by_key(tmp_path: Path) -> None:
         wait_held(terminal, bool, "a pause")
         terminal.press("]]]]]]]]]]]]")
         last = wait_held(terminal, lambda at: at >= paused, "the last steps")
-        terminal.press("[")
-        wait_held(terminal, lambda at: at < last, "a step back")
+        terminal.press("[[")
+        wait_held(terminal, lambda at: at < last, "two steps back")
         terminal.press("q")
         assert terminal.wait_for_end(END_S) == 0
