@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from kview.recording.reader import Recording
 from kview.tui.time_keys import ASK_NAME
 from tests.cli.commands import run_kview
 from tests.e2e.pseudo_terminal import PseudoTerminal, kview_on_a_terminal
+from tests.real_kafka.cluster import RealKafka
 from tests.waiting import wait_until
 
 FIRST_DATA_S = 20
@@ -184,5 +186,50 @@ def test_pausing_stepping_and_keeping_by_key(tmp_path: Path) -> None:
         last = wait_held(terminal, lambda at: at >= paused, "the last steps")
         terminal.press("[[")
         wait_held(terminal, lambda at: at < last, "two steps back")
+        terminal.press("q")
+        assert terminal.wait_for_end(END_S) == 0
+
+
+def changes(values: list[str]) -> list[str]:
+    """The values without those that are as the one before."""
+    return [value for at, value in enumerate(values) if not at or value != values[at - 1]]
+
+
+def test_an_incident_of_real_kafka_is_on_its_recording(real_kafka: RealKafka, tmp_path: Path) -> None:
+    folder, topic = tmp_path / "incident", f"incident-{uuid.uuid4().hex[:8]}"
+    real_kafka.create_topic(topic, [[0, 1, 2]], {"min.insync.replicas": "2"})
+    with kview_on_a_terminal(
+        "connect", real_kafka.bootstrap_servers, "--interval", "500ms", "--record", str(folder)
+    ) as terminal:
+        terminal.wait_for_text("3 brokers", FIRST_DATA_S)
+        terminal.wait_for(lambda: observations(folder) > 3, "a healthy cluster on the disk", WITHIN_S)
+        real_kafka.kill(0)
+        terminal.wait_for_text("broker 0 fenced", 30)
+        enough = observations(folder) + 2
+        terminal.wait_for(lambda: observations(folder) > enough, "its fencing on the disk", WITHIN_S)
+        os.kill(terminal.pid, signal.SIGKILL)
+        wait_until(lambda: not terminal.child.isalive(), "the kill", WITHIN_S)
+
+    done = run_kview("replay", str(folder), "--format", "json")
+    documents = [json.loads(line) for line in done.stdout.splitlines()]
+    brokers = [next(row for row in document["brokers"] if row["id"] == 0) for document in documents]
+    assert changes([broker["state"] for broker in brokers]) == ["up", "silent", "fenced"]
+    rows = [next(row for row in document["partitions"] if row["topic"] == topic) for document in documents]
+    assert changes([f"{row['leader']}·{row['leader_epoch']} {row['isr']}" for row in rows]) == [
+        "0·0 [0, 1, 2]",
+        "1·1 [1, 2]",
+    ]
+    told = [event["text"] for document in documents for event in document["events"]]
+    assert any("broker 0" in text and "fenced" in text for text in told), told
+
+    with kview_on_a_terminal("replay", str(folder)) as terminal:
+        terminal.wait_for_text("replay incident", FIRST_DATA_S)
+        terminal.press("}")
+        wait_held(terminal, bool, "the first event")
+        terminal.wait_for_text("✕ broker 0 silent", 5)
+        terminal.press("}")
+        terminal.wait_for_text("broker 0 fenced", 5)
+        terminal.press("{")
+        terminal.wait_for_text("✕ broker 0 silent", 5)
         terminal.press("q")
         assert terminal.wait_for_end(END_S) == 0
