@@ -26,6 +26,7 @@ is noise: it is read at a chance moment after each commit."""
 
 ORDER = (
     Verdict.OK,
+    Verdict.PENDING,
     Verdict.UNKNOWN,
     Verdict.FALLING_BEHIND,
     Verdict.REWOUND,
@@ -39,6 +40,7 @@ WORDS = np.array([*ORDER, None], object)[:-1]
 
 SEVERITIES = {
     Verdict.OK: Severity.CALM,
+    Verdict.PENDING: Severity.CALM,
     Verdict.UNKNOWN: Severity.CALM,
     Verdict.FALLING_BEHIND: Severity.WARN,
     Verdict.REWOUND: Severity.WARN,

@@ -6,6 +6,7 @@ float64 per second with NaN for "not known"; offsets and counts int64 with UNKNO
 UTC.
 """
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -16,6 +17,7 @@ from kview.model.aggregates import Aggregates
 from kview.model.events import Event, Severity
 from kview.model.ports import Moment
 from kview.model.snapshot import Flags, Longs, Snapshot, Strings
+from kview.model.units import UNKNOWN
 
 Floats = NDArray[np.float64]
 LongMatrix = NDArray[np.int64]
@@ -42,6 +44,8 @@ class PartitionStatus(StrEnum):
     """Healthy, but led by another replica than the first of the list."""
     OK = "ok"
     UNKNOWN = "unknown"
+    PENDING = "…"
+    """Nothing is wrong as far as the moment's own snapshot says; its past is still being read."""
 
 
 class Verdict(StrEnum):
@@ -55,6 +59,8 @@ class Verdict(StrEnum):
     BLOCKED = "blocked"
     """By the cluster: at a frozen watermark, or its partition's leader is silent or there is none."""
     UNKNOWN = "unknown"
+    PENDING = "…"
+    """The past that it depends on is still being read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +211,12 @@ class OffsetFigures:
 
 NEVER = 2**62
 """A duration for "never at this rate"."""
+
+PENDING = UNKNOWN + 1
+"""A figure that needs the past, while the past of the moment shown is still being read."""
+
+PENDING_RATE = -math.inf
+"""The same for rates."""
 
 SERIES_POINTS = 60
 """Points kept in a sparkline's series: the last minute at the default interval."""

@@ -1,16 +1,20 @@
 """Figures as words: counts, rates, sizes, durations, times of day; for screen, text blocks and sentences.
 
-Unknown is "–" and never 0, a bound says "≥", an estimate "≈". Nothing here pads or colours.
+Unknown is "–" and never 0, not known yet is "…", a bound says "≥", an estimate "≈". Nothing here pads or
+colours.
 """
 
 import math
 from datetime import datetime, tzinfo
 
-from kview.derive.view import NEVER
+from kview.derive.view import NEVER, PENDING, PENDING_RATE
 from kview.model.units import UNKNOWN
 
 NONE = "–"
 """What stands where a figure is not known."""
+
+NOT_YET = "…"
+"""What stands where a figure is PENDING."""
 
 _SECOND_MS = 1_000
 _MINUTE_MS = 60 * _SECOND_MS
@@ -35,7 +39,7 @@ def signed(value: int) -> str:
 def rate(per_second: float) -> str:
     """A rate without its unit: `1,861`; below 10, when it is no whole number, with one decimal: `0.4`."""
     if not math.isfinite(per_second):
-        return NONE
+        return NOT_YET if per_second == PENDING_RATE else NONE
     rounded = round(per_second, 1)
     if abs(rounded) < _DECIMAL_BELOW and rounded != int(rounded):
         return f"{rounded:.1f}"
@@ -45,7 +49,7 @@ def rate(per_second: float) -> str:
 def si(value: float) -> str:
     """A number in three digits and a prefix: `7.9 k`, `41`; one decimal below 10 of a prefix."""
     if not math.isfinite(value):
-        return NONE
+        return NOT_YET if value == PENDING_RATE else NONE
     digits, prefix = _scaled(value, _SI)
     return f"{digits} {prefix}".rstrip()
 
@@ -71,8 +75,8 @@ def duration(length_ms: int, tenths: bool = True) -> str:
 
     Below 10 s with tenths, unless `tenths` is False. Negative lengths, of clocks that differ, read as 0.
     """
-    if length_ms == UNKNOWN:
-        return NONE
+    if length_ms in (UNKNOWN, PENDING):
+        return NONE if length_ms == UNKNOWN else NOT_YET
     if length_ms >= NEVER:
         return "never"
     length_ms = max(0, length_ms)
@@ -95,7 +99,9 @@ def _two_units(length_ms: int, big_ms: int, big: str, small_ms: int, small: str)
 
 def age(since_ms: int, now_ms: int) -> str:
     """How long ago a moment was, in whole seconds: `4 s`; `–` when the moment is not known."""
-    return NONE if since_ms == UNKNOWN else duration(now_ms - since_ms, tenths=False)
+    if since_ms in (UNKNOWN, PENDING):
+        return duration(since_ms)
+    return duration(now_ms - since_ms, tenths=False)
 
 
 def at_least(text: str, is_bound: bool) -> str:

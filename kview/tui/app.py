@@ -16,6 +16,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from kview.config.themes import Themes, load_themes, theme_folders
+from kview.derive.pending import pending
 from kview.derive.view import View
 from kview.model.events import Severity
 from kview.model.ports import FaultCommand, Faults, Feed, Notice, SparkJob, Timeline
@@ -32,7 +33,7 @@ from kview.tui.screens.overview import OverviewScreen
 from kview.tui.screens.placement import PlacementScreen
 from kview.tui.screens.throughput import ThroughputScreen
 from kview.tui.time_keys import LAST_HELP, TimeKeys
-from kview.tui.widgets.bottom import Said, key_name
+from kview.tui.widgets.bottom import KeyLine, Said, key_name
 from kview.tui.widgets.header import SourceInfo
 from kview.tui.widgets.prompt import Question
 
@@ -93,10 +94,10 @@ class KviewApp(App[int], inherit_bindings=False):
     CSS = """
     Screen { background: $background; color: $foreground; layers: base; }
     #page, #body { height: 1fr; }
-    #filter, #small { display: none; }
+    #filter, #prompt, #small { display: none; }
     #small { height: 1fr; }
-    Screen.-filtering #filter { display: block; }
-    Screen.-filtering #status { display: none; }
+    Screen.-filtering #filter, Screen.-asking #prompt { display: block; }
+    Screen.-filtering #status, Screen.-asking #status { display: none; }
     Input { background: $background; color: $foreground; border: none; padding: 0 1; height: 1; }
     Input:focus { border: none; background-tint: transparent 0%; }
     """
@@ -143,6 +144,11 @@ class KviewApp(App[int], inherit_bindings=False):
         self._wanted_theme = theme or DEFAULT_THEME
         self._theme_name = ""
 
+    @property
+    def live(self) -> bool:
+        """Whether the live moment is shown."""
+        return self.view is None or self.view.moment.live
+
     def now_ms(self) -> int:
         """Epoch ms at the moment shown: ages on the page count to it."""
         return self.clock_ms()
@@ -172,7 +178,7 @@ class KviewApp(App[int], inherit_bindings=False):
         """The one place where the picture changes."""
         if self.view is None:  # the second picture has a curve: importing what draws it must not be felt
             threading.Thread(target=import_module, args=("plotext",), daemon=True).start()
-        self.view = message.view
+        self.view = message.view if message.view.moment.complete else pending(message.view)
         self._update()
 
     def on_notice_arrived(self, message: NoticeArrived) -> None:
@@ -192,6 +198,10 @@ class KviewApp(App[int], inherit_bindings=False):
     def _update(self) -> None:
         if screen := self._shown():
             screen.update()
+            return
+        for over in self.screen_stack[1:]:  # help says which keys work
+            for keys in over.query(KeyLine):
+                keys.redraw()
 
     def _tick(self) -> None:
         if self.said.text and not self._keep_said and self.wall_ms() - self._said_ms > SAID_MS:
@@ -394,7 +404,7 @@ class KviewApp(App[int], inherit_bindings=False):
         screen = self._shown()
         if self.faults is None or screen is None:
             return
-        if fault.aims and not self.time.moment.live:
+        if fault.aims and not self.live:
             self.say(Said(f"{key} acts on the cluster as it is now", "space returns to it first"))
             return
         target = screen.target() if fault.aims else None

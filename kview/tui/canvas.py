@@ -15,6 +15,11 @@ class Canvas(Protocol):
     ascii_only: bool
     zone: tzinfo | None
 
+    @property
+    def live(self) -> bool:
+        """Whether the live moment is shown."""
+        ...
+
     def now_ms(self) -> int:
         """Epoch ms at the moment shown, by the clock that the snapshots' times are of."""
         ...

@@ -185,6 +185,19 @@ KEY_LINE_ORDER = (
 )
 """The keys of the bottom line; where it is too short for all, it keeps the first of these."""
 
+_TIME_FIRST = (
+    "question_mark",
+    "q",
+    "space",
+    "left_square_bracket",
+    "left_curly_bracket",
+    "g",
+    "less_than_sign",
+)
+
+KEY_LINE_ORDER_HELD = (*_TIME_FIRST, *(k for k in KEY_LINE_ORDER if k not in (*_TIME_FIRST, *FAULT_KEYS)))
+"""The same while another moment than the live one is shown: faults are not for the past."""
+
 KEY_LINE_PAIRS = {
     "left_square_bracket": ("[ ]", "step"),
     "left_curly_bracket": ("{ }", "event"),

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from kview.derive import words
+from kview.derive.view import PENDING_RATE
 from kview.tui import glyphs
 from kview.tui.glyphs import LEVELS
 from kview.tui.text import Line, Role, Span, line
@@ -19,12 +20,14 @@ NEAR = 1e-9
 
 
 def sparkline(values: Sequence[float], cells: int) -> str:
-    """The last `cells` values as levels from 0 to a round number; a gap where one is not known;
-    right-aligned."""
+    """The last `cells` values as levels from 0 to a round number; a gap where one is not known, `…` where it
+    is PENDING_RATE; right-aligned."""
     shown = values[-cells:] if cells > 0 else ()
     greatest = max((v for v in shown if math.isfinite(v)), default=0.0)
     top = nice_top(greatest) if greatest > 0 else 0.0
-    signs = [" " if not math.isfinite(v) else level(v, top) for v in shown]
+    signs = [
+        level(v, top) if math.isfinite(v) else glyphs.ELLIPSIS if v == PENDING_RATE else " " for v in shown
+    ]
     return "".join(signs).rjust(cells)
 
 

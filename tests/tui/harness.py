@@ -25,6 +25,9 @@ SECONDS = {HEALTHY: 50, CRASH: 63, FENCED: 70, BACK: 93}
 SEEN_AFTER_MS = 300
 """How old a picture is when it is looked at."""
 
+AGO_MS = 200_000
+"""How long ago a moment is that is held."""
+
 WITHIN_S = 10.0
 """A test gives up waiting after this time."""
 
@@ -76,6 +79,42 @@ class HeldLab:
         return FaultReply(True, f"{command.line()} was done; to undo it: undo", active)
 
 
+class HeldTimeline:
+    """Controls of time that only note what they were told."""
+
+    def __init__(self, replay: bool = False) -> None:
+        self.replay = replay
+        self.asked: list[tuple[str | int, ...]] = []
+
+    def toggle(self) -> None:
+        """Note it, as all of them."""
+        self.asked.append(("toggle",))
+
+    def step(self, by: int) -> None:
+        """`by` observations."""
+        self.asked.append(("step", by))
+
+    def faster(self, steps: int) -> None:
+        """Or slower."""
+        self.asked.append(("faster", steps))
+
+    def seek(self, ms: int) -> None:
+        """To a moment."""
+        self.asked.append(("seek", ms))
+
+    def seek_event(self, direction: int) -> None:
+        """To an event."""
+        self.asked.append(("seek_event", direction))
+
+    def live(self) -> None:
+        """To the last moment."""
+        self.asked.append(("live",))
+
+    def keep(self, name: str) -> None:
+        """Under a name."""
+        self.asked.append(("keep", name))
+
+
 class HeldClock:
     """A clock that stands still until it is moved."""
 
@@ -95,11 +134,18 @@ def own_themes() -> Themes:
 async def dashboard(
     *pictures: View, size: tuple[int, int] = (120, 40), lab: HeldLab | None = None, **options: Any
 ) -> AsyncIterator[tuple[KviewApp, Pilot[int]]]:
-    """The running app that has drawn `pictures`, the clock SEEN_AFTER_MS after the last one."""
+    """The running app that has drawn `pictures`, the clock SEEN_AFTER_MS after the last one; where that is
+    not the live moment, the clock stands at it, and the wall's is AGO_MS after it."""
     feed = HeldFeed(*pictures)
-    now_ms = pictures[-1].snapshot.observation.ended_ms + SEEN_AFTER_MS if pictures else 1_760_000_000_000
-    settings: dict[str, Any] = {"no_color": False, "themes": own_themes(), "zone": UTC} | options
-    app = KviewApp(feed, lab, SourceInfo("simulated"), HeldClock(now_ms), **settings)
+    now_ms = 1_760_000_000_000
+    settings: dict[str, Any] = {"no_color": False, "themes": own_themes(), "zone": UTC}
+    if pictures and pictures[-1].moment.live:
+        now_ms = pictures[-1].snapshot.observation.ended_ms + SEEN_AFTER_MS
+    elif pictures:
+        now_ms = pictures[-1].snapshot.observation.ended_ms
+        settings["wall_ms"] = HeldClock(now_ms + AGO_MS)
+    source = options.pop("source", SourceInfo("simulated"))
+    app = KviewApp(feed, lab, source, HeldClock(now_ms), **settings | options)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         yield app, pilot

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive import words
-from kview.derive.view import PartitionStatus, View
+from kview.derive.view import PartitionStatus, Verdict, View
 from kview.model.events import Severity
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui import glyphs
@@ -41,6 +41,7 @@ STATUS_SIGNS: dict[str, str] = {
     PartitionStatus.NOT_PREFERRED: glyphs.UP,
     PartitionStatus.OK: glyphs.OK,
     PartitionStatus.UNKNOWN: "?",
+    PartitionStatus.PENDING: glyphs.ELLIPSIS,
 }
 
 Key = TypeVar("Key", bound=Hashable)
@@ -73,8 +74,8 @@ def title(name: str, *notes: str) -> Line:
 
 
 def figure(text: str, role: Role = Role.TEXT, dim: bool = False) -> Line:
-    """A figure's cell: "–" is always dim, so is a stale figure."""
-    return (Span(text, Role.DIM if dim or text in (words.NONE, "") else role),)
+    """A figure's cell: "–" and "…" are always dim, so is a stale figure."""
+    return (Span(text, Role.DIM if dim or text in (words.NONE, words.NOT_YET, "") else role),)
 
 
 def count_width(values: NDArray[np.int64], least: int, extra: int = 0) -> int:
@@ -163,6 +164,8 @@ def rank(severity: object) -> int:
 
 
 def verdict(text: str, reason: str, severity: str) -> Line:
-    """A verdict with its sign and its reason: `✕ blocked: 10 partitions`."""
+    """A verdict with its sign and its reason: `✕ blocked: 10 partitions`; `…` alone while it is pending."""
+    if text == Verdict.PENDING:
+        return (Span(f"{text} {reason}".rstrip(), Role.DIM),)
     words_ = f"{text}: {reason}" if reason else text
     return (Span(f"{SIGNS[severity]} {words_}", ROLES[severity]),)

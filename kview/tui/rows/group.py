@@ -12,14 +12,13 @@ from kview.model.units import NO_OFFSET, UNKNOWN
 from kview.tui import glyphs
 from kview.tui.options import Options
 from kview.tui.rows.common import (
-    ROLES,
-    SIGNS,
     Keyed,
     count_width,
     figure,
     name_width,
     rate_width,
     title,
+    verdict,
 )
 from kview.tui.text import Line, Role, Span, line
 from kview.tui.widgets.columns import Column
@@ -176,9 +175,12 @@ class OffsetRows(Keyed[tuple[str, int]]):
                 figure(words.rate(float(figures.read_rate[at])), dim=old),
                 figure(words.rate(float(figures.write_rate[at])), dim=old),
                 figure(
-                    catch_up if catch_up in ("never", words.NONE) else f"{glyphs.ABOUT} {catch_up}", dim=old
+                    catch_up
+                    if catch_up in ("never", words.NONE, words.NOT_YET)
+                    else f"{glyphs.ABOUT} {catch_up}",
+                    dim=old,
                 ),
                 line(Span(self._clients.get(str(table.owner[at]), "") or words.NONE, Role.DIM)),
-                line(Span(f"{SIGNS[severity]} {said}{': ' if after else ''}{after}", ROLES[severity])),
+                verdict(said, after, severity),
             )
         )

@@ -110,8 +110,10 @@ class TopicRows(Keyed[str]):
         ]
         if not figures.rack_safe[at]:
             parts.append("not rack-safe")
-        text = f" {glyphs.DOT} ".join(parts) or "ok"
         role = ROLES[severity]
+        if not parts and not self._view.moment.complete:
+            return line(Span(glyphs.ELLIPSIS, Role.DIM))
+        text = f" {glyphs.DOT} ".join(parts) or "ok"
         if role is Role.DIM:
             return line(Span(f"{SIGNS[severity]} ", Role.GOOD), Span(text, Role.DIM))
         return line(Span(f"{SIGNS[severity]} {text}", role))

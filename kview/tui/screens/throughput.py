@@ -41,7 +41,7 @@ class SparkHead(Lines):
         if self.view is None:
             return []
         at = canvas(self)
-        said = spark.status(self.view, self.options, at.now_ms(), at.zone)
+        said = spark.status(self.view, self.options, at.wall_ms(), at.zone)
         name = line(Span(" Spark ", Role.HEAD))
         return [(*name, *joined(said, Span(f" {glyphs.DOT} ", Role.DIM), width - line_width(name)))]
 

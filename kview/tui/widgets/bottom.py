@@ -7,7 +7,8 @@ from textual.binding import Binding
 
 from kview.model.events import Severity
 from kview.tui import glyphs
-from kview.tui.keys import KEY_LINE_ORDER, KEY_LINE_PAIRS
+from kview.tui.canvas import canvas
+from kview.tui.keys import KEY_LINE_ORDER, KEY_LINE_ORDER_HELD, KEY_LINE_PAIRS
 from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, width
 from kview.tui.widgets.drawn import Lines
 
@@ -55,9 +56,10 @@ class StatusLine(Lines):
         return [status_line(self.said, self.active, width)]
 
 
-def key_line(bindings: Sequence[Binding], cells: int) -> Line:
+def key_line(bindings: Sequence[Binding], cells: int, live: bool = True) -> Line:
     """As many keys as fit, in their own order, the most wanted ones kept."""
-    rank = {key: position for position, key in enumerate(KEY_LINE_ORDER)}
+    order = KEY_LINE_ORDER if live else KEY_LINE_ORDER_HELD
+    rank = {key: position for position, key in enumerate(order)}
     wanted = sorted((b for b in bindings if b.key in rank), key=lambda binding: rank[binding.key])
     room = cells - 1
     kept: set[str] = set()
@@ -103,7 +105,7 @@ class KeyLine(Lines):
         """The line, from the bindings that are in force."""
         active = self.screen.active_bindings.values()
         shown = [entry.binding for entry in active if entry.binding.show and entry.enabled]
-        return [key_line(shown, width)]
+        return [key_line(shown, width, canvas(self).live)]
 
 
 class Rule(Lines):

@@ -22,9 +22,12 @@ _ROLES = {
 
 
 def event_lines(
-    events: tuple[Event, ...], now_ms: int, zone: tzinfo | None, cells: int, rows: int
+    events: tuple[Event, ...], complete: bool, now_ms: int, zone: tzinfo | None, cells: int, rows: int
 ) -> list[Line]:
-    """The latest events, newest first: one a line, or as many as fit where there is but one line."""
+    """The latest events, newest first: one a line, or as many as fit where there is but one line; `…` while
+    they are not `complete`."""
+    if not complete:
+        return [line(Span(LABEL, Role.HEAD), Span(glyphs.ELLIPSIS, Role.DIM))]
     if not events:
         return [line(Span(LABEL, Role.HEAD), Span("none in what has been watched so far", Role.DIM))]
     newest = list(reversed(events))
@@ -61,4 +64,5 @@ class EventsPanel(Lines):
         at = canvas(self)
         if self.view is None:
             return []
-        return event_lines(self.view.events, at.now_ms(), at.zone, width, height)
+        view = self.view
+        return event_lines(view.events, view.moment.complete, at.now_ms(), at.zone, width, height)

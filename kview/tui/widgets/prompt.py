@@ -20,16 +20,10 @@ class Question:
 class Prompt(Input):
     """The line; it is shown while a screen has the class `-asking`."""
 
-    DEFAULT_CSS = """
-    Prompt { display: none; }
-    Screen.-asking Prompt { display: block; }
-    Screen.-asking StatusLine { display: none; }
-    """
-
     question: Question | None = None
 
     def __init__(self) -> None:
-        super().__init__(compact=True, id="prompt")
+        super().__init__(compact=True, select_on_focus=False, id="prompt")
 
     def ask(self, question: Question) -> None:
         """Show the question and take the keys."""

@@ -2,6 +2,7 @@
 they reach the moment shown, else direct."""
 
 import math
+from datetime import tzinfo
 from typing import NamedTuple
 
 from kview.derive import words
@@ -62,7 +63,9 @@ def spark_rates(view: View, end_s: int) -> Rates:
     )
 
 
-def throughput_lines(view: View, options: Options, cells: int, rows: int, braille: bool) -> list[Line]:
+def throughput_lines(
+    view: View, options: Options, zone: tzinfo | None, cells: int, rows: int, braille: bool
+) -> list[Line]:
     """Title, a plot with its axis, and beside it the topics by their rates."""
     end_s = covered_until_s(view, options)
     if end_s is None and not view.moment.complete:
@@ -77,7 +80,9 @@ def throughput_lines(view: View, options: Options, cells: int, rows: int, braill
         return [head, line(Span(" rates need two looks at the cluster", Role.DIM))]
     legend = _legend(rates.topics, body) if cells >= AXIS_CELLS + MIN_PLOT_CELLS + LEGEND_CELLS + 2 else []
     plot_cells = cells - (LEGEND_CELLS + 2 if legend else 1)
-    plot = framed(rates.values, plot_cells, body, braille, Frame("60 s"))
+    shown_ms = view.snapshot.observation.ended_ms
+    until = "now" if view.moment.live else words.clock(shown_ms, zone, tenths=False)
+    plot = framed(rates.values, plot_cells, body, braille, Frame("60 s", until))
     lines = [head]
     for number, drawn in enumerate(plot):
         beside = (Span("  "), *legend[number]) if number < len(legend) else ()
@@ -151,4 +156,5 @@ class ThroughputPanel(Lines):
         """The panel's lines."""
         if self.view is None:
             return []
-        return throughput_lines(self.view, self.options, width, height, braille=not canvas(self).ascii_only)
+        at = canvas(self)
+        return throughput_lines(self.view, self.options, at.zone, width, height, braille=not at.ascii_only)

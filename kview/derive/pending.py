@@ -1,0 +1,102 @@
+"""A picture whose past is still being read: what needs that past says so, what the snapshot itself holds
+stays."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from kview.derive.view import PENDING, PENDING_RATE, Floats, PartitionStatus, Verdict, View
+from kview.derive.words import NOT_YET
+from kview.model.events import Severity
+from kview.model.snapshot import Longs, Strings
+from kview.model.units import UNKNOWN
+
+READING = "… reading the minutes before this moment"
+
+
+def pending(view: View) -> View:
+    """`view`, folded from nothing but its own snapshot, with PENDING (PENDING_RATE, Verdict.PENDING …) for
+    every figure that another snapshot would have a part in.
+
+    A trouble that the snapshot itself shows stays one; that there is none is not said.
+    """
+    brokers, table, topics = view.brokers, view.partitions, view.topics
+    groups, offsets, head = view.groups, view.offsets, view.headline
+    wrong = [place for place, severity in enumerate(head.severities) if severity != Severity.CALM]
+    rest = NOT_YET if wrong else READING
+    fine = table.status == PartitionStatus.OK
+    frozen = table.status == PartitionStatus.FROZEN
+    return replace(
+        view,
+        headline=replace(
+            head,
+            sentences=(*(head.sentences[place] for place in wrong), rest),
+            severities=(*(head.severities[place] for place in wrong), Severity.CALM),
+            requests_per_second=PENDING_RATE,
+        ),
+        brokers=replace(
+            brokers,
+            in_rate=_rates(brokers.in_rate),
+            out_rate=_rates(brokers.out_rate),
+            in_series=_series(len(brokers.in_series)),
+        ),
+        partitions=replace(
+            table,
+            status=_words(table.status, fine, PartitionStatus.PENDING),
+            in_rate=_rates(table.in_rate),
+            frozen_since_ms=np.where(frozen, PENDING, UNKNOWN),
+        ),
+        topics=replace(
+            topics,
+            in_rate=_rates(topics.in_rate),
+            in_series=_series(len(topics.in_series)),
+        ),
+        groups=replace(
+            groups,
+            verdict=_words(groups.verdict, None, Verdict.PENDING),
+            reason=_words(groups.reason, None, ""),
+            behind_ms=_times(groups.behind_ms),
+            behind_is_bound=np.zeros_like(groups.behind_is_bound),
+            behind_trend=np.zeros_like(groups.behind_trend),
+            read_rate=_rates(groups.read_rate),
+            write_rate=_rates(groups.write_rate),
+            lag_series=_series(len(groups.lag_series)),
+        ),
+        offsets=replace(
+            offsets,
+            verdict=_words(offsets.verdict, None, Verdict.PENDING),
+            reason=_words(offsets.reason, None, ""),
+            behind_ms=_times(offsets.behind_ms),
+            behind_is_bound=np.zeros_like(offsets.behind_is_bound),
+            read_rate=_rates(offsets.read_rate),
+            write_rate=_rates(offsets.write_rate),
+            catch_up_ms=_times(offsets.catch_up_ms),
+        ),
+        throughput=replace(
+            view.throughput,
+            at_ms=(),
+            in_rates=tuple(() for _ in view.throughput.topics),
+            total_in=PENDING_RATE,
+            total_out=PENDING_RATE,
+        ),
+        events=(),
+        new_events=(),
+    )
+
+
+def _rates(figures: Floats) -> Floats:
+    return np.full(len(figures), PENDING_RATE)
+
+
+def _times(figures: Longs) -> Longs:
+    return np.full(len(figures), PENDING, np.int64)
+
+
+def _series(rows: int) -> tuple[tuple[float, ...], ...]:
+    return ((PENDING_RATE,),) * rows
+
+
+def _words(words: Strings, where: np.ndarray[tuple[int], np.dtype[np.bool_]] | None, word: str) -> Strings:
+    made = words.copy()
+    made[slice(None) if where is None else where] = word
+    return made

@@ -1,0 +1,367 @@
+"""Time: which moment is shown, the keys that change it, and what a moment whose past is not read yet does
+not say."""
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from kview.model.ports import Moment, Notice
+from kview.model.units import UNKNOWN
+from kview.tui.keys import FAULT_KEYS
+from kview.tui.text import Role
+from kview.tui.time_keys import asked_ms
+from kview.tui.widgets.header import header_line
+from kview.tui.widgets.moment import shown_moment
+from kview.tui.widgets.table import Table
+from tests.tui.harness import (
+    AGO_MS,
+    CRASH,
+    HEALTHY,
+    HeldFeed,
+    HeldLab,
+    HeldTimeline,
+    dashboard,
+    lines,
+    press,
+    running,
+    state,
+    text,
+    until,
+)
+from tests.tui.moments import FIRST_MS, HELD, PLAYED, REPLAY, held, incomplete
+from tests.tui.test_screens import SIZES, agrees, fits, update
+
+__all__ = ["update"]
+
+DAY_MS = 86_400_000
+
+MOMENTS = {
+    "paused": (held(), False),
+    "incomplete": (incomplete(), False),
+    "playing": (held(moment=PLAYED), True),
+}
+
+KEYS = {
+    "left_square_bracket": ("step", -1),
+    "right_square_bracket": ("step", 1),
+    "left_curly_bracket": ("seek_event", -1),
+    "right_curly_bracket": ("seek_event", 1),
+}
+
+
+# -- the picture
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", MOMENTS)
+@running
+async def test_overview(name: str, size: tuple[int, int], update: bool) -> None:
+    view, replay = MOMENTS[name]
+    options = {"source": REPLAY} if replay else {"lab": HeldLab()}
+    async with dashboard(view, size=size, timeline=HeldTimeline(replay), **options) as (app, _):
+        fits(lines(app), size)
+        agrees(f"overview-{name}-{size[0]}x{size[1]}", text(app), update)
+
+
+@running
+async def test_in_ascii(update: bool) -> None:
+    async with dashboard(incomplete(), timeline=HeldTimeline(), ascii_only=True) as (app, _):
+        shown = text(app)
+        assert shown.isascii()
+        agrees("overview-incomplete-120x40-ascii", shown, update)
+
+
+@running
+async def test_ages_are_of_the_moment_shown_and_the_header_counts_on() -> None:
+    async with dashboard(held(), timeline=HeldTimeline()) as (app, pilot):
+        before = text(app)
+        assert "❚❚ 08:54:23 · 3 m 20 s ago" in before
+        assert "seen" not in before.splitlines()[0]
+        assert "broker 4 silent 3.1 s" in before and "fenced in ≈ 5.8 s" in before
+        app.wall_ms.now_ms += 60_000  # type: ignore[attr-defined]
+        await until(pilot, lambda: "4 m 20 s ago" in text(app), "the header")
+        assert text(app).splitlines()[1:] == before.splitlines()[1:]
+
+
+@running
+async def test_back_at_the_live_moment_the_header_says_how_fresh_it_is() -> None:
+    async with dashboard(held(), timeline=HeldTimeline()) as (app, pilot):
+        assert isinstance(app.feed, HeldFeed)
+        app.wall_ms = app.clock_ms
+        app.feed.show(state(CRASH))
+        await until(pilot, lambda: "seen" in text(app).splitlines()[0], "the freshness")
+        assert "❚❚" not in text(app)
+
+
+@pytest.mark.parametrize("cells", range(60, 140, 7))
+def test_the_moment_fits_whole_at_every_width(cells: int) -> None:
+    for view, replay in ((held(), False), (held(moment=PLAYED), True)):
+        for later_ms in (AGO_MS, 3 * DAY_MS):
+            wall_ms = view.snapshot.observation.ended_ms + later_ms
+            made = header_line(view, REPLAY, replay, wall_ms, wall_ms, UTC, cells)
+            (moment,) = [span for span in made if span.role is Role.MOMENT]
+            assert "08:54:23" in moment.text and "…" not in moment.text
+            assert sum(len(span.text) for span in made) == cells
+            if cells >= 80:
+                assert ("of 08:53–09:54" if replay else "ago") in moment.text
+
+
+def test_the_moment_in_words() -> None:
+    view = held()
+    shown_ms = view.snapshot.observation.ended_ms
+
+    def told(moment: Moment = HELD, replay: bool = False, later_ms: int = AGO_MS) -> str:
+        return shown_moment(replace(view, moment=moment), replay, shown_ms + later_ms, UTC, 60)
+
+    assert told() == "❚❚ 08:54:23 · 3 m 20 s ago"
+    assert told(later_ms=DAY_MS) == "❚❚ 2025-10-09 08:54:23 · 1 d ago"
+    assert told(replay=True) == "❚❚ 08:54:23 of 08:53–09:54"
+    assert told(replace(HELD, speed=2), replay=True) == "❚❚ ×2 08:54:23 of 08:53–09:54"
+    assert told(PLAYED, replay=True) == "► ×4 08:54:23 of 08:53–09:54"
+    short = replace(PLAYED, last_ms=FIRST_MS + 90_000)
+    assert told(short, replay=True) == "► ×4 08:54:23 of 08:53:20–08:54:50"
+    long = replace(HELD, last_ms=HELD.last_ms + DAY_MS)
+    assert told(long, replay=True) == "❚❚ 08:54:23 of 2025-10-09 08:53–2025-10-10 09:54"
+    assert told(replace(HELD, first_ms=UNKNOWN), replay=True) == "❚❚ 08:54:23"
+
+
+# -- the keys
+
+
+@running
+async def test_keys_ask_the_timeline_on_every_screen() -> None:
+    timeline = HeldTimeline()
+    async with dashboard(state(HEALTHY), timeline=timeline) as (app, pilot):
+        for screen, shows in (("1", "EVENTS"), ("2", "LEADERS"), ("5", "write/s"), ("6", "Spark")):
+            await press(pilot, [screen])
+            await until(pilot, lambda shows=shows: shows in text(app), shows)  # type: ignore[misc]
+            timeline.asked.clear()
+            await press(pilot, ["space", *KEYS, "less_than_sign", "greater_than_sign"])
+            assert timeline.asked == [("toggle",), *KEYS.values()], screen
+
+
+@running
+async def test_space_holds_and_lets_go_and_escape_at_the_top_lets_go() -> None:
+    timeline = HeldTimeline()
+    async with dashboard(state(HEALTHY), timeline=timeline) as (app, pilot):
+        assert "␣ pause" in text(app)
+        await press(pilot, ["escape", "space"])
+        assert timeline.asked == [("toggle",)]
+        assert isinstance(app.feed, HeldFeed)
+        app.feed.show(held(HEALTHY))
+        await until(pilot, lambda: "␣ live" in text(app), "the way back")
+        await press(pilot, ["space"])
+        assert timeline.asked == [("toggle",), ("live",)]
+        await press(pilot, ["tab", "enter"])
+        await until(pilot, lambda: "log start" in text(app), "a deeper screen")
+        await press(pilot, ["escape"])
+        assert timeline.asked == [("toggle",), ("live",)]
+        await press(pilot, ["escape"])
+        assert timeline.asked == [("toggle",), ("live",), ("live",)]
+
+
+@running
+async def test_a_replay_is_played_and_has_a_speed() -> None:
+    timeline = HeldTimeline(replay=True)
+    async with dashboard(held(moment=PLAYED), timeline=timeline) as (app, pilot):
+        assert "␣ pause" in text(app)
+        await press(pilot, ["space", "less_than_sign", "greater_than_sign", "escape"])
+        assert timeline.asked == [("toggle",), ("faster", -1), ("faster", 1)]
+        assert isinstance(app.feed, HeldFeed)
+        app.feed.show(held(moment=HELD))
+        await until(pilot, lambda: "␣ play" in text(app), "the way on")
+        await press(pilot, ["space"])
+        assert timeline.asked[-1] == ("toggle",)
+        await press(pilot, ["ctrl+p", *"last moment", "enter"])
+        await until(pilot, lambda: timeline.asked[-1] == ("live",), "the end of the recording")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@running
+async def test_at_every_width_the_keys_of_time_are_there(width: int) -> None:
+    async with dashboard(state(HEALTHY), size=(width, 24), lab=HeldLab(), timeline=HeldTimeline()) as (
+        app,
+        pilot,
+    ):
+        assert "␣ pause" in text(app).splitlines()[-1]
+        assert isinstance(app.feed, HeldFeed)
+        app.feed.show(held())
+        await until(pilot, lambda: "␣ live" in text(app), "the moment")
+        last = text(app).splitlines()[-1]
+        for key in ("␣ live", "[ ] step", "{ } event", "g go to time", "? help", "q quit"):
+            assert key in last
+        assert "K crash" not in last
+
+
+@running
+async def test_without_a_timeline_there_are_no_keys_of_time() -> None:
+    async with dashboard(state(HEALTHY), lab=HeldLab()) as (app, pilot):
+        before = text(app)
+        assert "pause" not in before
+        await press(pilot, ["space", *KEYS, "g", "k", "less_than_sign", "greater_than_sign", "escape"])
+        assert text(app) == before
+        await press(pilot, ["question_mark"])
+        assert "TIME" not in text(app)
+
+
+@running
+async def test_help_and_palette_know_them() -> None:
+    timeline = HeldTimeline()
+    async with dashboard(state(HEALTHY), timeline=timeline, size=(120, 90)) as (app, pilot):
+        await press(pilot, ["question_mark"])
+        shown = text(app)
+        assert "TIME" in shown and "speed" not in shown
+        for key, words in (("␣", "pause"), ("[", "step back"), ("}", "next event"), ("g", "go to time")):
+            assert re.search(rf"^ +{re.escape(key)} +{words}: ", shown, re.MULTILINE), words
+        await press(pilot, ["space"])
+        assert timeline.asked == [("toggle",)]
+        assert isinstance(app.feed, HeldFeed)
+        app.feed.show(held())
+        await until(pilot, lambda: "␣ live" in text(app).splitlines()[-1], "what space does now")
+        await press(pilot, ["escape", "ctrl+p", *"step on", "enter"])
+        await until(pilot, lambda: timeline.asked[-1] == ("step", 1), "the command")
+        await press(pilot, ["ctrl+p", *"go to", "enter"])
+        await until(pilot, lambda: "14:05" in text(app), "the question")
+        await press(pilot, ["-", "3", "s", "enter"])
+        await until(pilot, lambda: timeline.asked[-1][0] == "seek", "the answer")
+
+
+@running
+async def test_faults_are_not_for_the_past() -> None:
+    lab = HeldLab()
+    async with dashboard(held(), lab=lab, timeline=HeldTimeline()) as (app, pilot):
+        for fault in FAULT_KEYS.values():
+            if fault.aims:
+                await press(pilot, [fault.key])
+                assert f"{fault.key} acts on the cluster as it is now" in text(app)
+        assert lab.commands == []
+        await press(pilot, ["U"])
+        await until(pilot, lambda: lab.commands, "what needs nothing selected")
+
+
+@running
+async def test_a_time_is_asked_for() -> None:
+    timeline = HeldTimeline()
+    view = held()
+    shown_ms = view.snapshot.observation.ended_ms
+    async with dashboard(view, timeline=timeline) as (app, pilot):
+        before = app.focused
+        await press(pilot, ["g"])
+        assert "go to 14:05, 14:05:30, -5m, +30s" in text(app)
+        await press(pilot, [*"08:54:00", "enter"])
+        assert timeline.asked == [("seek", shown_ms // 60_000 * 60_000)]
+        assert app.focused is before
+        await press(pilot, ["g", *"-10s", "enter"])
+        assert timeline.asked[-1] == ("seek", shown_ms - 10_000)
+        await press(pilot, ["g", *"-1h", "enter"])
+        await until(pilot, lambda: "the recording begins at 08:53:20" in text(app), "where it ends up")
+        timeline.asked.clear()
+        await press(pilot, ["g", "enter", "g", "q", "space", "escape"])
+        assert timeline.asked == [] and app.focused is before
+
+
+@running
+async def test_what_is_no_time_says_what_would_be_and_can_be_corrected() -> None:
+    timeline = HeldTimeline()
+    async with dashboard(held(), timeline=timeline) as (app, pilot):
+        await press(pilot, ["g", *"8:5", "enter"])
+        would = "'8:5' is no time · write 14:05, 14:05:30, -5m, +30s or 2026-03-01T14:05"
+        await until(pilot, lambda: would in text(app), "what would be one")
+        assert timeline.asked == []
+        await press(pilot, ["g", "4", "enter"])
+        assert [asked[0] for asked in timeline.asked] == ["seek"]
+        await press(pilot, ["g"])
+        assert "8:54" not in text(app).splitlines()[-2], "what was right is not asked for again"
+
+
+@running
+async def test_a_name_is_asked_for_and_what_became_of_it_is_said() -> None:
+    timeline = HeldTimeline()
+    async with dashboard(state(HEALTHY), timeline=timeline) as (app, pilot):
+        await press(pilot, ["k", *"friday", "space", "2", "enter"])
+        assert timeline.asked == [("keep", "friday 2")]
+        assert isinstance(app.feed, HeldFeed)
+        app.feed.note(Notice("kept: kview replay friday", "good"))
+        await until(pilot, lambda: "kept: kview replay friday" in text(app), "the answer")
+        await press(pilot, ["slash", "k", "k", "g", "enter"])
+        assert app.options.filter == "kkg" and len(timeline.asked) == 1
+
+
+@running
+async def test_a_sentence_ends_while_the_moment_stands_still() -> None:
+    async with dashboard(held(), lab=HeldLab(), timeline=HeldTimeline()) as (app, pilot):
+        await press(pilot, ["K"])
+        assert "acts on the cluster" in text(app)
+        app.wall_ms.now_ms += 60_000  # type: ignore[attr-defined]
+        await until(pilot, lambda: "acts on the cluster" not in text(app), "its end")
+
+
+def test_a_time_of_day_is_one_of_the_day_shown() -> None:
+    zone = timezone(timedelta(hours=2))
+
+    def ms(*parts: int) -> int:
+        return round(datetime(*parts, tzinfo=zone).timestamp() * 1000)  # type: ignore[arg-type, misc]
+
+    shown_ms, last_ms = ms(2026, 3, 2, 0, 10), ms(2026, 3, 5, 12, 0)
+    assert asked_ms("14:05", shown_ms, last_ms, zone) == ms(2026, 3, 2, 14, 5)
+    assert asked_ms("14:05:30", shown_ms, UNKNOWN, zone) == ms(2026, 3, 2, 14, 5, 30)
+    assert asked_ms("23:50", shown_ms, ms(2026, 3, 2, 0, 20), zone) == ms(2026, 3, 1, 23, 50)
+    assert asked_ms("−5m", shown_ms, last_ms, zone) == shown_ms - 300_000
+    assert asked_ms("+30s", shown_ms, last_ms, zone) == shown_ms + 30_000
+    assert asked_ms("2026-03-04T01:00", shown_ms, last_ms, zone) == ms(2026, 3, 4, 1, 0)
+    assert asked_ms("noon", shown_ms, last_ms, zone) is None
+
+
+# -- a past that is not read yet
+
+
+@running
+async def test_what_needs_the_past_is_pending_and_what_the_snapshot_holds_is_shown() -> None:
+    async with dashboard(incomplete(), size=(200, 50), timeline=HeldTimeline()) as (app, _):
+        shown = text(app)
+        assert re.search(r"^▸ R1 +0  ● up +4 +8 +… +… +1\.1 GB +… ", shown, re.MULTILINE)
+        assert re.search(r"invoice +3 +4✕·5 +4✕ 2○ 5○ .* 1,229,461 .* ✕ 3 s", shown)
+        assert re.search(r"invoice +2 +1·5 .* \+1,764 +… +▮ … +frozen", shown)
+        assert re.search(r"invoice +0 +0·5 .* 1,228,182 +\+4 +… +… +… +│", shown)
+        assert re.search(r"billing +Stable 3/3 +108 +… +… +…$", shown, re.MULTILINE)
+        assert re.search(r"EVENTS +…", shown)
+        for known in ("blocked", "stopped", "● ok", "none in what", "two looks"):
+            assert known not in shown
+
+
+@pytest.mark.parametrize(
+    ("keys", "shows"), [(["2"], "LEADERS"), (["5", "enter"], "MEMBERS"), (["6"], "Spark")]
+)
+@running
+async def test_other_screens_do_not_say_it_either(keys: list[str], shows: str) -> None:
+    async with dashboard(incomplete(HEALTHY), timeline=HeldTimeline(), size=(160, 50)) as (app, pilot):
+        assert "… reading the minutes before this moment" in text(app)
+        await press(pilot, keys)
+        await until(pilot, lambda: shows in text(app), shows)
+        shown = text(app)
+        assert "…" in "".join(shown.splitlines()[3:-1])
+        for known in (" ok", "all well", "stopped", "for ≥", "reads –"):
+            assert known not in shown, known
+
+
+@running
+async def test_nothing_moves_when_the_past_is_there() -> None:
+    async with dashboard(incomplete(), size=(200, 50), timeline=HeldTimeline()) as (app, pilot):
+        before = heads(app)
+        assert isinstance(app.feed, HeldFeed)
+        app.feed.show(held())
+        await until(pilot, lambda: "blocked" in text(app), "the verdicts")
+        assert heads(app) == before
+        table = app.screen.query_one("#brokers", Table)
+        assert table.selected == 0
+
+
+def heads(app: object) -> list[str]:
+    """Where panels and their columns begin."""
+    from kview.tui.app import KviewApp
+
+    assert isinstance(app, KviewApp)
+    shown = [line for line in text(app).splitlines() if re.search(r"in rec/s|watermark  ", line)]
+    return [re.sub(r"THROUGHPUT.*", "", line) for line in shown]
