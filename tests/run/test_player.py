@@ -1,0 +1,121 @@
+"""The player: a newer command interrupts a look-back, and nothing is lost by that; failures are notices."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kview.derive.fold import State, step
+from kview.derive.view import LIVE, View
+from kview.errors import KviewError
+from kview.model.snapshot import Snapshot
+from kview.recording.reader import Recording
+from kview.recording.replay import Jump, LookBack, Replay
+from kview.recording.writer import RecordingWriter
+from kview.run.handing import Handing
+from kview.run.player import Player, replay_of
+from tests.recording.snapshots import ticking
+from tests.run.fakes import Shown
+from tests.waiting import wait_until
+from tests.worlds.compare import unlike
+
+WITHIN_S = 10.0
+SNAPSHOTS = ticking(12)
+
+
+class Held(LookBack):
+    """A look-back that waits for the test before its second snapshot."""
+
+    reached = threading.Event()
+    go_on = threading.Event()
+
+    def __iter__(self) -> Iterator[Snapshot]:
+        for number, snapshot in enumerate(LookBack.__iter__(self)):
+            if number == 1:
+                self.reached.set()
+                assert self.go_on.wait(WITHIN_S)
+            yield snapshot
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    writer = RecordingWriter(tmp_path / "r")
+    for snapshot in SNAPSHOTS:
+        writer.append(snapshot)
+    writer.close()
+    return tmp_path / "r"
+
+
+class Stage:
+    """A player of a recording, and what it has shown."""
+
+    def __init__(self, folder: Path) -> None:
+        self.shown = Shown()
+        self.numbers: list[int] = []
+        self.player = Player(lambda: self.open(folder), self._show, self.shown.notices.append)
+        self.player.start()
+
+    def open(self, folder: Path) -> Replay:
+        """As a run opens it."""
+        return replay_of(Recording.open(folder), self.player.newer)
+
+    def _show(self, view: View, number: int) -> None:
+        self.numbers.append(number)
+        self.shown.views.append(view)
+
+
+def test_a_step_on_from_a_look_back_that_was_interrupted_is_complete(folder: Path) -> None:
+    stage = Stage(folder)
+
+    def go_back(replay: Replay, now_s: float) -> Jump:
+        jump = replay.seek(SNAPSHOTS[8].observation.ended_ms, now_s)
+        whole = jump.look_back()
+        return Jump(jump.snapshot, lambda: Held(whole.recording, whole.first, whole.last))
+
+    stage.player.send(1, go_back)
+    wait_until(Held.reached.is_set, "the look-back is under way", WITHIN_S)
+    assert stage.shown.at(8, complete=False)
+    stage.player.send(2, lambda replay, now_s: replay.step(1))
+    Held.go_on.set()
+    wait_until(lambda: stage.shown.at(9, complete=True), "the next one", WITHIN_S)
+    stage.player.stop()
+    assert stage.numbers[-1] == 2
+    assert not any(view.moment.complete for view in stage.shown.views[:-1]), "the first was given up"
+    state = State()
+    for snapshot in SNAPSHOTS[:10]:
+        state, view = step(state, snapshot)
+    assert [*unlike(replace(stage.shown.last, moment=LIVE), view)] == []
+
+
+def test_a_command_that_fails_is_a_notice_and_the_next_one_is_carried_out(folder: Path) -> None:
+    stage = Stage(folder)
+
+    def fail(replay: Replay, now_s: float) -> None:
+        raise KviewError("that moment is gone", "go to a later one")
+
+    def break_down(replay: Replay, now_s: float) -> None:
+        raise ValueError("a bug")
+
+    stage.player.send(1, fail)
+    wait_until(lambda: stage.shown.said("that moment is gone"), "why not", WITHIN_S)
+    stage.player.send(2, break_down)
+    wait_until(lambda: stage.shown.said("ValueError: a bug (log: kview.log)"), "what failed", WITHIN_S)
+    stage.player.send(3, lambda replay, now_s: replay.step(3))
+    wait_until(lambda: stage.shown.at(3, complete=True), "a picture", WITHIN_S)
+    stage.player.stop()
+
+
+def test_pictures_that_are_not_wanted_any_more_are_not_handed_on() -> None:
+    handing, shown = Handing(lambda: 0), Shown()
+    _, view = step(State(), SNAPSHOTS[0])
+    handing.view(view)
+    handing.start(shown.views.append, shown.notices.append)
+    handing.view(view, wanted=lambda: False)
+    assert not shown.views
+    handing.view(view, wanted=lambda: True)
+    assert len(shown.views) == 1
+    handing.stop()
+    handing.view(view)
+    assert len(shown.views) == 1
