@@ -25,7 +25,6 @@ TICK = "┤"
 ORIGIN = "┼"
 PAUSED = "❚❚"
 PLAYING = "►"
-SPACE = "␣"
 LEVELS = "▁▂▃▄▅▆▇█"
 
 _STAND_INS = {
@@ -52,7 +51,6 @@ _STAND_INS = {
     "÷": "/",
     PAUSED[0]: "|",
     PLAYING: ">",
-    SPACE: "_",
     RULE: "-",
     BAR: "|",
     TICK: "+",

@@ -56,11 +56,9 @@ FAULT_BINDINGS = [
 ]
 
 SPACE_BINDINGS = [
-    Binding(
-        "space", "time('pause')", "pause", key_display="␣", tooltip="hold the picture; recording goes on"
-    ),
-    Binding("space", "time('play')", "play", key_display="␣", tooltip="go on from the moment shown"),
-    Binding("space", "time('live')", "live", key_display="␣", tooltip="return to the live moment"),
+    Binding("space", "time('pause')", "pause", tooltip="hold the picture; recording goes on"),
+    Binding("space", "time('play')", "play", tooltip="go on from the moment shown"),
+    Binding("space", "time('live')", "live", tooltip="return to the live moment"),
 ]
 """One key, of which one binding at a time is in force."""
 

@@ -6,11 +6,30 @@ import re
 import sys
 from html import unescape
 from pathlib import Path
+from typing import Any
 
-from tests.tui.harness import BACK, CRASH, FENCED, HEALTHY, SECONDS, HeldLab, dashboard, press, state
+from kview.derive.view import View
+from tests.tui.harness import (
+    BACK,
+    CRASH,
+    FENCED,
+    HEALTHY,
+    SECONDS,
+    HeldLab,
+    HeldTimeline,
+    dashboard,
+    press,
+    state,
+)
+from tests.tui.moments import PLAYED, REPLAY, held, incomplete
 from tests.tui.throughput_states import INCIDENT, throughput_state
 
+MOMENTS: dict[str, View] = {"held": held(), "incomplete": incomplete(), "played": held(moment=PLAYED)}
+
 FOLDER = Path(__file__).parent / "pictures"
+
+PLAIN = ""
+"""No colours."""
 
 PICTURES: dict[str, tuple[str, tuple[int, int], str, list[str]]] = {
     "overview-healthy": (HEALTHY, (120, 40), "dark", []),
@@ -23,14 +42,26 @@ PICTURES: dict[str, tuple[str, tuple[int, int], str, list[str]]] = {
     "placement-fenced": (FENCED, (120, 40), "dark", ["2", "right"]),
     "group-crash": (CRASH, (120, 40), "dark", ["5", "enter"]),
     "throughput-incident": (INCIDENT, (120, 40), "dark", ["6"]),
+    "time-held": ("held", (120, 40), "dark", []),
+    "time-held-light": ("held", (120, 40), "light", []),
+    "time-held-plain": ("held", (80, 24), PLAIN, []),
+    "time-asked": ("held", (80, 24), "dark", ["g"]),
+    "time-incomplete": ("incomplete", (120, 40), "dark", []),
+    "time-played": ("played", (80, 24), "dark", []),
 }
 
 
 async def picture(folder: Path, name: str) -> Path:
     """One picture as an SVG file."""
     at, size, theme, keys = PICTURES[name]
-    view = state(at) if at in SECONDS else throughput_state(at)
-    async with dashboard(view, size=size, theme=theme, lab=HeldLab()) as (app, pilot):
+    options: dict[str, Any] = {"theme": theme or None, "no_color": not theme, "size": size}
+    if at in MOMENTS:
+        view, replay = MOMENTS[at], at == "played"
+        options |= {"timeline": HeldTimeline(replay)} | ({"source": REPLAY} if replay else {})
+    else:
+        view = state(at) if at in SECONDS else throughput_state(at)
+        options |= {"lab": HeldLab()}
+    async with dashboard(view, **options) as (app, pilot):
         for key in keys:
             await press(pilot, [key])
             await pilot.pause(0.3)

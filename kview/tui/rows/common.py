@@ -75,7 +75,7 @@ def title(name: str, *notes: str) -> Line:
 
 def figure(text: str, role: Role = Role.TEXT, dim: bool = False) -> Line:
     """A figure's cell: "–" and "…" are always dim, so is a stale figure."""
-    return (Span(text, Role.DIM if dim or text in (words.NONE, words.NOT_YET, "") else role),)
+    return (Span(text, Role.DIM if dim or text.strip() in (words.NONE, words.NOT_YET, "") else role),)
 
 
 def count_width(values: NDArray[np.int64], least: int, extra: int = 0) -> int:

@@ -46,7 +46,7 @@ class CommandRows(Keyed[str]):
         self.title: Line = line(Span("COMMANDS", Role.HEAD))
         self.columns = (
             Column("name", "", 20, flex=1, most=32),
-            Column("key", "", 4),
+            Column("key", "", 6),
             Column("help", "", 20, flex=4, rank=1),
         )
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from textual.binding import Binding
+from textual.widgets import Input
 
 from kview.model.events import Severity
 from kview.tui import glyphs
@@ -105,6 +106,8 @@ class KeyLine(Lines):
         """The line, from the bindings that are in force."""
         active = self.screen.active_bindings.values()
         shown = [entry.binding for entry in active if entry.binding.show and entry.enabled]
+        if isinstance(self.screen.focused, Input):  # letters are typed
+            shown = [binding for binding in shown if binding.key.startswith(("ctrl+", "escape"))]
         return [key_line(shown, width, canvas(self).live)]
 
 
