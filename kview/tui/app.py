@@ -12,16 +12,15 @@ from typing import Any, ClassVar
 from textual.app import App, ScreenStackError, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.filter import LineFilter, NoColor
-from textual.message import Message
 from textual.screen import Screen
 
 from kview.config.themes import Themes, load_themes, theme_folders
-from kview.derive.pending import pending
 from kview.derive.view import View
 from kview.model.events import Severity
 from kview.model.ports import FaultCommand, Faults, Feed, Notice, SparkJob, Timeline
 from kview.tui import glyphs
 from kview.tui.aim import command_for
+from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
 from kview.tui.keys import APP_BINDINGS, FAULT_KEYS, FaultKey
 from kview.tui.options import Options
 from kview.tui.paint import PLAIN, PLAIN_TEXTUAL, Palette, palette_of, textual_theme, theme_troubles
@@ -52,26 +51,6 @@ NAMES = {
     "groups": "Groups",
     "throughput": "Throughput",
 }
-
-
-class ViewArrived(Message):
-    """A picture; the latest one wins."""
-
-    def __init__(self, view: View) -> None:
-        super().__init__()
-        self.view = view
-
-    def can_replace(self, message: Message) -> bool:
-        """A newer picture takes the place of one that was not drawn yet."""
-        return isinstance(message, ViewArrived)
-
-
-class NoticeArrived(Message):
-    """A sentence about kview itself."""
-
-    def __init__(self, notice: Notice) -> None:
-        super().__init__()
-        self.notice = notice
 
 
 class KviewApp(App[int], inherit_bindings=False):
@@ -127,6 +106,7 @@ class KviewApp(App[int], inherit_bindings=False):
         self.clock_ms = clock_ms
         self.wall_ms = wall_ms or clock_ms
         self.time = TimeKeys(self)
+        self.arrivals = Arrivals(self, self._show)
         self.ascii_only = ascii_only
         self.zone = zone
         self.themes = load_themes(theme_folders()) if themes is None else themes
@@ -151,6 +131,8 @@ class KviewApp(App[int], inherit_bindings=False):
 
     def now_ms(self) -> int:
         """Epoch ms at the moment shown: ages on the page count to it."""
+        if self.view is not None and self.arrivals.waits:  # the clock is that of a picture to come
+            return self.wall_ms() if self.live else self.view.snapshot.observation.ended_ms
         return self.clock_ms()
 
     # -- start and end
@@ -175,10 +157,14 @@ class KviewApp(App[int], inherit_bindings=False):
         self.post_message(NoticeArrived(notice))
 
     def on_view_arrived(self, message: ViewArrived) -> None:
+        """A picture was handed."""
+        self.arrivals.take(message.view)
+
+    def _show(self, view: View) -> None:
         """The one place where the picture changes."""
         if self.view is None:  # the second picture has a curve: importing what draws it must not be felt
             threading.Thread(target=import_module, args=("plotext",), daemon=True).start()
-        self.view = message.view if message.view.moment.complete else pending(message.view)
+        self.view = view
         self._update()
 
     def on_notice_arrived(self, message: NoticeArrived) -> None:

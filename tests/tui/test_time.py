@@ -358,6 +358,34 @@ async def test_nothing_moves_when_the_past_is_there() -> None:
         assert table.selected == 0
 
 
+@running
+async def test_a_past_that_is_soon_read_does_not_flicker() -> None:
+    async with dashboard(held(), timeline=HeldTimeline()) as (app, pilot):
+        assert isinstance(app.feed, HeldFeed)
+        app.arrivals.wait_s = 600.0
+        before = text(app)
+        app.clock_ms.now_ms -= 13_000  # type: ignore[attr-defined]
+        app.feed.show(incomplete(HEALTHY))
+        await until(pilot, lambda: app.arrivals.waits, "the incomplete picture")
+        app.screen.tick(True)  # type: ignore[attr-defined]
+        assert text(app) == before
+        app.feed.show(held(HEALTHY))
+        await until(pilot, lambda: "all well" in text(app), "the complete one")
+        assert not app.arrivals.waits
+
+
+@running
+async def test_a_past_that_takes_long_is_announced_however_many_pictures_come() -> None:
+    async with dashboard(held(), timeline=HeldTimeline()) as (app, pilot):
+        assert isinstance(app.feed, HeldFeed)
+
+        def announced() -> bool:
+            app.feed.show(incomplete(HEALTHY))  # type: ignore[attr-defined]
+            return "… reading" in text(app)
+
+        await until(pilot, announced, "the incomplete picture")
+
+
 def heads(app: object) -> list[str]:
     """Where panels and their columns begin."""
     from kview.tui.app import KviewApp
