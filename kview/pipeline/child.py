@@ -49,14 +49,18 @@ class Job:
 
     def run(self, recording: Path, after: int) -> None:
         """Starts the JVM and the job, and waits for their end, which is always an error."""
+        from kview.pipeline.jvm import Gateway, choose_java
+
+        gateway = Gateway(choose_java(os.environ), self._scratch)
+        self._jvm = gateway.process
+        threading.Thread(target=self._watch_jvm, name="jvm", daemon=True).start()
+        # While Java starts.
         import pyarrow as pa
 
-        from kview.pipeline.jvm import QUICK_START, choose_java, start_gateway
-
-        self._jvm = start_gateway(choose_java(os.environ), self._scratch, QUICK_START)
-        threading.Thread(target=self._watch_jvm, name="jvm", daemon=True).start()
         from kview.pipeline.live import start
         from kview.pipeline.session import new_session
+
+        gateway.connect()
 
         def send_rollups(table: pa.Table) -> None:
             sink = pa.BufferOutputStream()

@@ -10,7 +10,6 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -92,16 +91,59 @@ def spark_home() -> Path:
     return Path(spec.origin).parent
 
 
-def start_gateway(
-    java: Path, scratch: Path, options: tuple[str, ...] = QUICK_START
-) -> subprocess.Popen[bytes]:
-    """Starts a JVM that waits for PySpark, and sets this process's environment so that PySpark finds it.
+class Gateway:
+    """A JVM that PySpark can be told to use. It ends when this process ends, however that happens: its
+    standard input is a pipe from here."""
 
-    `scratch` is a folder for its files. It ends when this process ends, however that happens: its standard
-    input is a pipe from here. Raises KviewError.
-    """
-    told = Path(tempfile.mkdtemp(dir=scratch)) / "gateway"
-    command = [
+    def __init__(self, java: Path, scratch: Path, options: tuple[str, ...] = QUICK_START) -> None:
+        """Starts it; `scratch` is a folder for its files."""
+        self._told = scratch / "gateway"
+        self.process = subprocess.Popen(
+            _command(java, scratch, options),
+            stdin=subprocess.PIPE,
+            stdout=sys.stderr.fileno(),
+            env=_environment(self._told),
+            process_group=0,
+        )
+
+    def connect(self) -> None:
+        """Waits until it is ready, and sets this process's environment so that PySpark finds it. Raises
+        KviewError."""
+        # Workers must be this Python, which has kview and pyarrow.
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        os.environ.pop("SPARK_REMOTE", None)
+        os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+        deadline_s = time.monotonic() + GATEWAY_WITHIN_S
+        # The file is made whole under another name first.
+        while not self._told.is_file():
+            if self.process.poll() is not None:
+                code = self.process.returncode
+                raise KviewError(f"Java ended at once (exit code {code})", "see the log file kview.log")
+            if time.monotonic() > deadline_s:
+                self.process.kill()
+                seconds = f"{GATEWAY_WITHIN_S:.0f} s"
+                raise KviewError(f"Java was not ready after {seconds}", "see the log file kview.log")
+            time.sleep(0.02)
+        # As PySpark's own launcher reads it: the port, and the secret after its length.
+        port, length = _CONNECTION.unpack_from(said := self._told.read_bytes())
+        os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
+        os.environ["PYSPARK_GATEWAY_SECRET"] = said[_CONNECTION.size : _CONNECTION.size + length].decode()
+
+
+def _environment(told: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
+        "SPARK_HOME": str(spark_home()),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        # Spark would start this Python to ask for data sources that are installed; ours is given to it.
+        "PYSPARK_DRIVER_PYTHON": "none",
+        "MALLOC_ARENA_MAX": "2",
+    }
+
+
+def _command(java: Path, scratch: Path, options: tuple[str, ...]) -> list[str]:
+    return [
         str(java),
         f"-Xmx{HEAP}",
         *options,
@@ -121,42 +163,3 @@ def start_gateway(
         f"{spark_home()}/jars/*",
         "org.apache.spark.api.python.PythonGatewayServer",
     ]
-    # Workers must be this Python, which has kview and pyarrow, and must not be told to use Spark Connect.
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    os.environ.pop("SPARK_REMOTE", None)
-    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=sys.stderr.fileno(),
-        env={
-            **os.environ,
-            "MALLOC_ARENA_MAX": "2",
-            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
-            "SPARK_HOME": str(spark_home()),
-        },
-        process_group=0,
-    )
-    deadline_s = time.monotonic() + GATEWAY_WITHIN_S
-    # The file is made whole under another name first.
-    while not told.is_file():
-        if process.poll() is not None:
-            raise KviewError(
-                f"Java ended at once (exit code {process.returncode})", "see the log file kview.log"
-            )
-        if time.monotonic() > deadline_s:
-            process.kill()
-            raise KviewError(
-                f"Java was not ready after {GATEWAY_WITHIN_S:.0f} s", "see the log file kview.log"
-            )
-        time.sleep(0.02)
-    _tell_pyspark(told)
-    return process
-
-
-def _tell_pyspark(told: Path) -> None:
-    """As PySpark's own `launch_gateway` reads it: the port, and the secret after its length."""
-    port, length = _CONNECTION.unpack_from(said := told.read_bytes())
-    os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
-    os.environ["PYSPARK_GATEWAY_SECRET"] = said[_CONNECTION.size : _CONNECTION.size + length].decode()

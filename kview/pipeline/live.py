@@ -4,6 +4,7 @@ Spark keeps nothing from batch to batch. Each batch gives the roll-ups of its ow
 those given before: so no state grows, nothing is too late, and a clock that jumps spoils nothing.
 """
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from kview.pipeline.rollup import pieces, summed
+from kview.pipeline.rollup import DELTAS, pieces, rolled, summed
 from kview.pipeline.source import RecordingSource
 
 CYCLE_S = 1.0
@@ -31,6 +32,7 @@ def start(
     `on_rollups` is given the columns of `kview.pipeline.rollup.rolled`, batch after batch, each observation
     once.
     """
+    threading.Thread(target=_warm_up, args=(spark,), name="warm-up", daemon=True).start()
     spark.dataSource.register(RecordingSource)
     deltas = spark.readStream.format(RecordingSource.name()).option("path", str(recording))
 
@@ -46,3 +48,9 @@ def start(
 
     stream = pieces(deltas.option("after", str(after)).load()).writeStream.foreachBatch(roll_up)
     return stream.option("checkpointLocation", str(scratch / "checkpoint")).start()
+
+
+def _warm_up(spark: SparkSession) -> None:
+    """Runs the query once on nothing while Python's side of the source starts: what Java loads and compiles
+    for it, the first batch need not wait for."""
+    rolled(spark.createDataFrame([], DELTAS).coalesce(1)).toArrow()
