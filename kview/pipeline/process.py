@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kview
-from kview.model.aggregates import Aggregates, SparkState, SparkStatus
+from kview.model.aggregates import Aggregates, Rollups, SparkState, SparkStatus
 from kview.model.units import UNKNOWN
 
 if TYPE_CHECKING:
@@ -43,11 +43,19 @@ class LiveJob:
     """
 
     def __init__(
-        self, recording: Path, on_aggregates: Callable[[Aggregates], None], clock_ms: Callable[[], int]
+        self,
+        recording: Path,
+        on_aggregates: Callable[[Aggregates], None],
+        clock_ms: Callable[[], int],
+        live: bool = True,
     ) -> None:
+        """`live`: the recording is being written, so that its end is now."""
         self._recording = recording
         self._on_aggregates = on_aggregates
         self._clock_ms = clock_ms
+        self._live = live
+        self.rollups = Rollups()
+        """What there is until now."""
         self._changed = threading.Condition()
         self._ending = False
         self._wanted = 0
@@ -133,7 +141,8 @@ class LiveJob:
                     store.add(pa.ipc.open_stream(body).read_all())
                     now_ms = self._clock_ms()
                     since_ms = now_ms if since_ms == UNKNOWN else since_ms
-                    delay_ms = max(0, now_ms - store.rollups.until_ms)
+                    self.rollups = store.rollups
+                    delay_ms = max(0, now_ms - store.rollups.until_ms) if self._live else UNKNOWN
                     self._tell(store, SparkStatus(SparkState.RUNNING, "", since_ms, delay_ms))
         except OSError as error:
             why = f"it could not be started: {error.strerror or error}"

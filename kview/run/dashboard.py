@@ -13,6 +13,7 @@ from kview.derive.view import View
 from kview.model.ports import Faults, Feed, Timeline
 from kview.run.observing import Source
 from kview.run.settings import Display
+from kview.run.spark import Spark
 from kview.run.tape import Tape
 from kview.run.timeline import LiveTimeline
 
@@ -57,7 +58,10 @@ def run_dashboard(
 
     tape = Tape(display.record, RECORDING_STARTS_AFTER_S)
     run = LiveTimeline(source, tape, display.interval_ms / 1000, wall_ms)
-    code = drive(run, faults, SourceInfo(name, display.interval_ms), display, ascii_only)
+    spark = None if display.no_spark else Spark(run.set_aggregates, wall_ms, live=True)
+    if spark is not None:
+        tape.on_folder, tape.on_stopped = spark.read, spark.nothing_to_read
+    code = drive(run, faults, SourceInfo(name, display.interval_ms), display, ascii_only, spark)
     if tape.unfinished:
         print(f"kview: {tape.unfinished}", file=sys.stderr)
     return code
@@ -68,7 +72,14 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def drive(run: Run, faults: Faults | None, source: "SourceInfo", display: Display, ascii_only: bool) -> int:
+def drive(
+    run: Run,
+    faults: Faults | None,
+    source: "SourceInfo",
+    display: Display,
+    ascii_only: bool,
+    spark: Spark | None,
+) -> int:
     """The dashboard of a run, until the user ends it. Returns the exit code; raises as `run_dashboard`."""
     from kview.tui.app import KviewApp
 
@@ -81,12 +92,15 @@ def drive(run: Run, faults: Faults | None, source: "SourceInfo", display: Displa
         theme=display.theme,
         ascii_only=ascii_only,
         timeline=run,
-        spark=None,
+        spark=spark,
         wall_ms=wall_ms,
     )
     try:
         code = asyncio.run(_drive(app, run))
     finally:
+        # The job first: it ends while the rest does.
+        if spark is not None:
+            spark.stop()
         run.stop()
     if run.error is not None:
         raise run.error

@@ -22,6 +22,7 @@ from kview.run.log import start_log
 from kview.run.observing import SWITCH_INTERVAL_S
 from kview.run.player import Command, Player, replay_of
 from kview.run.settings import DEFAULT_INTERVAL_MS, Display
+from kview.run.spark import Spark
 from kview.run.text import print_views
 from kview.run.timeline import no_event
 
@@ -54,7 +55,10 @@ def replay(recording: Recording, at_ms: int | None, speed: int, display: Display
     from kview.tui.widgets.header import SourceInfo
 
     run = ReplayTimeline(recording, at_ms, speed)
-    return drive(run, None, SourceInfo(name, interval_ms(recording)), display, can.ascii_only)
+    spark = None if display.no_spark else Spark(run.set_aggregates, wall_ms, live=False)
+    if spark is not None:
+        spark.read(recording.folder)
+    return drive(run, None, SourceInfo(name, interval_ms(recording)), display, can.ascii_only, spark)
 
 
 def views(recording: Recording, at_ms: int | None, once: bool) -> Iterator[View]:
