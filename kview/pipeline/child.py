@@ -34,7 +34,7 @@ def main() -> None:
     except KviewError as error:
         job.end(str(error))
     except Exception as error:
-        job.end(_in_short(error), error)
+        job.end(job.how_java_ended() or _in_short(error), error)
 
 
 class Job:
@@ -94,11 +94,24 @@ class Job:
 
     def _watch_jvm(self) -> None:
         assert self._jvm is not None
-        code = self._jvm.wait()
-        if code < 0:
-            self.end(f"Java was killed ({signal.Signals(-code).name})")
-        self.end("Java ran out of memory" if code == OUT_OF_MEMORY else f"Java has ended (exit code {code})")
+        self._jvm.wait()
+        self.end(self.how_java_ended())
 
+    def how_java_ended(self) -> str:
+        """A few words; '' where it runs. Java that has gone is noticed first by whoever talks to it."""
+        if self._jvm is None:
+            return ""
+        try:
+            code = self._jvm.wait(GONE_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            return ""
+        if code < 0:
+            return f"Java was killed ({signal.Signals(-code).name})"
+        return "Java ran out of memory" if code == OUT_OF_MEMORY else f"Java has ended (exit code {code})"
+
+
+GONE_WITHIN_S = 0.5
+"""From a connection that breaks to the end of the process behind it."""
 
 OUT_OF_MEMORY = 3
 """How Java ends by -XX:+ExitOnOutOfMemoryError."""

@@ -137,8 +137,11 @@ def kview_on_a_terminal(
     rows: int = 40,
     environment: Mapping[str, str] | None = None,
     limit_file_bytes: int | None = None,
+    spark: bool = False,
 ) -> Iterator[PseudoTerminal]:
     """`kview` with these arguments on a pseudo-terminal of that size; killed at the end if it still runs.
+
+    Without Spark unless that is what is tested: a start takes all that a small machine has.
 
     `limit_file_bytes`: no file that it writes can get larger, as on a full disk.
     """
@@ -146,7 +149,7 @@ def kview_on_a_terminal(
         name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")
     }
     terminal = PseudoTerminal(
-        [sys.executable, "-m", "kview", *arguments],
+        [sys.executable, "-m", "kview", *arguments, *([] if spark else ["--no-spark"])],
         columns,
         rows,
         {

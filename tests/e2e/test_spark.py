@@ -1,0 +1,98 @@
+"""Spark's figures on the dashboard: they appear, they are right, and nothing of Spark outlives kview."""
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from kview.model.states import BrokerState
+from kview.recording.reader import Recording
+from tests.e2e.processes import descendants, runs
+from tests.e2e.pseudo_terminal import PseudoTerminal, kview_on_a_terminal
+from tests.waiting import wait_until
+
+FIRST_DATA_S = 30
+STARTS_WITHIN_S = 90
+"""A start takes ten seconds on a quiet machine of two cores."""
+
+COUNTED_S = 15.0
+LEFT_WITHIN_S = 5.0
+
+CLUSTER = re.compile(r"cluster +([\d,]+) +([\d,]+)")
+
+
+def recording(state: Path) -> Recording:
+    (folder,) = (state / "kview" / "flight").iterdir()
+    return Recording.open(folder)
+
+
+def records(state: Path) -> int:
+    """All records in the user's topics, as the cluster itself tells a client that is not ours."""
+    tape = recording(state)
+    seen = tape.at_place(len(tape.moments()) - 1)
+    up = seen.brokers.state == BrokerState.UP
+    servers = [f"{h}:{p}" for h, p in zip(seen.brokers.host[up], seen.brokers.port[up], strict=True)]
+    consumer = Consumer({"bootstrap.servers": ",".join(servers), "group.id": "counting"})
+    try:
+        table = seen.partitions
+        return sum(
+            consumer.get_watermark_offsets(TopicPartition(topic, int(partition)), timeout=10)[1]
+            for topic, partition in zip(table.topic, table.partition, strict=True)
+            if not topic.startswith("__")
+        )
+    finally:
+        consumer.close()
+
+
+def wait_for_spark(terminal: PseudoTerminal) -> None:
+    terminal.wait_for_text(r"Spark ● running", STARTS_WITHIN_S)
+
+
+def jvm(terminal: PseudoTerminal) -> int:
+    (found,) = [pid for pid, words in descendants(terminal.pid) if "PythonGatewayServer" in words]
+    return found
+
+
+def test_figures_are_those_of_the_cluster_and_a_killed_jvm_is_started_again(tmp_path: Path) -> None:
+    environment = {"XDG_STATE_HOME": str(tmp_path)}
+    with kview_on_a_terminal("--simulate", environment=environment, spark=True) as terminal:
+        terminal.wait_for_text("invoice", FIRST_DATA_S)
+        terminal.press("6")
+        terminal.wait_for_text(r"Spark ◌ starting", FIRST_DATA_S)
+        wait_for_spark(terminal)
+        before, began_s = records(tmp_path), time.monotonic()
+        terminal.wait_for(lambda: time.monotonic() - began_s > COUNTED_S or None, "records to count", 60)
+        rate = (records(tmp_path) - before) / (time.monotonic() - began_s)
+        shown = CLUSTER.search(terminal.text())
+        assert shown is not None
+        # The last ten whole seconds against fifteen counted by a client: steady traffic, other bounds.
+        assert int(shown[1].replace(",", "")) == pytest.approx(rate, rel=0.05)
+
+        os.kill(jvm(terminal), signal.SIGKILL)
+        terminal.wait_for_text(r"failed: Java was killed \(SIGKILL\)", 10)
+        wait_for_spark(terminal)
+
+        left = [pid for pid, _ in descendants(terminal.pid)]
+        terminal.press("q")
+        assert terminal.wait_for_end(10) == 0
+        for pid in left:
+            wait_until(lambda pid=pid: not runs(pid), f"the end of {pid}", LEFT_WITHIN_S)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_no_jvm_is_left(how: signal.Signals) -> None:
+    with kview_on_a_terminal("--simulate", spark=True) as terminal:
+        terminal.wait_for_text("invoice", FIRST_DATA_S)
+        terminal.wait_for(
+            lambda: any("PythonGatewayServer" in words for _, words in descendants(terminal.pid)) or None,
+            "a JVM",
+            STARTS_WITHIN_S,
+        )
+        left = [pid for pid, _ in descendants(terminal.pid)]
+        os.kill(terminal.pid, how)
+        for pid in left:
+            wait_until(lambda pid=pid: not runs(pid), f"the end of {pid}", LEFT_WITHIN_S)  # type: ignore[misc]
