@@ -20,6 +20,9 @@ from kview.errors import KviewError
 LEAST_JAVA = 17
 """PySpark 4 runs on this and later ones."""
 
+UNSAFE_ASKED_FROM = 24
+"""From this one on Arrow in Java finds the memory that it asks for only where it is allowed to it."""
+
 GATEWAY_WITHIN_S = 60.0
 """A start takes two seconds; on a machine that needs a minute nothing else works either."""
 
@@ -147,6 +150,11 @@ def _command(java: Path, scratch: Path, options: tuple[str, ...]) -> list[str]:
         str(java),
         f"-Xmx{HEAP}",
         *options,
+        *(
+            ["--sun-misc-unsafe-memory-access=allow"]
+            if (java_version(java) or 0) >= UNSAFE_ASKED_FROM
+            else []
+        ),
         "-XX:+IgnoreUnrecognizedVMOptions",
         "-XX:+ExitOnOutOfMemoryError",
         # The roll-up's query becomes methods that are longer than Java compiles by itself.

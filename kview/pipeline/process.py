@@ -213,7 +213,7 @@ class _Child:
     def _listen(self) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:
-            _log.info("%s", line.decode(errors="replace").rstrip())
+            _log.warning("%s", line.decode(errors="replace").rstrip())
 
 
 def _environment() -> dict[str, str]:

