@@ -15,6 +15,9 @@ from kview.model.units import UNKNOWN
 BLOCK_S = 60
 """Seconds a block of roll-ups holds: what changes in a second is copied, what is older is shared."""
 
+SET_BACK_MS = 2_000
+"""An observation that ended so long before an earlier one was made after the clock was set back."""
+
 
 class Kind(StrEnum):
     """What a roll-up is about. CLUSTER, BROKER and RACK count the user's topics; INTERNAL is the sum of the

@@ -98,15 +98,14 @@ class Gateway:
     """A JVM that PySpark can be told to use. It ends when this process ends, however that happens: its
     standard input is a pipe from here."""
 
-    def __init__(self, java: Path, scratch: Path, options: tuple[str, ...] = QUICK_START) -> None:
-        """Starts it; `scratch` is a folder for its files."""
+    def __init__(self, java: Path, scratch: Path, options: tuple[str, ...] = ()) -> None:
+        """Starts it; `scratch` is a folder for its files, `options` are Java's, added to QUICK_START."""
         self._told = scratch / "gateway"
         self.process = subprocess.Popen(
             _command(java, scratch, options),
             stdin=subprocess.PIPE,
             stdout=sys.stderr.fileno(),
             env=_environment(self._told),
-            process_group=0,
         )
 
     def connect(self) -> None:
@@ -132,6 +131,16 @@ class Gateway:
         os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
         os.environ["PYSPARK_GATEWAY_SECRET"] = said[_CONNECTION.size : _CONNECTION.size + length].decode()
 
+    def end(self, within_s: float) -> None:
+        """Lets it end by itself, and waits for that; after `within_s` seconds it is killed."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        try:
+            self.process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
 
 def _environment(told: Path) -> dict[str, str]:
     return {
@@ -146,15 +155,13 @@ def _environment(told: Path) -> dict[str, str]:
 
 
 def _command(java: Path, scratch: Path, options: tuple[str, ...]) -> list[str]:
+    asked = (java_version(java) or 0) >= UNSAFE_ASKED_FROM
     return [
         str(java),
         f"-Xmx{HEAP}",
+        *QUICK_START,
         *options,
-        *(
-            ["--sun-misc-unsafe-memory-access=allow"]
-            if (java_version(java) or 0) >= UNSAFE_ASKED_FROM
-            else []
-        ),
+        *(["--sun-misc-unsafe-memory-access=allow"] if asked else []),
         "-XX:+IgnoreUnrecognizedVMOptions",
         "-XX:+ExitOnOutOfMemoryError",
         # The roll-up's query becomes methods that are longer than Java compiles by itself.

@@ -4,7 +4,6 @@ Spark keeps nothing from batch to batch. Each batch gives the roll-ups of its ow
 those given before: so no state grows, nothing is too late, and a clock that jumps spoils nothing.
 """
 
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +12,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from kview.pipeline.rollup import DELTAS, pieces, rolled, summed
+from kview.pipeline.reading import SCHEMA, next_rows
+from kview.pipeline.rollup import pieces, summed
 from kview.pipeline.source import RecordingSource
+from kview.recording.reader import Recording
 
 CYCLE_S = 1.0
 """How often a batch begins where batches are quick."""
@@ -24,33 +25,38 @@ REST = 1.5
 whatever the size of the cluster."""
 
 
+FIRST_ROWS = 20_000
+"""About how many rows are rolled up before the stream begins, by a Java that has compiled nothing yet."""
+
+
 def start(
     spark: SparkSession, recording: Path, after: int, scratch: Path, on_rollups: Callable[[pa.Table], None]
 ) -> StreamingQuery:
-    """Begins after that observation's number (−1: at the beginning); returns at once.
+    """Begins after that observation's number (−1: at the beginning); returns when it runs. Raises
+    KviewError where there is no recording.
 
     `on_rollups` is given the columns of `kview.pipeline.rollup.rolled`, batch after batch, each observation
     once.
     """
-    threading.Thread(target=_warm_up, args=(spark,), name="warm-up", daemon=True).start()
-    spark.dataSource.register(RecordingSource)
-    deltas = spark.readStream.format(RecordingSource.name()).option("path", str(recording))
 
-    def roll_up(batch: DataFrame, number: int) -> None:
-        began_s = time.monotonic()
+    def roll_up(deltas: DataFrame) -> None:
         # In one piece: no row is sent from one task to another.
-        table = summed(batch.coalesce(1)).toArrow()
+        table = summed(deltas.coalesce(1)).toArrow()
         if table.num_rows:
             on_rollups(table)
+
+    def roll_up_next(batch: DataFrame, number: int) -> None:
+        began_s = time.monotonic()
+        roll_up(batch)
         took_s = time.monotonic() - began_s
         if number:
             time.sleep(max(CYCLE_S - took_s, REST * took_s))
 
-    stream = pieces(deltas.option("after", str(after)).load()).writeStream.foreachBatch(roll_up)
+    # Without a source's processes the first figures come seconds earlier, and Java knows the query when the
+    # stream's first batch comes.
+    batches, last = next_rows(Recording.open(recording), after, FIRST_ROWS)
+    roll_up(pieces(spark.createDataFrame(pa.Table.from_batches(batches, SCHEMA))))
+    spark.dataSource.register(RecordingSource)
+    source = spark.readStream.format(RecordingSource.name()).option("path", str(recording))
+    stream = pieces(source.option("after", str(last)).load()).writeStream.foreachBatch(roll_up_next)
     return stream.option("checkpointLocation", str(scratch / "checkpoint")).start()
-
-
-def _warm_up(spark: SparkSession) -> None:
-    """Runs the query once on nothing while Python's side of the source starts: what Java loads and compiles
-    for it, the first batch need not wait for."""
-    rolled(spark.createDataFrame([], DELTAS).coalesce(1)).toArrow()

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kview.model.aggregates import BLOCK_S, SUMS, Block, Key, Kind, Rollups, no_rows
+from kview.model.aggregates import BLOCK_S, SET_BACK_MS, SUMS, Block, Key, Kind, Rollups, no_rows
 from kview.model.units import UNKNOWN
 
 MAX_BYTES = 96 << 20
@@ -18,9 +18,6 @@ MAX_MINUTES = 60
 
 LEAST_MINUTES = 6
 """The longest window, five minutes, is always whole."""
-
-JUMP_MS = 2_000
-"""A clock that is so far behind what it said before was set back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ class RollupStore:
             name: arrived[name].to_numpy() for name in ("second", "last_sequence", "first_ms", "last_ms")
         }
         first_ms, last_ms = int(columns["first_ms"].min()), int(columns["last_ms"].max())
-        if self.rollups.until_ms - first_ms > JUMP_MS:
+        if self.rollups.until_ms - first_ms > SET_BACK_MS:
             self._forget_from(first_ms)
         keys = np.array(
             [

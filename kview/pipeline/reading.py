@@ -1,0 +1,90 @@
+"""What is new in a recording, as Arrow batches of `kview.pipeline.rollup.DELTAS`."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from kview.model.aggregates import SET_BACK_MS
+from kview.pipeline.rollup import DELTAS
+from kview.recording.reader import DeltaBatches, Recording
+
+MAX_ROWS = 200_000
+"""About how many rows are taken at a time: catching up with an hour must not need the memory of an hour. One
+observation is never divided."""
+
+_NAMES = {
+    "since_ms": "began_ms",
+    "records_in": "records",
+    "records_out": "records",
+    "truncated": "fell",
+    "rewound": "fell",
+    "records_in_gap": "in_gap",
+    "records_out_gap": "in_gap",
+}
+"""What a recording's columns are called in DELTAS, where they are called otherwise."""
+
+SCHEMA: pa.Schema = to_arrow_schema(DELTAS, timezone="UTC")
+
+
+def next_rows(recording: Recording, after: int, max_rows: int = MAX_ROWS) -> tuple[list[pa.RecordBatch], int]:
+    """The rows after that observation, and the last observation that they are of: about `max_rows` of them,
+    and none from after the clock was set back. `after` itself where there is nothing new."""
+    taken: list[pa.RecordBatch] = []
+    count, last, latest_ms = 0, after, 0
+    for batches in recording.delta_batches(after):
+        some = first_rows(before_set_back(batches, latest_ms), max_rows - count)
+        if not some.moments.num_rows:
+            break
+        taken += rows(some)
+        count += some.partitions.num_rows + some.offsets.num_rows
+        last, latest_ms = some.last_sequence, pc.max(some.moments["observed_ms"]).as_py()
+        if last < batches.last_sequence or count >= max_rows:
+            break
+    return taken, last
+
+
+def rows(batches: DeltaBatches) -> Iterator[pa.RecordBatch]:
+    """The same as rows of DELTAS; nothing where there are none."""
+    for batch in batches.partitions, batches.offsets, batches.moments:
+        if batch.num_rows:
+            named = {_NAMES.get(name, name): batch.column(name) for name in batch.schema.names}
+            yield pa.RecordBatch.from_arrays(
+                [named.get(field.name, pa.nulls(batch.num_rows, field.type)) for field in SCHEMA],
+                schema=SCHEMA,
+            )
+
+
+def up_to(batches: DeltaBatches, sequence: int) -> DeltaBatches:
+    """Without the observations after that one."""
+
+    def kept(batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch.filter(pc.less_equal(batch["sequence"], sequence))
+
+    parts = kept(batches.partitions), kept(batches.offsets), kept(batches.moments)
+    return DeltaBatches(*parts, min(batches.last_sequence, sequence))
+
+
+def first_rows(batches: DeltaBatches, count: int) -> DeltaBatches:
+    """About the first `count` rows, and no observation in part; one at least."""
+    if batches.partitions.num_rows + batches.offsets.num_rows <= count:
+        return batches
+    numbers = batches.moments["sequence"].to_numpy()
+    ends = sum(
+        np.searchsorted(batch["sequence"].to_numpy(), numbers, "right")
+        for batch in (batches.partitions, batches.offsets)
+    )
+    fitting = int(np.searchsorted(ends, count, "right"))
+    return up_to(batches, int(numbers[max(0, fitting - 1)]))
+
+
+def before_set_back(batches: DeltaBatches, latest_ms: int) -> DeltaBatches:
+    """Without what came after the clock was set back, from what it said before or from `latest_ms`."""
+    times = batches.moments["observed_ms"].to_numpy()
+    reached = np.maximum.accumulate(np.concatenate([[latest_ms], times]))[:-1]
+    back = np.flatnonzero(reached - times > SET_BACK_MS)
+    if not len(back):
+        return batches
+    return up_to(batches, int(batches.moments["sequence"][int(back[0])].as_py()) - 1)
