@@ -8,25 +8,15 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from kview.model.aggregates import SET_BACK_MS
-from kview.pipeline.rollup import DELTAS
+from kview.pipeline.rollup import DELTAS, NAMES_IN_DELTAS
 from kview.recording.reader import DeltaBatches, Recording
 
 MAX_ROWS = 200_000
 """About how many rows are taken at a time: catching up with an hour must not need the memory of an hour. One
 observation is never divided."""
 
-_NAMES = {
-    "since_ms": "began_ms",
-    "records_in": "records",
-    "records_out": "records",
-    "truncated": "fell",
-    "rewound": "fell",
-    "records_in_gap": "in_gap",
-    "records_out_gap": "in_gap",
-}
-"""What a recording's columns are called in DELTAS, where they are called otherwise."""
-
 SCHEMA: pa.Schema = to_arrow_schema(DELTAS, timezone="UTC")
+"""DELTAS in Arrow's types."""
 
 
 def next_rows(recording: Recording, after: int, max_rows: int = MAX_ROWS) -> tuple[list[pa.RecordBatch], int]:
@@ -50,7 +40,7 @@ def rows(batches: DeltaBatches) -> Iterator[pa.RecordBatch]:
     """The same as rows of DELTAS; nothing where there are none."""
     for batch in batches.partitions, batches.offsets, batches.moments:
         if batch.num_rows:
-            named = {_NAMES.get(name, name): batch.column(name) for name in batch.schema.names}
+            named = {NAMES_IN_DELTAS.get(name, name): batch.column(name) for name in batch.schema.names}
             yield pa.RecordBatch.from_arrays(
                 [named.get(field.name, pa.nulls(batch.num_rows, field.type)) for field in SCHEMA],
                 schema=SCHEMA,

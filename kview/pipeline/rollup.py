@@ -40,6 +40,17 @@ DELTAS = t.StructType(
 groups' offsets, which have no columns after `in_gap`. `records` are in or out, `fell` truncated or rewound.
 And one row an observation, in which all but the first two columns are null."""
 
+NAMES_IN_DELTAS = {
+    "since_ms": "began_ms",
+    "records_in": "records",
+    "records_out": "records",
+    "truncated": "fell",
+    "rewound": "fell",
+    "records_in_gap": "in_gap",
+    "records_out_gap": "in_gap",
+}
+"""What a recording's columns are called in DELTAS, where they are called otherwise."""
+
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
 """Kafka's Topic.INTERNAL_TOPICS and its metadata: a group's deltas do not tell which topics are internal."""
 

@@ -57,10 +57,15 @@ def part_of(batches: list[pa.RecordBatch], part: str) -> pa.Table:
     return pa.Table.from_batches(arrays, PARTS[part]) if arrays else PARTS[part].empty_table()
 
 
+def parquet_file(folder: Path, part: str) -> Path:
+    """Where a closed segment keeps a part; a part without rows has no file."""
+    return folder / f"{part}.parquet"
+
+
 def parquet_part(folder: Path, part: str) -> pa.Table:
     """All rows of one part of a closed segment, in the order of the file; numbers as CLOSED_NUMBERS, words as
     a dictionary."""
-    path = folder / f"{part}.parquet"
+    path = parquet_file(folder, part)
     try:
         if part == "words":
             return pq.ParquetFile(path, memory_map=True, read_dictionary=["value"]).read()
@@ -98,7 +103,7 @@ def write_closed(folder: Path) -> int:
     for part in PARTS:
         table = part_of(batches, part)
         if len(table):
-            path = folder / f"{part}.parquet"
+            path = parquet_file(folder, part)
             _write_parquet(part, _in_order(part, table), path)
             size += path.stat().st_size
     sync_folder(folder)

@@ -1,0 +1,21 @@
+"""A Spark for the whole run."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kview.pipeline.jvm import Gateway, choose_java
+from kview.pipeline.session import new_session
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    scratch = tmp_path_factory.mktemp("spark")
+    gateway = Gateway(choose_java(os.environ), scratch)
+    gateway.connect()
+    session = new_session(scratch, threads=2)
+    yield session
+    session.stop()
+    gateway.end(within_s=10)

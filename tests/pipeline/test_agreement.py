@@ -1,0 +1,131 @@
+"""The same figures, whoever counts: Spark's stream, Spark's batch, and DuckDB."""
+
+import itertools
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from kview.derive.deltas import OffsetDeltas, offset_deltas, partition_deltas
+from kview.model.aggregates import SUMS, Aggregates
+from kview.model.snapshot import Longs, Snapshot
+from kview.model.units import UNKNOWN
+from kview.pipeline.batch import rollups
+from kview.pipeline.process import LiveJob
+from kview.recording.manifest import read_manifest
+from kview.recording.writer import RecordingWriter
+from tests.pipeline.figures import by_duckdb, of_rollups, of_table, total
+from tests.recording.snapshots import moved
+from tests.waiting import wait_until
+from tests.worlds.histories import Plan
+
+ROLLED_UP_WITHIN_S = 120
+SECONDS = 75
+
+INCIDENTS = Plan(
+    (
+        (8, "crash 4"),
+        (12, "crash 1"),
+        (20, "rebalance"),
+        (26, "truncate"),
+        (30, "back 4"),
+        (32, "back 1"),
+        (36, "rewind"),
+        (40, "come or go"),
+        (45, "create again"),
+        (50, "skip"),
+        (50, "skip"),
+        (55, "stop"),
+        (60, "crash 1"),
+        (66, "come or go"),
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def history() -> list[Snapshot]:
+    """A minute of incidents, read at many times of a second, also where one ends and the next begins."""
+    chance = np.random.default_rng(20)
+    snapshots = INCIDENTS.snapshots(1, SECONDS)
+    return [read_at_odd_times(moved(snapshot, chance), chance) for snapshot in snapshots]
+
+
+def read_at_odd_times(snapshot: Snapshot, chance: np.random.Generator) -> Snapshot:
+    seen, partitions, replicas, offsets = (
+        getattr(snapshot, table) for table in ("observation", "partitions", "replicas", "offsets")
+    )
+    second_ms = seen.ended_ms // 1000 * 1000
+
+    def times(like: Longs) -> Longs:
+        at = second_ms + chance.choice([0, 1, 333, 500, 998], len(like))
+        return np.where(like == UNKNOWN, UNKNOWN, at)
+
+    log_end_ms = times(partitions.log_end_ms)
+    return replace(
+        snapshot,
+        observation=replace(seen, began_ms=second_ms, ended_ms=second_ms + int(chance.integers(998, 1300))),
+        partitions=replace(partitions, log_end_ms=log_end_ms, high_watermark_ms=log_end_ms),
+        replicas=replace(replicas, log_end_ms=times(replicas.log_end_ms)),
+        offsets=replace(offsets, received_ms=times(offsets.received_ms)),
+    )
+
+
+def test_stream_batch_and_duckdb_agree(spark: SparkSession, history: list[Snapshot], tmp_path: Path) -> None:
+    lock, told = threading.Lock(), [Aggregates()]
+
+    def hear(aggregates: Aggregates) -> None:
+        with lock:
+            told.append(aggregates)
+
+    folder = tmp_path / "recording"
+    writer = RecordingWriter(folder, segment_s=12, small_segment_bytes=0)
+    job = LiveJob(folder, hear, lambda: 0, live=False)
+    try:
+        for number, snapshot in enumerate(history, 1):
+            writer.append(snapshot)
+            if number == 10:
+                job.start()
+            if number % 10 == 0:
+                until_ms = snapshot.observation.ended_ms
+                wait_until(lambda: told[-1].rollups.until_ms >= until_ms, "its roll-ups", ROLLED_UP_WITHIN_S)  # noqa: B023
+            if number == 40:
+                job.restart()
+        writer.close()
+        last_ms = history[-1].observation.ended_ms
+        wait_until(lambda: told[-1].rollups.until_ms == last_ms, "all roll-ups", ROLLED_UP_WITHIN_S)
+    finally:
+        job.stop()
+    assert sum(segment.closed for segment in read_manifest(folder).segments) > 4
+
+    by_stream = of_rollups(told[-1].rollups)
+    by_batch = of_table(rollups(spark, folder).toArrow())
+    counted = by_duckdb(folder)
+    assert by_batch == counted
+    assert by_stream == counted
+
+    columns = {column for figures in counted.values() for column in figures}
+    assert columns >= set(SUMS), "the history must have something of everything"
+    expected = sums(history)
+    assert {column: total(counted, column) for column in expected} == expected
+
+
+PARTITION_SUMS = ("records_in", "replicated", "cross_rack", "truncated", "records_in_gap")
+OFFSET_SUMS = ("records_out", "rewound", "records_out_gap")
+
+
+def sums(history: list[Snapshot]) -> dict[str, int]:
+    """What all observations added to the cluster's sums, straight from the deltas."""
+    out = dict.fromkeys(PARTITION_SUMS + OFFSET_SUMS, 0)
+    carried: OffsetDeltas | None = None
+    for before, now in itertools.pairwise([None, *history]):
+        assert now is not None
+        deltas = partition_deltas(before, now)
+        for column in PARTITION_SUMS:
+            out[column] += int(getattr(deltas, column)[~now.partitions.internal].sum())
+        carried = offset_deltas(before, now, carried)
+        for column in OFFSET_SUMS:
+            out[column] += int(getattr(carried, column).sum())
+    return out
