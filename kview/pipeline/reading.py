@@ -30,7 +30,8 @@ def next_rows(recording: Recording, after: int, max_rows: int = MAX_ROWS) -> tup
             break
         taken += rows(some)
         count += some.partitions.num_rows + some.offsets.num_rows
-        last, latest_ms = some.last_sequence, pc.max(some.moments["observed_ms"]).as_py()
+        last = some.last_sequence
+        latest_ms = max(latest_ms, pc.max(some.moments["observed_ms"]).as_py())
         if last < batches.last_sequence or count >= max_rows:
             break
     return taken, last
