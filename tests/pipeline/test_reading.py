@@ -139,6 +139,18 @@ def test_the_source_reads_the_same_again(recording: Recording) -> None:
         assert again == {number: found[number] for number in range(first + 1, last + 1)}
 
 
+def test_the_source_sees_what_is_added(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path / "r")
+    reader = RecordingSource({"path": str(tmp_path / "r"), "after": "-1"}).simpleStreamReader(DELTAS)
+    end = reader.initialOffset()
+    for number, snapshot in enumerate(WRITTEN[:4]):
+        writer.append(snapshot)
+        batches, end = reader.read(end)
+        assert list(by_observation(batches)) == [number] and end == {"sequence": number}
+    batches, again = reader.read(end)
+    assert not list(batches) and again == end
+
+
 @pytest.mark.parametrize("max_rows", [1, ALL])
 def test_a_recording_is_read_while_it_is_written(tmp_path: Path, max_rows: int) -> None:
     writer = RecordingWriter(tmp_path / "r", segment_s=SEGMENT_S, small_segment_bytes=0)
