@@ -23,6 +23,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--seeds", type=int, default=2, help="more seeds to try random faults with, three ways each"
     )
+    parser.addoption(
+        "--soak-minutes", type=int, default=10, help="how much data the soak of the live Spark job is"
+    )
 
 
 def missing(what: str) -> NoReturn:

@@ -1,0 +1,219 @@
+"""Hours of data through the live job, faster than they pass: its figures stay right, and it keeps nothing.
+
+Ten minutes of data; `--soak-minutes 360` makes it six hours.
+"""
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kview.derive.deltas import OffsetDeltas, offset_deltas, partition_deltas
+from kview.model.aggregates import SUMS, Aggregates, Key, Kind, SparkState, Sum
+from kview.model.snapshot import Snapshot
+from kview.model.units import UNKNOWN
+from kview.pipeline.process import LiveJob
+from kview.pipeline.store import MAX_BYTES, MAX_MINUTES
+from kview.recording.writer import RecordingWriter
+from tests.e2e.processes import descendants, resident_bytes, tree
+from tests.waiting import wait_until
+from tests.worlds import default_world
+from tests.worlds.histories import HAPPENINGS
+from tests.worlds.world import topic
+
+AHEAD = 20
+"""So many observations are written that the job has not told of: the size of a batch, of which it makes one a
+second."""
+
+KEPT_S = 300
+"""Older segments of the recording go, as a ring's do."""
+
+MEASURED_EVERY = 60
+WARM = 180
+"""Observations after which all that is needed is there: nine batches."""
+
+ROLLED_UP_WITHIN_S = 120
+
+GROWS_FILES, GROWS_FILE_BYTES = 12, 256 << 10
+"""What a batch has in hand, or the one before has not cleared away yet."""
+
+RESIDENT_BYTES, GROWS_RESIDENT_BYTES = 900 << 20, 120 << 20
+"""The job's limit; and what Java's heap has left to fill, since it may be collected late."""
+
+EACH_MINUTE = {
+    3: "crash 4",
+    10: "rewind",
+    16: "back 4",
+    22: "rebalance",
+    30: "truncate",
+    36: "come or go",
+    41: "create again",
+    47: "stop",
+    52: "idle",
+    55: "rebalance",
+}
+"""What happens at which second."""
+
+COUNTED = (Sum.RECORDS_IN, Sum.REPLICATED, Sum.CROSS_RACK, Sum.TRUNCATED, Sum.RECORDS_OUT, Sum.REWOUND)
+
+
+def history(observations: int) -> Iterator[Snapshot]:
+    """The default world with an incident every few seconds, and each minute a topic that was never there."""
+    world = default_world()
+    for number in range(observations):
+        minute, second = divmod(number, 60)
+        if second in EACH_MINUTE:
+            HAPPENINGS[EACH_MINUTE[second]](world)
+        if second == 58:
+            others = [log for log in world.logs if not log.topic.startswith("passing")]
+            world.logs = sorted([*others, *topic(f"passing-{minute}", 2, 3, 30.0)], key=lambda log: log.key)
+        yield world.tick()
+
+
+class Counted:
+    """What the observations add to the cluster's sums, straight from the deltas."""
+
+    def __init__(self) -> None:
+        self.sums = dict.fromkeys(COUNTED, 0)
+        self._before: Snapshot | None = None
+        self._carried: OffsetDeltas | None = None
+
+    def add(self, now: Snapshot) -> None:
+        of_users = ~now.partitions.internal
+        deltas = partition_deltas(self._before, now)
+        self._carried = offset_deltas(self._before, now, self._carried)
+        for column in COUNTED:
+            grown = getattr(deltas, column, None)
+            grown = getattr(self._carried, column) if grown is None else grown[of_users]
+            self.sums[column] += int(grown.sum())
+        self._before = now
+
+
+class Heard:
+    """What the job told, also of minutes that it has given up since."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_minute: dict[int, dict[Sum, int]] = {}
+        self.until_ms = UNKNOWN
+        self.batches = 0
+        self.store_bytes = 0
+        self.minutes = 0
+        self.failures: list[str] = []
+
+    def hear(self, told: Aggregates) -> None:
+        with self._lock:
+            rollups = told.rollups
+            if told.status.state is SparkState.FAILED:
+                self.failures.append(told.status.why)
+            if told.status.state is not SparkState.RUNNING or Key(Kind.CLUSTER) not in rollups.keys:
+                return
+            row = rollups.keys.index(Key(Kind.CLUSTER))
+            for block in rollups.blocks:
+                sums = block.sums[:, row].sum(1)
+                self._by_minute[block.minute] = {column: int(sums[SUMS.index(column)]) for column in COUNTED}
+            self.store_bytes = sum(
+                column.nbytes
+                for block in rollups.blocks
+                for column in (block.sums, block.hottest_rate, block.hottest, block.topic_partitions)
+            )
+            self.minutes = len(rollups.blocks)
+            self.until_ms = rollups.until_ms
+            self.batches += 1
+
+    def sums(self) -> dict[Sum, int]:
+        with self._lock:
+            return {column: sum(of[column] for of in self._by_minute.values()) for column in COUNTED}
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the job has at a moment."""
+
+    observations: int
+    batches: int
+    files: int
+    file_bytes: int
+    resident_bytes: int
+    store_bytes: int
+    minutes: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.observations:6} observations, {self.batches:5} batches: {self.files:3} files of"
+            f" {self.file_bytes / 1024:6.0f} kB, {self.resident_bytes / (1 << 20):4.0f} MB resident,"
+            f" {self.minutes:2} minutes kept in {self.store_bytes / (1 << 20):4.1f} MB"
+        )
+
+
+def held(job: LiveJob, heard: Heard, observations: int) -> Held | None:
+    """None while an archive of Java's classes is made for the next start: another Java, which comes and
+    goes."""
+    assert job.pid is not None
+    words = dict(descendants(os.getpid()))[job.pid].split()
+    if any("kview.pipeline.archive" in others for _, others in descendants(job.pid)):
+        return None
+    sizes = []
+    for folder, _, names in os.walk(words[words.index("--scratch") + 1]):
+        for name in names:
+            with suppress(FileNotFoundError):  # The job has removed it meanwhile.
+                sizes.append(os.stat(os.path.join(folder, name)).st_size)
+    resident = resident_bytes(tree(job.pid))
+    return Held(
+        observations, heard.batches, len(sizes), sum(sizes), resident, heard.store_bytes, heard.minutes
+    )
+
+
+def forget(writer: RecordingWriter, now_ms: int) -> None:
+    """Remove the segments that are too old."""
+    old = tuple(s for s in writer.segments if s.closed and now_ms - s.ended_ms > KEPT_S * 1000)
+    if old:
+        writer.forget(old)
+        for segment in old:
+            shutil.rmtree(writer.folder / segment.folder)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="it is Linux that tells memory")
+def test_hours_of_data_leave_nothing_behind(
+    pytestconfig: pytest.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    observations = 60 * pytestconfig.getoption("--soak-minutes")
+    counted, heard, measured = Counted(), Heard(), []
+    writer = RecordingWriter(tmp_path / "recording", segment_s=60, small_segment_bytes=0)
+    now_ms = 0
+    job = LiveJob(writer.folder, heard.hear, lambda: now_ms)
+    job.start()
+    try:
+        for number, snapshot in enumerate(history(observations), 1):
+            now_ms = snapshot.observation.ended_ms
+            writer.append(snapshot)
+            forget(writer, now_ms)
+            counted.add(snapshot)
+            if number < AHEAD:
+                continue
+            due_ms = now_ms if number == observations else now_ms - (AHEAD - 1) * 1000
+            wait_until(lambda: heard.failures or heard.until_ms >= due_ms, "roll-ups", ROLLED_UP_WITHIN_S)  # noqa: B023
+            assert not heard.failures
+            if number % MEASURED_EVERY == 0 and (now := held(job, heard, number)) is not None:
+                measured.append(now)
+    finally:
+        job.stop()
+    steps = max(1, len(measured) // 12)
+    print("", *measured[::steps], measured[-1], sep="\n")
+
+    assert heard.sums() == counted.sums
+    assert all(counted.sums.values()), "the history must have something of everything"
+    warm = next(one for one in measured if one.observations >= WARM)
+    last = measured[-1]
+    assert last.observations == observations and last.batches > warm.batches + 5
+    assert last.files <= warm.files + GROWS_FILES
+    assert last.file_bytes <= warm.file_bytes + GROWS_FILE_BYTES
+    assert last.resident_bytes <= min(RESIDENT_BYTES, warm.resident_bytes + GROWS_RESIDENT_BYTES)
+    assert all(one.store_bytes <= MAX_BYTES and one.minutes <= MAX_MINUTES for one in measured)
+    assert not heard.failures
