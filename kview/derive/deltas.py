@@ -143,8 +143,11 @@ def _growth(value: Longs, received_ms: Longs, before: Longs, before_ms: Longs) -
     )
 
 
-def partition_deltas(previous: Snapshot | None, current: Snapshot) -> PartitionDeltas:
-    """What came into each partition since `previous`, and the state that it was in meanwhile."""
+def partition_deltas(
+    previous: Snapshot | None, current: Snapshot, carried: PartitionDeltas | None = None
+) -> PartitionDeltas:
+    """What came into each partition since `previous`, and the state that it was in meanwhile; `carried` is
+    what this gave for `previous` (None: nothing yet)."""
     before, table = _comparable(previous, current), current.partitions
     rows = align_partitions(before.partitions, table)
     has_ends = "debugging_replica" in current.observation.capabilities
@@ -157,7 +160,15 @@ def partition_deltas(previous: Snapshot | None, current: Snapshot) -> PartitionD
     )
     racks = racks_of(current.brokers, table.leader)
     readings = replica_readings(table, current.replicas)
-    replicated, cross_rack = _replicated(before, current, rows, readings, racks)
+    old = replica_readings(before.partitions, before.replicas)
+    replicated, cross_rack = _replicated(before, current, rows, (old, readings), racks)
+    size, same_leader = (
+        _leader_sizes(table, readings),
+        table.leader == rows.carry(before.partitions.leader, -1),
+    )
+    held = rows.carry(carried.record_centibytes, 0) if carried and before is previous else 0
+    # Sizes are asked for less often than log ends: the two belong together when a size has just come.
+    stale = ~same_leader | (size == rows.carry(_leader_sizes(before.partitions, old), UNKNOWN))
     # Followers may go on where the leader has not answered us.
     alone = (replicated > 0) & (log.began_ms == log.ended_ms)
     placed = placement(before.partitions, silence(before.brokers))
@@ -172,7 +183,7 @@ def partition_deltas(previous: Snapshot | None, current: Snapshot) -> PartitionD
         began_ms=np.where(alone, before.observation.ended_ms, log.began_ms),
         ended_ms=np.where(alone, current.observation.ended_ms, log.ended_ms),
         records_in=log.grown,
-        record_centibytes=_record_centibytes(table, readings),
+        record_centibytes=np.where(stale & (held != 0), held, _record_centibytes(table, size)),
         truncated=log.fell,
         records_in_gap=log.in_gap,
         replicated=replicated,
@@ -186,11 +197,16 @@ def partition_deltas(previous: Snapshot | None, current: Snapshot) -> PartitionD
     )
 
 
-def _record_centibytes(table: Partitions, readings: Readings) -> Longs:
+def _leader_sizes(table: Partitions, readings: Readings) -> Longs:
+    """UNKNOWN where there is no leader, or where its size is not known."""
+    leads = table.replicas == table.leader[:, None]
+    sizes: Longs = np.where(leads, readings.sizes, UNKNOWN).max(1, initial=UNKNOWN)
+    return sizes
+
+
+def _record_centibytes(table: Partitions, size: Longs) -> Longs:
     """Three digits say what an estimate can, and stay the same for a while, which costs a recording
     nothing."""
-    leads = table.replicas == table.leader[:, None]
-    size = np.where(leads & (readings.sizes != UNKNOWN), readings.sizes, 0).sum(1)
     end = np.where(table.log_end == UNKNOWN, table.high_watermark, table.log_end)
     known = (end != UNKNOWN) & (table.log_start != UNKNOWN) & (end > table.log_start) & (size > 0)
     exact = np.where(known, size, 0) * 100.0 / np.where(known, end - table.log_start, 1)
@@ -200,11 +216,10 @@ def _record_centibytes(table: Partitions, readings: Readings) -> Longs:
 
 
 def _replicated(
-    before: Snapshot, current: Snapshot, rows: Alignment, readings: Readings, racks: Strings
+    before: Snapshot, current: Snapshot, rows: Alignment, both: tuple[Readings, Readings], racks: Strings
 ) -> tuple[Longs, Longs]:
     """Records that followers' logs grew by: all, and those from a leader in another rack."""
-    table = current.partitions
-    old = replica_readings(before.partitions, before.replicas)
+    table, (old, readings) = current.partitions, both
     ends, times = rows.carry(old.ends, UNKNOWN), rows.carry(old.times_ms, UNKNOWN)
     held = rows.carry(before.partitions.replicas, NO_BROKER)
     if not same(held, table.replicas):

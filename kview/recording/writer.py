@@ -4,7 +4,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from kview.derive.deltas import OffsetDeltas, offset_deltas, partition_deltas, state_ms
+from kview.derive.deltas import (
+    OffsetDeltas,
+    PartitionDeltas,
+    offset_deltas,
+    partition_deltas,
+    state_ms,
+)
 from kview.errors import BadUse, KviewError
 from kview.model.snapshot import Snapshot
 from kview.recording.cells import changes
@@ -63,6 +69,7 @@ class RecordingWriter:
         self._codec = Codec()
         self._before: Encoded | None = None
         self._previous: Snapshot | None = None
+        self._partitions: PartitionDeltas | None = None
         self._offsets: OffsetDeltas | None = None
         if (folder / MANIFEST).exists():
             raise BadUse(f"{folder} holds a recording already", "name a folder that does not exist yet")
@@ -151,20 +158,22 @@ class RecordingWriter:
         assert self._open is not None
         encoded = self._codec.encode(snapshot)
         numbers, words = changes(self._before, encoded, self._sequence)
+        partitions = partition_deltas(self._previous, snapshot, self._partitions)
         offsets = offset_deltas(self._previous, snapshot, self._offsets)
         entry = Entry(
             self._sequence,
             snapshot,
             numbers,
             words,
-            partition_deltas(self._previous, snapshot),
+            partitions,
             offsets,
             state_ms(self._previous, snapshot),
         )
         message = entry.batch().serialize()
         write_all(self._stream, memoryview(message))
         self._stream_bytes += message.size
-        self._before, self._previous, self._offsets = encoded, snapshot, offsets
+        self._before, self._previous = encoded, snapshot
+        self._partitions, self._offsets = partitions, offsets
         self._open = SegmentEntry(
             number=self._open.number,
             first_sequence=self._open.first_sequence,

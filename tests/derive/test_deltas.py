@@ -194,7 +194,8 @@ def test_the_states_of_a_crash() -> None:
     late = partition_deltas(silent[-2], silent[-1])
     assert not late.silent[at] and late.under_replicated[at]
     assert late.offline[row(silent[0], "audit-log", 3)]
-    healthy = partition_deltas(*ticked(default_world(), 2))
+    before, after = ticked(default_world(), 2)
+    healthy = partition_deltas(before, after)
     assert not (healthy.silent | healthy.offline | healthy.under_replicated | healthy.under_min_isr).any()
 
 
@@ -283,3 +284,33 @@ def test_nothing_is_ever_negative(crash: int) -> None:
             carried.ended_ms - carried.since_ms,
         ):
             assert (counts >= 0).all()
+
+
+def test_a_size_belongs_to_the_log_end_that_it_was_read_with() -> None:
+    """Sizes are read every few seconds: a log that has doubled since has not got smaller records."""
+    world = default_world()
+    first, later, again = (sized(snapshot, 50) for snapshot in ticked(world, 3))
+    later = replace(later, replicas=replace(later.replicas, size_bytes=first.replicas.size_bytes))
+    doubled = replace(later.partitions, log_end=later.partitions.log_end * 2)
+    later = replace(later, partitions=doubled)
+    a = partition_deltas(None, first)
+    b = partition_deltas(first, later, a)
+    c = partition_deltas(later, again, b)
+    at = row(first, "invoice", 0)
+    assert a.record_centibytes[at] == b.record_centibytes[at] == c.record_centibytes[at] == 5_000
+    assert partition_deltas(first, later).record_centibytes[at] < 2_600
+
+    # A leader that has come keeps what the one before was known for, until it tells a size of its own.
+    larger = sized(again, 60)
+    moved = replace(larger.partitions, leader=np.roll(larger.partitions.leader, 1))
+    changed = moved.leader != again.partitions.leader
+    d = partition_deltas(again, replace(larger, partitions=moved), c)
+    assert (d.record_centibytes == c.record_centibytes)[changed].all() and changed[at]
+    assert partition_deltas(again, larger, c).record_centibytes[at] == 6_000
+
+
+def sized(snapshot: Snapshot, record_bytes: int) -> Snapshot:
+    """Every replica of a partition has so many bytes for each record that its log holds."""
+    table, replicas = snapshot.partitions, snapshot.replicas
+    held = (table.log_end - table.log_start)[replicas.row]
+    return replace(snapshot, replicas=replace(replicas, size_bytes=held * record_bytes))
