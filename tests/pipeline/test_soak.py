@@ -37,7 +37,7 @@ MEASURED_EVERY = 60
 
 ROLLED_UP_WITHIN_S = 120
 
-GROWS_FILES, GROWS_FILE_BYTES = 12, 256 << 10
+GROWS_FILES, GROWS_FILE_BYTES = 12, 64 << 10
 """What a batch has in hand, or the one before has not cleared away yet."""
 
 RESIDENT_BYTES, GROWS_JAVA_BYTES, GROWS_PYTHON_BYTES = 900 << 20, 256 << 20, 40 << 20
