@@ -6,6 +6,7 @@ those given before: so no state grows, nothing is too late, and a clock that jum
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -46,17 +47,23 @@ def start(
             on_rollups(table)
 
     def roll_up_next(batch: DataFrame, number: int) -> None:
+        # Each observation in its turn.
+        first.result()
         began_s = time.monotonic()
         roll_up(batch)
         took_s = time.monotonic() - began_s
         if number:
             time.sleep(max(CYCLE_S - took_s, REST * took_s))
 
-    # Without a source's processes the first figures come seconds earlier, and Java knows the query when the
-    # stream's first batch comes.
+    # What there is already needs no source: its figures come while Spark starts the processes of one, and
+    # Java knows the query when the stream's first batch comes.
     batches, last = next_rows(Recording.open(recording), after, FIRST_ROWS)
-    roll_up(pieces(spark.createDataFrame(pa.Table.from_batches(batches, SCHEMA))))
-    spark.dataSource.register(RecordingSource)
-    source = spark.readStream.format(RecordingSource.name()).option("path", str(recording))
-    stream = pieces(source.option("after", str(last)).load()).writeStream.foreachBatch(roll_up_next)
-    return stream.option("checkpointLocation", str(scratch / "checkpoint")).start()
+    there = pa.Table.from_batches(batches, SCHEMA)
+    with ThreadPoolExecutor(1, "first-batch") as pool:
+        first = pool.submit(lambda: roll_up(pieces(spark.createDataFrame(there))))
+        spark.dataSource.register(RecordingSource)
+        source = spark.readStream.format(RecordingSource.name()).option("path", str(recording))
+        stream = pieces(source.option("after", str(last)).load()).writeStream.foreachBatch(roll_up_next)
+        query = stream.option("checkpointLocation", str(scratch / "checkpoint")).start()
+        first.result()
+        return query
