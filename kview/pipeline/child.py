@@ -3,7 +3,9 @@ JVM ends with it."""
 
 import argparse
 import contextlib
+import errno
 import os
+import re
 import shutil
 import signal
 import socket
@@ -35,7 +37,7 @@ def main() -> None:
     except KviewError as error:
         job.end(str(error))
     except Exception as error:
-        job.end(job.how_java_ended() or _in_short(error), error)
+        job.end(job.how_java_ended() or _in_short(error, given.scratch), error)
 
 
 class Job:
@@ -46,6 +48,7 @@ class Job:
         self._scratch = scratch
         self._jvm: subprocess.Popen[bytes] | None = None
         self._ending = threading.Lock()
+        self._sending = threading.Lock()
         threading.Thread(target=self._watch_parent, name="parent", daemon=True).start()
 
     def run(self, recording: Path, after: int) -> None:
@@ -69,10 +72,10 @@ class Job:
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, table.schema) as writer:
                 writer.write_table(table)
-            send(self._control, MessageKind.ROLLUPS, sink.getvalue().to_pybytes())
+            self._send(MessageKind.ROLLUPS, sink.getvalue().to_pybytes())
 
         query = start(new_session(self._scratch, threads=2), recording, after, self._scratch, send_rollups)
-        send(self._control, MessageKind.RUNNING)
+        self._send(MessageKind.RUNNING)
         if not archive_of(java).exists():
             arguments = (java, recording)
             threading.Thread(target=self._make_archive, args=arguments, name="archive", daemon=True).start()
@@ -88,10 +91,15 @@ class Job:
                 self._jvm.kill()
             if why:
                 with contextlib.suppress(OSError):
-                    send(self._control, MessageKind.FAILED, why.encode())
+                    self._send(MessageKind.FAILED, why.encode())
             shutil.rmtree(self._scratch, ignore_errors=True)
             sys.stderr.flush()
             os._exit(1 if why else 0)
+
+    def _send(self, kind: MessageKind, body: bytes = b"") -> None:
+        # Java can end while roll-ups are being sent: why it did comes after them, not among them.
+        with self._sending:
+            send(self._control, kind, body)
 
     def _watch_parent(self) -> None:
         while self._control.recv(1):
@@ -144,10 +152,13 @@ MAX_WORDS = 160
 """Of an error that goes on for pages; the log file has all of it."""
 
 
-def _in_short(error: Exception) -> str:
-    """The first line that says something."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:MAX_WORDS]
+def _in_short(error: Exception, scratch: Path) -> str:
+    """Its cause, in a line. Spark wraps it: into the end of a query, and into another process's traceback."""
+    said = re.sub(r"\s*SQLSTATE: \w+", "", str(error).partition("=== Streaming Query ===")[0])
+    cause = said.partition("terminated with exception: ")[2] or f"{type(error).__name__}: {said}"
+    lines = cause.strip().splitlines()
+    words = lines[-1 if "Traceback" in cause else 0].removeprefix("kview.errors.KviewError: ")[:MAX_WORDS]
+    return f"{words}, in {scratch.parent}" if os.strerror(errno.ENOSPC) in words else words
 
 
 if __name__ == "__main__":

@@ -124,7 +124,10 @@ class LiveJob:
 
         from kview.pipeline.messages import MessageKind, messages
 
-        scratch = Path(tempfile.mkdtemp(prefix="kview-spark-"))
+        try:
+            scratch = Path(tempfile.mkdtemp(prefix="kview-spark-"))
+        except OSError as error:
+            return f"there is no room for its files: {error.strerror} ({tempfile.tempdir or 'set TMPDIR'})"
         child: _Child | None = None
         why = ""
         try:
@@ -146,6 +149,8 @@ class LiveJob:
                     self._tell(store, SparkStatus(SparkState.RUNNING, "", since_ms, delay_ms))
         except OSError as error:
             why = f"it could not be started: {error.strerror or error}"
+        except ValueError as error:
+            why = f"what it said is not understood: {error}"
         finally:
             with self._changed:
                 self._child = None

@@ -1,0 +1,247 @@
+"""The live job when something fails: a sentence says why, nothing is left, and it is started again."""
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kview.model.aggregates import Aggregates, SparkState, SparkStatus
+from kview.model.snapshot import Snapshot
+from kview.pipeline.messages import MessageKind, messages
+from kview.pipeline.process import FIRST_BACK_OFF_S, LiveJob
+from kview.recording.writer import RecordingWriter
+from tests.e2e.processes import descendants, runs
+from tests.recording.snapshots import ticking
+from tests.waiting import wait_until
+
+STARTS_WITHIN_S = 90
+TOLD_WITHIN_S = 30
+LEFT_WITHIN_S = 2.0
+NOW_MS = 1_760_000_500_000
+
+WRITTEN = ticking(20)
+
+
+class Watched:
+    """A live job whose scratch folder is in `folder`, and all that it tells."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.recording = folder / "recording"
+        self.told: list[Aggregates] = []
+        self.writer: RecordingWriter | None = None
+        self._lock = threading.Lock()
+        self.job = LiveJob(self.recording, self._hear, lambda: NOW_MS)
+
+    def _hear(self, aggregates: Aggregates) -> None:
+        with self._lock:
+            self.told.append(aggregates)
+
+    def record(self, snapshots: list[Snapshot]) -> None:
+        self.writer = self.writer or RecordingWriter(self.recording)
+        for snapshot in snapshots:
+            self.writer.append(snapshot)
+
+    @property
+    def processes(self) -> list[int]:
+        """The child and all that it has started."""
+        child = self.job.pid
+        return [child, *(pid for pid, _ in descendants(child))] if child is not None else []
+
+    @property
+    def jvms(self) -> list[int]:
+        child = self.job.pid
+        found = descendants(child) if child is not None else []
+        return [pid for pid, words in found if "PythonGatewayServer" in words]
+
+    def wait_until_it_runs(self, times: int = 1) -> None:
+        def so_often() -> bool:
+            states = [aggregates.status.state for aggregates in self.told]
+            begun = [a for a, b in zip([None, *states], states, strict=False) if b is SparkState.RUNNING != a]
+            return len(begun) >= times
+
+        wait_until(so_often, "roll-ups", STARTS_WITHIN_S)
+
+    def wait_for_failure(self, number: int = 1) -> SparkStatus:
+        def failures() -> list[SparkStatus]:
+            found = [aggregates.status for aggregates in self.told]
+            return [status for status in found if status.state is SparkState.FAILED][number - 1 :]
+
+        return wait_until(failures, "its failure", TOLD_WITHIN_S)[0]
+
+    def assert_nothing_is_left(self, processes: list[int]) -> None:
+        def left() -> list[object]:
+            return [*filter(runs, processes), *self.folder.glob("kview-spark-*")]
+
+        wait_until(lambda: not left(), f"the end of {processes}", LEFT_WITHIN_S)
+
+
+@pytest.fixture
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    watched = Watched(tmp_path)
+    yield watched
+    watched.job.stop()
+
+
+def assert_sentence(why: str) -> None:
+    assert why and "\n" not in why and "Traceback" not in why and len(why) < 400, why
+
+
+def test_it_waits_for_a_recording_and_says_where_one_has_gone(watched: Watched) -> None:
+    watched.job.start()
+    failure = watched.wait_for_failure()
+    assert_sentence(failure.why)
+    assert f"{watched.recording} holds no recording that can be read" in failure.why
+    assert failure.since_ms == NOW_MS
+    assert failure.next_start_ms == NOW_MS + int(FIRST_BACK_OFF_S * 1000)
+
+    watched.record(WRITTEN)
+    watched.wait_until_it_runs()
+    assert watched.told[-1].rollups.until_ms == WRITTEN[-1].observation.ended_ms
+
+    processes = watched.processes
+    watched.recording.rename(watched.folder / "elsewhere")
+    failure = watched.wait_for_failure(2)
+    assert_sentence(failure.why)
+    assert f"{watched.recording} holds no recording that can be read" in failure.why
+    # It failed at once, before and after: the wait grows.
+    assert failure.next_start_ms == NOW_MS + 2 * int(FIRST_BACK_OFF_S * 1000)
+    assert watched.told[-1].rollups.until_ms == WRITTEN[-1].observation.ended_ms
+    assert not [*filter(runs, processes)]
+
+
+def test_a_killed_child_takes_its_jvm_with_it_and_is_started_again(watched: Watched) -> None:
+    watched.record(WRITTEN)
+    watched.job.start()
+    watched.wait_until_it_runs()
+    processes, jvms = watched.processes, watched.jvms
+    assert len(jvms) == 1
+    os.kill(processes[0], signal.SIGKILL)
+    failure = watched.wait_for_failure()
+    assert failure.why == "it was killed (SIGKILL)"
+    watched.assert_nothing_is_left(processes)
+    wait_until(lambda: watched.jvms, "another start", TOLD_WITHIN_S)
+    assert watched.jvms != jvms
+
+
+@pytest.mark.parametrize("moment", ["child", "java", "gateway"])
+def test_nothing_is_left_of_a_start_that_is_stopped(watched: Watched, moment: str) -> None:
+    watched.record(WRITTEN)
+    watched.job.start()
+    reached = {
+        "child": lambda: watched.job.pid is not None,
+        "java": lambda: bool(watched.jvms),
+        "gateway": lambda: any(watched.folder.glob("kview-spark-*/gateway")),
+    }
+    wait_until(reached[moment], f"the start of {moment}", STARTS_WITHIN_S)
+    processes = watched.processes
+    watched.job.stop()
+    watched.assert_nothing_is_left(processes)
+    assert [aggregates.status.state for aggregates in watched.told] == [SparkState.STARTING]
+
+
+def test_without_a_folder_for_its_files_it_says_so_and_tries_again(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = watched.folder / "missing"
+    monkeypatch.setattr(tempfile, "tempdir", str(missing))
+    watched.job.start()
+    failure = watched.wait_for_failure()
+    assert_sentence(failure.why)
+    assert failure.why == f"there is no room for its files: No such file or directory ({missing})"
+    assert failure.next_start_ms > NOW_MS
+    missing.mkdir()
+    wait_until(lambda: watched.job.pid, "a start", TOLD_WITHIN_S)
+    assert len([*missing.glob("kview-spark-*")]) == 1
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=4m", "none", str(folder)]
+    if os.geteuid() or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_full_disk_is_a_sentence(
+    small_disk: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
+    watched.record(WRITTEN[:-2])
+    watched.job.start()
+    watched.wait_until_it_runs()
+    wait_until(
+        lambda: any(small_disk.glob("kview-spark-*/checkpoint/offsets/*")), "the stream", STARTS_WITHIN_S
+    )
+    with pytest.raises(OSError), (small_disk / "large").open("wb", buffering=0) as file:
+        while file.write(bytes(1 << 16)):
+            pass
+    watched.record(WRITTEN[-2:])
+    failure = watched.wait_for_failure()
+    assert_sentence(failure.why)
+    assert failure.why.endswith(f"No space left on device, in {small_disk}")
+
+
+def known_to_have_ended(pid: int) -> bool:
+    """Whether its parent has asked for its exit code."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_a_jvm_that_ends_while_roll_ups_are_sent_does_not_spoil_them(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    watched.record(ticking(240))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    ours, theirs = socket.socketpair()
+    words = ["--control-fd", str(theirs.fileno()), "--recording", str(watched.recording)]
+    words += ["--after", "-1", "--scratch", str(scratch)]
+    with (
+        ours,
+        subprocess.Popen(
+            [sys.executable, "-m", "kview.pipeline.child", *words],
+            pass_fds=[theirs.fileno()],
+            stderr=subprocess.DEVNULL,
+        ) as child,
+    ):
+        theirs.close()
+        # They are more than the socket holds, and nobody takes them.
+        assert select.select([ours], [], [], STARTS_WITHIN_S)[0]
+        (jvm,) = [pid for pid, line in descendants(child.pid) if "PythonGatewayServer" in line]
+        os.kill(jvm, signal.SIGKILL)
+        wait_until(lambda: known_to_have_ended(jvm), "its noticing", LEFT_WITHIN_S)
+        ours.settimeout(TOLD_WITHIN_S)
+        said = [(kind, body) for kind, body in messages(ours) if kind is not MessageKind.RUNNING]
+    assert [kind for kind, _ in said] == [MessageKind.ROLLUPS, MessageKind.FAILED]
+    assert len(said[0][1]) > 500_000 and said[1][1] == b"Java was killed (SIGKILL)"
+
+
+def test_a_child_that_cannot_be_started_or_understood_is_a_sentence(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = watched.folder / "python"
+    program.write_text(f"#!{sys.executable}\nimport os, sys\nos.write(int(sys.argv[4]), bytes(100))\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    watched.job.start()
+    failure = watched.wait_for_failure()
+    assert_sentence(failure.why)
+    assert failure.why.startswith("what it said is not understood: ")
+    program.unlink()
+    assert watched.wait_for_failure(2).why == "it could not be started: No such file or directory"
