@@ -1,0 +1,150 @@
+"""Java's class-data archive: made once, then used, and in nobody's way."""
+
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kview.derive.deltas import partition_deltas
+from kview.model.aggregates import Aggregates
+from kview.pipeline.archive import archive_of, reading
+from kview.pipeline.jvm import choose_java
+from kview.pipeline.process import LiveJob
+from kview.recording.writer import RecordingWriter
+from tests.e2e.processes import descendants, runs
+from tests.pipeline.figures import of_rollups, total
+from tests.recording.snapshots import ticking
+from tests.waiting import wait_until
+from tests.worlds import default_world
+
+MADE_WITHIN_S = 240
+STARTS_WITHIN_S = 90
+LEFT_WITHIN_S = 2.0
+
+OTHERS = {"spark-0123456789abcdef.archive": "of another Java", "jars": "of others"}
+
+
+@pytest.fixture(scope="module")
+def java() -> Path:
+    return choose_java(os.environ)
+
+
+@contextmanager
+def making(java: Path, recording: Path, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """`python -m kview.pipeline.archive`, its files and caches in that folder. Until its standard input ends
+    or it does."""
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    flags = ("--java", java, "--recording", recording, "--scratch", scratch)
+    command = [sys.executable, "-m", "kview.pipeline.archive", *map(str, flags)]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder)}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=2, env=environment) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def made(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder in which an archive was made."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "kview").mkdir()
+    for name, content in OTHERS.items():
+        (folder / "kview" / name).write_text(content)
+    world, writer = default_world(), RecordingWriter(folder / "recording")
+
+    def has_ended() -> bool:
+        # As while a dashboard records: what Java learns is how to go on, too.
+        writer.append(world.tick())
+        return process.poll() is not None
+
+    writer.append(world.tick())
+    with making(java, writer.folder, folder) as process:
+        wait_until(has_ended, "an archive", MADE_WITHIN_S)
+    assert process.returncode == 0
+    return folder
+
+
+def test_an_archive_takes_the_place_of_older_ones(
+    java: Path, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(made))
+    archive = archive_of(java)
+    assert {path.name for path in (made / "kview").iterdir()} == {archive.name, "jars"}
+    assert archive.stat().st_size > 50 << 20
+    assert reading(java)[0].endswith(f"={archive}")
+
+
+def test_there_is_none_to_read_before_one_is_made(
+    java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert reading(java) == ()
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_figures_are_right_with_an_archive_and_with_what_is_none(
+    java: Path, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fits: bool
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(made if fits else tmp_path))
+    if not fits:
+        archive_of(java).parent.mkdir()
+        archive_of(java).write_text("no archive at all\n" * 1000)
+    written = ticking(20)
+    writer = RecordingWriter(tmp_path / "r")
+    for snapshot in written:
+        writer.append(snapshot)
+    told = [Aggregates()]
+    job = LiveJob(tmp_path / "r", told.append, lambda: 0)
+    job.start()
+    try:
+        until_ms = written[-1].observation.ended_ms
+        wait_until(lambda: told[-1].rollups.until_ms == until_ms, "roll-ups", STARTS_WITHIN_S)
+        assert job.pid is not None
+        ((jvm, words),) = [found for found in descendants(job.pid) if "PythonGatewayServer" in found[1]]
+        assert str(archive_of(java)) in words
+        maps = Path(f"/proc/{jvm}/maps")
+        if maps.exists():
+            assert (str(archive_of(java)) in maps.read_text()) == fits
+    finally:
+        job.stop()
+    deltas = [
+        (partition_deltas(a, b).records_in, b.partitions.internal) for a, b in itertools.pairwise(written)
+    ]
+    expected = sum(int(records[~internal].sum()) for records, internal in deltas)
+    assert total(of_rollups(told[-1].rollups), "records_in") == expected > 0
+
+
+def test_nothing_is_left_of_one_that_is_not_finished(java: Path, tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path / "r")
+    writer.append(ticking(1)[0])
+    with making(java, writer.folder, tmp_path) as process:
+
+        def jvms() -> list[int]:
+            found = descendants(process.pid)
+            return [pid for pid, words in found if "PythonGatewayServer" in words]
+
+        (jvm,) = wait_until(jvms, "a JVM", STARTS_WITHIN_S)
+        wait_until((tmp_path / "scratch" / "gateway").exists, "that it has begun", STARTS_WITHIN_S)
+        processes = [process.pid, *(pid for pid, _ in descendants(process.pid))]
+        # What Java writes at its end.
+        option = next(word for word in words_of(jvm) if str(tmp_path / "kview") in word)
+        unfinished = Path(option.partition("=")[2])
+        for path in (unfinished, unfinished.with_name(f"{unfinished.name}.config")):
+            path.write_text("half an archive")
+        assert process.stdin is not None
+        process.stdin.close()
+        wait_until(lambda: not [*filter(runs, processes)], "the end of all", LEFT_WITHIN_S)
+        assert not [*(tmp_path / "kview").iterdir()]
+
+
+def words_of(pid: int) -> list[str]:
+    asked = subprocess.run(
+        ["ps", "-ww", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=True
+    )
+    return asked.stdout.split()
