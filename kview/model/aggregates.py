@@ -72,7 +72,7 @@ SUMS = tuple(Sum)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The roll-ups of one minute. Rows are the keys of `Rollups.keys`, as many as were known then; a row
+    """The roll-ups of one minute. Rows are the first of `Rollups.keys`, as many as were known then; a row
     that is not there is 0. Arrays are not to be written to."""
 
     minute: int
@@ -90,8 +90,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Rollups:
-    """One-second roll-ups. A later one shares the blocks that did not change; keys and partitions are only
-    ever added at the end."""
+    """One-second roll-ups. A later one shares the blocks that did not change."""
 
     keys: tuple[Key, ...] = ()
     partitions: tuple[tuple[str, int], ...] = ()

@@ -19,6 +19,9 @@ MAX_MINUTES = 60
 LEAST_MINUTES = 6
 """The longest window, five minutes, is always whole."""
 
+MUCH_USED = 0.75
+"""Blocks are written anew where less of their keys tell of something."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
@@ -64,6 +67,8 @@ class RollupStore:
             before = _grown(blocks.get(minute) or no_rows(minute, 0), len(self._keys))
             blocks[minute] = self._with(before, piece, sums, hottest, parts)
         kept = _newest([blocks[minute] for minute in sorted(blocks)])
+        if len(kept) < len(blocks):
+            kept = self._without_gone(kept)
         begin_ms = self.rollups.from_ms if self.rollups.from_ms != UNKNOWN else first_ms
         self.rollups = Rollups(
             keys=tuple(self._keys),
@@ -107,6 +112,22 @@ class RollupStore:
         block.hottest[at] = np.where(hotter, place, was_place)
         return block
 
+    def _without_gone(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        """The blocks without the rows of keys of which none tells any more, topics that were deleted long
+        ago, where these are many."""
+        used = np.zeros(len(self._keys), np.bool_)
+        for block in blocks:
+            used[: block.hottest.shape[0]] |= block.sums.any((0, 2)) | block.topic_partitions.any(1)
+        if used.sum() > MUCH_USED * len(used):
+            return blocks
+        self._keys = {
+            key: at for at, key in enumerate(key for key, its in zip(self._keys, used, strict=True) if its)
+        }
+        hottest = np.unique(np.concatenate([block.hottest[block.hottest >= 0] for block in blocks]))
+        partitions = list(self._partitions)
+        self._partitions = {partitions[was]: at for at, was in enumerate(hottest.tolist())}
+        return tuple(_of_rows(block, used[: block.hottest.shape[0]], hottest) for block in blocks)
+
     def _forget_from(self, ms: int) -> None:
         """The clock was set back: what it said of later seconds would be counted twice."""
         minute, second = divmod(ms // 1000, BLOCK_S)
@@ -132,6 +153,14 @@ def _grown(block: Block, rows: int) -> Block:
     new.hottest[:known] = block.hottest
     new.topic_partitions[:known] = block.topic_partitions
     return new
+
+
+def _of_rows(block: Block, rows: NDArray[np.bool_], partitions: NDArray[np.int64]) -> Block:
+    """Those rows alone, in which the hottest are places in `partitions`."""
+    hottest = block.hottest[rows]
+    places = np.where(hottest >= 0, np.searchsorted(partitions, hottest), -1)
+    columns = block.sums[:, rows], block.hottest_rate[rows], places, block.topic_partitions[rows]
+    return Block(block.minute, *columns)
 
 
 def _newest(blocks: list[Block]) -> tuple[Block, ...]:

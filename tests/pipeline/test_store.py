@@ -416,3 +416,26 @@ def test_a_clock_that_was_hardly_set_back_takes_nothing_away() -> None:
     clock.now_ms -= SET_BACK_MS
     store.add(clock.arrival(5, 1, from_gap=True))
     assert total(of_rollups(store.rollups), "records_in") == 9_000 + 4_000
+
+
+def test_topics_that_come_and_go_for_days_leave_no_rows() -> None:
+    store = RollupStore()
+    minutes = 4 * MAX_MINUTES
+    for minute in range(minutes):
+        passing = f"passing-{minute}"
+        second = minute * BLOCK_S
+        rows = (
+            Row(second, CLUSTER, {Sum.RECORDS_IN: 7}, (7, passing, 0)),
+            Row(second, Key(Kind.TOPIC, passing), {Sum.RECORDS_IN: 7}, (7, passing, 0), 1),
+        )
+        store.add(arrival([Seen(START_MS + second * 1000 + 500, rows)], minute))
+    rollups = store.rollups
+    assert len(rollups.blocks) == MAX_MINUTES
+    assert len(rollups.keys) < 1.5 * MAX_MINUTES and len(rollups.partitions) < 1.5 * MAX_MINUTES
+    figures = of_rollups(rollups)
+    for minute in range(minutes - MAX_MINUTES, minutes):
+        second, passing = START_S + minute * BLOCK_S, f"passing-{minute}"
+        expected = {"records_in": 7, "hottest": (7, passing, 0)}
+        assert figures.pop(Cell(second, "cluster", "")) == expected
+        assert figures.pop(Cell(second, "topic", passing)) == {**expected, "topic_partitions": 1}
+    assert not figures
