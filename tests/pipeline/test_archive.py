@@ -45,7 +45,10 @@ def making(java: Path, recording: Path, folder: Path) -> Iterator["subprocess.Po
     command = [sys.executable, "-m", "kview.pipeline.archive", *map(str, flags)]
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder)}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=2, env=environment) as process:
-        yield process
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @pytest.fixture(scope="module")
