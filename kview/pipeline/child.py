@@ -65,7 +65,9 @@ class Job:
 
         from kview.pipeline.live import start
         from kview.pipeline.session import new_session
+        from kview.recording.manifest import read_manifest
 
+        read_manifest(recording)
         gateway.connect()
 
         def send_rollups(table: pa.Table) -> None:
@@ -75,7 +77,6 @@ class Job:
             self._send(MessageKind.ROLLUPS, sink.getvalue().to_pybytes())
 
         query = start(new_session(self._scratch, threads=2), recording, after, self._scratch, send_rollups)
-        self._send(MessageKind.RUNNING)
         if not archive_of(java).exists():
             arguments = (java, recording)
             threading.Thread(target=self._make_archive, args=arguments, name="archive", daemon=True).start()
@@ -96,7 +97,7 @@ class Job:
             sys.stderr.flush()
             os._exit(1 if why else 0)
 
-    def _send(self, kind: MessageKind, body: bytes = b"") -> None:
+    def _send(self, kind: MessageKind, body: bytes) -> None:
         # Java can end while roll-ups are being sent: why it did comes after them, not among them.
         with self._sending:
             send(self._control, kind, body)

@@ -16,13 +16,11 @@ class MessageKind(Enum):
 
     ROLLUPS = b"R"
     """An Arrow IPC stream with the columns of `kview.pipeline.rollup.rolled`."""
-    RUNNING = b"B"
-    """Empty: the job has begun."""
     FAILED = b"F"
     """Why it ends, a few words in UTF-8."""
 
 
-def send(to: socket.socket, kind: MessageKind, body: bytes = b"") -> None:
+def send(to: socket.socket, kind: MessageKind, body: bytes) -> None:
     """Sends one message whole. Raises OSError."""
     to.sendall(_HEAD.pack(kind.value, len(body)) + body)
 

@@ -14,7 +14,7 @@ from kview.pipeline.messages import MAX_BODY_BYTES, MessageKind, messages, send
 WITHIN_S = 10.0
 
 SAID = [
-    (MessageKind.RUNNING, b""),
+    (MessageKind.FAILED, b""),
     (MessageKind.ROLLUPS, bytes(range(256)) * 5),
     (MessageKind.FAILED, "Java ran out of memory – üü".encode()),
 ]
@@ -116,4 +116,4 @@ def test_nothing_can_be_said_to_who_has_gone(pair: tuple[socket.socket, socket.s
     ours, theirs = pair
     ours.close()
     with pytest.raises(OSError):
-        send(theirs, MessageKind.RUNNING)
+        send(theirs, MessageKind.FAILED, b"")
