@@ -37,10 +37,11 @@ def missing(what: str) -> NoReturn:
 
 @pytest.fixture(scope="session", autouse=True)
 def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The state folder of every kview that a test runs: never the user's own."""
+    """The state folder of every kview that a test runs, and its cache: never the user's own."""
     with pytest.MonkeyPatch.context() as patch:
         home = tmp_path_factory.mktemp("state")
         patch.setenv("XDG_STATE_HOME", str(home))
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield home
 
 

@@ -21,7 +21,7 @@ from kview.recording.reader import Recording
 CYCLE_S = 1.0
 """How often a batch begins where batches are quick."""
 
-REST = 1.5
+REST = 1.75
 """Otherwise the job rests after a batch so many times as long as that took: it leaves most of a core alone,
 whatever the size of the cluster."""
 

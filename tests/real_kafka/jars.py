@@ -23,6 +23,9 @@ OLDEST_JAVA = 17
 FETCH_TIMEOUT_S = 900
 """Downloading 55 MB takes 45 s here; a slow line is no failure."""
 
+CACHE = Path(platformdirs.user_cache_dir("kview-tests"))
+"""The user's own: tests run with another one."""
+
 IVY_MODULE = f"""<ivy-module version="2.0">
   <info organisation="kview" module="real-kafka"/>
   <configurations><conf name="default"/></configurations>
@@ -67,14 +70,13 @@ def fetch_jars(java: Path) -> Path:
 
     Parallel callers wait for one another; the folder appears whole or not at all.
     """
-    cache = Path(platformdirs.user_cache_dir("kview-tests"))
-    jars = cache / f"kafka-{KAFKA_VERSION}"
+    jars = CACHE / f"kafka-{KAFKA_VERSION}"
     if jars.is_dir():
         return jars
-    cache.mkdir(parents=True, exist_ok=True)
-    with _locked(cache / "lock"):
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with _locked(CACHE / "lock"):
         if not jars.is_dir():
-            with tempfile.TemporaryDirectory(dir=cache) as work:
+            with tempfile.TemporaryDirectory(dir=CACHE) as work:
                 _run_ivy(java, Path(work))
                 Path(work, "jars").rename(jars)
     return jars
