@@ -42,14 +42,19 @@ class Counted:
         return float(np.interp(ms, times, counts))
 
 
-def recorded(observer: Observer, folder: Path) -> list[Snapshot]:
+def recorded(addresses: list[tuple[str, int]], folder: Path) -> list[Snapshot]:
     """Observations of every second for a while, as a closed recording."""
     writer, snapshots = RecordingWriter(folder), []
-    for _ in range(SECONDS):
-        began = time.monotonic()
-        snapshots.append(observer.observe())
-        writer.append(snapshots[-1])
-        time.sleep(max(0.0, INTERVAL_MS / 1000 - (time.monotonic() - began)))
+    observer = Observer(addresses)
+    observer.connect()
+    try:
+        for _ in range(SECONDS):
+            began = time.monotonic()
+            snapshots.append(observer.observe())
+            writer.append(snapshots[-1])
+            time.sleep(max(0.0, INTERVAL_MS / 1000 - (time.monotonic() - began)))
+    finally:
+        observer.close()
     writer.close()
     return snapshots
 
@@ -98,8 +103,6 @@ def test_the_simulated_cluster_counts_the_same(
     spark: SparkSession, simulated_cluster_factory: ServedFactory, tmp_path: Path
 ) -> None:
     cluster = simulated_cluster_factory()
-    observer = Observer(cluster.addresses)
-    observer.connect()
     counted: dict[str, Counted] = {}
 
     def count() -> None:
@@ -107,10 +110,7 @@ def test_the_simulated_cluster_counts_the_same(
         for topic, row in counters["topics"].items():
             counted.setdefault(topic, Counted()).add(counters["time_ms"], row["log_end"])
 
-    try:
-        snapshots = while_counting(count, lambda: recorded(observer, tmp_path / "r"))
-    finally:
-        observer.close()
+    snapshots = while_counting(count, lambda: recorded(cluster.addresses, tmp_path / "r"))
     figures = of_table(rollups(spark, tmp_path / "r").toArrow())
     for topic in ("invoice", "payment", "audit-log"):
         assert_within_an_interval(figures, topic, snapshots, counted[topic])
@@ -140,16 +140,12 @@ def test_a_producer_of_the_real_cluster_was_acknowledged_the_same(
                 counted.add(time.time_ns() // 1_000_000, acknowledged)
 
     # Something whose size the observer is told at its start.
-    for _ in range(RECORDS_BEFORE):
-        producer.produce(topic, VALUE, on_delivery=heard)
+    for number in range(RECORDS_BEFORE):
+        producer.produce(topic, VALUE, partition=number % 3, on_delivery=heard)
     assert producer.flush(20) == 0
-    observer = Observer([real_kafka.address(broker) for broker in real_kafka.broker_ids])
-    observer.connect()
-    try:
-        snapshots = while_counting(count, lambda: recorded(observer, tmp_path / "r"))
-        assert producer.flush(20) == 0
-    finally:
-        observer.close()
+    addresses = [real_kafka.address(broker) for broker in real_kafka.broker_ids]
+    snapshots = while_counting(count, lambda: recorded(addresses, tmp_path / "r"))
+    assert producer.flush(20) == 0
     figures = of_table(rollups(spark, tmp_path / "r").toArrow())
     assert_within_an_interval(figures, topic, snapshots, counted)
     cells = [cell for (_, kind, name), cell in figures.items() if (kind, name) == ("topic", topic)]
