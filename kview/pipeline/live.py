@@ -30,7 +30,7 @@ MAX_REST_S = 1.5
 the figures older."""
 
 FIRST_ROWS = 20_000
-"""About how many rows are rolled up before the stream begins, by a Java that has compiled nothing yet."""
+"""About how many rows are rolled up while the stream starts, by a Java that has compiled nothing yet."""
 
 
 def start(

@@ -45,7 +45,7 @@ SETTINGS = {
 
 
 def new_session(scratch: Path, threads: int) -> SparkSession:
-    """A session in the JVM that `start_gateway` has started. `scratch` is a folder for its files."""
+    """A session in the JVM that `Gateway` has started. `scratch` is a folder for its files."""
     builder = SparkSession.builder.master(f"local[{threads}]").appName("kview")
     builder = builder.config("spark.local.dir", str(scratch))
     builder = builder.config("spark.sql.warehouse.dir", str(scratch / "warehouse"))

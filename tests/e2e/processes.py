@@ -42,6 +42,20 @@ def descendants(pid: int) -> list[tuple[int, str]]:
     return found
 
 
+def jvms(pid: int) -> list[int]:
+    """Those of Spark's Java below that process."""
+    return [child for child, words in descendants(pid) if "PythonGatewayServer" in words]
+
+
+def exists(pid: int) -> bool:
+    """Whether there is that process; also one that has ended and waits for its parent."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def tree(pid: int) -> list[int]:
     """That process and all below it."""
     return [pid, *(child for child, _ in descendants(pid))]

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from kview.model.states import BrokerState
 from kview.recording.reader import Recording
-from tests.e2e.processes import descendants, runs
+from tests.e2e.processes import descendants, jvms, runs
 from tests.e2e.pseudo_terminal import PseudoTerminal, kview_on_a_terminal
 from tests.waiting import wait_until
 
@@ -53,7 +53,7 @@ def wait_for_spark(terminal: PseudoTerminal) -> None:
 
 
 def jvm(terminal: PseudoTerminal) -> int:
-    (found,) = [pid for pid, words in descendants(terminal.pid) if "PythonGatewayServer" in words]
+    (found,) = jvms(terminal.pid)
     return found
 
 
@@ -88,7 +88,7 @@ def test_no_jvm_is_left(how: signal.Signals) -> None:
     with kview_on_a_terminal("--simulate", spark=True) as terminal:
         terminal.wait_for_text("invoice", FIRST_DATA_S)
         terminal.wait_for(
-            lambda: any("PythonGatewayServer" in words for _, words in descendants(terminal.pid)) or None,
+            lambda: jvms(terminal.pid),
             "a JVM",
             STARTS_WITHIN_S,
         )

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from kview.model.aggregates import BLOCK_S, SUMS, Rollups
+from kview.derive.deltas import OffsetDeltas, offset_deltas, partition_deltas
+from kview.model.aggregates import BLOCK_S, SUMS, Rollups, Sum
+from kview.model.snapshot import Snapshot
 
 
 class Cell(NamedTuple):
@@ -74,6 +76,33 @@ def total(figures: Figures, column: str, kind: str = "cluster", name: str = "") 
     return sum(
         cell.get(column, 0) for (_, its_kind, its), cell in figures.items() if (its_kind, its) == (kind, name)
     )
+
+
+COUNTED = (
+    *(Sum.RECORDS_IN, Sum.REPLICATED, Sum.CROSS_RACK, Sum.TRUNCATED, Sum.RECORDS_IN_GAP),
+    *(Sum.RECORDS_OUT, Sum.REWOUND, Sum.RECORDS_OUT_GAP),
+)
+
+
+class Counted:
+    """What observations add to the cluster's sums, straight from the deltas."""
+
+    def __init__(self, snapshots: Iterable[Snapshot] = ()) -> None:
+        self.sums = dict.fromkeys(COUNTED, 0)
+        self._before: Snapshot | None = None
+        self._carried: OffsetDeltas | None = None
+        for snapshot in snapshots:
+            self.add(snapshot)
+
+    def add(self, now: Snapshot) -> None:
+        of_users = ~now.partitions.internal
+        deltas = partition_deltas(self._before, now)
+        self._carried = offset_deltas(self._before, now, self._carried)
+        for column in COUNTED:
+            grown = getattr(deltas, column, None)
+            grown = getattr(self._carried, column) if grown is None else grown[of_users]
+            self.sums[column] += int(grown.sum())
+        self._before = now
 
 
 _FACTS = """

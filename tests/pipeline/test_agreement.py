@@ -1,6 +1,5 @@
 """The same figures, whoever counts: Spark's stream, Spark's batch, and DuckDB."""
 
-import itertools
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from kview.derive.deltas import OffsetDeltas, offset_deltas, partition_deltas
 from kview.model.aggregates import SUMS, Aggregates
 from kview.model.snapshot import Longs, Snapshot
 from kview.model.units import UNKNOWN
@@ -17,7 +15,7 @@ from kview.pipeline.batch import rollups
 from kview.pipeline.process import LiveJob
 from kview.recording.manifest import read_manifest
 from kview.recording.writer import RecordingWriter
-from tests.pipeline.figures import by_duckdb, of_rollups, of_table, total
+from tests.pipeline.figures import Counted, by_duckdb, of_rollups, of_table, total
 from tests.recording.snapshots import moved
 from tests.waiting import wait_until
 from tests.worlds.histories import Plan
@@ -108,24 +106,5 @@ def test_stream_batch_and_duckdb_agree(spark: SparkSession, history: list[Snapsh
 
     columns = {column for figures in counted.values() for column in figures}
     assert columns >= set(SUMS), "the history must have something of everything"
-    expected = sums(history)
+    expected = Counted(history).sums
     assert {column: total(counted, column) for column in expected} == expected
-
-
-PARTITION_SUMS = ("records_in", "replicated", "cross_rack", "truncated", "records_in_gap")
-OFFSET_SUMS = ("records_out", "rewound", "records_out_gap")
-
-
-def sums(history: list[Snapshot]) -> dict[str, int]:
-    """What all observations added to the cluster's sums, straight from the deltas."""
-    out = dict.fromkeys(PARTITION_SUMS + OFFSET_SUMS, 0)
-    carried: OffsetDeltas | None = None
-    for before, now in itertools.pairwise([None, *history]):
-        assert now is not None
-        deltas = partition_deltas(before, now)
-        for column in PARTITION_SUMS:
-            out[column] += int(getattr(deltas, column)[~now.partitions.internal].sum())
-        carried = offset_deltas(before, now, carried)
-        for column in OFFSET_SUMS:
-            out[column] += int(getattr(carried, column).sum())
-    return out

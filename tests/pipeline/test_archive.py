@@ -1,6 +1,5 @@
 """Java's class-data archive: made once, then used, and in nobody's way."""
 
-import itertools
 import os
 import subprocess
 import sys
@@ -11,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from kview.derive.deltas import partition_deltas
-from kview.model.aggregates import Aggregates
+from kview.model.aggregates import Aggregates, Sum
 from kview.pipeline.archive import archive_of, reading
 from kview.pipeline.jvm import choose_java
 from kview.pipeline.process import LiveJob
 from kview.recording.writer import RecordingWriter
-from tests.e2e.processes import descendants, runs
-from tests.pipeline.figures import of_rollups, total
+from tests.e2e.processes import descendants, jvms, runs
+from tests.pipeline.figures import Counted, of_rollups, total
 from tests.recording.snapshots import ticking
 from tests.waiting import wait_until
 from tests.worlds import default_world
@@ -109,30 +107,22 @@ def test_figures_are_right_with_an_archive_and_with_what_is_none(
         until_ms = written[-1].observation.ended_ms
         wait_until(lambda: told[-1].rollups.until_ms == until_ms, "roll-ups", STARTS_WITHIN_S)
         assert job.pid is not None
-        ((jvm, words),) = [found for found in descendants(job.pid) if "PythonGatewayServer" in found[1]]
-        assert str(archive_of(java)) in words
+        (jvm,) = jvms(job.pid)
+        assert str(archive_of(java)) in dict(descendants(job.pid))[jvm]
         maps = Path(f"/proc/{jvm}/maps")
         if maps.exists():
             assert (str(archive_of(java)) in maps.read_text()) == fits
     finally:
         job.stop()
-    deltas = [
-        (partition_deltas(a, b).records_in, b.partitions.internal) for a, b in itertools.pairwise(written)
-    ]
-    expected = sum(int(records[~internal].sum()) for records, internal in deltas)
-    assert total(of_rollups(told[-1].rollups), "records_in") == expected > 0
+    expected = Counted(written).sums[Sum.RECORDS_IN]
+    assert total(of_rollups(told[-1].rollups), Sum.RECORDS_IN) == expected > 0
 
 
 def test_nothing_is_left_of_one_that_is_not_finished(java: Path, tmp_path: Path) -> None:
     writer = RecordingWriter(tmp_path / "r")
     writer.append(ticking(1)[0])
     with making(java, writer.folder, tmp_path) as process:
-
-        def jvms() -> list[int]:
-            found = descendants(process.pid)
-            return [pid for pid, words in found if "PythonGatewayServer" in words]
-
-        (jvm,) = wait_until(jvms, "a JVM", STARTS_WITHIN_S)
+        (jvm,) = wait_until(lambda: jvms(process.pid), "a JVM", STARTS_WITHIN_S)
         wait_until((tmp_path / "scratch" / "gateway").exists, "that it has begun", STARTS_WITHIN_S)
         processes = [process.pid, *(pid for pid, _ in descendants(process.pid))]
         # What Java writes at its end.

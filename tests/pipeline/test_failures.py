@@ -18,7 +18,7 @@ from kview.model.snapshot import Snapshot
 from kview.pipeline.messages import MessageKind, messages
 from kview.pipeline.process import FIRST_BACK_OFF_S, LiveJob
 from kview.recording.writer import RecordingWriter
-from tests.e2e.processes import descendants, runs
+from tests.e2e.processes import descendants, exists, jvms, runs
 from tests.recording.snapshots import ticking
 from tests.waiting import wait_until
 
@@ -59,8 +59,7 @@ class Watched:
     @property
     def jvms(self) -> list[int]:
         child = self.job.pid
-        found = descendants(child) if child is not None else []
-        return [pid for pid, words in found if "PythonGatewayServer" in words]
+        return jvms(child) if child is not None else []
 
     def wait_until_it_runs(self, times: int = 1) -> None:
         def so_often() -> bool:
@@ -195,15 +194,6 @@ def test_a_full_disk_is_a_sentence(
     assert failure.why.endswith(f"No space left on device, in {small_disk}")
 
 
-def known_to_have_ended(pid: int) -> bool:
-    """Whether its parent has asked for its exit code."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return False
-
-
 def test_a_jvm_that_ends_while_roll_ups_are_sent_does_not_spoil_them(tmp_path: Path) -> None:
     watched = Watched(tmp_path)
     watched.record(ticking(240))
@@ -223,9 +213,9 @@ def test_a_jvm_that_ends_while_roll_ups_are_sent_does_not_spoil_them(tmp_path: P
         theirs.close()
         # They are more than the socket holds, and nobody takes them.
         assert select.select([ours], [], [], STARTS_WITHIN_S)[0]
-        (jvm,) = [pid for pid, line in descendants(child.pid) if "PythonGatewayServer" in line]
+        (jvm,) = jvms(child.pid)
         os.kill(jvm, signal.SIGKILL)
-        wait_until(lambda: known_to_have_ended(jvm), "its noticing", LEFT_WITHIN_S)
+        wait_until(lambda: not exists(jvm), "its noticing", LEFT_WITHIN_S)
         ours.settimeout(TOLD_WITHIN_S)
         said = list(messages(ours))
     assert [kind for kind, _ in said] == [MessageKind.ROLLUPS, MessageKind.FAILED]

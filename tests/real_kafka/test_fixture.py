@@ -10,6 +10,7 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
 from tests.conftest import ClusterFactory
+from tests.e2e.processes import exists
 from tests.real_kafka.cluster import ClusterFailed, RealKafka
 from tests.real_kafka.settings import KAFKA_DEFAULT_TIMES
 from tests.waiting import wait_until
@@ -96,15 +97,7 @@ def test_no_node_outlives_a_killed_test_process(kafka_runtime: tuple[Path, Path]
     assert len(pids) == 2
     runner.kill()
     runner.wait()
-    wait_until(lambda: not any(map(is_alive, pids)), "all nodes are gone", 30)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    wait_until(lambda: not any(map(exists, pids)), "all nodes are gone", 30)
 
 
 def test_with_kafkas_own_times_fencing_takes_its_session(real_kafka_factory: ClusterFactory) -> None:
