@@ -6,14 +6,14 @@ those given before: so no state grows, nothing is too late, and a clock that jum
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from kview.pipeline.reading import SCHEMA, next_rows
+from kview.pipeline.packed import unpacked
+from kview.pipeline.reading import next_rows, packed_table
 from kview.pipeline.rollup import pieces, summed
 from kview.pipeline.source import RecordingSource
 from kview.recording.reader import Recording
@@ -30,7 +30,7 @@ MAX_REST_S = 1.5
 the figures older."""
 
 FIRST_ROWS = 20_000
-"""About how many rows are rolled up while the stream starts, by a Java that has compiled nothing yet."""
+"""About how many rows are rolled up before the stream starts, by a Java that has compiled nothing yet."""
 
 
 def start(
@@ -50,23 +50,18 @@ def start(
             on_rollups(table)
 
     def roll_up_next(batch: DataFrame, number: int) -> None:
-        # Each observation in its turn.
-        first.result()
         began_s = time.monotonic()
         roll_up(batch)
         took_s = time.monotonic() - began_s
         if number:
             time.sleep(max(CYCLE_S - took_s, min(REST * took_s, MAX_REST_S)))
 
-    # What there is already needs no source: its figures come while Spark starts the processes of one, and
-    # Java knows the query when the stream's first batch comes.
+    # What there is already needs no source, whose processes take seconds to start.
     batches, last = next_rows(Recording.open(recording), after, FIRST_ROWS)
-    there = pa.Table.from_batches(batches, SCHEMA)
-    with ThreadPoolExecutor(1, "first-batch") as pool:
-        first = pool.submit(lambda: roll_up(pieces(spark.createDataFrame(there))))
-        spark.dataSource.register(RecordingSource)
-        source = spark.readStream.format(RecordingSource.name()).option("path", str(recording))
-        stream = pieces(source.option("after", str(last)).load()).writeStream.foreachBatch(roll_up_next)
-        query = stream.option("checkpointLocation", str(scratch / "checkpoint")).start()
-        first.result()
-        return query
+    if batches:
+        roll_up(pieces(unpacked(spark.createDataFrame(packed_table(batches)))))
+    spark.dataSource.register(RecordingSource)
+    source = spark.readStream.format(RecordingSource.name()).option("path", str(recording))
+    coming = pieces(unpacked(source.option("after", str(last)).load()))
+    stream = coming.writeStream.foreachBatch(roll_up_next)
+    return stream.option("checkpointLocation", str(scratch / "checkpoint")).start()

@@ -1,6 +1,6 @@
-"""What is new in a recording, as Arrow batches of `kview.pipeline.rollup.DELTAS`."""
+"""What is new in a recording, as Arrow batches of `kview.pipeline.rollup.DELTAS`, and packed for Spark."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from kview.model.aggregates import SET_BACK_MS
+from kview.pipeline.packed import PACKED, WORDS
 from kview.pipeline.rollup import DELTAS, NAMES_IN_DELTAS
 from kview.recording.reader import DeltaBatches, Recording
 
@@ -17,6 +18,8 @@ observation is never divided."""
 
 SCHEMA: pa.Schema = to_arrow_schema(DELTAS, timezone="UTC")
 """DELTAS in Arrow's types."""
+
+_PACKED_SCHEMA: pa.Schema = to_arrow_schema(PACKED, timezone="UTC")
 
 
 def next_rows(recording: Recording, after: int, max_rows: int = MAX_ROWS) -> tuple[list[pa.RecordBatch], int]:
@@ -79,3 +82,30 @@ def before_set_back(batches: DeltaBatches, latest_ms: int) -> DeltaBatches:
     if not len(back):
         return batches
     return up_to(batches, int(batches.moments["sequence"][int(back[0])].as_py()) - 1)
+
+
+def packed_table(batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """Rows of PACKED, one for each of those, of which there is one at least."""
+    return pa.Table.from_batches(map(pack, batches))
+
+
+def pack(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Those rows of DELTAS, one at least, as one row of PACKED."""
+    lists = {"count": pa.array([batch.num_rows], pa.int32())}
+
+    def put(name: str, values: pa.Array) -> None:
+        offsets = pa.array([0, len(values)], pa.int32())
+        lists[name] = pa.ListArray.from_arrays(offsets, values, _PACKED_SCHEMA.field(name).type)
+
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if column.null_count == len(column):
+            continue
+        if name in WORDS:
+            coded = column.dictionary_encode()
+            put(name, coded.indices)
+            put(f"{name}_words", coded.dictionary)
+        else:
+            put(name, column)
+    return pa.RecordBatch.from_arrays(
+        [lists.get(field.name, pa.nulls(1, field.type)) for field in _PACKED_SCHEMA], schema=_PACKED_SCHEMA
+    )

@@ -1,4 +1,4 @@
-"""A recording as a stream of Spark's, read while it is written: rows of `kview.pipeline.rollup.DELTAS`.
+"""A recording as a stream of Spark's, read while it is written: rows of `kview.pipeline.packed.PACKED`.
 
 An offset is the number of the last observation read, which holds in streams and in Parquet alike.
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from kview.pipeline.rollup import DELTAS
+from kview.pipeline.packed import PACKED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +30,7 @@ class RecordingSource(DataSource):
 
     def schema(self) -> StructType:
         """Always the same."""
-        return DELTAS
+        return PACKED
 
     def simpleStreamReader(self, schema: StructType) -> SimpleDataSourceStreamReader:
         """What comes, in Spark's own words: one process reads it."""
@@ -46,7 +46,7 @@ class _Coming(SimpleDataSourceStreamReader):
         return {"sequence": self._after}
 
     def read(self, start: dict[str, int]) -> "tuple[Iterator[pa.RecordBatch], dict[str, int]]":
-        from kview.pipeline.reading import next_rows
+        from kview.pipeline.reading import next_rows, pack
         from kview.recording.reader import Recording
 
         if self._recording is None:
@@ -54,11 +54,11 @@ class _Coming(SimpleDataSourceStreamReader):
         else:
             self._recording.refresh()
         batches, last = next_rows(self._recording, start["sequence"])
-        return iter(batches), {"sequence": last}
+        return map(pack, batches), {"sequence": last}
 
     def readBetweenOffsets(self, start: dict[str, int], end: dict[str, int]) -> "Iterator[pa.RecordBatch]":
-        from kview.pipeline.reading import rows, up_to
+        from kview.pipeline.reading import pack, rows, up_to
         from kview.recording.reader import Recording
 
         for batches in Recording.open(self._path).delta_batches(start["sequence"]):
-            yield from rows(up_to(batches, end["sequence"]))
+            yield from map(pack, rows(up_to(batches, end["sequence"])))

@@ -9,11 +9,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 from kview.derive.deltas import offset_deltas, partition_deltas
 from kview.model.aggregates import SET_BACK_MS
 from kview.model.snapshot import Snapshot
-from kview.pipeline.reading import SCHEMA, before_set_back, first_rows, next_rows, rows, up_to
+from kview.pipeline.packed import PACKED, WORDS, unpacked
+from kview.pipeline.reading import SCHEMA, before_set_back, first_rows, next_rows, packed_table, rows, up_to
 from kview.pipeline.rollup import DELTAS
 from kview.pipeline.source import RecordingSource
 from kview.recording.reader import DeltaBatches, Recording
@@ -27,6 +29,18 @@ WRITTEN = ticking(SECONDS, crash_at=15)
 ALL = 1 << 40
 
 Rows = dict[int, list[dict[str, Any]]]
+
+
+def flat(packed: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    """What was packed."""
+    for batch in packed:
+        assert batch.schema.names == PACKED.names and batch.num_rows == 1
+        (row,) = batch.to_pylist()
+        for name in WORDS:
+            words = row.pop(f"{name}_words")
+            row[name] = row[name] and [None if at is None else words[at] for at in row[name]]
+        count = row.pop("count")
+        yield pa.record_batch({name: values or [None] * count for name, values in row.items()}, SCHEMA)
 
 
 def by_observation(batches: Iterable[pa.RecordBatch]) -> Rows:
@@ -128,25 +142,33 @@ def test_an_empty_recording_has_nothing_new(tmp_path: Path) -> None:
 def test_the_source_reads_the_same_again(recording: Recording) -> None:
     """As Spark does after a failure, when what was open may be closed."""
     options = {"path": str(recording.folder), "after": "-1"}
-    reader = RecordingSource(options).simpleStreamReader(DELTAS)
+    reader = RecordingSource(options).simpleStreamReader(PACKED)
     assert reader.initialOffset() == {"sequence": -1}
     batches, end = reader.read({"sequence": -1})
     assert end == {"sequence": SECONDS - 1}
-    found = by_observation(batches)
+    found = by_observation(flat(batches))
     assert found == joined(taken(recording, ALL))
     for first, last in ((-1, SECONDS - 1), (4, 5), (SEGMENT_S - 2, 2 * SEGMENT_S), (7, 7)):
-        again = by_observation(reader.readBetweenOffsets({"sequence": first}, {"sequence": last}))
+        again = by_observation(flat(reader.readBetweenOffsets({"sequence": first}, {"sequence": last})))
         assert again == {number: found[number] for number in range(first + 1, last + 1)}
+
+
+def test_what_is_packed_is_the_same_in_spark(spark: SparkSession, recording: Recording) -> None:
+    batches, _ = next_rows(recording, -1, 2000)
+    packed = packed_table(batches)
+    assert packed.num_rows == len(batches)
+    there = unpacked(spark.createDataFrame(packed)).toArrow()
+    assert there.to_pylist() == pa.Table.from_batches(batches).to_pylist()
 
 
 def test_the_source_sees_what_is_added(tmp_path: Path) -> None:
     writer = RecordingWriter(tmp_path / "r")
-    reader = RecordingSource({"path": str(tmp_path / "r"), "after": "-1"}).simpleStreamReader(DELTAS)
+    reader = RecordingSource({"path": str(tmp_path / "r"), "after": "-1"}).simpleStreamReader(PACKED)
     end = reader.initialOffset()
     for number, snapshot in enumerate(WRITTEN[:4]):
         writer.append(snapshot)
         batches, end = reader.read(end)
-        assert list(by_observation(batches)) == [number] and end == {"sequence": number}
+        assert list(by_observation(flat(batches))) == [number] and end == {"sequence": number}
     batches, again = reader.read(end)
     assert not list(batches) and again == end
 
@@ -193,11 +215,9 @@ def test_what_a_ring_has_dropped_is_passed_over(tmp_path: Path) -> None:
     known = Recording.open(recorder.folder)
     observe(1)
     assert list(joined(taken(known, ALL, 2))) == left[1:]
-    reader = RecordingSource({"path": str(recorder.folder), "after": "-1"}).simpleStreamReader(DELTAS)
-    assert list(by_observation(reader.readBetweenOffsets({"sequence": 2}, {"sequence": 12}))) == [
-        *left[1:],
-        12,
-    ]
+    reader = RecordingSource({"path": str(recorder.folder), "after": "-1"}).simpleStreamReader(PACKED)
+    again = flat(reader.readBetweenOffsets({"sequence": 2}, {"sequence": 12}))
+    assert list(by_observation(again)) == [*left[1:], 12]
 
 
 JUMPS_MS = (1_000, 1_000, 1_000, -1_000, -SET_BACK_MS, -SET_BACK_MS - 1, -3_600_000, 90_000)

@@ -1,0 +1,40 @@
+"""Rows of `kview.pipeline.rollup.DELTAS` on their way into Spark: many in one, each column a list.
+
+Spark keeps what a stream reads row by row, every figure an object of Java's: at 10,000 partitions that takes
+longer than the roll-up. A list is kept in one piece.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as t
+
+from kview.pipeline.rollup import DELTAS
+
+WORDS = tuple(field.name for field in DELTAS if isinstance(field.dataType, t.StringType))
+"""Columns of texts."""
+
+PACKED = t.StructType(
+    [
+        t.StructField("count", t.IntegerType()),
+        *(
+            t.StructField(name, t.ArrayType(t.IntegerType() if name in WORDS else field.dataType))
+            for name, field in zip(DELTAS.names, DELTAS, strict=True)
+        ),
+        *(t.StructField(f"{name}_words", t.ArrayType(t.StringType())) for name in WORDS),
+    ]
+)
+"""`count` rows in one. A column that has nothing is null; a text is its place in the list of words."""
+
+
+def unpacked(rows: DataFrame) -> DataFrame:
+    """Rows of DELTAS from rows of PACKED."""
+    return rows.sparkSession.sql(_UNPACKED, rows=rows)
+
+
+def _element(name: str) -> str:
+    place = f"`{name}`[at]"
+    return f"{name}_words[{place}] as `{name}`" if name in WORDS else f"{place} as `{name}`"
+
+
+_UNPACKED = f"""
+    select {", ".join(map(_element, DELTAS.names))}
+    from (select *, explode(sequence(0, count - 1)) as at from {{rows}})"""
