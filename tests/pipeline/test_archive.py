@@ -2,10 +2,7 @@
 
 import os
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,16 +13,13 @@ from kview.pipeline.jvm import choose_java
 from kview.pipeline.process import LiveJob
 from kview.recording.writer import RecordingWriter
 from tests.e2e.processes import descendants, jvms, runs
+from tests.pipeline.archives import making
 from tests.pipeline.figures import Counted, of_rollups, total
 from tests.recording.snapshots import ticking
 from tests.waiting import wait_until
-from tests.worlds import default_world
 
-MADE_WITHIN_S = 240
 STARTS_WITHIN_S = 90
 LEFT_WITHIN_S = 2.0
-
-OTHERS = {"spark-0123456789abcdef.archive": "of another Java", "jars": "of others"}
 
 
 @pytest.fixture(scope="module")
@@ -33,49 +27,12 @@ def java() -> Path:
     return choose_java(os.environ)
 
 
-@contextmanager
-def making(java: Path, recording: Path, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """`python -m kview.pipeline.archive`, its files and caches in that folder. Until its standard input ends
-    or it does."""
-    scratch = folder / "scratch"
-    scratch.mkdir()
-    flags = ("--java", java, "--recording", recording, "--scratch", scratch)
-    command = [sys.executable, "-m", "kview.pipeline.archive", *map(str, flags)]
-    environment = {**os.environ, "XDG_CACHE_HOME": str(folder)}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=2, env=environment) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-@pytest.fixture(scope="module")
-def made(java: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache folder in which an archive was made."""
-    folder = tmp_path_factory.mktemp("made")
-    (folder / "kview").mkdir()
-    for name, content in OTHERS.items():
-        (folder / "kview" / name).write_text(content)
-    world, writer = default_world(), RecordingWriter(folder / "recording")
-
-    def has_ended() -> bool:
-        # As while a dashboard records: what Java learns is how to go on, too.
-        writer.append(world.tick())
-        return process.poll() is not None
-
-    writer.append(world.tick())
-    with making(java, writer.folder, folder) as process:
-        wait_until(has_ended, "an archive", MADE_WITHIN_S)
-    assert process.returncode == 0
-    return folder
-
-
 def test_an_archive_takes_the_place_of_older_ones(
-    java: Path, made: Path, monkeypatch: pytest.MonkeyPatch
+    java: Path, archive_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(made))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(archive_cache))
     archive = archive_of(java)
-    assert {path.name for path in (made / "kview").iterdir()} == {archive.name, "jars"}
+    assert {path.name for path in (archive_cache / "kview").iterdir()} == {archive.name, "jars"}
     assert archive.stat().st_size > 50 << 20
     assert reading(java)[0].endswith(f"={archive}")
 
@@ -89,10 +46,10 @@ def test_there_is_none_to_read_before_one_is_made(
 
 @pytest.mark.parametrize("fits", [True, False])
 def test_figures_are_right_with_an_archive_and_with_what_is_none(
-    java: Path, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fits: bool
+    java: Path, archive_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fits: bool
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(made if fits else tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(archive_cache if fits else tmp_path))
     if not fits:
         archive_of(java).parent.mkdir()
         archive_of(java).write_text("no archive at all\n" * 1000)

@@ -19,7 +19,7 @@ from kview.model.units import UNKNOWN
 from kview.pipeline.process import LiveJob
 from kview.pipeline.store import MAX_BYTES, MAX_MINUTES
 from kview.recording.writer import RecordingWriter
-from tests.e2e.processes import descendants, jvms, resident_bytes, tree
+from tests.e2e.processes import descendants, jvms, resident_bytes
 from tests.pipeline.figures import COUNTED, Counted
 from tests.waiting import wait_until
 from tests.worlds import default_world
@@ -133,18 +133,12 @@ class Held:
 
 
 def held(job: LiveJob, heard: Heard, observations: int) -> Held:
-    """Without the making of an archive of Java's classes for the next start: another Java, which comes and
-    goes."""
     assert job.pid is not None
     words = dict(descendants(os.getpid()))[job.pid].split()
     below = descendants(job.pid)
-    makers = [pid for pid, others in below if "kview.pipeline.archive" in others]
-    passing = {pid for maker in makers for pid in tree(maker)}
-    java = set(jvms(job.pid)) - passing
+    java = set(jvms(job.pid))
     sizes = []
-    for folder, folders, names in os.walk(words[words.index("--scratch") + 1]):
-        if makers and "archive" in folders:
-            folders.remove("archive")
+    for folder, _, names in os.walk(words[words.index("--scratch") + 1]):
         for name in names:
             with suppress(FileNotFoundError):  # The job has removed it meanwhile.
                 sizes.append(os.stat(os.path.join(folder, name)).st_size)
@@ -154,7 +148,7 @@ def held(job: LiveJob, heard: Heard, observations: int) -> Held:
         files=len(sizes),
         file_bytes=sum(sizes),
         java_bytes=resident_bytes(java),
-        python_bytes=resident_bytes({job.pid, *(pid for pid, _ in below)} - java - passing),
+        python_bytes=resident_bytes({job.pid, *(pid for pid, _ in below)} - java),
         store_bytes=heard.store_bytes,
         minutes=heard.minutes,
     )
@@ -170,10 +164,8 @@ def forget(writer: RecordingWriter, now_ms: int) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="it is Linux that tells memory")
-def test_hours_of_data_leave_nothing_behind(
-    pytestconfig: pytest.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("quick_spark")
+def test_hours_of_data_leave_nothing_behind(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     observations = 60 * pytestconfig.getoption("--soak-minutes")
     told_every = max(MEASURED_EVERY, observations // 20 // MEASURED_EVERY * MEASURED_EVERY)
     counted, heard, measured = Counted(), Heard(), list[Held]()
