@@ -1,7 +1,7 @@
 """Rows of `kview.pipeline.rollup.DELTAS` on their way into Spark: many in one, each column a list.
 
-Spark keeps what a stream reads row by row, every figure an object of Java's: at 10,000 partitions that takes
-longer than the roll-up. A list is kept in one piece.
+Spark keeps what a stream reads row by row, every figure an object of Java's: a third of a batch's work at
+10,000 partitions. A list is kept in one piece.
 """
 
 from pyspark.sql import DataFrame
