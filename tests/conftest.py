@@ -131,10 +131,15 @@ def simulated_cluster_factory() -> Iterator[ServedFactory]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a real cluster, so that `-m 'not real_cluster'` leaves it out."""
+    """Mark what needs a real cluster, so that `-m 'not real_cluster'` leaves it out; and leave to one worker
+    what starts Kafka's or Spark's JVMs, one after the other. Other files are for any worker."""
     for item in items:
-        if "kafka_runtime" in getattr(item, "fixturenames", ()):
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if "kafka_runtime" in fixtures:
             item.add_marker(pytest.mark.real_cluster)
+        has_jvms = item.get_closest_marker("real_cluster") or fixtures & {"spark", "archive_cache"}
+        group = "jvms" if has_jvms or "pipeline" in item.path.parts else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -272,7 +272,7 @@ def test_a_hung_coordinator_ages_only_its_groups(real_kafka: RealKafka, names: t
                     observer,
                     lambda s: "does not answer" in s.groups.error[s.groups.group.tolist().index(group)],
                     "the group says that its coordinator is silent",
-                    3,
+                    8,
                 )
                 row = hung.groups.group.tolist().index(group)
                 assert hung.groups.received_ms[row] < hung.observation.began_ms - 1000
