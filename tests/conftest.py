@@ -130,6 +130,7 @@ def simulated_cluster_factory() -> Iterator[ServedFactory]:
         yield lambda *flags, **options: stack.enter_context(Served(*flags, **options))
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs a real cluster, so that `-m 'not real_cluster'` leaves it out; and leave to one worker
     what starts Kafka's or Spark's JVMs, one after the other. Other files are for any worker."""
