@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from kview.pipeline.jvm import choose_java
 from tests.pipeline.archives import make_archive
@@ -130,17 +132,24 @@ def simulated_cluster_factory() -> Iterator[ServedFactory]:
         yield lambda *flags, **options: stack.enter_context(Served(*flags, **options))
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a real cluster, so that `-m 'not real_cluster'` leaves it out; and leave to one worker
-    what starts Kafka's or Spark's JVMs, one after the other. Other files are for any worker."""
+    """Mark what needs a real cluster, so that `-m 'not real_cluster'` leaves it out."""
     for item in items:
-        fixtures = set(getattr(item, "fixturenames", ()))
-        if "kafka_runtime" in fixtures:
+        if "kafka_runtime" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.real_cluster)
-        has_jvms = item.get_closest_marker("real_cluster") or fixtures & {"spark", "archive_cache"}
-        group = "jvms" if has_jvms or "pipeline" in item.path.parts else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
+
+
+class OneSparkAtATime(LoadScopeScheduling):
+    """Any worker takes any test, but what starts Spark is for one of them."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "Spark" if nodeid.startswith(("tests/pipeline/", "tests/e2e/test_spark.py")) else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneSparkAtATime:
+    """By node id, because that is all that this process knows of a test."""
+    return OneSparkAtATime(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
