@@ -16,8 +16,8 @@ PACKED = t.StructType(
     [
         t.StructField("count", t.IntegerType()),
         *(
-            t.StructField(name, t.ArrayType(t.IntegerType() if name in WORDS else field.dataType))
-            for name, field in zip(DELTAS.names, DELTAS, strict=True)
+            t.StructField(field.name, t.ArrayType(t.IntegerType() if field.name in WORDS else field.dataType))
+            for field in DELTAS
         ),
         *(t.StructField(f"{name}_words", t.ArrayType(t.StringType())) for name in WORDS),
     ]
