@@ -10,8 +10,6 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from kview.pipeline.jvm import choose_java
-from tests.pipeline.archives import make_archive
 from tests.real_kafka.cluster import RealKafka
 from tests.real_kafka.jars import Unavailable, fetch_jars, find_java
 from tests.served import Served, ServedFactory
@@ -41,26 +39,11 @@ def missing(what: str) -> NoReturn:
 
 @pytest.fixture(scope="session", autouse=True)
 def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The state folder of every kview that a test runs, and its cache: never the user's own."""
+    """The state folder of every kview that a test runs: never the user's own."""
     with pytest.MonkeyPatch.context() as patch:
         home = tmp_path_factory.mktemp("state")
         patch.setenv("XDG_STATE_HOME", str(home))
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield home
-
-
-@pytest.fixture(scope="session")
-def archive_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache folder with an archive of Java's classes."""
-    folder = tmp_path_factory.mktemp("archive")
-    make_archive(choose_java(os.environ), folder)
-    return folder
-
-
-@pytest.fixture
-def quick_spark(archive_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark starts as it does for who has used kview before: in less time, and no archive is made."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(archive_cache))
 
 
 @pytest.fixture(scope="session")

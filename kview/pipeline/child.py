@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import traceback
 from pathlib import Path
 
@@ -53,16 +52,15 @@ class Job:
 
     def run(self, recording: Path, after: int) -> None:
         """Starts the JVM and the job, and waits for their end, which is always an error."""
-        from kview.pipeline.archive import archive_of, reading
         from kview.pipeline.jvm import Gateway, choose_java
 
-        java = choose_java(os.environ)
-        gateway = Gateway(java, self._scratch, reading(java))
+        gateway = Gateway(choose_java(os.environ), self._scratch)
         self._jvm = gateway.process
         threading.Thread(target=self._watch_jvm, name="jvm", daemon=True).start()
         # While Java starts.
         import pyarrow as pa
 
+        from kview.pipeline.ahead import learn
         from kview.pipeline.live import start
         from kview.pipeline.session import new_session
         from kview.recording.manifest import read_manifest
@@ -76,11 +74,9 @@ class Job:
                 writer.write_table(table)
             self._send(MessageKind.ROLLUPS, sink.getvalue().to_pybytes())
 
-        query = start(new_session(self._scratch, threads=2), recording, after, self._scratch, send_rollups)
-        if not archive_of(java).exists():
-            arguments = (java, recording)
-            threading.Thread(target=self._make_archive, args=arguments, name="archive", daemon=True).start()
-        query.awaitTermination()
+        threading.Thread(target=learn, name="ahead", daemon=True).start()
+        session = new_session(self._scratch, threads=2)
+        start(session, recording, after, self._scratch, send_rollups).awaitTermination()
         raise KviewError("the job has stopped by itself", "start it again")
 
     def end(self, why: str = "", error: Exception | None = None) -> None:
@@ -112,21 +108,6 @@ class Job:
         self._jvm.wait()
         self.end(self.how_java_ended())
 
-    def _make_archive(self, java: Path, recording: Path) -> None:
-        """For the next start."""
-        time.sleep(ARCHIVE_AFTER_S)
-        scratch = self._scratch / "archive"
-        scratch.mkdir()
-        command = [
-            sys.executable,
-            *("-m", "kview.pipeline.archive", "--java", str(java)),
-            *("--recording", str(recording), "--scratch", str(scratch)),
-        ]
-        # It ends when its standard input does, which is when this process ends.
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as maker:
-            maker.wait()
-        shutil.rmtree(scratch, ignore_errors=True)
-
     def how_java_ended(self) -> str:
         """A few words; '' where it runs. Java that has gone is noticed first by whoever talks to it."""
         if self._jvm is None:
@@ -139,9 +120,6 @@ class Job:
             return f"Java was killed ({signal.Signals(-code).name})"
         return "Java ran out of memory" if code == OUT_OF_MEMORY else f"Java has ended (exit code {code})"
 
-
-ARCHIVE_AFTER_S = 60.0
-"""Whoever looks at kview for a moment only need not pay for the next start."""
 
 GONE_WITHIN_S = 0.5
 """From a connection that breaks to the end of the process behind it."""

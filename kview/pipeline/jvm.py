@@ -27,7 +27,7 @@ UNSAFE_ASKED_FROM = 24
 GATEWAY_WITHIN_S = 60.0
 """A start takes two seconds; on a machine that needs a minute nothing else works either."""
 
-HEAP = "256m"
+_HEAP = "256m"
 """The live job holds 80 MB; a heap that may grow fills with what is not needed any longer."""
 
 _OPENED = (
@@ -50,7 +50,7 @@ _FIRST = (
 )
 """Java looks for a class from jar to jar: those that have most of ours come first."""
 
-QUICK_START = (
+_QUICK_START = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-Xmn32m",
@@ -61,7 +61,6 @@ QUICK_START = (
     "-XX:-BytecodeVerificationRemote",
 )
 """For a job that lasts as long as a dashboard and works a part of the time: half the start, less memory."""
-
 
 _CONNECTION = struct.Struct(">ii")
 
@@ -116,11 +115,11 @@ class Gateway:
     """A JVM that PySpark can be told to use. It ends when this process ends, however that happens: its
     standard input is a pipe from here."""
 
-    def __init__(self, java: Path, scratch: Path, options: tuple[str, ...] = ()) -> None:
-        """Starts it; `scratch` is a folder for its files, `options` are Java's, added to QUICK_START."""
+    def __init__(self, java: Path, scratch: Path) -> None:
+        """Starts it; `scratch` is a folder for its files."""
         self._told = scratch / "gateway"
         self.process = subprocess.Popen(
-            _command(java, scratch, options),
+            _command(java, scratch),
             stdin=subprocess.PIPE,
             stdout=sys.stderr.fileno(),
             env=_environment(self._told),
@@ -172,20 +171,19 @@ def _environment(told: Path) -> dict[str, str]:
     }
 
 
-def class_path() -> str:
+def _class_path() -> str:
     """Those of Spark's jars that the live job, and a batch over Parquet, can need."""
     jars = [jar for jar in (spark_home() / "jars").glob("*.jar") if not jar.name.startswith(_UNUSED)]
     jars.sort(key=lambda jar: (not jar.name.startswith(_FIRST), jar.name))
     return os.pathsep.join(map(str, jars))
 
 
-def _command(java: Path, scratch: Path, options: tuple[str, ...]) -> list[str]:
+def _command(java: Path, scratch: Path) -> list[str]:
     asked = (java_version(java) or 0) >= UNSAFE_ASKED_FROM
     return [
         str(java),
-        f"-Xmx{HEAP}",
-        *QUICK_START,
-        *options,
+        f"-Xmx{_HEAP}",
+        *_QUICK_START,
         *(["--sun-misc-unsafe-memory-access=allow"] if asked else []),
         "-XX:+IgnoreUnrecognizedVMOptions",
         "-XX:+ExitOnOutOfMemoryError",
@@ -200,6 +198,6 @@ def _command(java: Path, scratch: Path, options: tuple[str, ...]) -> list[str]:
         f"-Djava.io.tmpdir={scratch}",
         *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED.split()),
         "-cp",
-        class_path(),
+        _class_path(),
         "org.apache.spark.api.python.PythonGatewayServer",
     ]

@@ -4,6 +4,7 @@ Spark keeps nothing from batch to batch. Each batch gives the roll-ups of its ow
 those given before: so no state grows, nothing is too late, and a clock that jumps spoils nothing.
 """
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from kview.pipeline.ahead import rehearse
 from kview.pipeline.packed import unpacked
 from kview.pipeline.reading import next_rows, packed_table
 from kview.pipeline.rollup import pieces, summed
@@ -28,6 +30,12 @@ at 10,000 partitions."""
 MAX_REST_S = 1.5
 """On a machine that others keep busy a batch takes longer without taking more: resting longer would only make
 the figures older."""
+
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Settings of Spark's to work out a query without Java made and compiled for it."""
 
 FIRST_ROWS = 20_000
 """About how many rows are rolled up before the stream starts, by a Java that has compiled nothing yet."""
@@ -56,10 +64,15 @@ def start(
         if number:
             time.sleep(max(CYCLE_S - took_s, min(REST * took_s, MAX_REST_S)))
 
-    # What there is already needs no source, whose processes take seconds to start.
+    # What there is already needs no source, whose processes take seconds to start; nor a compiler.
     batches, last = next_rows(Recording.open(recording), after, FIRST_ROWS)
     if batches:
+        for name, value in INTERPRETED.items():
+            spark.conf.set(name, value)
+        threading.Thread(target=rehearse, args=(spark,), name="rehearsal", daemon=True).start()
         roll_up(pieces(unpacked(spark.createDataFrame(packed_table(batches)))))
+        for name in INTERPRETED:
+            spark.conf.unset(name)
     spark.dataSource.register(RecordingSource)
     source = spark.readStream.format(RecordingSource.name()).option("path", str(recording))
     coming = pieces(unpacked(source.option("after", str(last)).load()))

@@ -27,7 +27,7 @@ PACKED = t.StructType(
 
 def unpacked(rows: DataFrame) -> DataFrame:
     """Rows of DELTAS from rows of PACKED."""
-    return rows.sparkSession.sql(_UNPACKED, rows=rows)
+    return rows.sparkSession.sql(UNPACKED, rows=rows)
 
 
 def _element(name: str) -> str:
@@ -35,6 +35,6 @@ def _element(name: str) -> str:
     return f"{name}_words[{place}] as `{name}`" if name in WORDS else f"{place} as `{name}`"
 
 
-_UNPACKED = f"""
+UNPACKED = f"""
     select {", ".join(map(_element, DELTAS.names))}
     from (select *, explode(sequence(0, count - 1)) as at from {{rows}})"""

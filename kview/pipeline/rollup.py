@@ -74,12 +74,12 @@ def rolled(deltas: DataFrame) -> DataFrame:
 def pieces(deltas: DataFrame) -> DataFrame:
     """One row a delta and second that it touches, with its share of each figure. Nothing is kept from row to
     row: the same for a stream."""
-    return deltas.sparkSession.sql(_PIECES, deltas=deltas)
+    return deltas.sparkSession.sql(PIECES, deltas=deltas)
 
 
 def summed(pieces: DataFrame) -> DataFrame:
     """The roll-ups of `pieces`."""
-    return pieces.sparkSession.sql(_QUERY, pieces=pieces)
+    return pieces.sparkSession.sql(SUMMED, pieces=pieces)
 
 
 def _remainders(name: str) -> str:
@@ -145,7 +145,7 @@ _OVERLAPS = f"""
         {_overlap("held_from_ms", "observed_ms")} as held_ms
     from ({_SECONDS})"""
 
-_PIECES = f"""
+PIECES = f"""
     select second, topic, leader, leader_rack, group, internal, sequence, observed_ms, topic_partitions,
         {", ".join(_share(name) for name in _SPREAD)},
         record_centibytes,
@@ -196,7 +196,7 @@ _COLUMNS = {
 }
 """What each sum is the sum of."""
 
-_QUERY = f"""
+SUMMED = f"""
     select second, key.kind, key.name,
         {", ".join(f"cast(sum({_COLUMNS[column]}) as long) as {column}" for column in SUMS)},
         max(if((key.kind = '{Kind.GROUP}') = (group is not null) and hottest is not null,

@@ -1,8 +1,7 @@
 """What the live Spark job costs: `python -m tests.benchmarks.bench_spark [--runs 5] [--seconds 150]`.
 
 - first: from the job's start to its first roll-ups, while one observation of 100 partitions a second is
-  recorded; without the archive of Java's classes, as on a machine's first day, and with it; and what making
-  the archive takes, which happens once.
+  recorded.
 - steady: at 100, 1,000 and 10,000 partitions of which every offset changes every second, observed once a
   second: from before an observation is recorded to the call back with it, over the seconds after the first
   minute; the processor time of the job's processes over these; and their memory at the end, a page that
@@ -17,7 +16,6 @@ import argparse
 import logging
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -29,7 +27,6 @@ import numpy as np
 
 from kview.model.aggregates import Aggregates, SparkState
 from kview.model.snapshot import Snapshot
-from kview.pipeline.jvm import choose_java
 from kview.pipeline.process import LiveJob
 from kview.recording.writer import RecordingWriter
 from tests.benchmarks.bench_start import GIVE_UP_S, measure
@@ -46,7 +43,7 @@ WATCHED_S = 60
 FIRST_LIMIT_S, DELAY_LIMIT_S, FRAME_LIMIT = 8.0, 3.0, 1.05
 CORES_LIMIT, RESIDENT_LIMIT_MB = 0.5, 900.0
 
-TOLD_WITHIN_S, MADE_WITHIN_S = 60.0, 240.0
+TOLD_WITHIN_S = 60.0
 
 
 def load() -> str:
@@ -102,42 +99,15 @@ def first_s(snapshots: Sequence[Snapshot], folder: Path) -> float:
     raise SystemExit("no roll-ups came")
 
 
-def make_archive(snapshots: Sequence[Snapshot], recording: Path, scratch: Path) -> str:
-    """Makes it in the cache folder that is set, from a recording that is written meanwhile."""
-    scratch.mkdir()
-    writer = RecordingWriter(recording)
-    command = [
-        *(sys.executable, "-m", "kview.pipeline.archive", "--java", str(choose_java(os.environ))),
-        *("--recording", str(recording), "--scratch", str(scratch)),
-    ]
-    began_s, most, cpu = time.monotonic(), 0, 0.0
-    # It ends when its standard input does.
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as maker:
-        for number, snapshot in enumerate(snapshots, 1):
-            if maker.poll() is not None:
-                break
-            writer.append(snapshot)
-            while maker.poll() is None and time.monotonic() < began_s + number:
-                pids = tree(maker.pid)
-                most, cpu = max(most, resident_bytes(pids)), max(cpu, cpu_s(pids))
-                time.sleep(0.1)
-    writer.abandon()
-    took = f"{time.monotonic() - began_s:.0f} s, {cpu:.0f} s of a core, up to {most >> 20} MB"
-    return f"the archive is made once: {took} (exit code {maker.returncode}); {load()}"
-
-
-def first(runs: int, folder: Path) -> None:
-    """Prints the times of the first roll-ups; leaves the archive there."""
-    snapshots = list(growing_snapshots(FIRST_PARTITIONS, int(MADE_WITHIN_S)))
-    for archived in (False, True):
-        if archived:
-            print(make_archive(snapshots, folder / "archive", folder / "scratch"))
-        times = [first_s(snapshots, folder / f"first-{archived}-{run}") for run in range(runs)]
-        median, worst = statistics.median(times), max(times)
-        print(
-            f"first roll-ups {'with' if archived else 'without'} the archive: {median:.1f} s median, "
-            f"{worst:.1f} s worst of {runs} ({share(worst, FIRST_LIMIT_S)}); {load()}"
-        )
+def first(runs: int, folder: Path) -> str:
+    """How long the first roll-ups take."""
+    snapshots = list(growing_snapshots(FIRST_PARTITIONS, int(TOLD_WITHIN_S)))
+    times = [first_s(snapshots, folder / f"first-{run}") for run in range(runs)]
+    median, worst = statistics.median(times), max(times)
+    return (
+        f"first roll-ups: {median:.1f} s median, {worst:.1f} s worst of {runs} "
+        f"({share(worst, FIRST_LIMIT_S)}); {load()}"
+    )
 
 
 def steady(partitions: int, seconds: int, folder: Path) -> str:
@@ -231,9 +201,7 @@ def main() -> None:
     logging.getLogger("kview.pipeline").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        # Never the user's own archive.
-        os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-        first(given.runs, folder)
+        print(first(given.runs, folder))
         for partitions in SIZES:
             print(steady(partitions, given.seconds, folder / f"steady-{partitions}"))
         frame(folder / "compiled")

@@ -57,7 +57,6 @@ def jvm(terminal: PseudoTerminal) -> int:
     return found
 
 
-@pytest.mark.usefixtures("quick_spark")
 def test_figures_are_those_of_the_cluster_and_a_killed_jvm_is_started_again(tmp_path: Path) -> None:
     environment = {"XDG_STATE_HOME": str(tmp_path)}
     with kview_on_a_terminal("--simulate", environment=environment, spark=True) as terminal:
@@ -84,7 +83,6 @@ def test_figures_are_those_of_the_cluster_and_a_killed_jvm_is_started_again(tmp_
             wait_until(lambda pid=pid: not runs(pid), f"the end of {pid}", LEFT_WITHIN_S)  # type: ignore[misc]
 
 
-@pytest.mark.usefixtures("quick_spark")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 def test_no_jvm_is_left(how: signal.Signals) -> None:
     with kview_on_a_terminal("--simulate", spark=True) as terminal:

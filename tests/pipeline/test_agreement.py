@@ -71,7 +71,6 @@ def read_at_odd_times(snapshot: Snapshot, chance: np.random.Generator) -> Snapsh
     )
 
 
-@pytest.mark.usefixtures("quick_spark")
 def test_stream_batch_and_duckdb_agree(spark: SparkSession, history: list[Snapshot], tmp_path: Path) -> None:
     lock, told = threading.Lock(), [Aggregates()]
 

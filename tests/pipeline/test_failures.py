@@ -84,7 +84,7 @@ class Watched:
 
 
 @pytest.fixture
-def watched(quick_spark: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     watched = Watched(tmp_path)
     yield watched
@@ -193,7 +193,6 @@ def test_a_full_disk_is_a_sentence(
     assert failure.why.endswith(f"No space left on device, in {small_disk}")
 
 
-@pytest.mark.usefixtures("quick_spark")
 def test_a_jvm_that_ends_while_roll_ups_are_sent_does_not_spoil_them(tmp_path: Path) -> None:
     watched = Watched(tmp_path)
     watched.record(ticking(240))

@@ -164,7 +164,6 @@ def forget(writer: RecordingWriter, now_ms: int) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="it is Linux that tells memory")
-@pytest.mark.usefixtures("quick_spark")
 def test_hours_of_data_leave_nothing_behind(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     observations = 60 * pytestconfig.getoption("--soak-minutes")
     told_every = max(MEASURED_EVERY, observations // 20 // MEASURED_EVERY * MEASURED_EVERY)

@@ -12,7 +12,6 @@ from kafka import KafkaConsumer, KafkaProducer
 from tests.conftest import ClusterFactory
 from tests.e2e.processes import exists
 from tests.real_kafka.cluster import ClusterFailed, RealKafka
-from tests.real_kafka.jars import CACHE
 from tests.real_kafka.settings import KAFKA_DEFAULT_TIMES
 from tests.waiting import wait_until
 
@@ -87,7 +86,7 @@ def test_no_node_outlives_a_killed_test_process(kafka_runtime: tuple[Path, Path]
     runner = subprocess.Popen(
         [sys.executable, "-m", "tests.real_kafka", "--brokers", "1"],
         cwd=ROOT,
-        env={**os.environ, "TMPDIR": str(tmp_path), "XDG_CACHE_HOME": str(CACHE.parent)},
+        env={**os.environ, "TMPDIR": str(tmp_path)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
