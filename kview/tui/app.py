@@ -16,14 +16,13 @@ from textual.screen import Screen
 
 from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
-from kview.model.events import Severity
-from kview.model.ports import FaultCommand, Faults, Feed, Notice, SparkJob, Timeline
-from kview.tui import glyphs
-from kview.tui.aim import command_for
+from kview.model.ports import Faults, Feed, Notice, SparkJob, Timeline
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
-from kview.tui.keys import APP_BINDINGS, FAULT_KEYS, FaultKey
+from kview.tui.colours import Colours
+from kview.tui.fault_keys import FaultKeys
+from kview.tui.keys import APP_BINDINGS
 from kview.tui.options import Options
-from kview.tui.paint import PLAIN, PLAIN_TEXTUAL, Palette, palette_of, textual_theme, theme_troubles
+from kview.tui.paint import Palette
 from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.commands import Command, CommandScreen
 from kview.tui.screens.groups import GroupsScreen
@@ -42,8 +41,6 @@ nothing."""
 
 SAID_MS = 12_000
 """How long the status line keeps what was done: time to read it, and to try the undo it names."""
-
-DEFAULT_THEME = "dark"
 
 NAMES = {
     "overview": "Overview",
@@ -96,10 +93,10 @@ class KviewApp(App[int], inherit_bindings=False):
         spark: SparkJob | None = None,
         wall_ms: Callable[[], int] | None = None,
     ) -> None:
-        self._colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
-        super().__init__(ansi_color=True if self._colourless else None)
+        colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
+        super().__init__(ansi_color=True if colourless else None)
         self.feed = feed
-        self.faults = faults
+        self.faults = FaultKeys(self, faults)
         self.timeline = timeline
         self.spark = spark
         self.source = source
@@ -109,20 +106,23 @@ class KviewApp(App[int], inherit_bindings=False):
         self.arrivals = Arrivals(self, self._show)
         self.ascii_only = ascii_only
         self.zone = zone
-        self.themes = load_themes(theme_folders()) if themes is None else themes
+        loaded = load_themes(theme_folders()) if themes is None else themes
+        self.colours = Colours(self, loaded, none=colourless)
         self.started_ms = self.wall_ms()
         self.view: View | None = None
         self.notice: Notice | None = None
         self.options = Options(stale_ms=source.late_ms)
         self.said = Said()
-        self.active_faults: tuple[str, ...] = ()
         self._said_ms = self.started_ms
         self._keep_said = False
         self._ticks = 0
         self.bug: Exception | None = None
-        self.palette: Palette = PLAIN
-        self._wanted_theme = theme or DEFAULT_THEME
-        self._theme_name = ""
+        self._wanted_theme = theme or ""
+
+    @property
+    def palette(self) -> Palette:
+        """What each role of a text looks like."""
+        return self.colours.palette
 
     @property
     def live(self) -> bool:
@@ -139,10 +139,7 @@ class KviewApp(App[int], inherit_bindings=False):
 
     def on_mount(self) -> None:
         """Colours, the timer, and the feed."""
-        self.register_theme(PLAIN_TEXTUAL)
-        for theme in self.themes.loaded.values():
-            self.register_theme(textual_theme(theme))
-        self._first_theme()
+        self.colours.begin(self._wanted_theme)
         self.set_interval(1 / TICKS_A_SECOND, self._tick)
         self.feed.start(self._on_view, self._on_notice)
 
@@ -173,7 +170,7 @@ class KviewApp(App[int], inherit_bindings=False):
         self.say(Said(message.notice.text, severity=message.notice.severity), keep=message.notice.sticky)
         self._update()
 
-    def _shown(self) -> KviewScreen | None:
+    def shown(self) -> KviewScreen | None:
         """The screen that draws views, unless help or the palette lies over it, or none is there yet."""
         try:
             screen = self.screen
@@ -182,7 +179,7 @@ class KviewApp(App[int], inherit_bindings=False):
         return screen if isinstance(screen, KviewScreen) and screen.is_mounted else None
 
     def _update(self) -> None:
-        if screen := self._shown():
+        if screen := self.shown():
             screen.update()
             return
         for over in self.screen_stack[1:]:  # help says which keys work
@@ -193,13 +190,13 @@ class KviewApp(App[int], inherit_bindings=False):
         if self.said.text and not self._keep_said and self.wall_ms() - self._said_ms > SAID_MS:
             self.say(Said())
         self._ticks += 1
-        if screen := self._shown():
+        if screen := self.shown():
             screen.tick(self._ticks % TICKS_A_SECOND == 0)
 
     def say(self, said: Said, keep: bool = False) -> None:
         """Show a sentence in the status line; `keep` until the next one."""
         self.said, self._said_ms, self._keep_said = said, self.wall_ms(), keep
-        if screen := self._shown():
+        if screen := self.shown():
             screen.say()
 
     def _handle_exception(self, error: Exception) -> None:
@@ -215,39 +212,11 @@ class KviewApp(App[int], inherit_bindings=False):
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Without colours none gets out, whatever drew it."""
         filters = list(super().get_line_filters())
-        return [*filters, NoColor()] if self._colourless else filters
-
-    def _first_theme(self) -> None:
-        if self._colourless or not self.themes.loaded:
-            self._use_plain()
-        elif self._wanted_theme in self.themes.loaded:
-            self.use_theme(self._wanted_theme)
-        else:
-            self.use_theme(
-                DEFAULT_THEME if DEFAULT_THEME in self.themes.loaded else next(iter(self.themes.loaded))
-            )
-        if text := theme_troubles(self.themes, "" if self._colourless else self._wanted_theme):
-            self.say(Said(text, severity=Severity.WARN))
-
-    def _use_plain(self) -> None:
-        self.palette, self._theme_name = PLAIN, PLAIN.name
-        self.theme = PLAIN_TEXTUAL.name
-
-    def use_theme(self, name: str) -> None:
-        """Draw with a theme from now on."""
-        theme = self.themes.loaded[name]
-        self.palette, self._theme_name = palette_of(theme), name
-        self.theme = textual_theme(theme).name
+        return [*filters, NoColor()] if self.colours.none else filters
 
     def action_next_theme(self) -> None:
         """The next theme of those that are there."""
-        names = list(self.themes.loaded)
-        if self._colourless:
-            self.say(Said("NO_COLOR is set: there is nothing to choose"))
-        elif names:
-            at = names.index(self._theme_name) if self._theme_name in names else -1
-            self.use_theme(names[(at + 1) % len(names)])
-            self.say(Said(f"theme {self._theme_name}", "t the next one"))
+        self.colours.use_next()
 
     # -- screens
 
@@ -277,12 +246,12 @@ class KviewApp(App[int], inherit_bindings=False):
 
     def action_commands(self) -> None:
         """Every command by name."""
-        before = self._theme_name
-        self.push_screen(CommandScreen(self._commands(), lambda: self._restore_theme(before)))
+        before = self.palette
+        self.push_screen(CommandScreen(self._commands(), lambda: self._restore(before)))
 
-    def _restore_theme(self, name: str) -> None:
-        if name != self._theme_name and name in self.themes.loaded:
-            self.use_theme(name)
+    def _restore(self, palette: Palette) -> None:
+        if palette is not self.palette and palette.name in self.colours.names:
+            self.colours.use(palette.name)
 
     def _commands(self) -> list[Command]:
         made = []
@@ -292,10 +261,9 @@ class KviewApp(App[int], inherit_bindings=False):
                 made.append(self._command(binding, entry.node))
         if self.time.allows("last"):
             made.append(Command("last moment", "", LAST_HELP, partial(self.time.do, "last")))
-        if not self._colourless:
-            for name in self.themes.loaded:
-                use = self._theme_user(name)
-                made.append(Command(f"theme {name}", "", "colours; shown while selected", use, use))
+        for name in self.colours.names:
+            use = partial(self.colours.use, name)
+            made.append(Command(f"theme {name}", "", "colours; shown while selected", use, use))
         return made
 
     def _command(self, binding: Binding, node: object) -> Command:
@@ -303,9 +271,6 @@ class KviewApp(App[int], inherit_bindings=False):
             await self.run_action(binding.action, node)  # type: ignore[arg-type]
 
         return Command(binding.description, key_name(binding), binding.tooltip, run)  # type: ignore[arg-type]
-
-    def _theme_user(self, name: str) -> Callable[[], None]:
-        return lambda: self.use_theme(name)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """None of Textual's own: the palette is made of the key bindings."""
@@ -328,7 +293,7 @@ class KviewApp(App[int], inherit_bindings=False):
 
     def action_filter(self) -> None:
         """Ask for a part of a name."""
-        if screen := self._shown():
+        if screen := self.shown():
             screen.begin_filter()
 
     def action_internal(self) -> None:
@@ -343,7 +308,7 @@ class KviewApp(App[int], inherit_bindings=False):
 
     def action_sort(self) -> None:
         """The next order of the panel that has the keys."""
-        screen = self._shown()
+        screen = self.shown()
         if screen is None:
             return
         table = screen.focused_table()
@@ -365,51 +330,24 @@ class KviewApp(App[int], inherit_bindings=False):
 
     def ask(self, question: Question) -> None:
         """Ask for a line of text."""
-        if screen := self._shown():
+        if screen := self.shown():
             screen.ask(question)
 
     # -- faults
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Faults are there only with a lab, and those that need a broker only on screens that have one."""
+        """Keys of faults, of time and of Spark are there only where they can do something."""
         if action == "spark":
             return self.spark is not None
         if action == "time":
             return self.time.allows(str(parameters[0]))
         if action == "fault":
-            if self.faults is None:
-                return False
-            fault = FAULT_KEYS[str(parameters[0])]
-            screen = self._shown()
-            return not fault.aims or (screen is not None and screen.has_targets)
+            return self.faults.allows(str(parameters[0]))
         return True
 
     def action_fault(self, key: str) -> None:
         """Do a fault to what is selected."""
-        fault = FAULT_KEYS[key]
-        screen = self._shown()
-        if self.faults is None or screen is None:
-            return
-        if fault.aims and not self.live:
-            self.say(Said(f"{key} acts on the cluster as it is now", "space returns to it first"))
-            return
-        target = screen.target() if fault.aims else None
-        command = command_for(fault, target, self.view)
-        if isinstance(command, str):
-            self.say(Said(command))
-            return
-        why = f"{target.why}: " if target and target.why else ""
-        self.say(Said(f"{why}{command.line()} {glyphs.ELLIPSIS}"))
-        self.run_worker(self._apply(self.faults, fault, command, why), group="faults")
-
-    async def _apply(self, faults: Faults, fault: FaultKey, command: FaultCommand, why: str) -> None:
-        reply = await faults.apply(command)
-        if reply.ok:
-            self.active_faults = reply.active
-            done = reply.text.partition(";")[0]
-            self.say(Said(f"{why}{done}", f"undo: {fault.undo}"))
-        else:
-            self.say(Said(f"{why}{reply.text}", severity=Severity.WARN))
+        self.faults.do(key)
 
 
 def run_app(app: KviewApp) -> int:

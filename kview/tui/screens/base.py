@@ -137,7 +137,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def say(self) -> None:
         """Show what the app has to say."""
         status = self.query_one(StatusLine)
-        status.said, status.active = self.kview.said, self.kview.active_faults
+        status.said, status.active = self.kview.said, self.kview.faults.active
         status.redraw()
 
     # -- keys

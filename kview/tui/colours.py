@@ -1,0 +1,56 @@
+"""Which theme the dashboard is drawn with: the one asked for, the next one, or no colours at all."""
+
+from typing import TYPE_CHECKING
+
+from kview.config.themes import Themes
+from kview.model.events import Severity
+from kview.tui.paint import PLAIN, PLAIN_TEXTUAL, Palette, palette_of, textual_theme, theme_troubles
+from kview.tui.widgets.bottom import Said
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
+
+DEFAULT_THEME = "dark"
+
+
+class Colours:
+    """The themes that are there, of which one is used; `none` is for a terminal without colours."""
+
+    def __init__(self, app: "KviewApp", themes: Themes, none: bool) -> None:
+        self._app = app
+        self._themes = themes
+        self.none = none
+        self.palette: Palette = PLAIN
+
+    @property
+    def names(self) -> list[str]:
+        """The themes that can be chosen."""
+        return [] if self.none else list(self._themes.loaded)
+
+    def begin(self, wanted: str) -> None:
+        """Draw with the theme of that name ('': the default one); what is wrong with themes is said."""
+        self._app.register_theme(PLAIN_TEXTUAL)
+        for theme in self._themes.loaded.values():
+            self._app.register_theme(textual_theme(theme))
+        if names := self.names:
+            self.use(next((name for name in (wanted, DEFAULT_THEME) if name in names), names[0]))
+        else:
+            self._app.theme = PLAIN_TEXTUAL.name
+        if text := theme_troubles(self._themes, "" if self.none else wanted or DEFAULT_THEME):
+            self._app.say(Said(text, severity=Severity.WARN))
+
+    def use(self, name: str) -> None:
+        """Draw with a theme from now on."""
+        theme = self._themes.loaded[name]
+        self.palette = palette_of(theme)
+        self._app.theme = textual_theme(theme).name
+
+    def use_next(self) -> None:
+        """The next theme of those that are there."""
+        names = self.names
+        if self.none:
+            self._app.say(Said("NO_COLOR is set: there is nothing to choose"))
+        elif names:
+            at = names.index(self.palette.name) if self.palette.name in names else -1
+            self.use(names[(at + 1) % len(names)])
+            self._app.say(Said(f"theme {self.palette.name}", "t the next one"))

@@ -1,0 +1,56 @@
+"""The keys of faults: which there are on the screen shown, and what each does to a simulated cluster."""
+
+from typing import TYPE_CHECKING
+
+from kview.model.events import Severity
+from kview.model.ports import FaultCommand, Faults
+from kview.tui import glyphs
+from kview.tui.aim import command_for
+from kview.tui.keys import FAULT_KEYS, FaultKey
+from kview.tui.widgets.bottom import Said
+
+if TYPE_CHECKING:
+    from kview.tui.app import KviewApp
+
+
+class FaultKeys:
+    """What the actions `fault('…')` do; without a lab there are none. `active` are the faults in force, as
+    the lab says them."""
+
+    def __init__(self, app: "KviewApp", faults: Faults | None) -> None:
+        self._app = app
+        self._faults = faults
+        self.active: tuple[str, ...] = ()
+
+    def allows(self, key: str) -> bool:
+        """Whether there is such a key: one that needs a broker only where there is one to select."""
+        if self._faults is None:
+            return False
+        screen = self._app.shown()
+        return not FAULT_KEYS[key].aims or (screen is not None and screen.has_targets)
+
+    def do(self, key: str) -> None:
+        """Do a fault to what is selected."""
+        app, fault, screen = self._app, FAULT_KEYS[key], self._app.shown()
+        if self._faults is None or screen is None:
+            return
+        if fault.aims and not app.live:
+            app.say(Said(f"{key} acts on the cluster as it is now", "space returns to it first"))
+            return
+        target = screen.target() if fault.aims else None
+        command = command_for(fault, target, app.view)
+        if isinstance(command, str):
+            app.say(Said(command))
+            return
+        why = f"{target.why}: " if target and target.why else ""
+        app.say(Said(f"{why}{command.line()} {glyphs.ELLIPSIS}"))
+        app.run_worker(self._apply(self._faults, fault, command, why), group="faults")
+
+    async def _apply(self, faults: Faults, fault: FaultKey, command: FaultCommand, why: str) -> None:
+        reply = await faults.apply(command)
+        if reply.ok:
+            self.active = reply.active
+            done = reply.text.partition(";")[0]
+            self._app.say(Said(f"{why}{done}", f"undo: {fault.undo}"))
+        else:
+            self._app.say(Said(f"{why}{reply.text}", severity=Severity.WARN))
