@@ -3,8 +3,9 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 
-from kview.simulate.log import Log, Run, Span
+from kview.simulate.log import Log, Span
 from kview.simulate.records import pack_batch, placed, zigzag
+from kview.simulate.stream import Run
 
 BATCH_BYTES = 16_384
 """What a batch of simulated records comes to at most: a producer's batch.size."""

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.kernel import Timer
-from kview.simulate.log import Log, Stream
+from kview.simulate.log import Log
 from kview.simulate.metadata import PartitionImage, TopicPartition
 from kview.simulate.producers import ProducerStates
 from kview.simulate.results import ProduceResult
+from kview.simulate.stream import Stream
 
 if TYPE_CHECKING:
     from kview.simulate.broker import Broker

@@ -6,9 +6,9 @@ Kafka deletes whole segments; here a log is cut at a batch or record, so it hold
 
 from typing import TYPE_CHECKING
 
-from kview.simulate.log import Stream
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.replica import Replica
+from kview.simulate.stream import Stream
 
 if TYPE_CHECKING:
     from kview.simulate.broker import Broker

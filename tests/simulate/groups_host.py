@@ -195,3 +195,10 @@ def stable(offsets: Offsets, coordinator: GroupCoordinator, *clients: Client) ->
     for client in clients:
         assert client.synced[-1].assignment == client.name.encode()
     assert coordinator.describe(clients[0].group).state == "Stable"
+
+
+def pair(offsets: Offsets, coordinator: GroupCoordinator) -> tuple[Client, Client]:
+    """Two members of a stable group."""
+    a, b = Client(coordinator, name="a"), Client(coordinator, name="b")
+    stable(offsets, coordinator, a, b)
+    return a, b

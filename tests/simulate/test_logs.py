@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kview.simulate.log import ENTRIES_MAX, Log, Stream
+from kview.simulate.log import Log
 from kview.simulate.records import encode_batch, header
+from kview.simulate.stream import ENTRIES_MAX, Stream
 
 
 def written(log: Log, epoch: int, records: int, first_us: int = 0) -> Log:

@@ -55,7 +55,7 @@ def commit(
         group = shard.groups[request.group] = Group(request.group, state_since_ms=shard.now_ms)
     member = group.members.get(request.member_id)
     if member is not None:
-        membership.restart_session(group, member)
+        membership.sessions.restart(group, member)
     values = {
         (o.topic, o.partition): OffsetValue(o.offset, o.leader_epoch, o.metadata, shard.now_ms)
         for i, o in enumerate(request.offsets)

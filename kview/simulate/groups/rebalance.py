@@ -1,0 +1,179 @@
+"""The classic rebalance: members gather, hear of their generation, and are given the leader's assignment."""
+
+from kview.simulate.codes import ErrorCode
+from kview.simulate.groups.group import Group, GroupState, Member
+from kview.simulate.groups.records import Change, GroupKey
+from kview.simulate.groups.results import JoinResult, SyncDone, SyncRequest, SyncResult
+from kview.simulate.groups.sessions import Sessions
+from kview.simulate.groups.shard import Shard
+
+
+class Rebalance:
+    """Of the groups of one shard (Kafka's GroupMetadataManager), and the sessions that can begin one."""
+
+    def __init__(self, shard: Shard) -> None:
+        self._shard = shard
+        self.sessions = Sessions(shard, self.remove)
+
+    def begin(self, group: Group) -> None:
+        """Begins a rebalance, or ends the gathering of one under way if that was what it waited for."""
+        if group.state is GroupState.PREPARING_REBALANCE:
+            self.maybe_complete(group)
+            return
+        if group.state is GroupState.COMPLETING_REBALANCE:
+            self._shard.cancel(group.sync_timer)
+            group.pending_sync.clear()
+            for member in group.members.values():
+                member.assignment = b""
+                member.answer_sync(SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
+        group.enter(GroupState.PREPARING_REBALANCE, self._shard.now_ms)
+        if group.before_rebalance is GroupState.EMPTY:
+            delay_ms = self._shard.settings.group_initial_rebalance_delay_ms
+            group.new_member_added = False
+            self._delay_initial(group, delay_ms, max(0, group.rebalance_timeout_ms() - delay_ms))
+        else:
+            group.rebalance_timer = self._shard.after(
+                group.rebalance_timeout_ms(), lambda: self._complete(group)
+            )
+            self.maybe_complete(group)
+
+    def _delay_initial(self, group: Group, delay_ms: int, left_ms: int) -> None:
+        """An empty group waits for more members, again while new ones come, up to the rebalance timeout."""
+
+        def due() -> None:
+            if group.new_member_added and left_ms > 0:
+                group.new_member_added = False
+                again_ms = min(self._shard.settings.group_initial_rebalance_delay_ms, left_ms)
+                self._delay_initial(group, again_ms, left_ms - again_ms)
+            else:
+                self._complete(group)
+
+        group.rebalance_timer = self._shard.after(delay_ms, due)
+
+    def maybe_complete(self, group: Group) -> None:
+        """Ends the gathering where all are there who are waited for."""
+        gathering = group.state is GroupState.PREPARING_REBALANCE
+        if gathering and group.before_rebalance is not GroupState.EMPTY and group.all_joined():
+            self._complete(group)
+
+    def _complete(self, group: Group) -> None:
+        """Ends the gathering: who has not come is out, unless static; the others hear of their generation."""
+        shard = self._shard
+        shard.cancel(group.rebalance_timer)
+        absent = [m for m in group.members.values() if m.join_done is None and m.group_instance_id is None]
+        for member in absent:
+            shard.cancel(member.session_timer)
+            group.remove(member.member_id)
+        if group.members and not group.elect_leader():
+            # Static members alone, none of them back: they are waited for until their sessions end.
+            group.rebalance_timer = shard.after(group.rebalance_timeout_ms(), lambda: self._complete(group))
+            return
+        group.generation += 1
+        if not group.members:
+            group.protocol = None
+            group.leader = None
+            group.enter(GroupState.EMPTY, shard.now_ms)
+            shard.write([change(group)], None, lambda code: None)  # nobody waits for this one
+            return
+        group.protocol = group.vote()
+        group.enter(GroupState.COMPLETING_REBALANCE, shard.now_ms)
+        members = list(group.members.values())
+        for member in members:
+            member.is_new = False
+            group.pending_sync[member.member_id] = None
+            self.sessions.restart(group, member)
+        generation = group.generation
+        group.sync_timer = shard.after(
+            group.rebalance_timeout_ms(), lambda: self._sync_expired(group, generation)
+        )
+        for member in members:
+            member.answer_join(joined(group, member))
+
+    def _sync_expired(self, group: Group, generation: int) -> None:
+        """Members that joined and did not ask for their assignment in time are out."""
+        if group.generation != generation or not group.pending_sync:
+            return
+        for member_id in list(group.pending_sync):
+            self._shard.cancel(group.members[member_id].session_timer)
+            group.remove(member_id)
+        self.begin(group)
+
+    # --- the assignment
+
+    def sync(self, group: Group, request: SyncRequest, done: SyncDone) -> None:
+        """SyncGroup, with the assignment from the leader and without from the others."""
+        fault = group.fault_of(request.member_id, request.group_instance_id)
+        if fault is ErrorCode.NONE and request.generation != group.generation:
+            fault = ErrorCode.ILLEGAL_GENERATION
+        other = (request.protocol_type or group.protocol_type) != group.protocol_type or (
+            request.protocol or group.protocol
+        ) != group.protocol
+        if fault is ErrorCode.NONE and other:
+            fault = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        if fault is ErrorCode.NONE and group.state is GroupState.PREPARING_REBALANCE:
+            fault = ErrorCode.REBALANCE_IN_PROGRESS
+        if fault is not ErrorCode.NONE:
+            done(SyncResult(fault))
+            return
+        member = group.members[request.member_id]
+        group.pending_sync.pop(member.member_id, None)
+        if group.state is GroupState.STABLE:
+            self.sessions.restart(group, member)
+            done(SyncResult(ErrorCode.NONE, group.protocol_type, group.protocol, member.assignment))
+            return
+        member.answer_sync(SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))  # an older request of the same member
+        member.sync_done = done
+        if member.member_id == group.leader:
+            self._take_assignment(group, dict(request.assignments))
+
+    def _take_assignment(self, group: Group, assignments: dict[str, bytes]) -> None:
+        generation = group.generation
+        for member in group.members.values():
+            member.assignment = assignments.get(member.member_id, b"")
+
+        def written(code: ErrorCode) -> None:
+            if group.generation != generation or group.state is not GroupState.COMPLETING_REBALANCE:
+                return  # another rebalance has begun and answered everyone
+            if code is not ErrorCode.NONE:
+                for member in group.members.values():
+                    member.assignment = b""
+                    member.answer_sync(SyncResult(code))
+                self.begin(group)
+                return
+            group.enter(GroupState.STABLE, self._shard.now_ms)
+            for member in list(group.members.values()):
+                if member.sync_done is not None:
+                    self.sessions.restart(group, member)
+                member.answer_sync(
+                    SyncResult(ErrorCode.NONE, group.protocol_type, group.protocol, member.assignment)
+                )
+
+        self._shard.write([change(group)], None, written)
+
+    def remove(self, group: Group, member: Member) -> None:
+        """The member is out."""
+        member.answer_join(JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, ""))
+        member.answer_sync(SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
+        self._shard.cancel(member.session_timer)
+        group.remove(member.member_id)
+        self.begin(group)
+
+
+def joined(group: Group, member: Member, skip_assignment: bool = False) -> JoinResult:
+    """What a member of the generation there is hears of it."""
+    leads = group.leader == member.member_id
+    return JoinResult(
+        ErrorCode.NONE,
+        member.member_id,
+        group.generation,
+        group.protocol_type,
+        group.protocol,
+        group.leader or "",
+        skip_assignment and leads,
+        group.joined_members() if leads else (),
+    )
+
+
+def change(group: Group) -> Change:
+    """The group as it is, for the log."""
+    return GroupKey(group.name), group.value()
