@@ -13,9 +13,6 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kview.errors import ClusterUnreachable
 from kview.model.snapshot import Observation, Snapshot
 from kview.model.states import BrokerState, GroupType
@@ -23,10 +20,10 @@ from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.observe import apis, brokers, groups
 from kview.observe.bootstrap import first_contact, no_advertised, until
 from kview.observe.brokers import Health
+from kview.observe.budget import Budget
 from kview.observe.fast_lane import FastLane
 from kview.observe.link import MOST_WAITING, Link
 from kview.observe.loop import Loop
-from kview.observe.readings import Share, shares, slice_of
 from kview.observe.settings import ObserveSettings
 from kview.observe.slow_lane import SlowLane
 from kview.observe.state import State, failures
@@ -42,8 +39,6 @@ FIRST_SLOW_S = 0.3
 """How long the first round waits for what the slow lane brings, so that the first picture is whole."""
 STALE_S = 0.9
 """A broker that owes an answer this long is asked no more until it comes."""
-BYTES_A_READING = 42
-"""A ListOffsets record's 16 bytes in the request and 26 in the answer."""
 REBOOTSTRAP_S = 5.0
 """Pause between attempts to find the cluster anew when none of its brokers answers."""
 
@@ -75,9 +70,7 @@ class Observer:
         self._source = NO_BROKER
         self._sequence = 0
         self._counted = (0, 0, 0)
-        self._shares: tuple[Any, dict[int, Share]] = (None, {})
-        self._preferred: frozenset[str] = frozenset()
-        self._changed_layout: Any = None
+        self._budget = Budget(self._settings)
         self._rebootstrap_at_s = 0.0
         self._open = False
 
@@ -113,7 +106,7 @@ class Observer:
 
     def prefer(self, topics: Iterable[str]) -> None:
         """Read these topics every round, also where there are too many partitions to read all."""
-        self._preferred = frozenset(topics)
+        self._budget.preferred = frozenset(topics)
 
     async def _connect(self, deadline_s: float) -> None:
         began_s = self._loop.monotonic()
@@ -254,13 +247,11 @@ class Observer:
 
     async def _ask_offsets(self) -> None:
         state, settings = self._state, self._settings
-        chosen = self._chosen_rows()
-        parts = self._all_shares() if chosen is None else shares(state.layout, chosen)
-        per_round = max(1.0, settings.requests_per_second * settings.interval_s)
-        if self._sequence % int(np.ceil(3 * len(parts) / per_round) or 1):
+        failing = [broker for broker, link in self._links.items() if link.failing]
+        parts, whole = self._budget.shares(state.layout, self._sequence, failing)
+        if not parts:
             return
         log_start = self._sequence % settings.log_start_rounds == 0
-        whole = chosen is None
         if self._fast.debugging is not False:
             follow: list[tuple[Link, Ask]] = [
                 (link, partial(self._fast.followers, link, broker, parts[broker], whole))
@@ -276,31 +267,6 @@ class Observer:
                 starts = log_start or bool(unread[share.leads].any())
                 lead.append((link, partial(self._fast.leaders, link, broker, share, whole, starts)))
         await self._phase(lead, settings.offsets_phase_s)
-
-    def _all_shares(self) -> dict[int, Share]:
-        at = self._state.layout
-        key, parts = self._shares
-        if key is None or key[0] is not at.leader or key[1] is not at.replicas or key[2] is not at.topic:
-            parts = shares(at)
-            self._shares = ((at.leader, at.replicas, at.topic), parts)
-        return parts
-
-    def _chosen_rows(self) -> NDArray[np.bool_] | None:
-        """The rows to read in this round, None for all: as many as the budget allows, the telling ones
-        always."""
-        at, settings = self._state.layout, self._settings
-        cost = BYTES_A_READING * (2 * len(at) + len(at.replica_row))
-        slices = int(np.ceil(cost / max(1.0, settings.bytes_per_second * settings.interval_s)))
-        if slices <= 1:
-            return None
-        in_sync = (at.isr != NO_BROKER).sum(axis=1)
-        always = in_sync < (at.replicas != NO_BROKER).sum(axis=1)
-        always |= np.isin(at.leader, [NO_BROKER, *(b for b, link in self._links.items() if link.failing)])
-        for topic in self._preferred:
-            always[slice(*at.first.get(topic, (0, 0)))] = True
-        if always.sum() > len(at) / slices:
-            always[:] = False  # too much of the cluster is troubled: all of it in turn
-        return slice_of(at, slices, self._sequence, always)
 
     def _open_links(self) -> None:
         """Have a link to every broker that is listed or registered, on both lanes."""

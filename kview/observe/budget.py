@@ -1,0 +1,59 @@
+"""Which partitions are read in a round: as many as the budget allows, in turn; the telling ones always."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.model.units import NO_BROKER
+from kview.observe.layout import Layout
+from kview.observe.readings import Share, shares, slice_of
+from kview.observe.settings import ObserveSettings
+
+BYTES_A_READING = 42
+"""A ListOffsets record's 16 bytes in the request and 26 in the answer."""
+
+Shares = dict[int, Share]
+"""By broker."""
+
+
+class Budget:
+    """Shares the reading of offsets out to rounds and brokers. `preferred` topics are read every round."""
+
+    def __init__(self, settings: ObserveSettings) -> None:
+        self._settings = settings
+        self._whole: tuple[Any, Shares] = (None, {})
+        self.preferred: frozenset[str] = frozenset()
+
+    def shares(self, at: Layout, sequence: int, failing: Iterable[int]) -> tuple[Shares, bool]:
+        """What to ask of each broker in that round, and whether that is all there is. Nothing where the
+        requests of the round before are enough; partitions led by a `failing` broker are telling."""
+        chosen = self._chosen_rows(at, sequence, failing)
+        parts = self._all(at) if chosen is None else shares(at, chosen)
+        per_round = max(1.0, self._settings.requests_per_second * self._settings.interval_s)
+        skipped = sequence % int(np.ceil(3 * len(parts) / per_round) or 1)
+        return {} if skipped else parts, chosen is None
+
+    def _all(self, at: Layout) -> Shares:
+        key, parts = self._whole
+        if key is None or key[0] is not at.leader or key[1] is not at.replicas or key[2] is not at.topic:
+            parts = shares(at)
+            self._whole = ((at.leader, at.replicas, at.topic), parts)
+        return parts
+
+    def _chosen_rows(self, at: Layout, sequence: int, failing: Iterable[int]) -> NDArray[np.bool_] | None:
+        """None for all."""
+        settings = self._settings
+        cost = BYTES_A_READING * (2 * len(at) + len(at.replica_row))
+        slices = int(np.ceil(cost / max(1.0, settings.bytes_per_second * settings.interval_s)))
+        if slices <= 1:
+            return None
+        in_sync = (at.isr != NO_BROKER).sum(axis=1)
+        always = in_sync < (at.replicas != NO_BROKER).sum(axis=1)
+        always |= np.isin(at.leader, [NO_BROKER, *failing])
+        for topic in self.preferred:
+            always[slice(*at.first.get(topic, (0, 0)))] = True
+        if always.sum() > len(at) / slices:
+            always[:] = False  # too much of the cluster is troubled: all of it in turn
+        return slice_of(at, slices, sequence, always)
