@@ -16,7 +16,8 @@ from kview.model.states import GroupState
 from kview.model.units import UNKNOWN
 from tests.worlds import crash_script, default_world, views
 from tests.worlds.compare import frozen, unlike
-from tests.worlds.world import Log, World, topic
+from tests.worlds.parts import Log, topic
+from tests.worlds.world import World
 
 
 def long_script(world: World) -> list[Snapshot]:

@@ -24,7 +24,7 @@ from tests.pipeline.figures import COUNTED, Counted
 from tests.waiting import wait_until
 from tests.worlds import default_world
 from tests.worlds.histories import HAPPENINGS
-from tests.worlds.world import topic
+from tests.worlds.parts import topic
 
 AHEAD = 20
 """So many observations are written that the job has not told of: the size of a batch, of which it makes one a

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from kview.model.snapshot import Snapshot
 from kview.model.states import GroupState
 from kview.model.units import NO_BROKER
-from tests.worlds.world import Log, World, default_world, topic
+from tests.worlds.parts import Log, topic
+from tests.worlds.world import World, default_world
 
 EXTRA_TOPIC = "checkout"
 

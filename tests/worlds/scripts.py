@@ -9,7 +9,8 @@ from kview.derive.align import partition_rows
 from kview.derive.fold import State, step
 from kview.derive.view import View
 from kview.model.snapshot import AnyTable, Snapshot
-from tests.worlds.world import Consumers, Node, World, default_world, topic
+from tests.worlds.parts import Consumers, Node, topic
+from tests.worlds.world import World, default_world
 
 
 def crash_script(

@@ -1,100 +1,22 @@
-"""The clockwork: brokers, partitions and groups that move at constant rates, and snapshots of them."""
+"""The clockwork: brokers, partitions and groups that move at constant rates."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
-
-from kview.model.snapshot import (
-    Brokers,
-    Failure,
-    Groups,
-    Members,
-    Observation,
-    Offsets,
-    Partitions,
-    Quorum,
-    Replicas,
-    Snapshot,
-    TimePoints,
-)
-from kview.model.states import BrokerState, GroupState, GroupType, QuorumRole
+from kview.model.snapshot import Snapshot, TimePoints
+from kview.model.states import GroupState
 from kview.model.units import NO_BROKER, UNKNOWN
-from tests.worlds.tables import START_MS, matrix, table
+from tests.worlds.camera import Camera
+from tests.worlds.parts import SESSION_TIMEOUT_MS, Consumers, Log, Node, topic
+from tests.worlds.tables import START_MS
 
 CAPABILITIES = frozenset({"quorum", "debugging_replica", "topic_ids", "elr", "fenced_brokers"})
-PLACEMENT = (0, 3, 1, 4, 2, 5)
-"""The teaching placement's list: it alternates the racks."""
-SESSION_TIMEOUT_MS = 9000
 LAST_FETCH_MS = 100
 """How long before an observation each broker last fetched metadata."""
-COMMIT_READ_MS, FOLLOWER_READ_MS, LEADER_READ_MS, ROUND_MS = 20, 40, 60, 100
+COMMIT_READ_MS, FOLLOWER_READ_MS, LEADER_READ_MS = 20, 40, 60
 """When, after an observation began, its readings are received."""
 FOLLOWER_DELAY_MS = 10
 ACKS_ALL_IN_FLIGHT_MS = 200
 """An acks=all producer stops when this much of its traffic waits for the watermark."""
-
-
-@dataclass
-class Node:
-    """A broker: `up` is its process, `fenced` what the controller says, `silent_ms` our first unanswered
-    request."""
-
-    id: int
-    rack: str
-    up: bool = True
-    fenced: bool = False
-    silent_ms: int = UNKNOWN
-    answered_ms: int = UNKNOWN
-    fetched_ms: int = UNKNOWN
-    why: str = ""
-
-
-@dataclass
-class Log:
-    """A partition, with where each replica's log ends (a float: records are counted when it is read)."""
-
-    topic: str
-    partition: int
-    replicas: list[int]
-    isr: list[int]
-    leader: int
-    rate: float
-    start: int
-    ends: dict[int, float]
-    topic_id: str
-    epoch: int = 5
-    internal: bool = False
-    acks_all: bool = False
-    min_isr: int = 1
-    watermark: float = 0.0
-    stalled: frozenset[int] = frozenset()
-    """Living followers that copy nothing and stay out of the ISR once they are."""
-    seen: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """What the observer last read, by 'hw', 'end', 'start' and broker id, as (value, received)."""
-
-    @property
-    def key(self) -> tuple[str, int]:
-        return self.topic, self.partition
-
-
-@dataclass
-class Consumers:
-    """A group: members own partitions in turn; a commit comes every `commit_every_ms` for all that was
-    read."""
-
-    name: str
-    coordinator: int
-    members: int
-    committed: dict[tuple[str, int], int]
-    state: str = GroupState.STABLE
-    commit_every_ms: int = 1000
-    read_share: float = 1.0
-    """How much of the traffic it manages to read: 0.5 falls behind at half the rate, 1.5 catches up; 1
-    reads all there is."""
-    read: dict[tuple[str, int], float] = field(default_factory=dict)
-    seen: tuple[Any, ...] = ()
 
 
 class World:
@@ -113,7 +35,7 @@ class World:
         self.controller = 101
         self.controller_epoch = 3
         self.time_points: TimePoints | None = None
-        self._shared: dict[str, Any] = {}
+        self._camera = Camera(self)
 
     # What happens to it.
 
@@ -237,7 +159,7 @@ class World:
             if group.members:
                 self._commit(group)
         self._run_to(began + COMMIT_READ_MS)
-        groups, members, offsets = self._group_tables()
+        groups = self._camera.group_tables()
         self._run_to(began + FOLLOWER_READ_MS)
         for log in self.logs:
             for broker in log.replicas:
@@ -253,19 +175,7 @@ class World:
                     "start": (log.start, self.now_ms),
                     str(log.leader): (end, self.now_ms),
                 }
-        if self.time_points is None:
-            self.time_points = self._time_points()
-        snapshot = Snapshot(
-            observation=self._observation(began),
-            brokers=self._broker_table(),
-            partitions=self._partition_table(),
-            replicas=self._replica_table(),
-            time_points=self.time_points,
-            groups=groups,
-            members=members,
-            offsets=offsets,
-            quorum=self._quorum_table(),
-        )
+        snapshot = self._camera.snapshot(began, groups)
         self.sequence += 1
         self.next_ms += self.interval_ms
         return snapshot
@@ -273,255 +183,6 @@ class World:
     def skip(self, seconds: int) -> None:
         """Time in which nobody looks."""
         self.next_ms += seconds * 1000
-
-    def _share(self, name: str, key: Any, build: Callable[[], Any]) -> Any:
-        """The value built for the same `key` before, so that columns that did not change are the same
-        objects."""
-        held = self._shared.get(name)
-        if held is None or held[0] != key:
-            self._shared[name] = held = (key, build())
-        return held[1]
-
-    def _observation(self, began: int) -> Observation:
-        silent = [node for node in self.nodes.values() if not node.up]
-        return Observation(
-            sequence=self.sequence,
-            began_ms=began,
-            ended_ms=began + ROUND_MS,
-            cluster_id="MkU3OEVBNTcwNTJENDM2Qg",
-            controller_id=self.controller,
-            controller_epoch=self.controller_epoch,
-            quorum_high_watermark=4000 + 2 * self.sequence,
-            quorum_received_ms=began + 30,
-            asked=("metadata", "offsets", "groups", "quorum"),
-            requests=41 - 3 * len(silent),
-            bytes_sent=6_000,
-            bytes_received=28_000,
-            failures=tuple(Failure("offsets", node.id, node.why, node.answered_ms) for node in silent),
-            capabilities=self.capabilities,
-        )
-
-    def _state(self, node: Node) -> str:
-        if node.fenced:
-            return BrokerState.FENCED
-        return BrokerState.UP if node.silent_ms == UNKNOWN else BrokerState.SILENT
-
-    def _broker_table(self) -> Brokers:
-        return table(
-            Brokers,
-            (
-                {
-                    "id": node.id,
-                    "host": "127.0.0.1",
-                    "port": 19092 + node.id,
-                    "rack": node.rack,
-                    "state": self._state(node),
-                    "since_ms": START_MS if node.silent_ms == UNKNOWN else node.silent_ms,
-                    "answers": node.up,
-                    "answered_ms": node.answered_ms,
-                    "last_fetch_ms": node.fetched_ms,
-                    "error": node.why,
-                    "disk_bytes": 1_100_000_000 + 1_000_000 * node.id,
-                    "session_timeout_ms": SESSION_TIMEOUT_MS,
-                }
-                for node in sorted(self.nodes.values(), key=lambda node: node.id)
-            ),
-        )
-
-    def _longs(self, name: str) -> tuple[Any, Any]:
-        pairs = [log.seen.get(name, (UNKNOWN, UNKNOWN)) for log in self.logs]
-        both = np.array(pairs, np.int64).reshape(len(pairs), 2)
-        return both[:, 0].copy(), both[:, 1].copy()
-
-    def _partition_table(self) -> Partitions:
-        logs = self.logs
-        keys = [(*log.key, log.topic_id, log.min_isr) for log in logs]
-        fixed = self._share("partitions", keys, lambda: self._fixed_columns(logs))
-        placed = [(log.leader, log.epoch, tuple(log.isr), tuple(log.replicas)) for log in logs]
-        down = frozenset(node.id for node in self.nodes.values() if node.fenced)
-        moving = self._share("placed", (placed, down), lambda: self._placement_columns(logs, down))
-        start, start_ms = self._longs("start")
-        watermark, watermark_ms = self._longs("hw")
-        end, end_ms = self._longs("end")
-        if "debugging_replica" not in self.capabilities:
-            end, end_ms = np.full_like(end, UNKNOWN), np.full_like(end_ms, UNKNOWN)
-        return Partitions(
-            **fixed,
-            **moving,
-            log_start=start,
-            log_start_ms=start_ms,
-            high_watermark=watermark,
-            high_watermark_ms=watermark_ms,
-            last_stable=watermark,
-            log_end=end,
-            log_end_ms=end_ms,
-        )
-
-    @staticmethod
-    def _fixed_columns(logs: Sequence[Log]) -> dict[str, Any]:
-        return {
-            "topic": np.array([log.topic for log in logs], object),
-            "partition": np.array([log.partition for log in logs], np.int32),
-            "topic_id": np.array([log.topic_id for log in logs], object),
-            "internal": np.array([log.internal for log in logs], np.bool_),
-            "min_isr": np.array([log.min_isr for log in logs], np.int32),
-            "error": np.array(["" for _ in logs], object),
-        }
-
-    @staticmethod
-    def _placement_columns(logs: Sequence[Log], down: frozenset[int]) -> dict[str, Any]:
-        return {
-            "leader": np.array([log.leader for log in logs], np.int32),
-            "leader_epoch": np.array([log.epoch for log in logs], np.int32),
-            "replicas": matrix([log.replicas for log in logs]),
-            "isr": matrix([log.isr for log in logs]),
-            "offline": matrix([[id for id in log.replicas if id in down] for log in logs]),
-            "elr": matrix([[] for _ in logs]),
-        }
-
-    def _replica_table(self) -> Replicas:
-        cells = [(row, log, id) for row, log in enumerate(self.logs) for id in log.replicas]
-        ends = np.array([log.seen.get(str(id), (UNKNOWN, UNKNOWN)) for _, log, id in cells], np.int64)
-        if "debugging_replica" not in self.capabilities:
-            ends[:] = UNKNOWN
-
-        def fixed() -> dict[str, Any]:
-            return {
-                "row": np.array([row for row, _, _ in cells], np.int32),
-                "topic": np.array([log.topic for _, log, _ in cells], object),
-                "partition": np.array([log.partition for _, log, _ in cells], np.int32),
-                "broker": np.array([id for _, _, id in cells], np.int32),
-                "size_bytes": np.array(
-                    [100 * int(log.ends[id] - log.start) for _, log, id in cells], np.int64
-                ),
-            }
-
-        shared = self._share("replicas", [(log.key, id) for _, log, id in cells], fixed)
-        return Replicas(**shared, log_end=ends[:, 0].copy(), log_end_ms=ends[:, 1].copy())
-
-    def _time_points(self) -> TimePoints:
-        return table(
-            TimePoints,
-            (
-                {
-                    "topic": log.topic,
-                    "partition": log.partition,
-                    "timestamp_ms": self.now_ms - age_ms,
-                    "offset": int(log.ends[log.leader] - log.rate * age_ms / 1000),
-                    "received_ms": self.now_ms,
-                }
-                for log in self.logs
-                for age_ms in (600_000, 120_000, 60_000, 10_000)
-            ),
-        )
-
-    def _quorum_table(self) -> Quorum:
-        now = self.now_ms
-        nodes = [
-            {
-                "node": id,
-                "role": role,
-                "log_end": 4000,
-                "last_fetch_ms": now - 50,
-                "last_caught_up_ms": now - 50,
-            }
-            for id, role in ((101, QuorumRole.LEADER), (102, QuorumRole.VOTER), (103, QuorumRole.VOTER))
-        ]
-        observers = [
-            {
-                "node": node.id,
-                "role": QuorumRole.OBSERVER,
-                "log_end": 4000,
-                "last_fetch_ms": node.fetched_ms,
-                "last_caught_up_ms": node.fetched_ms,
-            }
-            for node in self.nodes.values()
-        ]
-        return table(Quorum, sorted(nodes + observers, key=lambda row: int(str(row["node"]))))
-
-    def _group_tables(self) -> tuple[Groups, Members, Offsets]:
-        groups: list[Any] = []
-        members: list[Any] = []
-        offsets: list[Any] = []
-        for group in self.groups:
-            if self.nodes[group.coordinator].up or not group.seen:
-                group.seen = self._group_rows(group)
-            row, its_members, its_offsets = group.seen
-            if not self.nodes[group.coordinator].up:
-                row = row | {"error": f"coordinator {group.coordinator} does not answer"}
-            groups.append(row)
-            members.extend(its_members)
-            offsets.extend(its_offsets)
-        table_of_offsets = table(Offsets, offsets)
-        keys = [(row["group"], row["topic"], row["partition"]) for row in offsets]
-        shared = self._share("offsets", keys, lambda: table_of_offsets)
-        table_of_offsets = replace(
-            table_of_offsets, group=shared.group, topic=shared.topic, partition=shared.partition
-        )
-        return table(Groups, groups), table(Members, members), table_of_offsets
-
-    def _group_rows(self, group: Consumers) -> tuple[Any, ...]:
-        ids = [f"{group.name}-{number}-c0ffee" for number in range(group.members)]
-        keys = sorted(group.committed)
-        owners = {key: ids[at % len(ids)] if ids else "" for at, key in enumerate(keys)}
-        row = {
-            "group": group.name,
-            "type": GroupType.CLASSIC,
-            "state": group.state,
-            "coordinator": group.coordinator,
-            "assignment_strategy": "range" if ids else "",
-            "members": len(ids),
-            "received_ms": self.now_ms,
-            "error": "",
-        }
-        its_members = [
-            {
-                "group": group.name,
-                "member_id": id,
-                "client_id": id.rsplit("-", 1)[0],
-                "host": "/127.0.0.1",
-                "assigned": sum(owner == id for owner in owners.values()),
-            }
-            for id in ids
-        ]
-        its_offsets = [
-            {
-                "group": group.name,
-                "topic": key[0],
-                "partition": key[1],
-                "committed": group.committed[key],
-                "owner": owners[key],
-                "received_ms": self.now_ms,
-            }
-            for key in keys
-        ]
-        return row, its_members, its_offsets
-
-
-def topic(
-    name: str, partitions: int, replicas: int, rate: float, *, size: int = 1_000_000, **settings: Any
-) -> list[Log]:
-    """A topic's partitions by the teaching placement; `size` is the records that partition 0 has at the
-    start."""
-    logs = []
-    for number in range(partitions):
-        brokers = [PLACEMENT[(number + step) % len(PLACEMENT)] for step in range(replicas)]
-        end = float(size + 1_013 * number)
-        log = Log(
-            topic=name,
-            partition=number,
-            replicas=brokers,
-            isr=list(brokers),
-            leader=brokers[0],
-            rate=rate,
-            start=size // 3,
-            ends={broker: end for broker in brokers},
-            topic_id=f"{name}-id",
-            watermark=end,
-            **settings,
-        )
-        logs.append(log)
-    return logs
 
 
 def default_world() -> World:
