@@ -35,11 +35,13 @@ INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""Settings of Spark's to work out a query without Java made and compiled for it."""
+"""Spark's settings to work out a query without Java made and compiled for it."""
+
+INTERPRETED_ROWS = 5_000
+"""For more the making and compiling, most of a second, pays."""
 
 FIRST_ROWS = 1_000
-"""About how many rows are rolled up before the stream starts, by a Java that has compiled nothing yet: at
-10,000 partitions two observations would take three seconds more than one."""
+"""The first figures are of the first observations that have so many rows, or of what there is."""
 
 
 def start(
@@ -65,14 +67,15 @@ def start(
         if number:
             time.sleep(max(CYCLE_S - took_s, min(REST * took_s, MAX_REST_S)))
 
-    # What there is already needs no source, whose processes take seconds to start; nor a compiler.
+    # What there is already needs no source, whose processes take seconds to start.
     batches, last = next_rows(Recording.open(recording), after, FIRST_ROWS)
     if batches:
-        for name, value in INTERPRETED.items():
+        interpreted = INTERPRETED if sum(batch.num_rows for batch in batches) <= INTERPRETED_ROWS else {}
+        for name, value in interpreted.items():
             spark.conf.set(name, value)
         threading.Thread(target=rehearse, args=(spark,), name="rehearsal", daemon=True).start()
         roll_up(pieces(unpacked(spark.createDataFrame(packed_table(batches)))))
-        for name in INTERPRETED:
+        for name in interpreted:
             spark.conf.unset(name)
     spark.dataSource.register(RecordingSource)
     source = spark.readStream.format(RecordingSource.name()).option("path", str(recording))

@@ -12,8 +12,8 @@ from kview.pipeline.packed import PACKED, WORDS
 from kview.pipeline.rollup import DELTAS, NAMES_IN_DELTAS
 from kview.recording.reader import DeltaBatches, Recording
 
-MAX_ROWS = 200_000
-"""About how many rows are taken at a time: catching up with an hour must not need the memory of an hour. One
+ENOUGH_ROWS = 200_000
+"""How many rows are enough at a time: catching up with an hour must not need the memory of an hour. One
 observation is never divided."""
 
 SCHEMA: pa.Schema = to_arrow_schema(DELTAS, timezone="UTC")
@@ -22,20 +22,23 @@ SCHEMA: pa.Schema = to_arrow_schema(DELTAS, timezone="UTC")
 _PACKED_SCHEMA: pa.Schema = to_arrow_schema(PACKED, timezone="UTC")
 
 
-def next_rows(recording: Recording, after: int, max_rows: int = MAX_ROWS) -> tuple[list[pa.RecordBatch], int]:
-    """The rows after that observation, and the last observation that they are of: about `max_rows` of them,
-    and none from after the clock was set back. `after` itself where there is nothing new."""
+def next_rows(
+    recording: Recording, after: int, enough: int = ENOUGH_ROWS
+) -> tuple[list[pa.RecordBatch], int]:
+    """The rows after that observation, and the last observation that they are of: no more observations than
+    it takes to have `enough`, and none from after the clock was set back. `after` itself where there is
+    nothing new."""
     taken: list[pa.RecordBatch] = []
     count, last, latest_ms = 0, after, 0
     for batches in recording.delta_batches(after):
-        some = first_rows(before_set_back(batches, latest_ms), max_rows - count)
+        some = first_rows(before_set_back(batches, latest_ms), enough - count)
         if not some.moments.num_rows:
             break
         taken += rows(some)
         count += some.partitions.num_rows + some.offsets.num_rows
         last = some.last_sequence
         latest_ms = max(latest_ms, pc.max(some.moments["observed_ms"]).as_py())
-        if last < batches.last_sequence or count >= max_rows:
+        if last < batches.last_sequence or count >= enough:
             break
     return taken, last
 
@@ -62,7 +65,7 @@ def up_to(batches: DeltaBatches, sequence: int) -> DeltaBatches:
 
 
 def first_rows(batches: DeltaBatches, count: int) -> DeltaBatches:
-    """About the first `count` rows, and no observation in part; one at least."""
+    """As few of the first observations as have `count` rows."""
     if batches.partitions.num_rows + batches.offsets.num_rows <= count:
         return batches
     numbers = batches.moments["sequence"].to_numpy()
@@ -70,8 +73,7 @@ def first_rows(batches: DeltaBatches, count: int) -> DeltaBatches:
         np.searchsorted(batch["sequence"].to_numpy(), numbers, "right")
         for batch in (batches.partitions, batches.offsets)
     )
-    fitting = int(np.searchsorted(ends, count, "right"))
-    return up_to(batches, int(numbers[max(0, fitting - 1)]))
+    return up_to(batches, int(numbers[int(np.searchsorted(ends, count))]))
 
 
 def before_set_back(batches: DeltaBatches, latest_ms: int) -> DeltaBatches:

@@ -21,6 +21,8 @@ from kview.recording.writer import RecordingWriter
 from tests.e2e.processes import descendants, exists, jvms, runs
 from tests.recording.snapshots import ticking
 from tests.waiting import wait_until
+from tests.worlds import World
+from tests.worlds.parts import PLACEMENT, Node, topic
 
 STARTS_WITHIN_S = 90
 TOLD_WITHIN_S = 30
@@ -28,6 +30,9 @@ LEFT_WITHIN_S = 2.0
 NOW_MS = 1_760_000_500_000
 
 WRITTEN = ticking(20)
+
+TOPICS = 2_000
+"""Roll-ups of so many are more than a socket holds."""
 
 
 class Watched:
@@ -69,6 +74,10 @@ class Watched:
 
         wait_until(so_often, "roll-ups", STARTS_WITHIN_S)
 
+    def wait_until_it_has_told_all(self) -> None:
+        until_ms = WRITTEN[-1].observation.ended_ms
+        wait_until(lambda: self.told[-1].rollups.until_ms == until_ms, "all roll-ups", STARTS_WITHIN_S)
+
     def wait_for_failure(self, number: int = 1) -> SparkStatus:
         def failures() -> list[SparkStatus]:
             found = [aggregates.status for aggregates in self.told]
@@ -104,8 +113,7 @@ def test_it_waits_for_a_recording_and_says_where_one_has_gone(watched: Watched) 
     assert failure.next_start_ms == NOW_MS + int(FIRST_BACK_OFF_S * 1000)
 
     watched.record(WRITTEN)
-    watched.wait_until_it_runs()
-    assert watched.told[-1].rollups.until_ms == WRITTEN[-1].observation.ended_ms
+    watched.wait_until_it_has_told_all()
 
     processes = watched.processes
     watched.recording.rename(watched.folder / "elsewhere")
@@ -195,7 +203,9 @@ def test_a_full_disk_is_a_sentence(
 
 def test_a_jvm_that_ends_while_roll_ups_are_sent_does_not_spoil_them(tmp_path: Path) -> None:
     watched = Watched(tmp_path)
-    watched.record(ticking(240))
+    logs = [log for number in range(TOPICS) for log in topic(f"topic-{number}", 1, 1, 50.0)]
+    world = World([Node(id, "") for id in PLACEMENT], logs, [])
+    watched.record([world.tick() for _ in range(3)])
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     ours, theirs = socket.socketpair()
