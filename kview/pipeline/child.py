@@ -54,8 +54,10 @@ class Job:
         """Starts the JVM and the job, and waits for their end, which is always an error."""
         from kview.pipeline.jvm import Gateway, choose_java
 
-        gateway = Gateway(choose_java(os.environ), self._scratch)
-        self._jvm = gateway.process
+        # An end that is asked for meanwhile must know of the JVM.
+        with self._ending:
+            gateway = Gateway(choose_java(os.environ), self._scratch)
+            self._jvm = gateway.process
         threading.Thread(target=self._watch_jvm, name="jvm", daemon=True).start()
         # While Java starts.
         import pyarrow as pa

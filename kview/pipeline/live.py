@@ -23,7 +23,7 @@ from kview.recording.reader import Recording
 CYCLE_S = 1.0
 """How often a batch begins where batches are quick."""
 
-REST = 1.5
+REST = 1.6
 """Otherwise the job rests after a batch so many times as long as that took: so it leaves half of a core alone
 at 10,000 partitions."""
 

@@ -206,9 +206,11 @@ class _Child:
         try:
             code = self._process.wait(END_WITHIN_S)
         except subprocess.TimeoutExpired:
-            # Its JVM ends by itself then: the pipe that it listens to is closed.
             self._process.kill()
             code = self._process.wait()
+        # Where it was killed there may be a JVM, which listens to its end only once it has started.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
         return (
             f"it was killed ({signal.Signals(-code).name})"
             if code < 0

@@ -47,6 +47,14 @@ def jvms(pid: int) -> list[int]:
     return [child for child, words in descendants(pid) if "PythonGatewayServer" in words]
 
 
+def named(words: str) -> list[int]:
+    """The processes with these words in their command lines."""
+    listed = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=True
+    ).stdout
+    return [int(line.split()[0]) for line in listed.splitlines() if words in line]
+
+
 def exists(pid: int) -> bool:
     """Whether there is that process; also one that has ended and waits for its parent."""
     try:

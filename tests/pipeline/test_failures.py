@@ -18,7 +18,7 @@ from kview.model.snapshot import Snapshot
 from kview.pipeline.messages import MessageKind, messages
 from kview.pipeline.process import FIRST_BACK_OFF_S, LiveJob
 from kview.recording.writer import RecordingWriter
-from tests.e2e.processes import descendants, exists, jvms, runs
+from tests.e2e.processes import descendants, exists, jvms, named, runs
 from tests.recording.snapshots import ticking
 from tests.waiting import wait_until
 from tests.worlds import World
@@ -98,6 +98,8 @@ def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched
     watched = Watched(tmp_path)
     yield watched
     watched.job.stop()
+    # Also of what has lost its parent.
+    wait_until(lambda: not named(str(tmp_path)), "the end of all", LEFT_WITHIN_S)
 
 
 def assert_sentence(why: str) -> None:
@@ -138,6 +140,17 @@ def test_a_killed_child_takes_its_jvm_with_it_and_is_started_again(watched: Watc
     watched.assert_nothing_is_left(processes)
     wait_until(lambda: watched.jvms, "another start", TOLD_WITHIN_S)
     assert watched.jvms != jvms
+
+
+def test_a_child_that_is_killed_while_java_starts_takes_it_with_it(watched: Watched) -> None:
+    watched.record(WRITTEN)
+    watched.job.start()
+    wait_until(lambda: watched.jvms, "the start of Java", STARTS_WITHIN_S)
+    processes = watched.processes
+    os.kill(processes[0], signal.SIGKILL)
+    assert watched.wait_for_failure().why == "it was killed (SIGKILL)"
+    # It would listen to its parent's end only once it has started.
+    watched.assert_nothing_is_left(processes)
 
 
 @pytest.mark.parametrize("moment", ["child", "java", "gateway"])
