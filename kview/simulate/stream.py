@@ -28,19 +28,7 @@ class Stream:
     """What the leader of one epoch appended, in parallel columns: an entry is a run, or a client's batch
     (record_bytes 0)."""
 
-    __slots__ = (
-        "base",
-        "batches",
-        "cumulative",
-        "end",
-        "end_cumulative",
-        "epoch",
-        "first_us",
-        "latest_us",
-        "producer",
-        "record_bytes",
-        "step_us",
-    )
+    __slots__ = (*COLUMNS, "batches", "end", "end_cumulative", "epoch")
 
     def __init__(self, epoch: int, start: int) -> None:
         self.epoch = epoch

@@ -107,7 +107,7 @@ class KviewApp(App[int], inherit_bindings=False):
         self.ascii_only = ascii_only
         self.zone = zone
         loaded = load_themes(theme_folders()) if themes is None else themes
-        self.colours = Colours(self, loaded, none=colourless)
+        self.colours = Colours(self, loaded, theme, none=colourless)
         self.started_ms = self.wall_ms()
         self.view: View | None = None
         self.notice: Notice | None = None
@@ -117,7 +117,6 @@ class KviewApp(App[int], inherit_bindings=False):
         self._keep_said = False
         self._ticks = 0
         self.bug: Exception | None = None
-        self._wanted_theme = theme or ""
 
     @property
     def palette(self) -> Palette:
@@ -139,7 +138,7 @@ class KviewApp(App[int], inherit_bindings=False):
 
     def on_mount(self) -> None:
         """Colours, the timer, and the feed."""
-        self.colours.begin(self._wanted_theme)
+        self.colours.begin()
         self.set_interval(1 / TICKS_A_SECOND, self._tick)
         self.feed.start(self._on_view, self._on_notice)
 
@@ -246,12 +245,12 @@ class KviewApp(App[int], inherit_bindings=False):
 
     def action_commands(self) -> None:
         """Every command by name."""
-        before = self.palette
+        before = self.palette.name
         self.push_screen(CommandScreen(self._commands(), lambda: self._restore(before)))
 
-    def _restore(self, palette: Palette) -> None:
-        if palette is not self.palette and palette.name in self.colours.names:
-            self.colours.use(palette.name)
+    def _restore(self, theme: str) -> None:
+        if theme != self.palette.name:
+            self.colours.use(theme)
 
     def _commands(self) -> list[Command]:
         made = []

@@ -14,11 +14,13 @@ DEFAULT_THEME = "dark"
 
 
 class Colours:
-    """The themes that are there, of which one is used; `none` is for a terminal without colours."""
+    """The themes that are there, of which one is used: the `wanted` one at first. `none` is for a terminal
+    without colours."""
 
-    def __init__(self, app: "KviewApp", themes: Themes, none: bool) -> None:
+    def __init__(self, app: "KviewApp", themes: Themes, wanted: str | None, none: bool) -> None:
         self._app = app
         self._themes = themes
+        self._wanted = wanted or DEFAULT_THEME
         self.none = none
         self.palette: Palette = PLAIN
 
@@ -27,16 +29,16 @@ class Colours:
         """The themes that can be chosen."""
         return [] if self.none else list(self._themes.loaded)
 
-    def begin(self, wanted: str) -> None:
-        """Draw with the theme of that name ('': the default one); what is wrong with themes is said."""
+    def begin(self) -> None:
+        """Draw with the theme that is wanted, or another one; what is wrong with themes is said."""
         self._app.register_theme(PLAIN_TEXTUAL)
         for theme in self._themes.loaded.values():
             self._app.register_theme(textual_theme(theme))
         if names := self.names:
-            self.use(next((name for name in (wanted, DEFAULT_THEME) if name in names), names[0]))
+            self.use(next((name for name in (self._wanted, DEFAULT_THEME) if name in names), names[0]))
         else:
             self._app.theme = PLAIN_TEXTUAL.name
-        if text := theme_troubles(self._themes, "" if self.none else wanted or DEFAULT_THEME):
+        if text := theme_troubles(self._themes, "" if self.none else self._wanted):
             self._app.say(Said(text, severity=Severity.WARN))
 
     def use(self, name: str) -> None:
@@ -51,6 +53,5 @@ class Colours:
         if self.none:
             self._app.say(Said("NO_COLOR is set: there is nothing to choose"))
         elif names:
-            at = names.index(self.palette.name) if self.palette.name in names else -1
-            self.use(names[(at + 1) % len(names)])
+            self.use(names[(names.index(self.palette.name) + 1) % len(names)])
             self._app.say(Said(f"theme {self.palette.name}", "t the next one"))

@@ -9,13 +9,18 @@ from pathlib import Path
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
+def _listed() -> list[tuple[int, int, str]]:
+    """Every process: its id, its parent's and its command line."""
+    listed = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    ).stdout
+    rows = [line.split(None, 2) for line in listed.splitlines()]
+    return [(int(pid), int(parent), words[0] if words else "") for pid, parent, *words in rows]
+
+
 def children(pid: int) -> list[int]:
     """The process ids of the children of `pid`."""
-    listed = subprocess.run(
-        ["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True
-    ).stdout
-    pairs = [tuple(map(int, line.split())) for line in listed.splitlines()]
-    return [child for child, parent in pairs if parent == pid]
+    return [child for child, parent, _ in _listed() if parent == pid]
 
 
 def runs(pid: int) -> bool:
@@ -28,15 +33,10 @@ def runs(pid: int) -> bool:
 
 def descendants(pid: int) -> list[tuple[int, str]]:
     """The process ids and command lines of the children of `pid`, of theirs, and so on."""
-    listed = subprocess.run(
-        ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
-    ).stdout
-    rows = [line.split(None, 2) for line in listed.splitlines()]
+    rows = _listed()
     found, above = [], {pid}
     while above:
-        below = [
-            (int(child), words[0] if words else "") for child, parent, *words in rows if int(parent) in above
-        ]
+        below = [(child, words) for child, parent, words in rows if parent in above]
         found += below
         above = {child for child, _ in below}
     return found
@@ -49,10 +49,7 @@ def jvms(pid: int) -> list[int]:
 
 def named(words: str) -> list[int]:
     """The processes with these words in their command lines."""
-    listed = subprocess.run(
-        ["ps", "-A", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=True
-    ).stdout
-    return [int(line.split()[0]) for line in listed.splitlines() if words in line]
+    return [pid for pid, _, line in _listed() if words in line]
 
 
 def exists(pid: int) -> bool:

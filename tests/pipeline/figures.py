@@ -197,3 +197,12 @@ def by_duckdb(recording: Path) -> Figures:
                     found = tuple(value.values()) if isinstance(value, dict) else value
                     cells[Cell(second, kind, name)][figure] = found
     return _without_zeros(cells.items())
+
+
+def size_of(rollups: Rollups) -> int:
+    """How many bytes they take."""
+    return sum(
+        column.nbytes
+        for block in rollups.blocks
+        for column in (block.sums, block.hottest_rate, block.hottest, block.topic_partitions)
+    )

@@ -20,7 +20,7 @@ from kview.pipeline.process import LiveJob
 from kview.pipeline.store import MAX_BYTES, MAX_MINUTES
 from kview.recording.writer import RecordingWriter
 from tests.e2e.processes import descendants, jvms, resident_bytes
-from tests.pipeline.figures import COUNTED, Counted
+from tests.pipeline.figures import COUNTED, Counted, size_of
 from tests.waiting import wait_until
 from tests.worlds import default_world
 from tests.worlds.histories import HAPPENINGS
@@ -97,11 +97,7 @@ class Heard:
             for block in rollups.blocks:
                 sums = block.sums[:, row].sum(1)
                 self._by_minute[block.minute] = {column: int(sums[SUMS.index(column)]) for column in COUNTED}
-            self.store_bytes = sum(
-                column.nbytes
-                for block in rollups.blocks
-                for column in (block.sums, block.hottest_rate, block.hottest, block.topic_partitions)
-            )
+            self.store_bytes = size_of(rollups)
             self.minutes = len(rollups.blocks)
             self.until_ms = rollups.until_ms
             self.batches += 1

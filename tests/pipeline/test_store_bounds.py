@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from kview.model.aggregates import BLOCK_S, Key, Kind, Rollups, Sum, no_rows
+from kview.model.aggregates import BLOCK_S, Key, Kind, Sum, no_rows
 from kview.pipeline.store import LEAST_MINUTES, MAX_BYTES, MAX_MINUTES, RollupStore
 from tests.pipeline.arrivals import CLUSTER, START_MS, START_S, Row, Seen, arrival, at, read, stored
-from tests.pipeline.figures import Cell, of_rollups, total
+from tests.pipeline.figures import Cell, of_rollups, size_of, total
 
 
 def minutes(count: int, keys: int, first: int = 0) -> Iterable[pa.Table]:
@@ -16,13 +16,6 @@ def minutes(count: int, keys: int, first: int = 0) -> Iterable[pa.Table]:
         second = minute * BLOCK_S + 30
         rows = [read(second, 1, Key(Kind.TOPIC, str(number))) for number in range(keys - 1)]
         yield arrival([at(second, *rows)], minute)
-
-
-def size_of(rollups: Rollups) -> int:
-    return sum(
-        block.sums.nbytes + block.hottest.nbytes + block.hottest_rate.nbytes + block.topic_partitions.nbytes
-        for block in rollups.blocks
-    )
 
 
 def kept_minutes(store: RollupStore) -> list[int]:
