@@ -122,17 +122,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.real_cluster)
 
 
-class OneSparkAtATime(LoadScopeScheduling):
-    """Any worker takes any test, but what starts Spark is for one of them."""
+HEAVY = (
+    "tests/pipeline/",
+    "tests/e2e/test_spark.py",
+    "tests/real_kafka/",
+    "tests/observe/test_real_cluster.py",
+    "tests/e2e/test_failover.py",
+    "tests/e2e/test_recording.py::test_an_incident_of_real_kafka",
+)
+"""What starts Java's machines, Spark's or Kafka's: one of these has all that a small machine can give."""
+
+
+class OneHeavyTestAtATime(LoadScopeScheduling):
+    """Any worker takes any test, but the heavy ones are all for one of them."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "Spark" if nodeid.startswith(("tests/pipeline/", "tests/e2e/test_spark.py")) else nodeid
+        return "heavy" if nodeid.startswith(HEAVY) else nodeid
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneSparkAtATime:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneHeavyTestAtATime:
     """By node id, because that is all that this process knows of a test."""
-    return OneSparkAtATime(config, log)
+    return OneHeavyTestAtATime(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,12 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from kafka.protocol.admin import CreateTopicsRequest, DescribeClusterRequest
+from kafka.protocol.admin import DescribeClusterRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from kview.model.ports import FaultKind
-from tests.real_kafka.asking import ask
+from tests.real_kafka.asking import ask, create_topic
 from tests.waiting import wait_until
 
 START_TIMEOUT_S = 30.0
@@ -150,23 +150,9 @@ class Served:
 
     def create(self, topic: str, assignment: list[list[int]], broker: int = 0, **configs: str) -> None:
         """A topic with these replicas a partition; ready when every broker of them knows it."""
-        per_topic = CreateTopicsRequest.CreatableTopic
-        entry = per_topic(
-            version=7,
-            name=topic,
-            num_partitions=-1,
-            replication_factor=-1,
-            assignments=[
-                per_topic.CreatableReplicaAssignment(version=7, partition_index=p, broker_ids=replicas)
-                for p, replicas in enumerate(assignment)
-            ],
-            configs=[
-                per_topic.CreatableTopicConfig(version=7, name=key.replace("_", "."), value=value)
-                for key, value in configs.items()
-            ],
-        )
-        row = self.ask(broker, CreateTopicsRequest(version=7, topics=[entry], timeout_ms=10_000)).topics[0]
-        assert row.error_code == 0, row
+        dotted = {key.replace("_", "."): value for key, value in configs.items()}
+        why = create_topic(self.addresses[broker], topic, assignment, dotted)
+        assert not why, why
         for replica in sorted({r for replicas in assignment for r in replicas}):
             wait_until(partial(self._knows, replica, topic), f"{topic} known to {replica}", 10)
 

@@ -20,6 +20,9 @@ READ_BYTES = 1 << 16
 READ_TIMEOUT_S = 0.05
 SETTLED_S = 0.04
 """Without a byte for this long a frame is whole: a dashboard draws five a second when nobody types."""
+PATIENCE_S = 30.0
+"""For what takes a moment on a machine that has nothing else to do: a test that waits for long has failed."""
+
 READS_A_FRAME = 50
 """A program that never stops writing is looked at all the same."""
 
@@ -85,7 +88,7 @@ class PseudoTerminal:
         """The screen as one text."""
         return "\n".join(self.lines())
 
-    def wait_for(self, probe: Callable[[], T | None], what: str, timeout_s: float) -> T:
+    def wait_for(self, probe: Callable[[], T | None], what: str, timeout_s: float = PATIENCE_S) -> T:
         """Read until `probe` is true of the screen; returns its answer. Raises AssertionError with the
         screen."""
         deadline_s = time.monotonic() + timeout_s
@@ -96,7 +99,7 @@ class PseudoTerminal:
             self.read()
         return answer
 
-    def wait_for_text(self, pattern: str, timeout_s: float) -> re.Match[str]:
+    def wait_for_text(self, pattern: str, timeout_s: float = PATIENCE_S) -> re.Match[str]:
         """Read until the screen holds the pattern."""
         return self.wait_for(lambda: re.search(pattern, self.text()), f"a screen with {pattern!r}", timeout_s)
 
@@ -104,7 +107,7 @@ class PseudoTerminal:
         """Type."""
         self.child.send(keys)
 
-    def wait_for_end(self, timeout_s: float) -> int:
+    def wait_for_end(self, timeout_s: float = PATIENCE_S) -> int:
         """Read until the process has ended; its exit code, negative for a signal. Raises AssertionError."""
         deadline_s = time.monotonic() + timeout_s
         while self.child.isalive() or not self.closed:

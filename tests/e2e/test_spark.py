@@ -15,7 +15,6 @@ from tests.e2e.processes import descendants, jvms, runs
 from tests.e2e.pseudo_terminal import PseudoTerminal, kview_on_a_terminal
 from tests.waiting import wait_until
 
-FIRST_DATA_S = 30
 STARTS_WITHIN_S = 90
 """A start takes ten seconds on a quiet machine of two cores."""
 
@@ -60,12 +59,12 @@ def jvm(terminal: PseudoTerminal) -> int:
 def test_figures_are_those_of_the_cluster_and_a_killed_jvm_is_started_again(tmp_path: Path) -> None:
     environment = {"XDG_STATE_HOME": str(tmp_path)}
     with kview_on_a_terminal("--simulate", environment=environment, spark=True) as terminal:
-        terminal.wait_for_text("invoice", FIRST_DATA_S)
+        terminal.wait_for_text("invoice")
         terminal.press("6")
-        terminal.wait_for_text(r"Spark ◌ starting", FIRST_DATA_S)
+        terminal.wait_for_text(r"Spark ◌ starting")
         wait_for_spark(terminal)
         before, began_s = records(tmp_path), time.monotonic()
-        terminal.wait_for(lambda: time.monotonic() - began_s > COUNTED_S or None, "records to count", 60)
+        terminal.wait_for(lambda: time.monotonic() - began_s > COUNTED_S or None, "records to count")
         rate = (records(tmp_path) - before) / (time.monotonic() - began_s)
         shown = CLUSTER.search(terminal.text())
         assert shown is not None
@@ -73,7 +72,7 @@ def test_figures_are_those_of_the_cluster_and_a_killed_jvm_is_started_again(tmp_
         assert int(shown[1].replace(",", "")) == pytest.approx(rate, rel=0.05)
 
         os.kill(jvm(terminal), signal.SIGKILL)
-        terminal.wait_for_text(r"failed: Java was killed \(SIGKILL\)", 10)
+        terminal.wait_for_text(r"failed: Java was killed \(SIGKILL\)")
         wait_for_spark(terminal)
 
         left = [pid for pid, _ in descendants(terminal.pid)]
@@ -86,7 +85,7 @@ def test_figures_are_those_of_the_cluster_and_a_killed_jvm_is_started_again(tmp_
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 def test_no_jvm_is_left(how: signal.Signals) -> None:
     with kview_on_a_terminal("--simulate", spark=True) as terminal:
-        terminal.wait_for_text("invoice", FIRST_DATA_S)
+        terminal.wait_for_text("invoice")
         terminal.wait_for(
             lambda: jvms(terminal.pid),
             "a JVM",

@@ -8,8 +8,6 @@ import pytest
 
 from tests.e2e.pseudo_terminal import kview_on_a_terminal
 
-FIRST_DATA_S = 20
-
 
 @pytest.mark.parametrize(
     "environment",
@@ -18,24 +16,24 @@ FIRST_DATA_S = 20
 )
 def test_where_glyphs_cannot_be_shown_only_ascii_gets_out(environment: dict[str, str]) -> None:
     with kview_on_a_terminal("--simulate", environment=environment) as terminal:
-        terminal.wait_for_text(r"invoice\b[^\n]*\d", FIRST_DATA_S)
+        terminal.wait_for_text(r"invoice\b[^\n]*\d")
         terminal.press("?")
-        terminal.wait_for_text("SIGNS|FAULTS", 5)
+        terminal.wait_for_text("SIGNS|FAULTS")
         os.kill(terminal.pid, signal.SIGTERM)
-        terminal.wait_for_end(10)
+        terminal.wait_for_end()
         assert terminal.raw.isascii()
         assert b"Traceback" not in terminal.raw
 
 
 def test_ascii_by_a_flag() -> None:
     with kview_on_a_terminal("--simulate", "--ascii") as terminal:
-        terminal.wait_for_text(r"invoice\b[^\n]*\d", FIRST_DATA_S)
+        terminal.wait_for_text(r"invoice\b[^\n]*\d")
         assert terminal.raw.isascii()
 
 
 def test_no_color() -> None:
     with kview_on_a_terminal("--simulate", environment={"NO_COLOR": "1"}) as terminal:
-        terminal.wait_for_text(r"invoice\b[^\n]*\d", FIRST_DATA_S)
+        terminal.wait_for_text(r"invoice\b[^\n]*\d")
         colours = {
             code
             for sgr in re.findall(rb"\x1b\[([\d;]*)m", bytes(terminal.raw))
@@ -47,7 +45,7 @@ def test_no_color() -> None:
 
 def test_a_dumb_terminal_gets_text() -> None:
     with kview_on_a_terminal("--simulate", "--once", environment={"TERM": "dumb"}) as terminal:
-        assert terminal.wait_for_end(FIRST_DATA_S) == 0
+        assert terminal.wait_for_end() == 0
         assert b"\x1b" not in terminal.raw
         assert "BROKER" in terminal.raw.decode() and "invoice" in terminal.raw.decode()
 
@@ -55,20 +53,20 @@ def test_a_dumb_terminal_gets_text() -> None:
 @pytest.mark.parametrize(("columns", "rows"), [(200, 50), (80, 24), (60, 15)])
 def test_sizes(columns: int, rows: int) -> None:
     with kview_on_a_terminal("--simulate", columns=columns, rows=rows) as terminal:
-        terminal.wait_for_text(r"6 brokers", FIRST_DATA_S)
+        terminal.wait_for_text(r"6 brokers")
         terminal.press("q")
-        assert terminal.wait_for_end(10) == 0
+        assert terminal.wait_for_end() == 0
         assert b"Traceback" not in terminal.raw
 
 
 def test_a_window_that_shrinks_to_nothing_and_grows_again() -> None:
     with kview_on_a_terminal("--simulate") as terminal:
-        terminal.wait_for_text(r"6 brokers", FIRST_DATA_S)
+        terminal.wait_for_text(r"6 brokers")
         for columns, rows in [(1, 1), (10, 3), (120, 40)]:
             terminal.child.setwinsize(rows, columns)
             terminal.screen.resize(rows, columns)
             terminal.read()
-        terminal.wait_for_text(r"6 brokers", FIRST_DATA_S)
+        terminal.wait_for_text(r"6 brokers")
         terminal.press("q")
-        assert terminal.wait_for_end(10) == 0
+        assert terminal.wait_for_end() == 0
         assert b"Traceback" not in terminal.raw

@@ -1,14 +1,38 @@
 """One request, one connection, one answer: what a broker says, with nothing cached in between."""
 
 import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from struct import unpack
 from typing import Any
 
+from kafka.protocol.admin import CreateTopicsRequest, ElectLeadersRequest
+from kafka.protocol.metadata import MetadataRequest
+
 CORRELATION_ID = 1
 ANSWER_TIMEOUT_S = 5.0
+ADMIN_TIMEOUT_MS = 30_000
+ADMIN_TIMEOUT_S = 40.0
+METADATA_VERSION = 12
+CREATE_TOPICS_VERSION = 7
+ELECT_LEADERS_VERSION = 2
+PREFERRED = 0
+
+Address = tuple[str, int]
+"""Host and port."""
 
 
-def ask(address: tuple[str, int], request: Any, timeout_s: float = ANSWER_TIMEOUT_S) -> Any:
+@dataclass(frozen=True)
+class PartitionSeen:
+    """One partition in a Metadata answer; leader −1 is none."""
+
+    leader: int
+    leader_epoch: int
+    replicas: list[int]
+    isr: list[int]
+
+
+def ask(address: Address, request: Any, timeout_s: float = ANSWER_TIMEOUT_S) -> Any:
     """Send a kafka-python request (made with `version=`) and return the decoded answer.
 
     Raises OSError when the broker refuses, hangs or closes the connection.
@@ -29,3 +53,61 @@ def _read(connection: socket.socket, size: int) -> bytes:
             raise ConnectionResetError("the broker closed the connection")
         parts += part
     return bytes(parts)
+
+
+def metadata(address: Address, topics: Sequence[str] | None) -> Any:
+    """A broker's Metadata answer for these topics; None is all of them."""
+    by_name = MetadataRequest.MetadataRequestTopic
+    wanted = None if topics is None else [by_name(name=name) for name in topics]
+    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False, version=METADATA_VERSION)
+    return ask(address, request)
+
+
+def partitions_in(answer: Any) -> dict[str, dict[int, PartitionSeen]]:
+    """A Metadata answer's partitions by topic."""
+    return {
+        topic.name: {
+            seen.partition_index: PartitionSeen(
+                seen.leader_id, seen.leader_epoch, list(seen.replica_nodes), list(seen.isr_nodes)
+            )
+            for seen in topic.partitions
+        }
+        for topic in answer.topics
+    }
+
+
+def create_topic(
+    address: Address, name: str, assignments: Sequence[Sequence[int]], configs: Mapping[str, str]
+) -> str:
+    """Create a topic whose partition p has the replicas `assignments[p]`; returns why not, '' if it was."""
+    topic = CreateTopicsRequest.CreatableTopic
+    request = CreateTopicsRequest(
+        topics=[
+            topic(
+                name=name,
+                num_partitions=-1,
+                replication_factor=-1,
+                assignments=[
+                    topic.CreatableReplicaAssignment(partition_index=partition, broker_ids=list(replicas))
+                    for partition, replicas in enumerate(assignments)
+                ],
+                configs=[topic.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
+            )
+        ],
+        timeout_ms=ADMIN_TIMEOUT_MS,
+        validate_only=False,
+        version=CREATE_TOPICS_VERSION,
+    )
+    (result,) = ask(address, request, ADMIN_TIMEOUT_S).topics
+    return f"topic {name}: error {result.error_code} {result.error_message}" if result.error_code else ""
+
+
+def elect_preferred(address: Address) -> None:
+    """Ask for every partition's preferred replica as its leader; those who can be have been elected then."""
+    request = ElectLeadersRequest(
+        election_type=PREFERRED,
+        topic_partitions=None,
+        timeout_ms=ADMIN_TIMEOUT_MS,
+        version=ELECT_LEADERS_VERSION,
+    )
+    ask(address, request, ADMIN_TIMEOUT_S)

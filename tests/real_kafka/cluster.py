@@ -11,12 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from kafka.protocol.admin import CreateTopicsRequest
-from kafka.protocol.metadata import MetadataRequest
-
-from tests.real_kafka.asking import ask
+from tests.real_kafka.asking import PartitionSeen, create_topic, elect_preferred, metadata, partitions_in
 from tests.real_kafka.settings import LOGGING, LOOPBACK, QUICK, SMALL, common, properties, racks_by_halves
 from tests.waiting import wait_until
 
@@ -28,8 +25,6 @@ START_TIMEOUT_S = 180.0
 """Ten JVMs on two busy cores take a minute."""
 STOP_TIMEOUT_S = 60.0
 LOG_TAIL_LINES = 15
-METADATA_VERSION = 12
-CREATE_TOPICS_VERSION = 7
 
 GUARD = "trap '' HUP INT TERM; read end; kill -9 0"
 """The nodes' process group is led by a shell that waits for the end of its input and then kills the group.
@@ -40,16 +35,6 @@ That end comes when this process ends in whatever way: no node outlives its test
 
 class ClusterFailed(Exception):
     """A node did not do what it was asked; the message ends with the tails of the logs."""
-
-
-@dataclass(frozen=True)
-class PartitionSeen:
-    """One partition in a Metadata answer; leader −1 is none."""
-
-    leader: int
-    leader_epoch: int
-    replicas: list[int]
-    isr: list[int]
 
 
 @dataclass
@@ -168,7 +153,8 @@ class RealKafka:
         node.process = self._java(node, "kafka.Kafka", str(node.config))
 
     def heal(self) -> None:
-        """Undo every kill, stop and pause, and wait until all brokers are back in every ISR."""
+        """Undo every kill, stop and pause, and wait until all brokers are back in every ISR and every
+        preferred replica leads: else Kafka gives the leaderships back at any moment of the next test."""
         for node in self.nodes.values():
             if node.paused:
                 self.resume(node.id)
@@ -176,46 +162,33 @@ class RealKafka:
                 self.restart(node.id)
         self.wait_for_brokers(self.broker_ids)
         self.wait_for_full_isr()
+        self._wait(self._preferred_lead, "every preferred replica leads")
+
+    def _preferred_lead(self) -> bool:
+        """Whether they do; where not, ask for it."""
+        seen = partitions_in(metadata(self._any_address(), None))
+        if all(one.leader == one.replicas[0] for of_topic in seen.values() for one in of_topic.values()):
+            return True
+        elect_preferred(self._any_address())
+        return False
 
     def create_topic(
         self, name: str, assignments: Sequence[Sequence[int]], configs: Mapping[str, str] | None = None
     ) -> None:
         """Create a topic whose partition p has the replicas `assignments[p]`, and wait for a full ISR."""
-        topic = CreateTopicsRequest.CreatableTopic
-        request = CreateTopicsRequest(
-            topics=[
-                topic(
-                    name=name,
-                    num_partitions=-1,
-                    replication_factor=-1,
-                    assignments=[
-                        topic.CreatableReplicaAssignment(partition_index=partition, broker_ids=list(replicas))
-                        for partition, replicas in enumerate(assignments)
-                    ],
-                    configs=[
-                        topic.CreatableTopicConfig(name=key, value=value)
-                        for key, value in (configs or {}).items()
-                    ],
-                )
-            ],
-            timeout_ms=30_000,
-            validate_only=False,
-            version=CREATE_TOPICS_VERSION,
-        )
-        (result,) = ask(self._any_address(), request, timeout_s=40.0).topics
-        if result.error_code:
-            raise ClusterFailed(f"topic {name}: error {result.error_code} {result.error_message}")
+        if why := create_topic(self._any_address(), name, assignments, configs or {}):
+            raise ClusterFailed(why)
         self.wait_for_full_isr(name, partitions=len(assignments))
 
     def partitions(self, topic: str) -> dict[int, PartitionSeen]:
         """What a broker that answers says of a topic's partitions; empty for an unknown topic."""
-        return partitions_in(self._metadata(self._any_address(), [topic])).get(topic, {})
+        return partitions_in(metadata(self._any_address(), [topic])).get(topic, {})
 
     def wait_for_full_isr(self, topic: str | None = None, partitions: int = 0) -> None:
         """Wait until a topic has `partitions` at least and every replica is in sync; None is all topics."""
 
         def full() -> bool:
-            answer = self._metadata(self._any_address(), None if topic is None else [topic])
+            answer = metadata(self._any_address(), None if topic is None else [topic])
             seen = [one for of_topic in partitions_in(answer).values() for one in of_topic.values()]
             return len(seen) >= partitions and all(set(one.isr) == set(one.replicas) for one in seen)
 
@@ -227,7 +200,7 @@ class RealKafka:
 
         def known_everywhere() -> bool:
             return all(
-                {seen.node_id for seen in self._metadata(self.address(broker), []).brokers} == expected
+                {seen.node_id for seen in metadata(self.address(broker), []).brokers} == expected
                 for broker in expected
             )
 
@@ -312,12 +285,6 @@ class RealKafka:
                 return self.address(broker)
         raise ClusterFailed("no broker is running")
 
-    def _metadata(self, address: tuple[str, int], topics: Sequence[str] | None) -> Any:
-        by_name = MetadataRequest.MetadataRequestTopic
-        wanted = None if topics is None else [by_name(name=name) for name in topics]
-        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False, version=METADATA_VERSION)
-        return ask(address, request)
-
     def _wait(self, probe: Callable[[], bool], what: str) -> None:
         """Wait for `probe`; no answer from a broker is a no, a node that died by itself fails at once."""
 
@@ -334,19 +301,6 @@ class RealKafka:
             wait_until(answered, what, START_TIMEOUT_S)
         except AssertionError as error:
             raise ClusterFailed(f"{error}\n{self.log_tails()}") from None
-
-
-def partitions_in(answer: Any) -> dict[str, dict[int, PartitionSeen]]:
-    """A Metadata answer's partitions by topic."""
-    return {
-        topic.name: {
-            seen.partition_index: PartitionSeen(
-                seen.leader_id, seen.leader_epoch, list(seen.replica_nodes), list(seen.isr_nodes)
-            )
-            for seen in topic.partitions
-        }
-        for topic in answer.topics
-    }
 
 
 def new_uuid() -> str:
