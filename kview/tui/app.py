@@ -5,33 +5,36 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import tzinfo
-from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar
 
 from textual.app import App, ScreenStackError, SystemCommand
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
+from textual.dom import DOMNode
+from textual.events import Event, Key
 from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
+from textual.widgets import Input
 
 from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
 from kview.model.ports import Faults, Feed, Notice, SparkJob, Timeline
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
 from kview.tui.colours import Colours
+from kview.tui.command_list import commands
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.keys import APP_BINDINGS
 from kview.tui.options import Options
 from kview.tui.paint import Palette
 from kview.tui.screens.base import KviewScreen
-from kview.tui.screens.commands import Command, CommandScreen
+from kview.tui.screens.commands import CommandScreen
 from kview.tui.screens.groups import GroupsScreen
 from kview.tui.screens.help import HelpScreen
 from kview.tui.screens.overview import OverviewScreen
 from kview.tui.screens.placement import PlacementScreen
 from kview.tui.screens.throughput import ThroughputScreen
-from kview.tui.time_keys import LAST_HELP, TimeKeys
-from kview.tui.widgets.bottom import KeyLine, Said, key_name
+from kview.tui.time_keys import TimeKeys
+from kview.tui.widgets.bottom import KeyLine, Said
 from kview.tui.widgets.header import SourceInfo
 from kview.tui.widgets.prompt import Question
 
@@ -206,6 +209,22 @@ class KviewApp(App[int], inherit_bindings=False):
             self.bug = self.bug or error
             self._exit_renderables.clear()
 
+    # -- keys
+
+    async def on_event(self, event: Event) -> None:
+        """A command is done before the next key is looked at: keys that arrive in one go, over a slow line,
+        mean what they would mean one after the other. A line of text takes what is typed into it itself."""
+        if isinstance(event, Key) and not event.is_forwarded:
+            entry = self.screen.active_bindings.get(event.key)
+            if entry is not None and entry.enabled and not self._typed(event, entry.node):
+                await self.run_action(entry.binding.action, entry.node)
+                return
+        await super().on_event(event)
+
+    def _typed(self, key: Key, bound_by: DOMNode) -> bool:
+        """Whether a key is for the line of text that has the keys."""
+        return isinstance(self.focused, Input) and (key.is_printable or bound_by is self.focused)
+
     # -- colours
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -219,9 +238,9 @@ class KviewApp(App[int], inherit_bindings=False):
 
     # -- screens
 
-    def action_go(self, mode: str) -> None:
+    async def action_go(self, mode: str) -> None:
         """Another screen, from its top: a number always shows the same thing."""
-        self.run_worker(self._to(mode), exclusive=True, group="go")
+        await self._to(mode)
 
     async def _to(self, mode: str) -> None:
         await self.switch_mode(mode)
@@ -246,30 +265,7 @@ class KviewApp(App[int], inherit_bindings=False):
     def action_commands(self) -> None:
         """Every command by name."""
         before = self.palette.name
-        self.push_screen(CommandScreen(self._commands(), lambda: self._restore(before)))
-
-    def _restore(self, theme: str) -> None:
-        if theme != self.palette.name:
-            self.colours.use(theme)
-
-    def _commands(self) -> list[Command]:
-        made = []
-        for entry in self.screen.active_bindings.values():
-            binding = entry.binding
-            if entry.enabled and not binding.system and binding.show and binding.action != "commands":
-                made.append(self._command(binding, entry.node))
-        if self.time.allows("last"):
-            made.append(Command("last moment", "", LAST_HELP, partial(self.time.do, "last")))
-        for name in self.colours.names:
-            use = partial(self.colours.use, name)
-            made.append(Command(f"theme {name}", "", "colours; shown while selected", use, use))
-        return made
-
-    def _command(self, binding: Binding, node: object) -> Command:
-        async def run() -> None:
-            await self.run_action(binding.action, node)  # type: ignore[arg-type]
-
-        return Command(binding.description, key_name(binding), binding.tooltip, run)  # type: ignore[arg-type]
+        self.push_screen(CommandScreen(commands(self), lambda: self.colours.use(before)))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """None of Textual's own: the palette is made of the key bindings."""

@@ -43,6 +43,8 @@ class Colours:
 
     def use(self, name: str) -> None:
         """Draw with a theme from now on."""
+        if name == self.palette.name:
+            return
         theme = self._themes.loaded[name]
         self.palette = palette_of(theme)
         self._app.theme = textual_theme(theme).name

@@ -8,6 +8,7 @@ from datetime import UTC
 from functools import cache, wraps
 from typing import Any
 
+from textual.events import Key
 from textual.pilot import Pilot
 
 from kview.config.themes import Themes, load_themes, theme_folders
@@ -176,6 +177,12 @@ async def press(pilot: Pilot[int], keys: Iterable[str]) -> None:
     for key in keys:
         await pilot.press(key)
         await pilot.pause()
+
+
+def press_at_once(app: KviewApp, keys: Iterable[str]) -> None:
+    """Hand the app keys as a terminal does that has read them in one go."""
+    for key in keys:
+        app.post_message(Key(key, {"slash": "/"}.get(key, key if len(key) == 1 else None)))
 
 
 def running(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

@@ -10,7 +10,19 @@ from kview.tui.screens.help import entries
 from kview.tui.text import content, line_width
 from kview.tui.widgets.bottom import key_line
 from kview.tui.widgets.table import Table
-from tests.tui.harness import CRASH, HEALTHY, HeldLab, dashboard, press, running, state, text, until
+from tests.tui.harness import (
+    CRASH,
+    HEALTHY,
+    HeldLab,
+    HeldTimeline,
+    dashboard,
+    press,
+    press_at_once,
+    running,
+    state,
+    text,
+    until,
+)
 
 
 @pytest.mark.parametrize(
@@ -81,6 +93,24 @@ async def test_letters_typed_into_the_filter_are_no_commands() -> None:
         assert lab.commands == []
         assert app.options.filter == "KXqt1"
         assert app.is_running
+
+
+@running
+async def test_keys_that_arrive_in_one_go_mean_what_they_mean_one_after_the_other() -> None:
+    lab, timeline = HeldLab(), HeldTimeline()
+    async with dashboard(state(HEALTHY), lab=lab, timeline=timeline) as (app, pilot):
+        press_at_once(app, ["slash", *"KXq1", "enter"])
+        await until(pilot, lambda: app.options.filter == "KXq1" and isinstance(app.focused, Table), "filter")
+        press_at_once(app, ["escape", "k", *"KX", "enter"])
+        await until(pilot, lambda: timeline.asked == [("keep", "KX")], "a name")
+        press_at_once(app, ["question_mark", "K"])
+        await until(pilot, lambda: "HELP" in text(app), "help")
+        press_at_once(app, ["escape", "ctrl+p", "K"])
+        await until(pilot, lambda: "COMMANDS" in text(app), "commands")
+        assert lab.commands == []
+        press_at_once(app, ["escape", "5", "2", "down", "K", "1", "K"])
+        await until(pilot, lambda: len(lab.commands) > 1, "faults")
+        assert [command.target for command in lab.commands] == ["3", "0"], "in Placement, in the overview"
 
 
 @running

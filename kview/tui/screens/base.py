@@ -158,7 +158,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         self.add_class("-filtering")
         line = self.query_one("#filter", Input)
         line.value = self.kview.options.filter
-        line.focus()
+        self.set_focus(line)
 
     def _end_filter(self, keep: bool) -> None:
         self.remove_class("-filtering")
@@ -186,7 +186,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     def _give_keys_back(self) -> None:
         if tables := [table for table in self.query(Table) if table.display]:
-            (self._before_filter() or tables[0]).focus()
+            self.set_focus(self._before_filter() or tables[0])
 
     def _before_filter(self) -> Table | None:
         return next((table for table in self.query(Table) if table.id == self._last_table), None)

@@ -1,6 +1,6 @@
 """`ctrl+p`: every command by name; themes show themselves while they are selected."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,7 +24,7 @@ class Command:
     name: str
     key: str
     help: str
-    run: Callable[[], None]
+    run: Callable[[], Awaitable[None] | None]
     preview: Callable[[], None] | None = None
 
 

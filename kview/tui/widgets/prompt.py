@@ -32,7 +32,7 @@ class Prompt(Input):
         self.value = question.value
         self.cursor_position = len(self.value)
         self.screen.add_class("-asking")
-        self.focus()
+        self.screen.set_focus(self)
 
     def leave(self) -> Question | None:
         """Be gone; returns what was asked. The screen gives the keys back to a panel."""
