@@ -10,6 +10,7 @@ from kview.derive.view import View
 from kview.model.aggregates import Aggregates
 from kview.model.ports import Moment, Notice
 from kview.model.snapshot import Longs
+from kview.model.units import UNKNOWN
 from kview.run.folding import new_fold
 from kview.run.handing import Handing
 from kview.run.observing import ObservingFeed, Source
@@ -118,7 +119,7 @@ class LiveTimeline:
     # -- pictures
 
     def _ask(self, command: "Command") -> None:
-        if self._tape.stopped or self._tape.folder is None:
+        if self._tape.first_ms == UNKNOWN:
             why = self._tape.stopped or "recording has not begun yet"
             self._handing.notice(Notice(f"no other moment can be shown: {why}", "warn"))
         elif self._freeze():
@@ -175,7 +176,9 @@ class LiveTimeline:
         assert self._tape.folder is not None and self._player is not None
         recording = Recording.open(self._tape.folder)
         until_s = time.monotonic() + WRITTEN_WITHIN_S
-        while time.monotonic() < until_s and not _holds(recording.moments(), self._frozen_ms):
+        while not (self._tape.stopped or _holds(recording.moments(), self._frozen_ms)):
+            if time.monotonic() > until_s:
+                break
             time.sleep(POLL_S)
             recording.refresh()
         replay = replay_of(recording, self._player.newer)

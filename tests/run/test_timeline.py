@@ -1,5 +1,7 @@
 """The live run's timeline: pausing, going back on the tape, and the live moment going on meanwhile."""
 
+import errno
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -184,6 +186,25 @@ def test_without_a_tape_pausing_works_and_the_rest_says_why(tmp_path: Path) -> N
     assert stage.shown.at(2, live=False)
     stage.source.release()
     stage.timeline.stop()
+
+
+def test_what_was_recorded_before_the_disk_was_full_can_be_gone_to(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.observe(5)
+
+    def full(*of: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("kview.recording.writer.write_all", full)
+    stage.source.let(*SNAPSHOTS[6:9])
+    wait_until(lambda: stage.shown.said("recording has stopped: No space left"), "why not", WITHIN_S)
+    stage.wait_for(8, live=True)
+    stage.timeline.step(-2)
+    view = stage.wait_for(3, live=False, complete=True)
+    assert [*unlike(replace(view, moment=LIVE), folded(3))] == []
+    stage.timeline.live()
+    stage.wait_for(8, live=True)
 
 
 def test_nothing_is_handed_on_after_the_end(stage: Stage) -> None:
