@@ -116,7 +116,8 @@ class LiveJob:
             self._tell(store, SparkStatus(SparkState.FAILED, why, now_ms, next_start_ms=next_ms))
             with self._changed:
                 self._changed.wait_for(lambda: self._ending or self._wanted != asked, back_off_s)  # noqa: B023
-            back_off_s = min(2 * back_off_s, MAX_BACK_OFF_S)
+                by_itself = self._wanted == asked
+            back_off_s = min(2 * back_off_s, MAX_BACK_OFF_S) if by_itself else FIRST_BACK_OFF_S
 
     def _run_once(self, store: "RollupStore") -> str:
         """Run the job until it ends; returns why it did."""

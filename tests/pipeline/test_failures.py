@@ -257,3 +257,19 @@ def test_a_child_that_cannot_be_started_or_understood_is_a_sentence(
     assert failure.why.startswith("what it said is not understood: ")
     program.unlink()
     assert watched.wait_for_failure(2).why == "it could not be started: No such file or directory"
+
+
+def test_its_rests_get_longer_until_somebody_asks_for_it(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first_s = 0.1
+    monkeypatch.setattr("kview.pipeline.process.FIRST_BACK_OFF_S", first_s)
+    monkeypatch.setattr(sys, "executable", str(watched.folder / "no-python"))
+
+    def rest_s(number: int) -> float:
+        return (watched.wait_for_failure(number).next_start_ms - NOW_MS) / 1000
+
+    watched.job.start()
+    assert [rest_s(number) for number in (1, 2, 3, 4)] == [first_s * 2**n for n in range(4)]
+    watched.job.restart()
+    assert [rest_s(number) for number in (5, 6)] == [first_s, first_s * 2]
