@@ -3,10 +3,11 @@
 `encode` and `decode` look at one snapshot alone. Two kinds of values follow from others, and say so by a
 sentinel instead of repeating them:
 
-- a reading's time is mostly the latest that the same broker (or group) answered: that time is kept once, in a
-column of its own named `<column>@`, one value for each of the brokers there are; - a leader's own replica
-ends, and was read, where and when the partition's log end was; the last stable offset is mostly the high
-watermark.
+A reading's time is mostly the latest that the same broker (or group) answered: that time is kept once, in a
+column of its own named `<column>@`, one value for each of the brokers there are.
+
+A leader's own replica ends, and was read, where and when the partition's log end was; the last stable offset
+is mostly the high watermark.
 
 So a partition without news changes in no column, although its cells were read again.
 """
