@@ -5,25 +5,41 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from kview.pipeline.rollup import DELTAS, NAMES_IN_DELTAS, rolled
-from kview.recording.manifest import read_manifest
+from kview.pipeline.reading import set_backs
+from kview.pipeline.rollup import DELTAS, NAMES_IN_DELTAS, pieces, summed
+from kview.recording.manifest import SegmentEntry, read_manifest
+from kview.recording.reader import Recording
 from kview.recording.segment import parquet_file
 
 _PARTS = ("partition_deltas", "offset_deltas", "observations")
 
 
 def rollups(spark: SparkSession, recording: Path) -> DataFrame:
-    """The columns of `kview.pipeline.rollup.rolled`. Raises KviewError where there is no recording.
+    """The columns of `kview.pipeline.rollup.rolled`. Seconds that came again after the clock was set back
+    are those of the last time, as `kview.pipeline.store` has them. Raises KviewError where there is no
+    recording.
 
     Spark's own expressions alone: executors on other machines need nothing of kview.
     """
-    folders = [recording / segment.folder for segment in read_manifest(recording).segments if segment.closed]
+    closed = [segment for segment in read_manifest(recording).segments if segment.closed]
+    folders = [recording / segment.folder for segment in closed]
     deltas = spark.createDataFrame([], DELTAS)
     for part in _PARTS:
         paths = [str(path) for folder in folders if (path := parquet_file(folder, part)).exists()]
         if paths:
             deltas = deltas.unionByName(_as_deltas(spark.read.parquet(*paths), part))
-    return rolled(deltas)
+    shares = pieces(deltas)
+    for sequence, second in _set_backs(recording, closed):
+        shares = shares.where((f.col("sequence") >= sequence) | (f.col("second") < second))
+    return summed(shares)
+
+
+def _set_backs(recording: Path, closed: list[SegmentEntry]) -> list[tuple[int, int]]:
+    """The first observation after each time that the clock was set back, and its second."""
+    seen = Recording.open(recording)
+    sequences, moments = seen.sequences(), seen.moments()
+    moments = moments[sequences <= max((entry.last_sequence for entry in closed), default=-1)]
+    return [(int(sequences[place]), int(moments[place]) // 1000) for place in set_backs(moments)]
 
 
 def _as_deltas(table: DataFrame, part: str) -> DataFrame:

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from kview.model.aggregates import SET_BACK_MS
+from kview.model.snapshot import Longs
 from kview.pipeline.packed import PACKED, WORDS
 from kview.pipeline.rollup import DELTAS, NAMES_IN_DELTAS
 from kview.recording.reader import DeltaBatches, Recording
@@ -78,12 +79,23 @@ def first_rows(batches: DeltaBatches, count: int) -> DeltaBatches:
 
 def before_set_back(batches: DeltaBatches, latest_ms: int) -> DeltaBatches:
     """Without what came after the clock was set back, from what it said before or from `latest_ms`."""
-    times = batches.moments["observed_ms"].to_numpy()
-    reached = np.maximum.accumulate(np.concatenate([[latest_ms], times]))[:-1]
-    back = np.flatnonzero(reached - times > SET_BACK_MS)
-    if not len(back):
+    back = set_backs(np.concatenate([[latest_ms], batches.moments["observed_ms"].to_numpy()]))
+    if not back:
         return batches
-    return up_to(batches, int(batches.moments["sequence"][int(back[0])].as_py()) - 1)
+    return up_to(batches, int(batches.moments["sequence"][back[0] - 1].as_py()) - 1)
+
+
+def set_backs(moments: Longs) -> list[int]:
+    """The places of the observations before which the clock was set back; moments are epoch ms."""
+    places: list[int] = []
+    since = 0
+    while True:
+        reached = np.maximum.accumulate(moments[since:])[:-1]
+        back = np.flatnonzero(reached - moments[since + 1 :] > SET_BACK_MS)
+        if not len(back):
+            return places
+        since += int(back[0]) + 1
+        places.append(since)
 
 
 def packed_table(batches: Iterable[pa.RecordBatch]) -> pa.Table:

@@ -108,16 +108,26 @@ class Counted:
 _FACTS = """
 create or replace temp table deltas as
 select row_number() over () as id, * from (
-    select topic, partition, null as consumers, internal, leader, leader_rack, topic_partitions,
+    select sequence, topic, partition, null as consumers, internal, leader, leader_rack, topic_partitions,
         observed_ms, began_ms, ended_ms, state_ms, record_centibytes,
         records_in, 0 as records_out, replicated, cross_rack, truncated, records_in_gap,
         0 as rewound, 0 as records_out_gap, offline, silent, under_min_isr, under_replicated
     from read_parquet('{folder}/seg-*/partition_deltas.parquet')
     union all
-    select topic, partition, "group", starts_with(topic, '__'), leader, leader_rack, 0,
+    select sequence, topic, partition, "group", starts_with(topic, '__'), leader, leader_rack, 0,
         observed_ms, since_ms, ended_ms, 0, 0, 0, records_out, 0, 0, 0, 0, rewound, records_out_gap,
         false, false, false, false
     from read_parquet('{folder}/seg-*/offset_deltas.parquet'));
+
+-- Where the clock was set back, what it said before of later seconds is not counted.
+create or replace temp table set_backs as
+select sequence as from_sequence, ended_ms // 1000 as from_second
+from (select *, lag(ended_ms) over (order by sequence) as before_ms
+    from read_parquet('{folder}/seg-*/observations.parquet'))
+where before_ms - ended_ms > 2000;
+
+create or replace temp macro stays(number, of_second) as not exists (
+    select 1 from set_backs where number < from_sequence and of_second >= from_second);
 
 -- Each second of each interval, and how much of the interval lies in it.
 create or replace temp table spans as
@@ -167,20 +177,25 @@ union all select id, 'rack', leader_rack from deltas where not internal and lead
 union all select id, 'group', consumers from deltas where consumers is not null;
 """
 
-_SUMS = "select second, kind, name, figure, sum(value)::bigint from facts join keys using (id) group by all"
+_SUMS = """
+select second, kind, name, figure, sum(value)::bigint
+from facts join deltas using (id) join keys using (id)
+where stays(sequence, second)
+group by all"""
 
 _HOTTEST = """
 select second, kind, name, max(row(records * 1000 // (ended_ms - began_ms), topic, partition))
 from (select *, records_in + records_out as records from spans) join keys using (id)
-where records > 0 and (kind = 'group') = (consumers is not null)
+where records > 0 and (kind = 'group') = (consumers is not null) and stays(sequence, second)
 group by all"""
 
 _PARTITIONS = """
 select second, 'topic', topic, max(topic_partitions)
-from (select topic, topic_partitions, unnest(range(
+from (select sequence, topic, topic_partitions, unnest(range(
         least(began_ms, if(state_ms > 0, observed_ms - state_ms, began_ms)) // 1000,
         greatest(ended_ms, if(state_ms > 0, observed_ms - 1, ended_ms)) // 1000 + 1)) as second
     from deltas where topic_partitions > 0)
+where stays(sequence, second)
 group by all"""
 
 

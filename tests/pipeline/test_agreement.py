@@ -5,15 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from kview.model.aggregates import SUMS, Aggregates
+from kview.model.aggregates import SUMS, Aggregates, Sum
 from kview.model.snapshot import Longs, Snapshot
 from kview.model.units import UNKNOWN
 from kview.pipeline.batch import rollups
 from kview.pipeline.process import LiveJob
+from kview.pipeline.reading import next_rows
+from kview.pipeline.rollup import DELTAS, rolled
+from kview.pipeline.store import RollupStore
 from kview.recording.manifest import read_manifest
+from kview.recording.reader import Recording
 from kview.recording.writer import RecordingWriter
 from tests.pipeline.figures import Counted, by_duckdb, of_rollups, of_table, total
 from tests.recording.snapshots import moved
@@ -108,3 +113,25 @@ def test_stream_batch_and_duckdb_agree(spark: SparkSession, history: list[Snapsh
     assert columns >= set(SUMS), "the history must have something of everything"
     expected = Counted(history).sums
     assert {column: total(counted, column) for column in expected} == expected
+
+
+def test_after_a_clock_was_set_back_each_second_is_counted_once(spark: SparkSession, tmp_path: Path) -> None:
+    plan = Plan(((5, "crash 4"), (15, "clock back 10 s"), (18, "rewind"), (30, "clock back 10 s")))
+    chance = np.random.default_rng(7)
+    writer = RecordingWriter(tmp_path / "recording", segment_s=8, small_segment_bytes=0)
+    for snapshot in plan.snapshots(1, 36):
+        writer.append(read_at_odd_times(moved(snapshot, chance), chance))
+    writer.close()
+    recording, store, takes = Recording.open(writer.folder), RollupStore(), 0
+    while True:
+        arrived, last = next_rows(recording, store.last_sequence)
+        if last == store.last_sequence:
+            break
+        store.add(rolled(spark.createDataFrame(pa.Table.from_batches(arrived), DELTAS)).toArrow())
+        takes += 1
+    assert takes == 3
+
+    counted = by_duckdb(writer.folder)
+    assert of_table(rollups(spark, writer.folder).toArrow()) == counted
+    assert of_rollups(store.rollups) == counted
+    assert total(counted, Sum.REWOUND) > 0

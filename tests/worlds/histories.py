@@ -76,9 +76,12 @@ def _skip(world: World) -> None:
     world.skip(40)
 
 
-def _clock_back(world: World) -> None:
-    world.now_ms -= 3_600_000
-    world.next_ms -= 3_600_000
+def _clock_back(ms: int) -> Callable[[World], None]:
+    def set_back(world: World) -> None:
+        world.now_ms -= ms
+        world.next_ms -= ms
+
+    return set_back
 
 
 HAPPENINGS: dict[str, Callable[[World], None]] = {
@@ -95,7 +98,8 @@ HAPPENINGS: dict[str, Callable[[World], None]] = {
     "come or go": _come_or_go,
     "idle": _idle,
     "skip": _skip,
-    "clock back": _clock_back,
+    "clock back": _clock_back(3_600_000),
+    "clock back 10 s": _clock_back(10_000),
     "other seeds": _other_seeds,
 }
 
