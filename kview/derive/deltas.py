@@ -19,8 +19,8 @@ from kview.derive.align import (
     same,
     take,
 )
-from kview.derive.brokers import silence
-from kview.derive.partitions import Readings, placement, replica_readings, under_min, under_replicated
+from kview.derive.partitions import Readings, under_min, under_replicated
+from kview.derive.standing import Standing, standing
 from kview.model.snapshot import Brokers, Flags, Ids, Longs, Partitions, Snapshot, Strings
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 
@@ -59,6 +59,8 @@ class PartitionDeltas:
     under_min_isr: Flags
     under_replicated: Flags
     """The partition's state since the previous observation, as that one saw it."""
+    standing: Standing
+    """Of `current`: the next call begins with it."""
 
     @property
     def bytes_in(self) -> Longs:
@@ -159,22 +161,23 @@ def partition_deltas(
         rows.carry(getattr(before.partitions, value_ms), UNKNOWN),
     )
     racks = racks_of(current.brokers, table.leader)
-    readings = replica_readings(table, current.replicas)
-    old = replica_readings(before.partitions, before.replicas)
-    replicated, cross_rack = _replicated(before, current, rows, old, readings, racks)
+    carried = carried if before is previous else None
+    was = carried.standing if carried else standing(before)
+    now = standing(current, was)
+    old, readings = was.readings, now.readings
+    replicated, cross_rack = _replicated(before, current, rows, old, readings)
     size = _leader_sizes(table, readings)
     same_leader = table.leader == rows.carry(before.partitions.leader, NO_BROKER)
-    held = rows.carry(carried.record_centibytes, 0) if carried and before is previous else 0
+    held = rows.carry(carried.record_centibytes, 0) if carried else 0
     # Sizes are asked for less often than log ends: the two belong together when a size has just come.
     stale = ~same_leader | (size == rows.carry(_leader_sizes(before.partitions, old), UNKNOWN))
     # Followers may go on where the leader has not answered us.
     alone = (replicated > 0) & (log.began_ms == log.ended_ms)
-    placed = placement(before.partitions, silence(before.brokers))
     states = (
         before.partitions.leader == NO_BROKER,
-        placed.leader_silent_since_ms != UNKNOWN,
-        under_min(before.partitions, placed),
-        under_replicated(placed),
+        was.placed.leader_silent_since_ms != UNKNOWN,
+        under_min(before.partitions, was.placed),
+        under_replicated(was.placed),
     )
     offline, silent, below_min, below_all = (rows.carry(state, False) for state in states)
     return PartitionDeltas(
@@ -187,11 +190,14 @@ def partition_deltas(
         replicated=replicated,
         cross_rack=cross_rack,
         leader_rack=racks,
-        topic_partitions=_topic_partitions(table),
+        topic_partitions=carried.topic_partitions
+        if carried and before.partitions.topic is table.topic
+        else _topic_partitions(table),
         offline=offline,
         silent=silent,
         under_min_isr=below_min,
         under_replicated=below_all,
+        standing=now,
     )
 
 
@@ -219,7 +225,6 @@ def _replicated(
     rows: Alignment,
     old: Readings,
     readings: Readings,
-    racks: Strings,
 ) -> tuple[Longs, Longs]:
     """Records that followers' logs grew by: all, and those from a leader in another rack."""
     table = current.partitions
@@ -235,9 +240,16 @@ def _replicated(
         )
     grown = _growth(readings.ends, readings.times_ms, ends, times).grown
     grown = np.where(table.replicas == table.leader[:, None], 0, grown)
-    theirs = racks_of(current.brokers, table.replicas)
-    other = (theirs != racks[:, None]) & (theirs != "") & (racks[:, None] != "")
+    theirs, its = (_rack_numbers(current.brokers, ids) for ids in (table.replicas, table.leader[:, None]))
+    other = (theirs != its) & (theirs >= 0) & (its >= 0)
     return grown.sum(1), np.where(other, grown, 0).sum(1)
+
+
+def _rack_numbers(brokers: Brokers, ids: Ids) -> Longs:
+    """A number for the rack of each broker id, −1 where it is not known: words compare slowly."""
+    names, numbers = np.unique(brokers.rack.astype(str), return_inverse=True)
+    numbers = np.where(names[numbers] == "", -1, numbers) if len(names) else numbers
+    return take(numbers, positions(brokers.id, ids), -1)
 
 
 def offset_deltas(

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from kview.derive import text
 from kview.derive.align import Alignment, same
-from kview.derive.brokers import Silence
-from kview.derive.partitions import Placement, Readings, same_lists
+from kview.derive.partitions import same_lists
 from kview.derive.rates import LOOK_BACK_MS
+from kview.derive.standing import Standing
 from kview.derive.words import plural
 from kview.model.events import Event, EventKind, Severity
 from kview.model.snapshot import Ids, Longs, Partitions, Snapshot
@@ -28,13 +28,9 @@ MAX_NAMED = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Standing):
     """A snapshot, and what is told of it by the next one's events."""
 
-    snapshot: Snapshot
-    quiet: Silence
-    placed: Placement
-    readings: Readings
     frozen_since_ms: Longs
 
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from kview.derive import commits as past
 from kview.derive import lag, rates
-from kview.derive.align import Alignment, align_offsets, align_partitions, partition_rows, same
-from kview.derive.brokers import broker_figures, led_rates, silence
+from kview.derive.align import Alignment, align_offsets, align_partitions, partition_rows
+from kview.derive.brokers import broker_figures, led_rates
 from kview.derive.commits import Commits
 from kview.derive.events import Seen, differences, kept
 from kview.derive.group_events import group_events
@@ -30,19 +30,17 @@ from kview.derive.offsets import Kept, Led, offset_figures, record_lag
 from kview.derive.partitions import (
     changed_since,
     in_rates,
-    listed_replicas,
     partition_figures,
-    placement,
-    replica_readings,
     worst_first,
 )
 from kview.derive.rates import LOOK_BACK_MS, Ends, total
 from kview.derive.series import Series, extended, next_moments
+from kview.derive.standing import standing
 from kview.derive.topics import throughput, topic_figures, topic_rates
 from kview.derive.view import SERIES_POINTS, Floats, OffsetFigures, View
 from kview.derive.watermarks import Watermarks, follow, frozen_since
 from kview.model.events import Event, Severity
-from kview.model.snapshot import Longs, Partitions, Snapshot
+from kview.model.snapshot import Longs, Snapshot
 from kview.model.units import UNKNOWN
 
 __all__ = ["LOOK_BACK_MS", "State", "advance", "fold_on", "fold_to", "sample", "step"]
@@ -266,28 +264,11 @@ def _log_ends(snapshot: Snapshot) -> tuple[Longs, Longs]:
 
 
 def _seen(before: Seen | None, snapshot: Snapshot, marks: Watermarks) -> Seen:
-    """What is seen in a snapshot; placement is calculated anew only where something of it changed."""
-    table, replicas, quiet = snapshot.partitions, snapshot.replicas, silence(snapshot.brokers)
-    placed, listed = None, None
-    if before is not None:
-        then, old = before.snapshot.partitions, before.quiet
-        stayed = same(old.ids, quiet.ids) and same(old.silent, quiet.silent)
-        if stayed and same(old.since_ms, quiet.since_ms) and _one_placement(then, table):
-            placed = before.placed
-        was = before.snapshot.replicas
-        if then.replicas is table.replicas and was.row is replicas.row and was.broker is replicas.broker:
-            listed = before.readings.listed
-    if placed is None:
-        placed = placement(table, quiet)
-    if listed is None:
-        listed = listed_replicas(table, replicas)
+    now = standing(snapshot, before)
+    table, placed = snapshot.partitions, now.placed
     frozen = frozen_since(marks, table, placed.silent_in_isr_since_ms, placed.leader_silent_since_ms)
     frozen = np.where(table.leader == -1, UNKNOWN, frozen)
-    return Seen(snapshot, quiet, placed, replica_readings(table, replicas, listed), frozen)
-
-
-def _one_placement(a: Partitions, b: Partitions) -> bool:
-    return a.replicas is b.replicas and a.isr is b.isr and a.leader is b.leader
+    return Seen(snapshot, now.quiet, placed, now.readings, frozen)
 
 
 def _offsets(state: State, in_rate: Floats) -> OffsetFigures:

@@ -1,0 +1,40 @@
+"""How things stand in one snapshot: who is silent, who is in which ISR, what each replica answered."""
+
+from dataclasses import dataclass
+
+from kview.derive.align import same
+from kview.derive.brokers import Silence, silence
+from kview.derive.partitions import Placement, Readings, listed_replicas, placement, replica_readings
+from kview.model.snapshot import Partitions, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Placement and readings are rows of the snapshot's partitions."""
+
+    snapshot: Snapshot
+    quiet: Silence
+    placed: Placement
+    readings: Readings
+
+
+def standing(snapshot: Snapshot, before: Standing | None = None) -> Standing:
+    """Of a snapshot; what did not change since the one before is not calculated anew."""
+    table, replicas, quiet = snapshot.partitions, snapshot.replicas, silence(snapshot.brokers)
+    placed, listed = None, None
+    if before is not None:
+        then, was, old = before.snapshot.partitions, before.snapshot.replicas, before.quiet
+        stayed = same(old.ids, quiet.ids) and same(old.silent, quiet.silent)
+        if stayed and same(old.since_ms, quiet.since_ms) and _one_placement(then, table):
+            placed = before.placed
+        if then.replicas is table.replicas and was.row is replicas.row and was.broker is replicas.broker:
+            listed = before.readings.listed
+    if placed is None:
+        placed = placement(table, quiet)
+    if listed is None:
+        listed = listed_replicas(table, replicas)
+    return Standing(snapshot, quiet, placed, replica_readings(table, replicas, listed))
+
+
+def _one_placement(a: Partitions, b: Partitions) -> bool:
+    return a.replicas is b.replicas and a.isr is b.isr and a.leader is b.leader
