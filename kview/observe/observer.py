@@ -22,12 +22,12 @@ from kview.observe.bootstrap import first_contact, no_advertised, until
 from kview.observe.brokers import Health
 from kview.observe.budget import Budget
 from kview.observe.fast_lane import FastLane
-from kview.observe.link import MOST_WAITING, Link
+from kview.observe.link import Link
+from kview.observe.links import Links
 from kview.observe.loop import Loop
 from kview.observe.settings import ObserveSettings
 from kview.observe.slow_lane import SlowLane
 from kview.observe.state import State, failures
-from kview.wire.metadata import BrokerAddress
 
 __all__ = ["ObserveSettings", "Observer"]
 
@@ -37,8 +37,6 @@ FIRST_LOOK_S = 0.5
 """How long the first round waits for further brokers to accept connections."""
 FIRST_SLOW_S = 0.3
 """How long the first round waits for what the slow lane brings, so that the first picture is whole."""
-STALE_S = 0.9
-"""A broker that owes an answer this long is asked no more until it comes."""
 REBOOTSTRAP_S = 5.0
 """Pause between attempts to find the cluster anew when none of its brokers answers."""
 
@@ -64,10 +62,9 @@ class Observer:
         self._settings = settings or ObserveSettings()
         self._loop = Loop(clock_ms, monotonic)
         self._state = State()
-        self._links: dict[int, Link] = {}
         self._fast = FastLane(self._loop, self._state)
         self._slow = SlowLane(self._loop, self._settings, self._state)
-        self._source = NO_BROKER
+        self._links = Links(self._loop, self._settings, self._state, self._slow.links)
         self._sequence = 0
         self._counted = (0, 0, 0)
         self._budget = Budget(self._settings)
@@ -114,8 +111,8 @@ class Observer:
             self._loop, self._bootstrap, self._settings, began_s + BOOTSTRAP_SHARE * deadline_s
         )
         self._state.take_metadata(answer)
-        self._open_links()
-        links = list(self._links.values())
+        self._links.open()
+        links = list(self._links.fast.values())
         await until(
             self._loop,
             lambda: any(link.connected for link in links) or all(link.failing for link in links),
@@ -130,13 +127,12 @@ class Observer:
             lambda: not any(link.connecting for link in links),
             min(self._loop.monotonic() + FIRST_LOOK_S, began_s + deadline_s),
         )
-        self._choose_source(self._askable())
+        self._links.choose_source()
         self._update_brokers()
-        self._slow.step(self._healthy(), self._source)
+        self._slow.step(self._links.healthy(), self._links.source)
 
     async def _close_links(self) -> None:
-        for link in [*self._links.values(), *self._slow.links.values()]:
-            link.close()
+        self._links.close()
 
     async def _round(self) -> Snapshot:
         if self._loop.bugs:
@@ -148,16 +144,16 @@ class Observer:
         late, fast.late = fast.late, []
         for take in late:
             take()
-        self._open_links()
+        self._links.open()
         await self._ask_metadata_and_groups()
-        self._open_links()
+        self._links.open()
         await self._ask_groups()
         fast.ends_asked = True
         await self._ask_offsets()
         self._update_brokers()
         self._update_groups()
         state.points.expire(self._loop.clock_ms(), state.layout)
-        self._slow.step(self._healthy(), self._source)
+        self._slow.step(self._links.healthy(), self._links.source)
         if not self._sequence:
             await until(self._loop, lambda: self._slow.idle, self._loop.monotonic() + FIRST_SLOW_S)
         snapshot = self._snapshot(began_ms)
@@ -174,23 +170,13 @@ class Observer:
                 waited.append(future)
         await self._loop.settle(waited, wait_s)
 
-    def _askable(self) -> dict[int, Link]:
-        return {
-            broker: link
-            for broker, link in self._links.items()
-            if link.connected and link.owed_s < STALE_S and link.waiting < MOST_WAITING
-        }
-
-    def _healthy(self) -> list[int]:
-        return [broker for broker, link in self._askable().items() if link.owed_s < self._settings.phase_s]
-
     async def _ask_metadata_and_groups(self) -> None:
-        askable = self._askable()
         asks: list[tuple[Link, Ask]] = []
-        self._choose_source(askable)
-        if self._source in askable:
-            link = askable[self._source]
-            asks.append((link, partial(self._fast.metadata, link, self._source)))
+        source = self._links.choose_source()
+        askable = self._links.askable()
+        if source in askable:
+            link = askable[source]
+            asks.append((link, partial(self._fast.metadata, link, source)))
         else:
             self._look_for_cluster()
         listing = self._sequence % self._settings.list_groups_rounds == 0
@@ -204,18 +190,11 @@ class Observer:
         await self._phase(asks, self._settings.phase_s)
         groups.forget(self._state.groups, self._fast.group_lists, (a.id for a in self._state.listed))
 
-    def _choose_source(self, askable: dict[int, Link]) -> None:
-        """The same broker while it answers in time, else the first that does."""
-        current = askable.get(self._source)
-        if current is None or current.owed_s >= self._settings.phase_s:
-            prompt = [b for b, link in askable.items() if link.owed_s < self._settings.phase_s]
-            self._source = min(prompt, default=self._source)
-
     def _look_for_cluster(self) -> None:
         """No broker that is known answers: its address may have changed, so ask the bootstrap servers
         again."""
         now_s = self._loop.monotonic()
-        if now_s < self._rebootstrap_at_s or any(link.connected for link in self._links.values()):
+        if now_s < self._rebootstrap_at_s or any(link.connected for link in self._links.fast.values()):
             return
         self._rebootstrap_at_s = now_s + REBOOTSTRAP_S
 
@@ -233,7 +212,7 @@ class Observer:
         self._loop.spawn(look)
 
     async def _ask_groups(self) -> None:
-        askable = self._askable()
+        askable = self._links.askable()
         asks: list[tuple[Link, Ask]] = []
         for broker, link in askable.items():
             own = [g for g in self._state.groups.values() if g.coordinator == broker]
@@ -247,7 +226,7 @@ class Observer:
 
     async def _ask_offsets(self) -> None:
         state, settings = self._state, self._settings
-        failing = [broker for broker, link in self._links.items() if link.failing]
+        failing = [broker for broker, link in self._links.fast.items() if link.failing]
         parts, whole = self._budget.shares(state.layout, self._sequence, failing)
         if not parts:
             return
@@ -255,60 +234,27 @@ class Observer:
         if self._fast.debugging is not False:
             follow: list[tuple[Link, Ask]] = [
                 (link, partial(self._fast.followers, link, broker, parts[broker], whole))
-                for broker, link in self._askable().items()
+                for broker, link in self._links.askable().items()
                 if broker in parts and len(parts[broker].follows)
             ]
             await self._phase(follow, settings.offsets_phase_s)
         unread = state.readings.log_start == UNKNOWN
         lead: list[tuple[Link, Ask]] = []
-        for broker, link in self._askable().items():
+        for broker, link in self._links.askable().items():
             share = parts.get(broker)
             if share is not None and len(share.leads):
                 starts = log_start or bool(unread[share.leads].any())
                 lead.append((link, partial(self._fast.leaders, link, broker, share, whole, starts)))
         await self._phase(lead, settings.offsets_phase_s)
 
-    def _open_links(self) -> None:
-        """Have a link to every broker that is listed or registered, on both lanes."""
-        wanted: dict[int, BrokerAddress] = {b: r.address for b, r in self._state.cluster.items()}
-        listed = {address.id: address for address in self._state.listed}
-        wanted.update(listed)
-        s = self._settings
-        for broker, address in wanted.items():
-            for links, silence_s in ((self._links, s.silence_s), (self._slow.links, s.slow_silence_s)):
-                link = links.get(broker)
-                if link is not None and (link.host, link.port) != (address.host, address.port):
-                    link.close()
-                    link = None
-                if link is None:
-                    links[broker] = Link(
-                        self._loop, address.host, address.port, silence_s, s.retry_first_s, s.retry_most_s
-                    )
-        for broker in [broker for broker in self._links if broker not in wanted]:
-            self._links.pop(broker).close()
-            self._slow.links.pop(broker).close()
-        for broker, link in self._links.items():
-            link.on_up = partial(self._came_up, broker)
-            facts = self._state.brokers.get(broker)
-            was_away = facts is not None and facts.state in (BrokerState.FENCED, BrokerState.GONE)
-            if was_away and link.failing and broker in listed:
-                link.retry_now()
-            else:
-                link.open()
-
-    def _came_up(self, broker: int) -> None:
-        """What failed on an earlier connection says nothing of this one."""
-        for key in [key for key in self._state.failures if key[1] == broker]:
-            del self._state.failures[key]
-
     def _update_brokers(self) -> None:
         state = self._state
-        health = {b: Health(k.failing_since_ms, k.answered_ms, k.error) for b, k in self._links.items()}
+        health = {b: Health(k.failing_since_ms, k.answered_ms, k.error) for b, k in self._links.fast.items()}
         brokers.update(state.brokers, state.listed, state.cluster, health, self._loop.clock_ms())
 
     def _update_groups(self) -> None:
         for known in self._state.groups.values():
-            link = self._links.get(known.coordinator)
+            link = self._links.fast.get(known.coordinator)
             if link is None or link.failing:
                 why = link.error if link else "it has left the cluster"
                 known.error = f"coordinator {known.coordinator} does not answer: {why}"
@@ -334,7 +280,9 @@ class Observer:
         elif state.metadata is not None and known and "quorum" not in known:
             controller_id = state.metadata.controller_id  # with ZooKeeper it is the real one
         silent = {
-            broker: (link.answered_ms, link.error) for broker, link in self._links.items() if link.failing
+            broker: (link.answered_ms, link.error)
+            for broker, link in self._links.fast.items()
+            if link.failing
         }
         observation = Observation(
             sequence=self._sequence,
@@ -359,7 +307,7 @@ class Observer:
         return tuple(sorted({part for part, _ in self._state.received_ms}))
 
     def _capabilities(self) -> frozenset[str]:
-        link = self._links.get(self._source)
+        link = self._links.fast.get(self._links.source)
         versions = link.versions if link else {}
         known = apis.capabilities(versions)
         return known | {"debugging_replica"} if self._fast.debugging is not False else known

@@ -1,0 +1,85 @@
+"""The connections to all brokers, on both lanes: which there are, which can be asked, and which one is asked
+for the metadata."""
+
+from functools import partial
+
+from kview.model.states import BrokerState
+from kview.model.units import NO_BROKER
+from kview.observe.link import MOST_WAITING, Link
+from kview.observe.loop import Loop
+from kview.observe.settings import ObserveSettings
+from kview.observe.state import State
+from kview.wire.metadata import BrokerAddress
+
+STALE_S = 0.9
+"""A broker that owes an answer this long is asked no more until it comes."""
+
+
+class Links:
+    """`fast` and `slow` are the lanes' links by broker, `source` the broker that is asked for the
+    metadata."""
+
+    def __init__(self, loop: Loop, settings: ObserveSettings, state: State, slow: dict[int, Link]) -> None:
+        self.fast: dict[int, Link] = {}
+        self.slow = slow
+        self.source = NO_BROKER
+        self._loop = loop
+        self._settings = settings
+        self._state = state
+
+    def open(self) -> None:
+        """Have a link to every broker that is listed or registered."""
+        wanted: dict[int, BrokerAddress] = {b: r.address for b, r in self._state.cluster.items()}
+        listed = {address.id: address for address in self._state.listed}
+        wanted.update(listed)
+        s = self._settings
+        for broker, address in wanted.items():
+            for links, silence_s in ((self.fast, s.silence_s), (self.slow, s.slow_silence_s)):
+                link = links.get(broker)
+                if link is not None and (link.host, link.port) != (address.host, address.port):
+                    link.close()
+                    link = None
+                if link is None:
+                    links[broker] = Link(
+                        self._loop, address.host, address.port, silence_s, s.retry_first_s, s.retry_most_s
+                    )
+        for broker in [broker for broker in self.fast if broker not in wanted]:
+            self.fast.pop(broker).close()
+            self.slow.pop(broker).close()
+        for broker, link in self.fast.items():
+            link.on_up = partial(self._came_up, broker)
+            facts = self._state.brokers.get(broker)
+            was_away = facts is not None and facts.state in (BrokerState.FENCED, BrokerState.GONE)
+            if was_away and link.failing and broker in listed:
+                link.retry_now()
+            else:
+                link.open()
+
+    def close(self) -> None:
+        """End all of them."""
+        for link in [*self.fast.values(), *self.slow.values()]:
+            link.close()
+
+    def askable(self) -> dict[int, Link]:
+        """Those on the fast lane that are connected and owe little."""
+        return {
+            broker: link
+            for broker, link in self.fast.items()
+            if link.connected and link.owed_s < STALE_S and link.waiting < MOST_WAITING
+        }
+
+    def healthy(self) -> list[int]:
+        """The brokers that answer in time."""
+        return [broker for broker, link in self.askable().items() if link.owed_s < self._settings.phase_s]
+
+    def choose_source(self) -> int:
+        """The same broker while it answers in time, else the first that does; the same where none does."""
+        in_time = self.healthy()
+        if self.source not in in_time:
+            self.source = min(in_time, default=self.source)
+        return self.source
+
+    def _came_up(self, broker: int) -> None:
+        """What failed on an earlier connection says nothing of this one."""
+        for key in [key for key in self._state.failures if key[1] == broker]:
+            del self._state.failures[key]
