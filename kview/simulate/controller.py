@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kview.errors import BadUse
 from kview.simulate.codes import ErrorCode
 from kview.simulate.election import changed
 from kview.simulate.metadata import (
@@ -22,8 +21,7 @@ from kview.simulate.metadata import (
 )
 from kview.simulate.placement import Assignment, place
 from kview.simulate.results import CreateTopicResult, DeleteTopicResult
-from kview.simulate.settings import check_topic_configs
-from kview.simulate.world import OFFSETS_TOPIC
+from kview.simulate.topics import new_topic, refusal
 
 if TYPE_CHECKING:
     from kview.simulate.core import ClusterCore
@@ -33,9 +31,6 @@ REBALANCES_MAX = 1000
 """Preferred leaders elected per pass (ReplicationControlManager.MAX_ELECTIONS_PER_IMBALANCE)."""
 CHANGES_KEPT = 1000
 """Steps of the metadata kept as lists of what changed; a broker further behind looks at everything."""
-PARTITIONS_MAX = 10_000
-"""Partitions one CreateTopics may ask for, as Kafka's own bound per request."""
-TOPIC_NAME_MAX = 249
 
 Asked = tuple[TopicPartition, int, int, tuple[int, ...]]
 
@@ -287,14 +282,9 @@ class Controller:
             partitions = settings.number("num.partitions")
         if replication == -1:
             replication = settings.number("default.replication.factor")
-        refusal = self._refusal(name, partitions, replication, assignment)
-        if refusal is None:
-            try:
-                check_topic_configs(name, configs)
-            except BadUse as wrong:
-                refusal = CreateTopicResult(ErrorCode.INVALID_CONFIG, str(wrong))
-        if refusal is not None:
-            return refusal
+        refused = refusal(self.image, name, partitions, replication, assignment, configs)
+        if refused is not None:
+            return refused
         if validate_only:
             return CreateTopicResult(ErrorCode.NONE, None, bytes(16), partitions, replication)
         brokers = list(self.image.brokers.values())
@@ -312,32 +302,6 @@ class Controller:
         self.commit({}, None, added=[topic])
         return CreateTopicResult(ErrorCode.NONE, None, topic.topic_id, partitions, replication)
 
-    def _refusal(
-        self, name: str, partitions: int, replication: int, assignment: Sequence[Sequence[int]] | None
-    ) -> CreateTopicResult | None:
-        brokers = self.image.brokers
-        if not valid_topic_name(name):
-            return CreateTopicResult(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name {name!r} is illegal.")
-        if name in self.image.topics:
-            return CreateTopicResult(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        if not 1 <= partitions <= PARTITIONS_MAX:
-            return CreateTopicResult(
-                ErrorCode.INVALID_PARTITIONS, f"Number of partitions must be 1 to {PARTITIONS_MAX}."
-            )
-        live = sum(1 for b in brokers.values() if not b.fenced)
-        if replication < 1 or replication > len(brokers) or live == 0:
-            return CreateTopicResult(
-                ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"Unable to replicate the partition {replication} time(s): there are {len(brokers)} brokers.",
-            )
-        for replicas in assignment or ():
-            known = all(r in brokers for r in replicas)
-            if not known or len(set(replicas)) != len(replicas) or len(replicas) != replication:
-                return CreateTopicResult(
-                    ErrorCode.INVALID_REPLICA_ASSIGNMENT, "The manual partition assignment is invalid."
-                )
-        return None
-
     def delete_topic(self, name: str) -> DeleteTopicResult:
         """DeleteTopics of one topic."""
         if name not in self.image.topics:
@@ -346,28 +310,3 @@ class Controller:
             )
         self.commit({}, None, removed=[name])
         return DeleteTopicResult(ErrorCode.NONE)
-
-
-def valid_topic_name(name: str) -> bool:
-    """Whether Kafka takes this as a topic's name: letters, digits, '.', '_' and '-', 249 at most."""
-    return (
-        0 < len(name) <= TOPIC_NAME_MAX
-        and name not in (".", "..")
-        and all(c.isascii() and (c.isalnum() or c in "._-") for c in name)
-    )
-
-
-def new_topic(
-    name: str,
-    topic_id: bytes,
-    assignment: Assignment,
-    configs: Mapping[str, str],
-    active: Callable[[int], bool],
-) -> TopicImage:
-    """A topic as it begins: each partition led by its first active replica, all active ones in sync."""
-    partitions = []
-    for replicas in assignment:
-        isr = tuple(r for r in replicas if active(r)) or replicas[:1]
-        leader = isr[0] if active(isr[0]) else -1
-        partitions.append(PartitionImage(leader, 0, 0, replicas, isr))
-    return TopicImage(name, topic_id, tuple(partitions), name == OFFSETS_TOPIC, dict(configs))

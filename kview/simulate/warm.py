@@ -4,7 +4,6 @@ import base64
 from typing import TYPE_CHECKING
 
 from kview.errors import BadUse
-from kview.simulate.controller import new_topic, valid_topic_name
 from kview.simulate.groups.host import GroupSettings
 from kview.simulate.groups.of_cluster import Coordinators
 from kview.simulate.metadata import BrokerImage, MetadataImage, TopicImage
@@ -14,6 +13,7 @@ from kview.simulate.reading import RECORD_BYTES_MIN
 from kview.simulate.records import header
 from kview.simulate.replica import Replica
 from kview.simulate.settings import check_topic_configs
+from kview.simulate.topics import new_topic, valid_topic_name
 from kview.simulate.traffic.producer import keys_of
 from kview.simulate.traffic.traffic import Traffic
 from kview.simulate.traffic.warm import WarmGroup, warm_group

@@ -1,8 +1,7 @@
 """A simulated member of a consumer group: a client of the real coordinator code, one timer each.
 
-It joins, syncs, sends heartbeats, reads below the high watermark at its rate, commits at its interval, and
-follows leaders and coordinators with a client's delays. Rebalancing is eager: it commits and lets go of
-everything, then joins.
+It joins, syncs, sends heartbeats, reads, commits at its interval, and follows coordinators with a client's
+delays. Rebalancing is eager: it commits and lets go of everything, then joins.
 """
 
 from collections.abc import Callable
@@ -11,14 +10,10 @@ from random import Random
 
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
-from kview.simulate.groups.assignors import ASSIGNORS
 from kview.simulate.groups.consumer_protocol import (
     CONSUMER,
     Subscription,
     by_topic,
-    decode_assignment,
-    decode_subscription,
-    encode_assignment,
     encode_subscription,
 )
 from kview.simulate.groups.results import (
@@ -33,10 +28,11 @@ from kview.simulate.groups.results import (
     SyncRequest,
     SyncResult,
 )
-from kview.simulate.groups.wire import MalformedBytes
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.nodes import ProcessState
+from kview.simulate.traffic.assignment import assign, assigned
 from kview.simulate.traffic.metadata import ClientMetadata
+from kview.simulate.traffic.reader import Reader
 from kview.simulate.world import GroupSpec
 
 STEP_US = 500_000
@@ -52,8 +48,6 @@ REQUEST_TIMEOUT_US = 30_000_000
 SESSION_TIMEOUT_MS = 45_000
 MAX_POLL_INTERVAL_MS = 300_000
 """max.poll.interval.ms, the rebalance timeout too."""
-UNBOUNDED_RECORDS = 1_000_000_000
-"""What a member reads in a step when nothing bounds it."""
 HOST = "/127.0.0.1"
 
 
@@ -76,7 +70,7 @@ _LOST_MEMBERSHIP = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID)
 
 
 class SimulatedMember:
-    """One member; `positions` are the next offsets it reads of its partitions."""
+    """One member."""
 
     def __init__(self, cluster: Cluster, spec: GroupSpec, number: int) -> None:
         self.spec = spec
@@ -84,26 +78,28 @@ class SimulatedMember:
         self.member_id = ""
         self.generation = NO_GENERATION
         self.phase = Phase.OUTSIDE
-        self.positions: dict[TopicPartition, int] = {}
-        self.read_records = 0
         self.committed: dict[TopicPartition, int] = {}
-        self._owned: list[TopicPartition] = []
         self._cluster = cluster
         self._kernel = cluster.kernel
         self._random: Random = cluster.kernel.random(f"member/{self.client_id}")
         self._metadata = ClientMetadata(cluster, spec.topics, self._random)
+        self._reader = Reader(cluster, self._metadata, spec.records_per_second)
         self._coordinator = -1
         self._silent_since_us: int | None = None
         self._attempt = 0
         self._committing = False
         self._next_us = {"heartbeat": 0, "commit": 0}
-        self._read_us = cluster.kernel.now_us
         self._kernel.after(self._random.randrange(STEP_US), self._step)
+
+    @property
+    def read_records(self) -> int:
+        """How many it has read in all."""
+        return self._reader.records
 
     def resume(self, member_id: str, generation: int, owned: list[TopicPartition]) -> None:
         """Is a member already, as the warm start has it: it only has to fetch its offsets."""
         now_us = self._kernel.now_us
-        self.member_id, self.generation, self._owned = member_id, generation, owned
+        self.member_id, self.generation, self._reader.owned = member_id, generation, owned
         self.phase = Phase.ASSIGNED
         self._next_us["heartbeat"] = now_us + self._random.randrange(HEARTBEAT_US)
         self._next_us["commit"] = now_us + self._random.randrange(self.spec.commit_interval_ms * 1000)
@@ -124,7 +120,7 @@ class SimulatedMember:
         self._kernel.after(STEP_US, self._step)
         if not self._reachable():
             if self.phase is Phase.ASSIGNED:
-                self._read()
+                self._reader.go_on()
             return
         if self.phase is Phase.OUTSIDE:
             self._join()
@@ -139,9 +135,9 @@ class SimulatedMember:
             self._heed(coordinator.heartbeat(self.spec.name, self.generation, self.member_id))
             if self.phase is not Phase.ASSIGNED:
                 return
-        if self._coordinator >= 0 and len(self.positions) < len(self._owned):
+        if self._coordinator >= 0 and self._reader.unplaced():
             self._fetch_positions()
-        self._read()
+        self._reader.go_on()
         if now_us >= self._next_us["commit"] and not self._committing and self._coordinator >= 0:
             self._next_us["commit"] = now_us + self.spec.commit_interval_ms * 1000
             self._commit()
@@ -210,7 +206,7 @@ class SimulatedMember:
             self.generation = NO_GENERATION
         self._attempt += 1
         self._committing = False
-        self.positions = {}
+        self._reader.positions = {}
         self.phase = Phase.OUTSIDE
         if self._coordinator >= 0:
             self._join()
@@ -219,7 +215,7 @@ class SimulatedMember:
         self._attempt += 1
         self.phase = Phase.JOINING
         attempt = self._attempt
-        owned = by_topic(self._owned) if self.spec.assignor == "sticky" else {}
+        owned = by_topic(self._reader.owned) if self.spec.assignor == "sticky" else {}
         subscription = Subscription(self.spec.topics, owned, self.generation)
 
         def done(result: JoinResult) -> None:
@@ -251,7 +247,7 @@ class SimulatedMember:
                 self._lost_coordinator()
             elif code in _LOST_MEMBERSHIP:
                 self.member_id = ""
-                self._owned = []
+                self._reader.owned = []
             self.phase = Phase.OUTSIDE  # the next step tries again
             return
         self.member_id = result.member_id
@@ -263,7 +259,10 @@ class SimulatedMember:
             if attempt == self._attempt:
                 self._later(self._synced, answer)
 
-        leads = result.leader == self.member_id
+        assignment: tuple[tuple[str, bytes], ...] = ()
+        if result.leader == self.member_id and not result.skip_assignment:
+            image = self._cluster.image(self._coordinator)
+            assignment = assign(result, result.protocol or self.spec.assignor, image)
         self._cluster.groups(self._coordinator).sync(
             SyncRequest(
                 self.spec.name,
@@ -272,20 +271,10 @@ class SimulatedMember:
                 None,
                 result.protocol_type,
                 result.protocol,
-                self._assign(result) if leads and not result.skip_assignment else (),
+                assignment,
             ),
             done,
         )
-
-    def _assign(self, result: JoinResult) -> tuple[tuple[str, bytes], ...]:
-        """The leader's part: everyone's partitions."""
-        members = sorted(result.members, key=lambda m: (m.group_instance_id or m.member_id, m.member_id))
-        subscriptions = {m.member_id: _subscription(m.metadata) for m in members}
-        topics = sorted({topic for subscription in subscriptions.values() for topic in subscription.topics})
-        image = self._cluster.image(self._coordinator)
-        counts = {topic: len(image.topics[topic].partitions) for topic in topics if topic in image.topics}
-        assignment = ASSIGNORS[result.protocol or self.spec.assignor](subscriptions, counts)
-        return tuple((member, encode_assignment(by_topic(pairs))) for member, pairs in assignment.items())
 
     def _synced(self, result: SyncResult) -> None:
         code = result.error_code
@@ -295,68 +284,32 @@ class SimulatedMember:
                 self._lost_coordinator()
             elif code in _LOST_MEMBERSHIP:
                 self.member_id = ""
-                self._owned = []
+                self._reader.owned = []
             return
         now_us = self._kernel.now_us
-        self._owned = _assigned(result.assignment)
-        self.positions = {}
+        self._reader.begin(assigned(result.assignment))
         self.phase = Phase.ASSIGNED
         self._next_us["heartbeat"] = now_us + HEARTBEAT_US
         self._next_us["commit"] = now_us + self.spec.commit_interval_ms * 1000
-        self._read_us = now_us
         self._fetch_positions()
 
-    # --- records
+    # --- offsets
 
     def _fetch_positions(self) -> None:
         """Begins at the committed offsets; without one, where the partition's log starts."""
-        missing = [pair for pair in self._owned if pair not in self.positions]
+        missing = self._reader.unplaced()
         fetched = self._cluster.groups(self._coordinator).fetch_offsets(self.spec.name, missing)
         if fetched.error_code is not ErrorCode.NONE:
             self._heed(fetched.error_code)
             return
         for offset in fetched.offsets:
-            self.positions[offset.topic, offset.partition] = max(0, offset.offset)
-
-    def _read(self) -> None:
-        """Reads on from the leaders that answer, as much as the rate allows, in turn."""
-        now_us = self._kernel.now_us
-        elapsed_us, self._read_us = now_us - self._read_us, now_us
-        budget = UNBOUNDED_RECORDS
-        if self.spec.records_per_second > 0:
-            budget = round(self.spec.records_per_second * elapsed_us / 1_000_000)
-        pairs = [pair for pair in self._owned if pair in self.positions]
-        for i, pair in enumerate(pairs):
-            share = budget if budget >= UNBOUNDED_RECORDS else -(-budget // (len(pairs) - i))
-            budget -= self._read_partition(pair, share)
-        if pairs:
-            self._owned = [*self._owned[1:], self._owned[0]]  # another one is first next time
-
-    def _read_partition(self, pair: TopicPartition, records: int) -> int:
-        leader = self._metadata.leader(*pair)
-        if leader < 0 or self._cluster.process(leader) is not ProcessState.RUNNING:
-            self._metadata.refresh()
-            return 0
-        position = self.positions[pair]
-        taken = self._cluster.take(leader, *pair, position, records)
-        if taken.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
-            # Below the log's start records have gone, above its end the log was cut.
-            self.positions[pair] = (
-                taken.log_start_offset if position < taken.log_start_offset else taken.high_watermark
-            )
-            return 0
-        if taken.error_code is not ErrorCode.NONE:
-            self._metadata.refresh()
-            return 0
-        self.positions[pair] = taken.next_offset
-        self.read_records += taken.next_offset - position
-        return taken.next_offset - position
+            self._reader.positions[offset.topic, offset.partition] = max(0, offset.offset)
 
     def _commit(self) -> None:
         """Commits every position there is, as auto.commit does."""
         offsets = tuple(
             OffsetToCommit(topic, partition, position)
-            for (topic, partition), position in sorted(self.positions.items())
+            for (topic, partition), position in sorted(self._reader.positions.items())
         )
         if not offsets:
             return
@@ -378,19 +331,3 @@ class SimulatedMember:
         worst = next((code for code in result.error_codes if code is not ErrorCode.NONE), ErrorCode.NONE)
         if self.phase is Phase.ASSIGNED:
             self._heed(worst)
-
-
-def _subscription(metadata: bytes) -> Subscription:
-    """A member's subscription; one that cannot be read asks for nothing."""
-    try:
-        return decode_subscription(metadata)
-    except MalformedBytes:
-        return Subscription((), {})
-
-
-def _assigned(assignment: bytes) -> list[TopicPartition]:
-    """The partitions of an assignment; one that cannot be read has none."""
-    try:
-        return decode_assignment(assignment)
-    except MalformedBytes:
-        return []

@@ -1,0 +1,80 @@
+"""Topics as they begin: what the controller refuses to create, and a new one's partitions.
+
+Source: org.apache.kafka.controller.ReplicationControlManager.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from kview.errors import BadUse
+from kview.simulate.codes import ErrorCode
+from kview.simulate.metadata import MetadataImage, PartitionImage, TopicImage
+from kview.simulate.placement import Assignment
+from kview.simulate.results import CreateTopicResult
+from kview.simulate.settings import check_topic_configs
+from kview.simulate.world import OFFSETS_TOPIC
+
+PARTITIONS_MAX = 10_000
+"""Partitions one CreateTopics may ask for, as Kafka's own bound per request."""
+TOPIC_NAME_MAX = 249
+
+
+def refusal(
+    image: MetadataImage,
+    name: str,
+    partitions: int,
+    replication: int,
+    assignment: Sequence[Sequence[int]] | None,
+    configs: Mapping[str, str],
+) -> CreateTopicResult | None:
+    """Why such a topic is not created; None where it can be."""
+    if not valid_topic_name(name):
+        return CreateTopicResult(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name {name!r} is illegal.")
+    if name in image.topics:
+        return CreateTopicResult(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    if not 1 <= partitions <= PARTITIONS_MAX:
+        return CreateTopicResult(
+            ErrorCode.INVALID_PARTITIONS, f"Number of partitions must be 1 to {PARTITIONS_MAX}."
+        )
+    brokers = image.brokers
+    live = sum(1 for b in brokers.values() if not b.fenced)
+    if replication < 1 or replication > len(brokers) or live == 0:
+        return CreateTopicResult(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"Unable to replicate the partition {replication} time(s): there are {len(brokers)} brokers.",
+        )
+    for replicas in assignment or ():
+        known = all(r in brokers for r in replicas)
+        if not known or len(set(replicas)) != len(replicas) or len(replicas) != replication:
+            return CreateTopicResult(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT, "The manual partition assignment is invalid."
+            )
+    try:
+        check_topic_configs(name, configs)
+    except BadUse as wrong:
+        return CreateTopicResult(ErrorCode.INVALID_CONFIG, str(wrong))
+    return None
+
+
+def valid_topic_name(name: str) -> bool:
+    """Whether Kafka takes this as a topic's name: letters, digits, '.', '_' and '-', 249 at most."""
+    return (
+        0 < len(name) <= TOPIC_NAME_MAX
+        and name not in (".", "..")
+        and all(c.isascii() and (c.isalnum() or c in "._-") for c in name)
+    )
+
+
+def new_topic(
+    name: str,
+    topic_id: bytes,
+    assignment: Assignment,
+    configs: Mapping[str, str],
+    active: Callable[[int], bool],
+) -> TopicImage:
+    """A topic as it begins: each partition led by its first active replica, all active ones in sync."""
+    partitions = []
+    for replicas in assignment:
+        isr = tuple(r for r in replicas if active(r)) or replicas[:1]
+        leader = isr[0] if active(isr[0]) else -1
+        partitions.append(PartitionImage(leader, 0, 0, replicas, isr))
+    return TopicImage(name, topic_id, tuple(partitions), name == OFFSETS_TOPIC, dict(configs))

@@ -1,0 +1,70 @@
+"""What a simulated member reads: below the high watermark, at its rate, its partitions in turn."""
+
+from kview.simulate.cluster import Cluster
+from kview.simulate.codes import ErrorCode
+from kview.simulate.metadata import TopicPartition
+from kview.simulate.nodes import ProcessState
+from kview.simulate.traffic.metadata import ClientMetadata
+
+UNBOUNDED_RECORDS = 1_000_000_000
+"""What a member reads in a step when nothing bounds it."""
+
+
+class Reader:
+    """`positions` are the next offsets to read of the `owned` partitions: those that have one are read.
+
+    `records_per_second` 0 is as many as there are.
+    """
+
+    def __init__(self, cluster: Cluster, metadata: ClientMetadata, records_per_second: float) -> None:
+        self.owned: list[TopicPartition] = []
+        self.positions: dict[TopicPartition, int] = {}
+        self.records = 0
+        """How many were read in all."""
+        self._cluster = cluster
+        self._metadata = metadata
+        self._rate = records_per_second
+        self._until_us = cluster.kernel.now_us
+
+    def begin(self, owned: list[TopicPartition]) -> None:
+        """Read these from now on, once there are positions."""
+        self.owned, self.positions = owned, {}
+        self._until_us = self._cluster.kernel.now_us
+
+    def unplaced(self) -> list[TopicPartition]:
+        """The partitions without a position."""
+        return [pair for pair in self.owned if pair not in self.positions]
+
+    def go_on(self) -> None:
+        """Read on from the leaders that answer, as much as the rate allows since the last time."""
+        now_us = self._cluster.kernel.now_us
+        elapsed_us, self._until_us = now_us - self._until_us, now_us
+        budget = UNBOUNDED_RECORDS
+        if self._rate > 0:
+            budget = round(self._rate * elapsed_us / 1_000_000)
+        pairs = [pair for pair in self.owned if pair in self.positions]
+        for i, pair in enumerate(pairs):
+            share = budget if budget >= UNBOUNDED_RECORDS else -(-budget // (len(pairs) - i))
+            budget -= self._read(pair, share)
+        if pairs:
+            self.owned = [*self.owned[1:], self.owned[0]]  # another one is first next time
+
+    def _read(self, pair: TopicPartition, records: int) -> int:
+        leader = self._metadata.leader(*pair)
+        if leader < 0 or self._cluster.process(leader) is not ProcessState.RUNNING:
+            self._metadata.refresh()
+            return 0
+        position = self.positions[pair]
+        taken = self._cluster.take(leader, *pair, position, records)
+        if taken.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            # Below the log's start records have gone, above its end the log was cut.
+            self.positions[pair] = (
+                taken.log_start_offset if position < taken.log_start_offset else taken.high_watermark
+            )
+            return 0
+        if taken.error_code is not ErrorCode.NONE:
+            self._metadata.refresh()
+            return 0
+        self.positions[pair] = taken.next_offset
+        self.records += taken.next_offset - position
+        return taken.next_offset - position
