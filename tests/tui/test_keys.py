@@ -78,6 +78,7 @@ async def test_the_filter_narrows_topics_and_groups() -> None:
         table = app.screen.query_one("#partitions", Table)
         assert {key[0] for key in table.rows.keys} == {"payment"}  # type: ignore[attr-defined]
         assert "/pay" in text(app) and "no group matches /pay" in text(app)
+        assert text(app).splitlines()[-1].startswith(" Enter done  Esc back  ")
         await press(pilot, ["enter"])
         assert app.focused is not None and app.focused.id == "brokers"
         assert {key[0] for key in table.rows.keys} == {"payment"}  # type: ignore[attr-defined]

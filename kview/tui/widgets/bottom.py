@@ -94,6 +94,10 @@ def key_name(binding: Binding) -> str:
     return {"enter": "Enter", "escape": "Esc", "left": "←→"}.get(binding.key, binding.key)
 
 
+_TYPING = (Binding("enter", "submit", "done"), Binding("escape", "back", "back"))
+"""What ends a line of text, whatever is asked."""
+
+
 class KeyLine(Lines):
     """The keys that work here."""
 
@@ -107,7 +111,7 @@ class KeyLine(Lines):
         active = self.screen.active_bindings.values()
         shown = [entry.binding for entry in active if entry.binding.show and entry.enabled]
         if isinstance(self.screen.focused, Input):  # letters are typed
-            shown = [binding for binding in shown if binding.key.startswith(("ctrl+", "escape"))]
+            shown = [*_TYPING, *(binding for binding in shown if binding.key.startswith("ctrl+"))]
         return [key_line(shown, width, canvas(self).live)]
 
 
