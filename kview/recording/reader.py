@@ -3,6 +3,7 @@
 Moments are in the order in which they were recorded, whatever their clock said.
 """
 
+import time
 from bisect import bisect_right
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,6 +26,9 @@ from kview.recording.segment import STREAM_FILE, news, parquet_part, part_of, wh
 
 SEGMENTS_HELD = 2
 """Segments whose cells stay in memory: the one that is played, and the one before it for stepping back."""
+
+GROWS_WITHIN_S = 10.0
+"""Who observes every few seconds still writes."""
 
 EVENTFUL = (
     "brokers.state",
@@ -160,6 +164,16 @@ class Recording:
             owners.append(np.full(len(sequence), place))
         self._sequences, self._ended_ms = np.concatenate(sequences), np.concatenate(times)
         self._owners = np.concatenate(owners)
+
+    def grows(self) -> bool:
+        """Whether it is being written: after a kill the last segment stays open, and nothing comes."""
+        if not self._segments or self._segments[-1].closed:
+            return False
+        try:
+            written_s = (self._segments[-1].folder / STREAM_FILE).stat().st_mtime
+        except FileNotFoundError:
+            return True  # It is being closed.
+        return time.time() - written_s < GROWS_WITHIN_S
 
     def segments(self) -> list[Segment]:
         """Its segments, the oldest first."""

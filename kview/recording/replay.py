@@ -22,6 +22,10 @@ MOST_AT_ONCE = 16
 clock, and never further than this."""
 
 
+LOOK_AGAIN_S = 0.5
+"""How often the end of a recording that is being written is looked at for more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Onward:
     """Fold these, which follow what was folded, and show the last."""
@@ -116,6 +120,11 @@ class Replay:
         """Whether there is nothing after the moment that is shown."""
         return self._place == len(self._time_ms) - 1
 
+    @property
+    def ended(self) -> bool:
+        """Whether nothing will be after the moment that is shown, either."""
+        return self.at_end and not self._recording.grows()
+
     def refresh(self) -> None:
         """Look whether there is more of a recording that is being written; the moment that is shown stays, or
         where the ring has forgotten it, is the oldest."""
@@ -185,6 +194,11 @@ class Replay:
             return self._to(self._place)
         if self._playing_since is None:
             return None
+        if self.at_end:
+            self.refresh()
+            if not self.ended:
+                self.play(now_s)
+            return None
         until = self._position_ms(now_s)
         last = int(np.searchsorted(self._time_ms, until, "right")) - 1
         target = min(last, self._place + MOST_AT_ONCE)
@@ -192,9 +206,9 @@ class Replay:
             return None
         snapshots = tuple(self._recording.at_place(place) for place in range(self._place + 1, target + 1))
         self._place = target
-        if self.at_end:
+        if self.ended:
             self.pause()
-        elif target < last:
+        elif target < last or self.at_end:
             self.play(now_s)
         return Onward(snapshots)
 
@@ -202,8 +216,10 @@ class Replay:
         """Seconds until something is due; None where nothing will be without a command."""
         if self._jump:
             return 0.0
-        if self._playing_since is None or self.at_end:
+        if self._playing_since is None:
             return None
+        if self.at_end:
+            return max(0.0, self._playing_since[0] + LOOK_AGAIN_S - now_s)
         return max(
             0.0, (float(self._time_ms[self._place + 1]) - self._position_ms(now_s)) / 1000 / self._speed
         )

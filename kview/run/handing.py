@@ -65,10 +65,12 @@ class Handing:
 
     def clock_ms(self) -> int:
         """The time at the picture handed last, epoch ms: a live one's is the wall clock's, a paused one's
-        stands still, a playing one's runs at its speed."""
+        stands still, a playing one's runs at its speed, not beyond what is recorded."""
         last = self._last
         if last is None or last[0].moment.live:
             return self._wall_ms()
         view, at_s = last
         moment, at_ms = view.moment, view.snapshot.observation.ended_ms
-        return at_ms + (int((self._clock_s() - at_s) * 1000 * moment.speed) if moment.playing else 0)
+        if not moment.playing:
+            return at_ms
+        return min(at_ms + int((self._clock_s() - at_s) * 1000 * moment.speed), max(at_ms, moment.last_ms))

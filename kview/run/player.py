@@ -138,7 +138,7 @@ class Player:
         elif move is not None:
             self._jump = move if isinstance(move, Jump) else replay.again()
             self._state = self._view = None
-        if replay.at_end:
+        if replay.ended:
             replay.pause()
         if self._jump is not None and self._view is None and not self.newer():
             _, self._view = step(State(), self._jump.snapshot)

@@ -169,7 +169,7 @@ class ReplayTimeline:
     def _toggle(self, replay: Replay, now_s: float) -> None:
         if replay.playing:
             replay.pause()
-        elif replay.at_end:
+        elif replay.ended:
             self._handing.notice(Notice("the recording ends here", "calm"))
         else:
             replay.play(now_s)

@@ -1,5 +1,7 @@
 """Replay: play, pause, step, speed, and going to a time or an event."""
 
+import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +11,9 @@ from kview.derive.fold import State, fold_to, step
 from kview.derive.rates import LOOK_BACK_MS
 from kview.errors import KviewError
 from kview.model.snapshot import Snapshot
-from kview.recording.reader import Recording
-from kview.recording.replay import MAX_PAUSE_MS, MOST_AT_ONCE, SPEEDS, Jump, Onward, Replay
+from kview.recording.reader import GROWS_WITHIN_S, Recording
+from kview.recording.replay import LOOK_AGAIN_S, MAX_PAUSE_MS, MOST_AT_ONCE, SPEEDS, Jump, Onward, Replay
+from kview.recording.segment import STREAM_FILE
 from kview.recording.writer import RecordingWriter
 from tests.recording.snapshots import assert_all_equal, assert_equal, ticking
 from tests.worlds import default_world
@@ -35,6 +38,7 @@ def record(folder: Path, snapshots: list[Snapshot]) -> None:
     writer = RecordingWriter(folder, segment_s=25, small_segment_bytes=0)
     for snapshot in snapshots:
         writer.append(snapshot)
+    writer.close()
 
 
 @pytest.fixture
@@ -206,6 +210,27 @@ def test_a_recording_that_grows(tmp_path: Path) -> None:
     replay.refresh()
     assert not replay.at_end and replay.place == 2
     assert shown(replay.step(1)) == [3]
+
+
+def test_the_end_of_a_recording_that_is_being_written_is_waited_at(tmp_path: Path) -> None:
+    writer, snapshots = RecordingWriter(tmp_path / "r"), ticking(6)
+    for snapshot in snapshots[:3]:
+        writer.append(snapshot)
+    replay = Replay(Recording.open(tmp_path / "r"))
+    replay.step(0)
+    replay.play(0.0)
+    assert shown(replay.due(9.0)) == [1, 2]
+    assert replay.playing and replay.at_end and not replay.ended
+    assert replay.wait_s(9.0) == LOOK_AGAIN_S
+    assert replay.due(9.5) is None and replay.wait_s(9.5) == LOOK_AGAIN_S
+    for snapshot in snapshots[3:]:
+        writer.append(snapshot)
+    assert replay.due(10.0) is None and replay.wait_s(10.0) == pytest.approx(1.0)
+    assert shown(replay.due(11.0)) == [3]
+    assert shown(replay.due(20.0)) == [4, 5] and replay.playing
+    long_ago_s = time.time() - GROWS_WITHIN_S
+    os.utime(tmp_path / "r" / "seg-000001" / STREAM_FILE, (long_ago_s, long_ago_s))
+    assert replay.due(20.5) is None and not replay.playing and replay.ended, "whoever wrote it was killed"
 
 
 def test_an_empty_recording(tmp_path: Path) -> None:

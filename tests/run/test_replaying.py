@@ -123,16 +123,23 @@ def test_it_begins_at_a_time_and_takes_every_control(
     assert (state_home / "kview" / "recordings" / "again" / MANIFEST).is_file()
 
 
-def test_what_is_still_being_written_goes_on(tmp_path: Path) -> None:
+def test_what_is_still_being_written_is_followed(tmp_path: Path) -> None:
     writer = RecordingWriter(tmp_path / "r")
     for snapshot in SNAPSHOTS[:3]:
         writer.append(snapshot)
     stage = Stage(tmp_path / "r", speed=64)
-    stage.wait_for(2, playing=False, complete=True)
+    stage.wait_for(2, playing=True, complete=True)
+    assert stage.timeline.clock_ms() == at_ms(2), "at its end ages do not run ahead"
     for snapshot in SNAPSHOTS[3:6]:
         writer.append(snapshot)
+    stage.wait_for(5, playing=True, complete=True)
     stage.timeline.toggle()
-    stage.wait_for(5, playing=False, complete=True)
+    stage.wait_for(5, playing=False)
+    writer.append(SNAPSHOTS[6])
+    stage.timeline.toggle()
+    stage.wait_for(6, playing=True)
+    writer.close()
+    stage.wait_for(6, playing=False)
     stage.timeline.stop()
 
 
