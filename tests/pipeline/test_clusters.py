@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from kview.model.snapshot import Snapshot
+from kview.model.units import UNKNOWN
 from kview.observe.observer import Observer
 from kview.pipeline.batch import rollups
 from kview.recording.writer import RecordingWriter
@@ -48,6 +49,8 @@ def recorded(addresses: list[tuple[str, int]], folder: Path) -> list[Snapshot]:
     observer = Observer(addresses)
     observer.connect()
     try:
+        while (observer.observe().partitions.log_end == UNKNOWN).any():
+            pass  # a busy machine: what is recorded begins with everything read
         for _ in range(SECONDS):
             began = time.monotonic()
             snapshots.append(observer.observe())
