@@ -11,7 +11,7 @@ from kview.derive.fold import State, fold_to, step
 from kview.derive.rates import LOOK_BACK_MS
 from kview.errors import KviewError
 from kview.model.snapshot import Snapshot
-from kview.recording.reader import GROWS_WITHIN_S, Recording
+from kview.recording.reader import Recording
 from kview.recording.replay import LOOK_AGAIN_S, MAX_PAUSE_MS, MOST_AT_ONCE, SPEEDS, Jump, Onward, Replay
 from kview.recording.segment import STREAM_FILE
 from kview.recording.writer import RecordingWriter
@@ -212,7 +212,10 @@ def test_a_recording_that_grows(tmp_path: Path) -> None:
     assert shown(replay.step(1)) == [3]
 
 
-def test_the_end_of_a_recording_that_is_being_written_is_waited_at(tmp_path: Path) -> None:
+def test_the_end_of_a_recording_that_is_being_written_is_waited_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kview.recording.reader.GROWS_WITHIN_S", 600.0)
     writer, snapshots = RecordingWriter(tmp_path / "r"), ticking(6)
     for snapshot in snapshots[:3]:
         writer.append(snapshot)
@@ -228,7 +231,7 @@ def test_the_end_of_a_recording_that_is_being_written_is_waited_at(tmp_path: Pat
     assert replay.due(10.0) is None and replay.wait_s(10.0) == pytest.approx(1.0)
     assert shown(replay.due(11.0)) == [3]
     assert shown(replay.due(20.0)) == [4, 5] and replay.playing
-    long_ago_s = time.time() - GROWS_WITHIN_S
+    long_ago_s = time.time() - 600.0
     os.utime(tmp_path / "r" / "seg-000001" / STREAM_FILE, (long_ago_s, long_ago_s))
     assert replay.due(20.5) is None and not replay.playing and replay.ended, "whoever wrote it was killed"
 

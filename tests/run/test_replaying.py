@@ -123,7 +123,8 @@ def test_it_begins_at_a_time_and_takes_every_control(
     assert (state_home / "kview" / "recordings" / "again" / MANIFEST).is_file()
 
 
-def test_what_is_still_being_written_is_followed(tmp_path: Path) -> None:
+def test_what_is_still_being_written_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kview.recording.reader.GROWS_WITHIN_S", 600.0)
     writer = RecordingWriter(tmp_path / "r")
     for snapshot in SNAPSHOTS[:3]:
         writer.append(snapshot)

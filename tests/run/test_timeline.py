@@ -209,6 +209,7 @@ def test_what_was_recorded_before_the_disk_was_full_can_be_gone_to(
 
 def test_nothing_is_handed_on_after_the_end(stage: Stage) -> None:
     stage.observe(8)
+    stage.wait_for(8)
     stage.timeline.step(-2)
     stage.wait_for(6, complete=True)
     stage.timeline.stop()
