@@ -8,8 +8,11 @@ T = TypeVar("T")
 
 POLL_S = 0.05
 
+PATIENCE_S = 30.0
+"""For what takes a moment on a machine that has nothing else to do: a test that waits for long has failed."""
 
-def wait_until(probe: Callable[[], T], what: str, timeout_s: float) -> T:
+
+def wait_until(probe: Callable[[], T], what: str, timeout_s: float = PATIENCE_S) -> T:
     """Call `probe` until it answers something true, and return that.
 
     Raises AssertionError naming `what` and the last answer when `timeout_s` have passed.

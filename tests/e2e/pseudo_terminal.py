@@ -14,15 +14,14 @@ from typing import TypeVar
 import pexpect
 import pyte
 
+from tests.waiting import PATIENCE_S
+
 T = TypeVar("T")
 
 READ_BYTES = 1 << 16
 READ_TIMEOUT_S = 0.05
 SETTLED_S = 0.04
 """Without a byte for this long a frame is whole: a dashboard draws five a second when nobody types."""
-PATIENCE_S = 30.0
-"""For what takes a moment on a machine that has nothing else to do: a test that waits for long has failed."""
-
 READS_A_FRAME = 50
 """A program that never stops writing is looked at all the same."""
 

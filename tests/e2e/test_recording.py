@@ -17,7 +17,7 @@ from kview.recording.names import MANIFEST
 from kview.recording.reader import Recording
 from kview.tui.time_keys import ASK_NAME
 from tests.cli.commands import run_kview
-from tests.e2e.pseudo_terminal import PATIENCE_S, PseudoTerminal, kview_on_a_terminal
+from tests.e2e.pseudo_terminal import PseudoTerminal, kview_on_a_terminal
 from tests.real_kafka.cluster import RealKafka
 from tests.waiting import wait_until
 
@@ -90,7 +90,7 @@ def test_after_a_kill_everything_that_was_seen_is_replayed(tmp_path: Path) -> No
         enough = observations(folder) + 3
         terminal.wait_for(lambda: observations(folder) > enough, "the incident on the disk")
         os.kill(terminal.pid, signal.SIGKILL)
-        wait_until(lambda: not terminal.child.isalive(), "the kill", PATIENCE_S)
+        wait_until(lambda: not terminal.child.isalive(), "the kill")
     moments = Recording.open(folder).moments()
     assert len(moments) > enough and np.all(np.diff(moments) > 0)
 
@@ -204,7 +204,7 @@ def test_an_incident_of_real_kafka_is_on_its_recording(real_kafka: RealKafka, tm
         enough = observations(folder) + 2
         terminal.wait_for(lambda: observations(folder) > enough, "its fencing on the disk")
         os.kill(terminal.pid, signal.SIGKILL)
-        wait_until(lambda: not terminal.child.isalive(), "the kill", PATIENCE_S)
+        wait_until(lambda: not terminal.child.isalive(), "the kill")
 
     done = run_kview("replay", str(folder), "--format", "json")
     documents = [json.loads(line) for line in done.stdout.splitlines()]

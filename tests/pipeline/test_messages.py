@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kview.pipeline.messages import MAX_BODY_BYTES, MessageKind, messages, send
-
-WITHIN_S = 10.0
+from tests.waiting import PATIENCE_S
 
 SAID = [
     (MessageKind.FAILED, b""),
@@ -24,7 +23,7 @@ SAID = [
 def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
     ours, theirs = socket.socketpair()
     for end in (ours, theirs):
-        end.settimeout(WITHIN_S)
+        end.settimeout(PATIENCE_S)
     with ours, theirs:
         yield ours, theirs
 
@@ -58,7 +57,7 @@ def heard(sent: bytes, pieces: list[int] | None = None) -> list[tuple[MessageKin
         try:
             return list(messages(ours))
         finally:
-            saying.join(WITHIN_S)
+            saying.join(PATIENCE_S)
 
 
 @given(
@@ -77,7 +76,7 @@ def test_a_body_larger_than_a_socket_holds_is_heard(pair: tuple[socket.socket, s
     saying = threading.Thread(target=send, args=(theirs, MessageKind.ROLLUPS, body))
     saying.start()
     assert next(messages(ours)) == (MessageKind.ROLLUPS, body)
-    saying.join(WITHIN_S)
+    saying.join(PATIENCE_S)
 
 
 def test_a_message_is_heard_before_the_next_one_comes(pair: tuple[socket.socket, socket.socket]) -> None:

@@ -15,9 +15,7 @@ from kview.recording.thread import QUEUE_OBSERVATIONS, RecordingThread, Writes
 from kview.recording.writer import RecordingStopped, RecordingWriter
 from tests.recording.snapshots import assert_all_equal, ticking
 from tests.served import kview_environment
-from tests.waiting import wait_until
-
-WITHIN_S = 20.0
+from tests.waiting import PATIENCE_S, wait_until
 
 
 def test_what_is_offered_is_recorded(tmp_path: Path) -> None:
@@ -27,7 +25,7 @@ def test_what_is_offered_is_recorded(tmp_path: Path) -> None:
     written = ticking(10)
     for snapshot in written:
         thread.offer(snapshot)
-    thread.stop(WITHIN_S)
+    thread.stop(PATIENCE_S)
     recording = Recording.open(tmp_path / "r")
     assert_all_equal(list(recording.snapshots()), written)
     assert [segment.closed for segment in recording.segments()] == [True]
@@ -43,10 +41,10 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, place: 
     notices: list[Notice] = []
     thread = RecordingThread(lambda: RecordingWriter(folder), notices.append)
     thread.start()
-    wait_until(lambda: notices, "a notice", WITHIN_S)
+    wait_until(lambda: notices, "a notice")
     for snapshot in ticking(QUEUE_OBSERVATIONS + 5):
         thread.offer(snapshot)
-    thread.stop(WITHIN_S)
+    thread.stop(PATIENCE_S)
     assert len(notices) == 1 and not thread.recording
     assert str(folder) in notices[0].text and "has stopped" in notices[0].text and notices[0].sticky
 
@@ -59,7 +57,7 @@ class Held:
         self.taken: list[Snapshot] = []
 
     def append(self, snapshot: Snapshot) -> None:
-        self.go_on.wait(WITHIN_S)
+        self.go_on.wait(PATIENCE_S)
         self.taken.append(snapshot)
 
     def close(self) -> None:
@@ -74,8 +72,8 @@ def test_a_slow_disk_holds_up_nobody_and_is_told() -> None:
     for snapshot in written:
         thread.offer(snapshot)
     held.go_on.set()
-    wait_until(lambda: notices, "a notice", WITHIN_S)
-    thread.stop(WITHIN_S)
+    wait_until(lambda: notices, "a notice")
+    thread.stop(PATIENCE_S)
     assert QUEUE_OBSERVATIONS <= len(held.taken) <= QUEUE_OBSERVATIONS + 1
     assert f"{len(written) - len(held.taken)} observations were left out" in notices[0].text
 
@@ -96,7 +94,7 @@ def test_a_job_is_done_between_observations_and_its_failure_ends_nothing(tmp_pat
         thread.offer(written[0])
         thread.offer(written[1])
         assert thread.ask(job)
-    thread.stop(WITHIN_S)
+    thread.stop(PATIENCE_S)
     assert [notice.text for notice in notices] == ["no such luck", "4 there"]
     assert len(Recording.open(tmp_path / "r").moments()) == 4
 

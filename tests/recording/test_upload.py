@@ -10,9 +10,7 @@ from kview.recording.reader import Recording
 from kview.recording.upload import Uploading, open_target, upload_missing, without_secrets
 from kview.recording.writer import RecordingWriter
 from tests.recording.snapshots import assert_all_equal, ticking
-from tests.waiting import wait_until
-
-WITHIN_S = 20.0
+from tests.waiting import PATIENCE_S, wait_until
 
 
 def test_segments_are_uploaded_as_they_are_closed(tmp_path: Path) -> None:
@@ -24,12 +22,12 @@ def test_segments_are_uploaded_as_they_are_closed(tmp_path: Path) -> None:
     for snapshot in written[:8]:
         writer.append(snapshot)
     there = tmp_path / "there" / "r"
-    wait_until((there / "manifest.json").exists, "the first segment", WITHIN_S)
+    wait_until((there / "manifest.json").exists, "the first segment")
     assert_all_equal(list(Recording.open(there).snapshots()), written[:5])
     for snapshot in written[8:]:
         writer.append(snapshot)
     writer.close()
-    assert uploading.stop(WITHIN_S)
+    assert uploading.stop(PATIENCE_S)
     assert_all_equal(list(Recording.open(there).snapshots()), written)
     assert not list(there.rglob("*.arrows")) and not notices
 
@@ -42,11 +40,11 @@ def test_a_store_that_is_away_is_tried_again(tmp_path: Path) -> None:
     writer = RecordingWriter(tmp_path / "r", on_closed=uploading.closed)
     writer.append(ticking(1)[0])
     writer.close()
-    wait_until(lambda: notices, "a notice", WITHIN_S)
+    wait_until(lambda: notices, "a notice")
     assert "failed" in notices[0].text
     (tmp_path / "there").unlink()
-    wait_until((tmp_path / "there" / "r" / "manifest.json").exists, "the segment", WITHIN_S)
-    assert uploading.stop(WITHIN_S)
+    wait_until((tmp_path / "there" / "r" / "manifest.json").exists, "the segment")
+    assert uploading.stop(PATIENCE_S)
     assert notices[-1].severity == "good"
 
 

@@ -52,7 +52,7 @@ def test_how_it_ended_is_said_in_words(cluster: SimulatedCluster) -> None:
     cluster.bootstrap_servers()
     assert cluster.ended() == ""
     os.kill(cluster.pid, signal.SIGKILL)
-    assert wait_until(cluster.ended, "its end", 5) == "was killed (SIGKILL)"
+    assert wait_until(cluster.ended, "its end") == "was killed (SIGKILL)"
 
 
 def test_bad_use_of_the_child_is_bad_use() -> None:
@@ -70,7 +70,7 @@ def test_a_source_says_that_its_cluster_died_and_finds_another_one() -> None:
         assert len(first.brokers) == 3
         os.kill(source.pid, signal.SIGKILL)
         with pytest.raises(SourceEnded, match=r"the simulated cluster was killed \(SIGKILL\)"):
-            wait_until(lambda: not source.observe(), "its end", 5)
+            wait_until(lambda: not source.observe(), "its end")
         source.connect()
         assert len(source.observe().brokers) == 3
         reply = asyncio.run(source.apply(FaultCommand(FaultKind.CRASH, "1")))

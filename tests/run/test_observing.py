@@ -120,7 +120,7 @@ def test_a_feed_calls_back_until_it_is_stopped_and_closes_its_source() -> None:
     seen: list[str] = []
     feed = ObservingFeed(source, numbered, interval_s=0.01)
     feed.start(seen.append, lambda notice: None)
-    wait_until(lambda: len(seen) >= 3, "three pictures", 5)
+    wait_until(lambda: len(seen) >= 3, "three pictures")
     feed.stop()
     stopped_at = len(seen)
     assert source.closes == 1
@@ -134,7 +134,7 @@ def test_a_feed_that_cannot_begin_keeps_the_error_and_says_so_once() -> None:
     feed = ObservingFeed(ScriptedSource([], [UNREACHABLE]), numbered, interval_s=1)
     feed.on_end = lambda: ended.append(True)
     feed.start(lambda view: None, lambda notice: None)
-    wait_until(lambda: ended, "the end", 5)
+    wait_until(lambda: ended, "the end")
     feed.stop()
     assert feed.error is UNREACHABLE
     assert ended == [True]
@@ -158,5 +158,5 @@ def test_stopping_waits_for_no_observation_that_hangs() -> None:
     stopping.join(1)
     assert not stopping.is_alive(), "stop takes less than a second"
     released.set()
-    wait_until(lambda: source.closes, "the source is closed", 5)
+    wait_until(lambda: source.closes, "the source is closed")
     assert seen == [], "no call back after stop"

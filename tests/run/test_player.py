@@ -18,10 +18,9 @@ from kview.run.handing import Handing
 from kview.run.player import Player, replay_of
 from tests.recording.snapshots import ticking
 from tests.run.fakes import Shown
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 from tests.worlds.compare import unlike
 
-WITHIN_S = 10.0
 SNAPSHOTS = ticking(12)
 
 
@@ -35,7 +34,7 @@ class Held(LookBack):
         for number, snapshot in enumerate(LookBack.__iter__(self)):
             if number == 1:
                 self.reached.set()
-                assert self.go_on.wait(WITHIN_S)
+                assert self.go_on.wait(PATIENCE_S)
             yield snapshot
 
 
@@ -75,11 +74,11 @@ def test_a_step_on_from_a_look_back_that_was_interrupted_is_complete(folder: Pat
         return Jump(jump.snapshot, lambda: Held(whole.recording, whole.first, whole.last))
 
     stage.player.send(1, go_back)
-    wait_until(Held.reached.is_set, "the look-back is under way", WITHIN_S)
+    wait_until(Held.reached.is_set, "the look-back is under way")
     assert stage.shown.at(8, complete=False)
     stage.player.send(2, lambda replay, now_s: replay.step(1))
     Held.go_on.set()
-    wait_until(lambda: stage.shown.at(9, complete=True), "the next one", WITHIN_S)
+    wait_until(lambda: stage.shown.at(9, complete=True), "the next one")
     stage.player.stop()
     assert stage.numbers[-1] == 2
     assert not any(view.moment.complete for view in stage.shown.views[:-1]), "the first was given up"
@@ -99,11 +98,11 @@ def test_a_command_that_fails_is_a_notice_and_the_next_one_is_carried_out(folder
         raise ValueError("a bug")
 
     stage.player.send(1, fail)
-    wait_until(lambda: stage.shown.said("that moment is gone"), "why not", WITHIN_S)
+    wait_until(lambda: stage.shown.said("that moment is gone"), "why not")
     stage.player.send(2, break_down)
-    wait_until(lambda: stage.shown.said("ValueError: a bug (log: kview.log)"), "what failed", WITHIN_S)
+    wait_until(lambda: stage.shown.said("ValueError: a bug (log: kview.log)"), "what failed")
     stage.player.send(3, lambda replay, now_s: replay.step(3))
-    wait_until(lambda: stage.shown.at(3, complete=True), "a picture", WITHIN_S)
+    wait_until(lambda: stage.shown.at(3, complete=True), "a picture")
     stage.player.stop()
 
 

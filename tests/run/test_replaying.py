@@ -18,10 +18,9 @@ from kview.recording.writer import RecordingWriter
 from kview.run.replaying import ReplayTimeline, interval_ms, open_recording, views
 from tests.recording.snapshots import assert_all_equal, ticking
 from tests.run.fakes import Shown
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 from tests.worlds.compare import unlike
 
-WITHIN_S = 10.0
 CRASH_AT = 10
 SNAPSHOTS = ticking(40, crash_at=CRASH_AT)
 LAST = len(SNAPSHOTS) - 1
@@ -51,7 +50,7 @@ class Stage:
 
     def wait_for(self, sequence: int, **moment: object) -> View:
         """Wait for the picture of that observation."""
-        wait_until(lambda: self.shown.at(sequence, **moment), f"picture {sequence} {moment}", WITHIN_S)
+        wait_until(lambda: self.shown.at(sequence, **moment), f"picture {sequence} {moment}")
         return self.shown.last
 
 
@@ -84,11 +83,11 @@ def test_it_plays_from_the_beginning_to_the_end_and_stands(folder: Path, folded:
 def test_its_clock_is_the_recording_s(stage: Stage) -> None:
     stage.wait_for(0, playing=True)
     began_s, began_ms = time.monotonic(), stage.timeline.clock_ms()
-    assert at_ms(0) <= began_ms < at_ms(0) + 1000 * WITHIN_S
-    wait_until(lambda: stage.timeline.clock_ms() > began_ms, "it runs", WITHIN_S)
+    assert at_ms(0) <= began_ms < at_ms(0) + 1000 * PATIENCE_S
+    wait_until(lambda: stage.timeline.clock_ms() > began_ms, "it runs")
     assert stage.timeline.clock_ms() - began_ms <= (time.monotonic() - began_s) * 1000 + 1000
     stage.timeline.step(0)
-    wait_until(lambda: not stage.shown.last.moment.playing, "a pause", WITHIN_S)
+    wait_until(lambda: not stage.shown.last.moment.playing, "a pause")
     shown_ms = stage.shown.last.snapshot.observation.ended_ms
     assert stage.timeline.clock_ms() == shown_ms == stage.timeline.clock_ms()
 
@@ -115,9 +114,9 @@ def test_it_begins_at_a_time_and_takes_every_control(
     stage.timeline.live()
     stage.wait_for(LAST, complete=True, playing=False)
     stage.timeline.toggle()
-    wait_until(lambda: stage.shown.said("the recording ends here"), "that it is the end", WITHIN_S)
+    wait_until(lambda: stage.shown.said("the recording ends here"), "that it is the end")
     stage.timeline.keep("again")
-    wait_until(lambda: stage.shown.said("kview replay again"), "that it is kept", WITHIN_S)
+    wait_until(lambda: stage.shown.said("kview replay again"), "that it is kept")
     stage.timeline.stop()
     assert_all_equal(list(open_recording("again").snapshots()), SNAPSHOTS)
     assert (state_home / "kview" / "recordings" / "again" / MANIFEST).is_file()

@@ -21,7 +21,6 @@ from tests.waiting import wait_until
 from tests.worlds.compare import unlike
 
 INTERVAL_S = 0.01
-WITHIN_S = 10.0
 WALL_MS = 77
 CRASH_AT, FENCED_AT = 10, 19
 SNAPSHOTS = ticking(30, crash_at=CRASH_AT)
@@ -40,8 +39,8 @@ class Stage:
     def observe(self, until: int) -> None:
         """Observe up to the snapshot of that number, and wait until all of it is on the tape."""
         self.source.let(*SNAPSHOTS[self.source.observed : until + 1])
-        wait_until(lambda: self.source.observed == until + 1, "everything is observed", WITHIN_S)
-        wait_until(lambda: self.recorded() == until + 1, "everything is recorded", WITHIN_S)
+        wait_until(lambda: self.source.observed == until + 1, "everything is observed")
+        wait_until(lambda: self.recorded() == until + 1, "everything is recorded")
 
     def recorded(self) -> int:
         """How many observations are on the tape."""
@@ -49,7 +48,7 @@ class Stage:
 
     def wait_for(self, sequence: int, **moment: object) -> View:
         """Wait for the picture of that observation."""
-        wait_until(lambda: self.shown.at(sequence, **moment), f"picture {sequence} {moment}", WITHIN_S)
+        wait_until(lambda: self.shown.at(sequence, **moment), f"picture {sequence} {moment}")
         return self.shown.last
 
 
@@ -120,7 +119,7 @@ def test_a_time_and_events_can_be_gone_to(stage: Stage) -> None:
     stage.timeline.seek_event(1)
     assert stage.wait_for(CRASH_AT, complete=True).new_events == folded(CRASH_AT).new_events != ()
     stage.timeline.seek_event(-1)
-    wait_until(lambda: stage.shown.said("no earlier event"), "that there is none", WITHIN_S)
+    wait_until(lambda: stage.shown.said("no earlier event"), "that there is none")
     assert stage.shown.at(CRASH_AT, live=False)
 
 
@@ -155,11 +154,11 @@ def test_new_aggregates_bring_the_last_picture_again(stage: Stage) -> None:
 def test_the_tape_is_kept_under_a_name(stage: Stage, state_home: Path) -> None:
     stage.observe(3)
     stage.timeline.keep("of-a-test")
-    wait_until(lambda: stage.shown.said("kview replay of-a-test"), "that it is kept", WITHIN_S)
+    wait_until(lambda: stage.shown.said("kview replay of-a-test"), "that it is kept")
     kept = Recording.open(state_home / "kview" / "recordings" / "of-a-test")
     assert_all_equal(list(kept.snapshots()), SNAPSHOTS[:4])
     stage.timeline.keep("of-a-test")
-    wait_until(lambda: stage.shown.said("there is a recording of-a-test already"), "why not", WITHIN_S)
+    wait_until(lambda: stage.shown.said("there is a recording of-a-test already"), "why not")
 
 
 def test_without_a_tape_pausing_works_and_the_rest_says_why(tmp_path: Path) -> None:
@@ -168,8 +167,8 @@ def test_without_a_tape_pausing_works_and_the_rest_says_why(tmp_path: Path) -> N
     stopped: list[str] = []
     stage.tape.on_stopped = stopped.append
     stage.source.let(*SNAPSHOTS[:3])
-    wait_until(lambda: stage.shown.said("recording has stopped: Not a directory"), "why not", WITHIN_S)
-    wait_until(lambda: stage.shown.at(2), "pictures go on", WITHIN_S)
+    wait_until(lambda: stage.shown.said("recording has stopped: Not a directory"), "why not")
+    wait_until(lambda: stage.shown.at(2), "pictures go on")
     assert len(stopped) == 1
     controls: list[Callable[[], None]] = [
         lambda: stage.timeline.step(-1),
@@ -198,7 +197,7 @@ def test_what_was_recorded_before_the_disk_was_full_can_be_gone_to(
 
     monkeypatch.setattr("kview.recording.writer.write_all", full)
     stage.source.let(*SNAPSHOTS[6:9])
-    wait_until(lambda: stage.shown.said("recording has stopped: No space left"), "why not", WITHIN_S)
+    wait_until(lambda: stage.shown.said("recording has stopped: No space left"), "why not")
     stage.wait_for(8, live=True)
     stage.timeline.step(-2)
     view = stage.wait_for(3, live=False, complete=True)

@@ -16,6 +16,7 @@ from kview.derive.view import View
 from kview.model.ports import FaultCommand, FaultReply, Notice
 from kview.tui.app import KviewApp
 from kview.tui.widgets.header import SourceInfo
+from tests.waiting import PATIENCE_S
 from tests.worlds import crash_script, views
 
 HEALTHY, CRASH, FENCED, BACK = "healthy", "crash", "fenced", "back"
@@ -28,9 +29,6 @@ SEEN_AFTER_MS = 300
 
 AGO_MS = 200_000
 """How long ago a moment is that is held."""
-
-WITHIN_S = 10.0
-"""A test gives up waiting after this time."""
 
 
 @cache
@@ -164,7 +162,7 @@ def lines(app: KviewApp) -> list[str]:
 
 async def until(pilot: Pilot[int], probe: Callable[[], Any], what: str) -> Any:
     """Let the app work until `probe` is true; returns its answer."""
-    deadline_s = asyncio.get_running_loop().time() + WITHIN_S
+    deadline_s = asyncio.get_running_loop().time() + PATIENCE_S
     while True:
         await pilot.pause()
         if found := probe():
