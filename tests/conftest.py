@@ -116,6 +116,8 @@ def simulated_cluster_factory() -> Iterator[ServedFactory]:
 
 
 REAL_TIME = (
+    "tests/cli/test_recordings.py",
+    "tests/cli/test_text.py",
     "tests/cli/test_unreachable.py",
     "tests/e2e/",
     "tests/observe/test_bootstrap.py",
