@@ -264,8 +264,8 @@ class KviewApp(App[int], inherit_bindings=False):
 
     def action_commands(self) -> None:
         """Every command by name."""
-        before = self.palette.name
-        self.push_screen(CommandScreen(commands(self), lambda: self.colours.use(before)))
+        before = self.palette
+        self.push_screen(CommandScreen(commands(self), lambda: self.colours.back_to(before)))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """None of Textual's own: the palette is made of the key bindings."""

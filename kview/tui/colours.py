@@ -43,11 +43,14 @@ class Colours:
 
     def use(self, name: str) -> None:
         """Draw with a theme from now on."""
-        if name == self.palette.name:
-            return
         theme = self._themes.loaded[name]
         self.palette = palette_of(theme)
         self._app.theme = textual_theme(theme).name
+
+    def back_to(self, palette: Palette) -> None:
+        """Draw as it was drawn with that one, which was used before."""
+        if palette is not self.palette:
+            self.use(palette.name)
 
     def use_next(self) -> None:
         """The next theme of those that are there."""

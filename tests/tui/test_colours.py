@@ -78,15 +78,16 @@ def test_every_role_has_a_style_in_every_palette() -> None:
         assert set(palette.styles) == set(Role)
 
 
+@pytest.mark.parametrize("name", ["mine", PLAIN.name])
 @running
-async def test_a_theme_of_the_users(tmp_path: Path) -> None:
+async def test_a_theme_of_the_users(tmp_path: Path, name: str) -> None:
     dark = (theme_folders()[0] / "dark.toml").read_text()
     (tmp_path / "mine.toml").write_text(
-        dark.replace('name = "dark"', 'name = "mine"').replace("#10141a", "#201014")
+        dark.replace('name = "dark"', f'name = "{name}"').replace("#10141a", "#201014")
     )
     themes = load_themes([theme_folders()[0], tmp_path])
-    async with dashboard(state(HEALTHY), themes=themes, theme="mine") as (app, _):
-        assert app.palette.name == "mine"
+    async with dashboard(state(HEALTHY), themes=themes, theme=name) as (app, _):
+        assert app.palette.name == name
         assert "#201014" in {str(colour) for colour in colours_of(app)} or any(
             "32, 16, 20" in c or "201014" in c for c in colours_of(app)
         )
