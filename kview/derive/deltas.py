@@ -240,16 +240,19 @@ def _replicated(
         )
     grown = _growth(readings.ends, readings.times_ms, ends, times).grown
     grown = np.where(table.replicas == table.leader[:, None], 0, grown)
-    theirs, its = (_rack_numbers(current.brokers, ids) for ids in (table.replicas, table.leader[:, None]))
-    other = (theirs != its) & (theirs >= 0) & (its >= 0)
-    return grown.sum(1), np.where(other, grown, 0).sum(1)
+    return grown.sum(1), np.where(_in_other_rack(current.brokers, table), grown, 0).sum(1)
 
 
-def _rack_numbers(brokers: Brokers, ids: Ids) -> Longs:
-    """A number for the rack of each broker id, −1 where it is not known: words compare slowly."""
+def _in_other_rack(brokers: Brokers, table: Partitions) -> Flags:
+    """Whether each replica is in another rack than its leader, as far as both are known; by numbers of racks:
+    words compare slowly."""
     names, numbers = np.unique(brokers.rack.astype(str), return_inverse=True)
     numbers = np.where(names[numbers] == "", -1, numbers) if len(names) else numbers
-    return take(numbers, positions(brokers.id, ids), -1)
+    theirs, its = (
+        take(numbers, positions(brokers.id, ids), -1) for ids in (table.replicas, table.leader[:, None])
+    )
+    other: Flags = (theirs != its) & (theirs >= 0) & (its >= 0)
+    return other
 
 
 def offset_deltas(
