@@ -176,9 +176,9 @@ class LiveTimeline:
         assert self._tape.folder is not None and self._player is not None
         recording = Recording.open(self._tape.folder)
         until_s = time.monotonic() + WRITTEN_WITHIN_S
-        while not (self._tape.stopped or _holds(recording.moments(), self._frozen_ms)):
-            if time.monotonic() > until_s:
-                break
+        while time.monotonic() < until_s and not (
+            self._tape.stopped or _holds(recording.moments(), self._frozen_ms)
+        ):
             time.sleep(POLL_S)
             recording.refresh()
         replay = replay_of(recording, self._player.newer)
