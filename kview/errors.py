@@ -1,31 +1,43 @@
-"""The errors a user can meet.
+"""The errors a user can meet, as facts: a kind and the values that belong to it.
 
     KviewError                 exit code 1
     ├── BadUse                 2: a flag, file or argument is wrong
     └── ClusterUnreachable     3: no broker of the cluster could be asked
 
-Each says in one sentence what was wrong and what to do about it, and is printed without a traceback. Any
-other exception is a bug and keeps its traceback.
+`kview.language.errors` turns them into a sentence that says what was wrong and what to do, and the edge
+prints that without a traceback. Any other exception is a bug and keeps its traceback.
 """
 
+from enum import StrEnum
 from typing import ClassVar
 
 
-class KviewError(Exception):
-    """Something that the user can do something about.
+class ErrorKind(StrEnum):
+    """What went wrong; the names of the values that each kind carries are those in its words."""
 
-    `message` says what was wrong, and where; `remedy` what to do. Both are written without a full stop.
-    """
+    # -- recordings
+
+    # -- the simulated cluster and its world
+
+    # -- Spark
+
+    # -- reaching a cluster
+
+    # -- flags and arguments
+
+
+class KviewError(Exception):
+    """Something that the user can do something about: its kind, and values by name (text and numbers)."""
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, message: str, remedy: str) -> None:
-        super().__init__(message, remedy)
-        self.message = message
-        self.remedy = remedy
+    def __init__(self, kind: ErrorKind, **values: str | int | float) -> None:
+        super().__init__(kind, values)
+        self.kind = kind
+        self.values = values
 
     def __str__(self) -> str:
-        return f"{self.message}: {self.remedy}"
+        return " ".join([self.kind, *(f"{name}={value!r}" for name, value in self.values.items())])
 
 
 class BadUse(KviewError):

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive import text
 from kview.derive.align import Alignment, same
 from kview.derive.partitions import same_lists
 from kview.derive.rates import LOOK_BACK_MS
 from kview.derive.standing import Standing
-from kview.derive.words import plural
+from kview.language import nouns as text
+from kview.language.words import plural
 from kview.model.events import Event, EventKind, Severity
 from kview.model.snapshot import Ids, Longs, Partitions, Snapshot
 from kview.model.states import BrokerState

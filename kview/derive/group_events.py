@@ -1,7 +1,7 @@
 """Events of groups: rebalances and changes of state."""
 
 from kview.derive.align import same
-from kview.derive.words import plural
+from kview.language.words import plural
 from kview.model.events import Event, EventKind, Severity
 from kview.model.snapshot import Snapshot
 from kview.model.states import GroupState

@@ -12,7 +12,7 @@ from kview.derive.rates import sum_by
 from kview.derive.series import Series, extended
 from kview.derive.verdicts import ORDER, RANK, SEVERITIES
 from kview.derive.view import Floats, GroupFigures, OffsetFigures, Verdict
-from kview.derive.words import duration, plural
+from kview.language.words import duration, plural
 from kview.model.events import Severity
 from kview.model.snapshot import Longs, Snapshot
 from kview.model.units import NO_OFFSET, UNKNOWN

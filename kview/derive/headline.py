@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kview.derive import text, words
 from kview.derive.brokers import Silence, still_heard
 from kview.derive.partitions import Placement, at_min, under_min, under_replicated
 from kview.derive.view import (
@@ -15,6 +14,8 @@ from kview.derive.view import (
     PartitionStatus,
     TopicFigures,
 )
+from kview.language import nouns as text
+from kview.language import words
 from kview.model.events import Severity
 from kview.model.snapshot import Flags, Quorum, Snapshot
 from kview.model.states import BrokerState, QuorumRole

@@ -14,10 +14,10 @@ from kview.derive.commits import Commits
 from kview.derive.lag import Points, behind
 from kview.derive.rates import minus
 from kview.derive.verdicts import RANK, WORDS, Circumstances, reasons, verdict_ranks
-from kview.derive.view import NEVER, Floats, OffsetFigures, Verdict
+from kview.derive.view import Floats, OffsetFigures, Verdict
 from kview.model.snapshot import Longs, Offsets, Partitions, Snapshot
 from kview.model.states import GroupState
-from kview.model.units import NO_OFFSET, UNKNOWN
+from kview.model.units import NEVER, NO_OFFSET, UNKNOWN
 
 CAUGHT_UP_MS = 10_000
 """A group whose verdict is ok and that is less than this behind has nothing to catch up: two default commit

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from kview.derive.view import PENDING, PENDING_RATE, Floats, PartitionStatus, Verdict, View
-from kview.derive.words import NOT_YET
+from kview.derive.view import Floats, PartitionStatus, Verdict, View
+from kview.language.words import NOT_YET
 from kview.model.events import Severity
 from kview.model.snapshot import Longs, Strings
-from kview.model.units import UNKNOWN
+from kview.model.units import PENDING, PENDING_RATE, UNKNOWN
 
 READING = "… reading the minutes before this moment"
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from kview.derive.commits import Commits
 from kview.derive.view import Floats, Verdict
-from kview.derive.words import duration
+from kview.language.words import duration
 from kview.model.events import Severity
 from kview.model.snapshot import Longs, Strings
 from kview.model.units import NO_OFFSET, UNKNOWN

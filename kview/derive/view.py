@@ -6,7 +6,6 @@ float64 per second with NaN for "not known"; offsets and counts int64 with UNKNO
 UTC.
 """
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,7 +16,6 @@ from kview.model.aggregates import Aggregates
 from kview.model.events import Event, Severity
 from kview.model.ports import Moment
 from kview.model.snapshot import Flags, Longs, Snapshot, Strings
-from kview.model.units import UNKNOWN
 
 Floats = NDArray[np.float64]
 LongMatrix = NDArray[np.int64]
@@ -208,15 +206,6 @@ class OffsetFigures:
     lost: Longs
     """Records between the committed offset and the log start: lost to that consumer; 0 mostly."""
 
-
-NEVER = 2**62
-"""A duration for "never at this rate"."""
-
-PENDING = UNKNOWN + 1
-"""A figure that needs the past, while the past of the moment shown is still being read."""
-
-PENDING_RATE = -math.inf
-"""The same for rates."""
 
 SERIES_POINTS = 60
 """Points kept in a sparkline's series: the last minute at the default interval."""

@@ -11,14 +11,14 @@ from types import FrameType
 from typing import NoReturn, TextIO
 
 from kview.derive.view import View
+from kview.language import glyphs
 from kview.model.ports import Notice
-from kview.run.blocks import block
-from kview.run.documents import document
+from kview.plain.blocks import block
+from kview.plain.documents import document
 from kview.run.folding import new_fold
 from kview.run.observing import Source, pictures
 from kview.run.settings import Display, Format
 from kview.run.tape import TEXT_CLOSES_WITHIN_S, Tape, TapedSource
-from kview.tui import glyphs
 
 OBSERVATIONS_FOR_RATES = 2
 """What `--once` looks at: of one observation alone no rate is known."""

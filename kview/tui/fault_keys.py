@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from kview.language import glyphs
 from kview.model.events import Severity
 from kview.model.ports import FaultCommand, Faults
-from kview.tui import glyphs
 from kview.tui.aim import command_for
 from kview.tui.keys import FAULT_KEYS, FaultKey
 from kview.tui.widgets.bottom import Said

@@ -9,7 +9,7 @@ from textual.strip import Strip
 from textual.theme import Theme as TextualTheme
 
 from kview.config.themes import Theme, Themes
-from kview.tui.glyphs import plain
+from kview.language.glyphs import plain
 from kview.tui.text import Line, Role, line_width
 
 

@@ -4,10 +4,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from kview.derive import words
-from kview.derive.view import PENDING_RATE
-from kview.tui import glyphs
-from kview.tui.glyphs import LEVELS
+from kview.language import glyphs, words
+from kview.language.glyphs import LEVELS
+from kview.model.units import PENDING_RATE
 from kview.tui.text import Line, Role, Span, line
 
 _STEPS = (1, 1.5, 2, 3, 5)

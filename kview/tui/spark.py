@@ -3,12 +3,11 @@ is doing."""
 
 from datetime import tzinfo
 
-from kview.derive import words
 from kview.derive.view import View
 from kview.derive.windows import WINDOWS_S, whole_until_s
+from kview.language import glyphs, words
 from kview.model.aggregates import SparkState
 from kview.model.units import UNKNOWN
-from kview.tui import glyphs
 from kview.tui.options import Options
 from kview.tui.text import Line, Role, Span, line
 

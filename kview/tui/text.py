@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
-from kview.tui.glyphs import ELLIPSIS, printable
+from kview.language.glyphs import ELLIPSIS, printable
 
 
 class Role(StrEnum):

@@ -3,9 +3,9 @@
 from datetime import datetime, time, tzinfo
 from typing import TYPE_CHECKING
 
-from kview.derive import words
 from kview.derive.times import FORMS, moment_of
 from kview.derive.view import LIVE
+from kview.language import words
 from kview.model.events import Severity
 from kview.model.ports import Moment
 from kview.model.units import UNKNOWN

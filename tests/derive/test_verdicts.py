@@ -8,10 +8,10 @@ import pytest
 
 from kview.derive.fold import State, step
 from kview.derive.groups import trend
-from kview.derive.view import NEVER, Verdict, View
+from kview.derive.view import Verdict, View
 from kview.model.events import Severity
 from kview.model.states import GroupState
-from kview.model.units import NO_OFFSET, UNKNOWN
+from kview.model.units import NEVER, NO_OFFSET, UNKNOWN
 from tests.worlds import World, default_world
 
 

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kview.derive import words
 from kview.derive.view import View
+from kview.language import glyphs, words
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
-from kview.tui import glyphs
 from kview.tui.options import Options
 from kview.tui.plot import sparkline
 from kview.tui.rows.common import ROLES, Keyed, figure, fresh, name_width, rank, rate_width, title

@@ -6,11 +6,10 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive import words
 from kview.derive.view import PartitionStatus, Verdict, View
+from kview.language import glyphs, words
 from kview.model.events import Severity
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
-from kview.tui import glyphs
 from kview.tui.text import Line, Role, Span, line
 
 FRESH_MS = 3_000

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from kview.derive import words
 from kview.derive.verdicts import RANK, SEVERITIES
 from kview.derive.view import Verdict, View
+from kview.language import glyphs, words
 from kview.model.units import NO_OFFSET, UNKNOWN
-from kview.tui import glyphs
 from kview.tui.options import Options
 from kview.tui.rows.common import (
     Keyed,

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive import words
 from kview.derive.view import PartitionStatus, View
+from kview.language import glyphs, words
 from kview.model.units import UNKNOWN
-from kview.tui import glyphs
 from kview.tui.options import Options
 from kview.tui.rows.common import (
     ROLES,

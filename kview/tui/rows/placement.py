@@ -5,11 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kview.derive import words
 from kview.derive.view import View
+from kview.language import glyphs, words
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN
-from kview.tui import glyphs
 from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, Keyed, fresh, name_width, title
 from kview.tui.rows.topics import ALL

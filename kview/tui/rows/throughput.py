@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kview.derive import words
 from kview.derive.view import Floats, View
 from kview.derive.windows import Window, series_of, window
+from kview.language import glyphs, words
 from kview.model.aggregates import Key, Kind, Sum
 from kview.model.events import Severity
-from kview.tui import glyphs
 from kview.tui.options import Options
 from kview.tui.plot import sparkline
 from kview.tui.rows.common import ROLES, SIGNS, Keyed, figure, name_width, rank, rate_width

@@ -7,12 +7,11 @@ from datetime import tzinfo
 from textwrap import wrap
 from typing import NamedTuple
 
-from kview.derive import words
 from kview.derive.view import Floats, View
 from kview.derive.windows import WINDOWS_S, Window, series, whole_until_s, window_of
+from kview.language import glyphs, words
 from kview.model.aggregates import Key, Kind, Rollups, SparkState, Sum
 from kview.model.units import UNKNOWN
-from kview.tui import glyphs
 from kview.tui.options import Options
 from kview.tui.plot import Frame, framed, nice_top
 from kview.tui.spark import covered_until_s

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kview.derive import words
 from kview.derive.view import View
+from kview.language import glyphs, words
 from kview.model.units import UNKNOWN, UNKNOWN_ID
-from kview.tui import glyphs
 from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, SIGNS, Keyed, figure, name_width, rank, rate_width, title
 from kview.tui.text import Line, Role, Span, line

@@ -7,10 +7,9 @@ import numpy as np
 from textual import on
 from textual.app import ComposeResult
 
-from kview.derive import words
 from kview.derive.view import View
+from kview.language import glyphs, words
 from kview.model.units import NO_BROKER
-from kview.tui import glyphs
 from kview.tui.canvas import canvas
 from kview.tui.plot import sparkline
 from kview.tui.rows import group as rows

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from kview.tui import glyphs
+from kview.language import glyphs
 from kview.tui.keys import FAULT_KEYS, SPACE_BINDINGS, TIME_BINDINGS
 from kview.tui.rows.common import Keyed
 from kview.tui.text import EMPTY, Line, Role, Span, line

@@ -8,8 +8,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
 from kview.derive.view import View
+from kview.language import glyphs
 from kview.model.aggregates import Key, Kind
-from kview.tui import glyphs, spark
+from kview.tui import spark
 from kview.tui.canvas import canvas
 from kview.tui.options import Options
 from kview.tui.rows import throughput as rows

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from textual.binding import Binding
 from textual.widgets import Input
 
+from kview.language import glyphs
 from kview.model.events import Severity
-from kview.tui import glyphs
 from kview.tui.canvas import canvas
 from kview.tui.keys import KEY_LINE_ORDER, KEY_LINE_ORDER_HELD, KEY_LINE_PAIRS
 from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, width

@@ -2,10 +2,9 @@
 
 from datetime import tzinfo
 
-from kview.derive import words
 from kview.derive.view import View
+from kview.language import glyphs, words
 from kview.model.events import Event, Severity
-from kview.tui import glyphs
 from kview.tui.canvas import canvas
 from kview.tui.rows.common import FRESH_MS
 from kview.tui.text import Line, Role, Span, cut, joined, line

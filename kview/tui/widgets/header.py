@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 
-from kview.derive import words
 from kview.derive.view import View
+from kview.language import glyphs, words
 from kview.model.events import Severity
 from kview.model.ports import Notice
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN, UNKNOWN_ID
-from kview.tui import glyphs
 from kview.tui.canvas import canvas
 from kview.tui.rows.common import ROLES, SIGNS
 from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width, width

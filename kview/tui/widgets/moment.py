@@ -2,10 +2,9 @@
 
 from datetime import datetime, tzinfo
 
-from kview.derive import words
 from kview.derive.view import View
+from kview.language import glyphs, words
 from kview.model.units import UNKNOWN
-from kview.tui import glyphs
 
 SECONDS_BELOW_MS = 600_000
 """The ends of a recording that is shorter are told with their seconds."""

@@ -15,8 +15,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from kview.language.glyphs import MARK
 from kview.tui.canvas import canvas
-from kview.tui.glyphs import MARK
 from kview.tui.paint import strip
 from kview.tui.text import EMPTY, Line, Role, Span, content, joined, line, line_width, middle, pad
 from kview.tui.widgets.columns import GAP, Column, share

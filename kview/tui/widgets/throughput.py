@@ -5,11 +5,10 @@ import math
 from datetime import tzinfo
 from typing import NamedTuple
 
-from kview.derive import words
 from kview.derive.view import Throughput, View
 from kview.derive.windows import series, window
+from kview.language import glyphs, words
 from kview.model.aggregates import Key, Kind, Sum
-from kview.tui import glyphs
 from kview.tui.canvas import canvas
 from kview.tui.options import Options
 from kview.tui.plot import AXIS_CELLS, Frame, framed

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kview.model.units import UNKNOWN, UNKNOWN_ID
-from kview.run.documents import document
+from kview.plain.documents import document
 from tests.worlds import crash_script, views
 
 README = Path(__file__).resolve().parents[2] / "README.md"

@@ -4,12 +4,11 @@ events."""
 from collections.abc import Sequence
 from datetime import tzinfo
 
-from kview.derive import words
 from kview.derive.view import PartitionStatus, View
+from kview.language import glyphs, words
 from kview.model.events import Severity
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
-from kview.tui import glyphs
 
 MAX_PARTITIONS = 20
 MAX_GROUPS = 40

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from kview.derive.words import plural
+from kview.language.words import plural
 
 
 def with_internal(mine: int, internal: int) -> str:

@@ -5,8 +5,8 @@ from functools import cache
 
 import pytest
 
-from kview.run.blocks import MAX_PARTITIONS, block
-from kview.tui.glyphs import plain
+from kview.language.glyphs import plain
+from kview.plain.blocks import MAX_PARTITIONS, block
 from tests.worlds import crash_script, views, wide_snapshots
 
 NAME = "127.0.0.1:9092"

@@ -7,8 +7,7 @@ colours.
 import math
 from datetime import datetime, tzinfo
 
-from kview.derive.view import NEVER, PENDING, PENDING_RATE
-from kview.model.units import UNKNOWN
+from kview.model.units import NEVER, PENDING, PENDING_RATE, UNKNOWN
 
 NONE = "–"
 """What stands where a figure is not known."""

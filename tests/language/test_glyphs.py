@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.cells import cell_len
 
 import kview
-from kview.tui import glyphs
+from kview.language import glyphs
 
 ALLOWED_IN_WORDS = set("–…·≈≥≤×→←↑↓▸−÷")
 

@@ -5,9 +5,8 @@ from datetime import UTC
 
 import pytest
 
-from kview.derive import words
-from kview.derive.view import NEVER
-from kview.model.units import UNKNOWN
+from kview.language import words
+from kview.model.units import NEVER, UNKNOWN
 
 
 @pytest.mark.parametrize(

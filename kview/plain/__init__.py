@@ -1,0 +1,1 @@
+"""Views without a terminal: blocks of text and JSON documents."""
