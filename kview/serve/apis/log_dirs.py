@@ -11,7 +11,7 @@ from kview.simulate.results import LogDirRow
 
 
 def describe_log_dirs(call: Call) -> None:
-    """Answer with the requested replicas, or all. As in Kafka, lag counts to a replica's own high watermark."""
+    """Answer with the requested replicas, or all. Lag counts to the replica's high watermark, as in Kafka."""
     request, version = call.request, call.version
     asked = None if request.topics is None else {t.topic: set(t.partitions) for t in request.topics}
     by_topic: dict[str, list[LogDirRow]] = {}
