@@ -1,5 +1,4 @@
-"""The first contact: asks all bootstrap servers at once and takes the first answer, or says why there is
-none."""
+"""The first contact: asks all bootstrap servers at once. The first answer wins; without one, says why."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

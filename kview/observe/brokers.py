@@ -22,8 +22,7 @@ about the quorum come every two seconds, and the first one after a crash still s
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What a link knows: since when its broker does not answer (or UNKNOWN), its last answer, and the
-    reason."""
+    """What a link knows: since when its broker is silent (or UNKNOWN), its last answer, and the reason."""
 
     failing_since_ms: int
     answered_ms: int

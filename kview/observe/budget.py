@@ -1,5 +1,5 @@
-"""Chooses the partitions to read in each observation: all if the budget allows, else some in turn and the
-important ones always."""
+"""Chooses the partitions to read in each observation: all if the budget allows it. Otherwise the important
+ones, and the others in turn."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -87,8 +87,7 @@ def topic_settings(answer: Any) -> dict[str, tuple[tuple[str, str, str], ...]]:
 
 
 def due_topics(layout: Layout, known: Mapping[str, TopicSettings], before_ms: int) -> list[str]:
-    """Return the topics to ask for: with settings unknown, of an earlier incarnation, or older than
-    `before_ms`."""
+    """Return the topics whose settings are unknown, of an earlier incarnation, or older than `before_ms`."""
     due = []
     for name, (row, _) in layout.first.items():
         have = known.get(name)

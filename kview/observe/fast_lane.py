@@ -179,8 +179,7 @@ class FastLane:
         self, link: Link, broker: int, kind: str, layout: Layout, rows: Rows, whole: bool,
         timestamp: int, replica_id: int,
     ) -> Any:  # fmt: skip
-        """Return a request for `rows`. That of a `whole` share is built once and kept while the layout is the
-        same."""
+        """Return a request for `rows`. For a `whole` share it is kept until the layout changes."""
         version = list_offsets.best_version(*link.versions[list_offsets.API_KEY])
         made_for = (layout.leader, layout.replicas, layout.topic, layout.partition, version)
         had, request = self._prepared.get((broker, kind), (None, None))

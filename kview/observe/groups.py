@@ -56,8 +56,7 @@ class GroupFacts:
 
 @dataclass(frozen=True, slots=True)
 class CommitRows:
-    """A group's rows of the offsets table. `place` indexes a row's offset in the concatenated answer, or is
-    −1."""
+    """A group's rows of the offsets table. `place` is each row's index in the concatenated answer, or −1."""
 
     key: object = field(repr=False)
     topic: Strings
@@ -171,8 +170,7 @@ def _committed(known: GroupFacts, rows: CommitRows) -> Longs:
 
 @dataclass(slots=True)
 class GroupTables:
-    """The tables of the groups, rebuilt in each observation. Unchanged columns are shared with the previous
-    one."""
+    """The tables of the groups. Each observation rebuilds them and shares the columns that are unchanged."""
 
     groups: Groups = field(default_factory=lambda: empty(Groups))
     members: Members = field(default_factory=lambda: empty(Members))

@@ -1,5 +1,4 @@
-"""The connections to all brokers on both lanes: which exist, which can be asked, and which one is asked for
-metadata."""
+"""The connections to all brokers on both lanes: which exist, which can be asked, which serves metadata."""
 
 from functools import partial
 

@@ -26,8 +26,7 @@ class Meter:
 
 @dataclass(slots=True)
 class Loop:
-    """The selector, clocks and meter that links share. Only `run` and `stop` may be called on other
-    threads."""
+    """The selector, clocks and meter that links share. Other threads may call only `run` and `stop`."""
 
     clock_ms: Callable[[], int]
     monotonic: Callable[[], float]

@@ -150,8 +150,7 @@ class SlowLane:
         return True
 
     def _pause_s(self, part: str) -> float:
-        """Return the pause: 0 for the settings of new topics, for forwarded parts every second
-        observation."""
+        """Return the pause: 0 for the settings of new topics, for forwarded parts two observations."""
         return 0.0 if part == "configs" else (self.settings.quorum_rounds - 0.5) * self.settings.interval_s
 
     def _each(

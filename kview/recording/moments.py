@@ -20,8 +20,8 @@ from kview.recording.columns import NAMES, Array, Encoded, dtype_of, fill_of
 from kview.recording.segment import cells, differences
 
 MATRIX_SHARE = 0.25
-"""If fewer of a column's values than this change at each of its moments, it is kept as cells, because these
-take less memory."""
+"""A column in which a smaller share of values than this changes at each of its moments is kept as cells,
+which then take less memory."""
 
 Shapes = Mapping[int, tuple[int, ...]]
 """The sequences at which a column was written completely, each with its shape from then on."""

@@ -28,8 +28,7 @@ SEGMENTS_HELD = 2
 """Segments whose cells stay in memory: the one being played, and the one before it for stepping back."""
 
 GROWS_WITHIN_S = 10.0
-"""A recording whose last write is longer ago is no longer being written. Observations every few seconds are
-frequent enough."""
+"""Without a write for this long, a recording counts as finished. Longer than any usual interval."""
 
 EVENTFUL = (
     "brokers.state",
@@ -45,8 +44,7 @@ EVENTFUL = (
 
 
 class DeltaBatches(NamedTuple):
-    """What was recorded after some moment: rows of schema.PARTITION_DELTAS and OFFSET_DELTAS in the order of
-    moments."""
+    """What was recorded after some moment: rows of PARTITION_DELTAS and OFFSET_DELTAS, by moment."""
 
     partitions: pa.RecordBatch
     offsets: pa.RecordBatch

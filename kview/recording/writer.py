@@ -24,8 +24,7 @@ SEGMENT_S = 60
 """A segment is closed at this age …"""
 
 SMALL_SEGMENT_BYTES = 8 << 20
-"""… unless its stream is smaller than this, as a key observation and Parquet's footers would then outweigh
-the content …"""
+"""… unless its stream is smaller than this: a key observation and Parquet's footers would outweigh it …"""
 
 LONGEST_SEGMENT_S = 600
 """… but at the latest at this age …"""
