@@ -22,8 +22,8 @@ SOCKET_OPTIONS = [
 MOST_BYTES_AN_ANSWER = 256 * 1024 * 1024
 """A larger frame is not a broker's answer: the metadata of 100,000 partitions takes 10 MB."""
 MOST_WAITING = 8
-"""Limit of requests in flight per link. One observation sends at most six; a slow broker collects few
-more."""
+"""Limit of requests in flight per link. An observation sends six at most; more would pile up at a slow
+broker."""
 SOFTWARE_NAME = "kview-tui"
 """Sent with ApiVersions. It has nine letters so that the length byte in front of it is a line feed. A server
 that reads lines, such as an HTTP server, then replies at once that it did not understand."""

@@ -24,8 +24,8 @@ CYCLE_S = 1.0
 """How often a batch starts if batches are quick."""
 
 REST = 1.6
-"""Otherwise the job pauses after a batch for this many times its duration. That leaves half of a core free at
-10,000 partitions."""
+"""Otherwise the job pauses after a batch for this many times its duration. At 10,000 partitions that leaves
+about half of a core free."""
 
 MAX_REST_S = 1.5
 """Limit of that pause. On a busy machine a batch takes longer without using more CPU time, so a longer pause
