@@ -33,7 +33,7 @@ __all__ = ["ObserveSettings", "Observer"]
 
 BOOTSTRAP_SHARE = 0.6
 """Share of the time to connect. The rest is for the addresses that the cluster advertises."""
-FIRST_LOOK_S = 0.5
+FIRST_LINKS_S = 0.5
 """How long the first observation waits for further brokers to accept connections."""
 FIRST_SLOW_S = 0.3
 """How long the first observation waits for the slow lane, so that the first view is complete."""
@@ -125,7 +125,7 @@ class Observer:
         await until(
             self._loop,
             lambda: not any(link.connecting for link in links),
-            min(self._loop.monotonic() + FIRST_LOOK_S, began_s + deadline_s),
+            min(self._loop.monotonic() + FIRST_LINKS_S, began_s + deadline_s),
         )
         self._links.choose_source()
         self._update_brokers()
@@ -178,7 +178,7 @@ class Observer:
             link = askable[source]
             asks.append((link, partial(self._fast.metadata, link, source)))
         else:
-            self._look_for_cluster()
+            self._find_cluster_again()
         listing = self._sequence % self._settings.list_groups_rounds == 0
         if listing or self._fast.moved or any(g.error for g in self._state.groups.values()):
             self._fast.moved = False
@@ -190,14 +190,14 @@ class Observer:
         await self._phase(asks, self._settings.phase_s)
         groups.forget(self._state.groups, self._fast.group_lists, (a.id for a in self._state.listed))
 
-    def _look_for_cluster(self) -> None:
+    def _find_cluster_again(self) -> None:
         """Ask the bootstrap servers again. No known broker answers, so its address may have changed."""
         now_s = self._loop.monotonic()
         if now_s < self._rebootstrap_at_s or any(link.connected for link in self._links.fast.values()):
             return
         self._rebootstrap_at_s = now_s + REBOOTSTRAP_S
 
-        async def look() -> None:
+        async def find() -> None:
             try:
                 answer, _ = await first_contact(
                     self._loop, self._bootstrap, self._settings, now_s + REBOOTSTRAP_S
@@ -208,7 +208,7 @@ class Observer:
                 self._state.take_metadata(answer)
                 self._state.succeeded("bootstrap", NO_BROKER, self._loop.clock_ms())
 
-        self._loop.spawn(look)
+        self._loop.spawn(find)
 
     async def _ask_groups(self) -> None:
         askable = self._links.askable()

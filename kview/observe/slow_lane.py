@@ -94,33 +94,33 @@ class SlowLane:
         for broker, running in self._running.items():
             if not running.overdue and now_s - running.since_s > OVERDUE_S:
                 running.overdue = True
-                told_as = self._told_as(running.part, broker)
-                self.state.failed(running.part, told_as, f"no answer for {OVERDUE_S:g} s")
+                reported = self._reported_broker(running.part, broker)
+                self.state.failed(running.part, reported, f"no answer for {OVERDUE_S:g} s")
 
     def _free(self, broker: int) -> bool:
         link = self.links.get(broker)
         return link is not None and link.connected and broker not in self._running
 
-    def _told_as(self, part: str, broker: int) -> int:
+    def _reported_broker(self, part: str, broker: int) -> int:
         """Return the broker to name in a failure: NO_BROKER for parts that any broker can answer."""
         return NO_BROKER if part in (*FORWARDED, "configs", "elr") else broker
 
     def _start(self, part: str, broker: int, ask: Callable[[Link, int], Awaitable[None]]) -> None:
         """Ask `broker`, which must be free, for `part`."""
         self._running[broker] = _Running(part, self.loop.monotonic())
-        told_as = self._told_as(part, broker)
+        reported = self._reported_broker(part, broker)
 
         async def run() -> None:
             try:
                 await ask(self.links[broker], broker)
             except LinkError as error:
-                self.state.failed(part, told_as, str(error))
-                self._due_s[part, told_as] = self.loop.monotonic() + FAILED_PAUSE_S
+                self.state.failed(part, reported, str(error))
+                self._due_s[part, reported] = self.loop.monotonic() + FAILED_PAUSE_S
             except Refused as refused:
-                self.state.failed(part, told_as, str(refused))
-                self._due_s[part, told_as] = self.loop.monotonic() + REFUSED_PAUSE_S
+                self.state.failed(part, reported, str(refused))
+                self._due_s[part, reported] = self.loop.monotonic() + REFUSED_PAUSE_S
             else:
-                self.state.succeeded(part, told_as, self.loop.clock_ms())
+                self.state.succeeded(part, reported, self.loop.clock_ms())
             finally:
                 self._running.pop(broker, None)
             self._pump()

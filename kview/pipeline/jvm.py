@@ -116,12 +116,12 @@ class Gateway:
 
     def __init__(self, java: Path, scratch: Path) -> None:
         """Start the JVM. `scratch` is a folder for its files."""
-        self._told = scratch / "gateway"
+        self._connection_file = scratch / "gateway"
         self.process = subprocess.Popen(
             _command(java, scratch),
             stdin=subprocess.PIPE,
             stdout=sys.stderr.fileno(),
-            env=_environment(self._told),
+            env=_environment(self._connection_file),
         )
 
     def connect(self) -> None:
@@ -135,7 +135,7 @@ class Gateway:
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
         deadline_s = time.monotonic() + GATEWAY_WITHIN_S
         # The file is written under another name and then renamed, so it is complete.
-        while not self._told.is_file():
+        while not self._connection_file.is_file():
             if self.process.poll() is not None:
                 code = self.process.returncode
                 raise KviewError(f"Java ended at once (exit code {code})", "see the log file kview.log")
@@ -145,7 +145,7 @@ class Gateway:
                 raise KviewError(f"Java was not ready after {seconds}", "see the log file kview.log")
             time.sleep(0.02)
         # In the format of PySpark's own launcher: the port, the length of the secret, and the secret.
-        port, length = _CONNECTION.unpack_from(said := self._told.read_bytes())
+        port, length = _CONNECTION.unpack_from(said := self._connection_file.read_bytes())
         os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
         os.environ["PYSPARK_GATEWAY_SECRET"] = said[_CONNECTION.size : _CONNECTION.size + length].decode()
 
@@ -160,10 +160,10 @@ class Gateway:
             self.process.wait()
 
 
-def _environment(told: Path) -> dict[str, str]:
+def _environment(connection_file: Path) -> dict[str, str]:
     return {
         **os.environ,
-        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection_file),
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": "127.0.0.1",
         # Otherwise Spark starts this Python to ask for installed data sources. Ours is registered directly.

@@ -71,14 +71,14 @@ def write_whole(path: Path, content: bytes) -> None:
 
     Raises OSError.
     """
-    beside = path.with_suffix(path.suffix + ".new")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    new_path = path.with_suffix(path.suffix + ".new")
+    descriptor = os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         write_all(descriptor, content)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    os.replace(beside, path)
+    os.replace(new_path, path)
     sync_folder(path.parent)
 
 

@@ -56,11 +56,11 @@ class Written:
 
     def layer(self, number: int) -> Array:
         """See Column. The number after the previous one is quick."""
-        anew = max(at for at in self.shapes if at <= number)
-        if self.held is not None and anew <= self.held[0] <= number:
+        whole = max(at for at in self.shapes if at <= number)
+        if self.held is not None and whole <= self.held[0] <= number:
             begin, out = self.held[0] + 1, self.held[1].copy()
         else:
-            begin, out = anew, np.full(self.shapes[anew], fill_of(self.name), dtype_of(self.name))
+            begin, out = whole, np.full(self.shapes[whole], fill_of(self.name), dtype_of(self.name))
         which = slice(self.starts[begin], self.starts[number + 1])
         # If a position has several values, the last one wins.
         out.reshape(-1)[self.row[which]] = self.value[which]
@@ -121,12 +121,12 @@ class Moments:
         for name, run in _by_column(cells(numbers)).items():
             # In the order of positions, lengths and widths come first.
             low = slice(0, int(np.searchsorted(run.row, np.int32(0)))) if by_place else run.row < 0
-            told = run.select(slice(low.stop, None)) if isinstance(low, slice) else run.select(~low)
+            values = run.select(slice(low.stop, None)) if isinstance(low, slice) else run.select(~low)
             shapes = _shapes(run.select(low), by_place)
             if name in texts:
                 made: Column = _written(name, _by_moment(texts[name]), shapes)
             else:
-                made = _numbers(name, told, shapes) if by_place else _written(name, told, shapes)
+                made = _numbers(name, values, shapes) if by_place else _written(name, values, shapes)
             self._places[name] = _Place(made)
         self._moving = [name for name, place in self._places.items() if len(place.column.moments) > 1]
         self._still: dict[str, Array] = {}

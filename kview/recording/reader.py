@@ -57,8 +57,7 @@ class DeltaBatches(NamedTuple):
 class Segment:
     """A part of a recording that can be read on its own.
 
-    An open segment knows the observations that were there at the last `look`. Of these it only keeps where
-    each begins.
+    An open segment knows the observations that the last `read_new` found. It keeps only where each begins.
     """
 
     def __init__(self, recording: Path, entry: SegmentEntry) -> None:
@@ -78,7 +77,7 @@ class Segment:
         """Whether nothing will be added to it."""
         return self._entry.closed
 
-    def look(self) -> None:
+    def read_new(self) -> None:
         """Read what was added to an open segment. Raises FileNotFoundError if it has been closed."""
         for batch, end in whole_batches(self.folder / STREAM_FILE, self._begins[-1]):
             seen = batch.column("observations").flatten()
@@ -157,7 +156,7 @@ class Recording:
             try:
                 if not segment.closed:
                     with suppress(FileNotFoundError):  # it was closed after the manifest was read
-                        segment.look()
+                        segment.read_new()
                 sequence, ended_ms = segment.times
             except FileNotFoundError:
                 continue  # the ring dropped it after the manifest was read

@@ -48,7 +48,7 @@ class RecordingThread:
         )
         self._thread = threading.Thread(target=self._run, name="recording", daemon=True)
         self._left_out = 0
-        self._told_left_out = 0
+        self._reported_left_out = 0
         self.recording = True
         """False once recording has stopped because of an error."""
 
@@ -109,8 +109,8 @@ class RecordingThread:
                 writer.append(item)
             else:
                 self._on_notice(self._answer(item, writer))
-            if self._left_out > self._told_left_out and self._waiting.empty():
-                self._told_left_out = self._left_out
+            if self._left_out > self._reported_left_out and self._waiting.empty():
+                self._reported_left_out = self._left_out
                 self._on_notice(
                     Notice(
                         f"the disk is slow: {self._left_out} observations were left out of the recording",
