@@ -1,1 +1,1 @@
-"""A user's files: profiles, client.properties, themes and keys, read to typed values."""
+"""Reads a user's theme files into typed values."""

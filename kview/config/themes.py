@@ -1,4 +1,4 @@
-"""Theme files: colours by what they mean, as TOML; read to (loaded, failed)."""
+"""Theme files: TOML with a colour for each meaning. Files that cannot be read are reported, not raised."""
 
 import re
 from collections.abc import Iterable
@@ -11,16 +11,16 @@ import platformdirs
 import kview
 
 MAX_THEME_FILES = 200
-"""Files read in one folder: far more than anybody keeps, and a bound should the folder be a wrong one."""
+"""Files read per folder: far more than anybody keeps, and a limit in case it is the wrong folder."""
 
 MAX_THEME_BYTES = 64 * 1024
-"""A theme is about 1 kB; what is larger is another kind of file."""
+"""A theme is about 1 kB. Anything larger is some other kind of file."""
 
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 
 
 class Theme(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Colours as `#rrggbb`, each named after its meaning. `series` are the curves of a plot, in order."""
+    """Colours as `#rrggbb`, each named after its meaning. `series` has the curves of a plot, in order."""
 
     name: str
     dark: bool
@@ -54,7 +54,7 @@ class Theme(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class ThemeFailure(msgspec.Struct, frozen=True):
-    """A theme file that cannot be used, and why."""
+    """A theme file that cannot be used, and the reason."""
 
     path: Path
     why: str
@@ -71,8 +71,7 @@ class Themes(msgspec.Struct, frozen=True):
 
 
 def theme_folders() -> tuple[Path, ...]:
-    """Where theme files are looked for: kview's own, then the user's, `themes/` in kview's configuration
-    folder."""
+    """Return the folders of theme files: kview's own, then `themes/` in the user's configuration folder."""
     package = Path(kview.__file__).parent
     own = package / "themes"
     return (
@@ -82,8 +81,7 @@ def theme_folders() -> tuple[Path, ...]:
 
 
 def load_themes(folders: Iterable[Path]) -> Themes:
-    """Read every `*.toml` of `folders`; a theme of the same name in a later folder takes the place of an
-    earlier one."""
+    """Read every `*.toml` in `folders`. A theme replaces one of the same name from an earlier folder."""
     loaded: dict[str, Theme] = {}
     failed: list[ThemeFailure] = []
     for folder in folders:
@@ -98,7 +96,7 @@ def load_themes(folders: Iterable[Path]) -> Themes:
 
 
 def read_theme(path: Path) -> Theme:
-    """One theme file; raises OSError, or ValueError with what is wrong and where in the file."""
+    """Read one theme file. Raises OSError, or ValueError that says what is wrong and where in the file."""
     if path.stat().st_size > MAX_THEME_BYTES:
         raise ValueError(f"larger than {MAX_THEME_BYTES} bytes")
     return msgspec.toml.decode(path.read_bytes(), type=Theme)

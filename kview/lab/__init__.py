@@ -1,1 +1,1 @@
-"""Faults on a cluster that is ours: the words people type, the line protocol, and its two ends."""
+"""Faults on our own simulated cluster: the commands people type, the line protocol, and its two ends."""

@@ -1,4 +1,4 @@
-"""A line that somebody typed as a fault: `crash 4`, `slow 4 200ms`, `lose-rack R2`."""
+"""Parses a typed line as a fault: `crash 4`, `slow 4 200ms`, `lose-rack R2`."""
 
 import difflib
 import re
@@ -8,20 +8,20 @@ from kview.model.faults import WORDS
 from kview.model.ports import FaultCommand, FaultKind
 
 OTHER_WORDS = ("status", "counters", "quit")
-"""Lines that are no faults."""
+"""Commands that are not faults."""
 
 MAX_SLOW_MS = 60_000
-"""A node slower than this is a hung one, for every client's time limit is shorter."""
+"""A node slower than this is as good as hung, because the timeout of every client is shorter."""
 
 _DURATION = re.compile(r"(\d+)(ms|s)?")
 _ON_A_NODE = {FaultKind.CRASH, FaultKind.STOP, FaultKind.HANG, FaultKind.SLOW, FaultKind.START}
 
 
 def parse(line: str) -> FaultCommand:
-    """The fault that `line` asks for.
+    """Return the fault that `line` asks for.
 
-    Raises BadUse where a word is unknown, missing or one too many; whether the node or rack exists only the
-    cluster knows.
+    Raises BadUse if a word is unknown, missing or superfluous. Only the cluster knows whether the node or
+    rack exists.
     """
     word, *rest = line.split() or [""]
     try:
@@ -41,7 +41,7 @@ def parse(line: str) -> FaultCommand:
 
 
 def duration_ms(text: str) -> int:
-    """`200ms`, `2s` or `200` (milliseconds) in milliseconds. Raises BadUse."""
+    """Return `200ms`, `2s` or `200` (milliseconds) in milliseconds. Raises BadUse."""
     match = _DURATION.fullmatch(text)
     duration = int(match[1]) * (1000 if match[2] == "s" else 1) if match else 0
     if not 1 <= duration <= MAX_SLOW_MS:

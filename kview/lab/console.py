@@ -1,4 +1,4 @@
-"""The cluster's end of the line protocol: one line in, one line out, `ok …` or `error …`."""
+"""The cluster's end of the line protocol: answers each line with one line, `ok …` or `error …`."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,10 +13,10 @@ from kview.simulate.nodes import ProcessState
 
 
 class Console:
-    """Carries out what the lines ask of `cluster`.
+    """Carries out commands on `cluster`.
 
-    `counters` gives what `counters` answers, `held_ms` how far the cluster's clock is behind the wall's,
-    `end` ends the run.
+    `counters` returns the answer to the command `counters`, `held_ms` how far the cluster's clock is behind
+    the wall clock. `end` ends the run.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Console:
         self._end = end
 
     def answer(self, line: str) -> str:
-        """Carry out one line and say what was done, and how to undo it."""
+        """Carry out one line. Return what was done, and how to undo it."""
         word = line.strip()
         if word == "status":
             return f"ok {self._status()}"

@@ -1,7 +1,7 @@
-"""The client's end of the line protocol: faults on a simulated cluster, asked for over a socket.
+"""The client's end of the line protocol: requests faults on a simulated cluster over a socket.
 
-A command is one line, its answer one line that begins with `ok ` or `error `. `status` answers
-`ok …; faults: 4 crashed, 2 slow 200ms`, or `faults: none`.
+A command is one line. Its answer is one line that begins with `ok ` or `error `. `status` answers `ok …;
+faults: 4 crashed, 2 slow 200ms`, or `faults: none`.
 """
 
 import asyncio
@@ -12,18 +12,17 @@ from kview.lab.commands import parse
 from kview.model.ports import FaultCommand, FaultReply
 
 REPLY_TIMEOUT_S = 5.0
-"""A fault is a few microseconds' work: a cluster that has not answered by then is stuck or gone."""
+"""A fault takes microseconds. A cluster that has not answered by then is stuck or gone."""
 
 MAX_LINE_BYTES = 1 << 20
-"""An answer of `counters` on a cluster of thousands of topics fits."""
+"""Enough for the answer to `counters` on a cluster with thousands of topics."""
 
 
 class LineFaults:
-    """`kview.model.ports.Faults` over one end of a socket pair, whose other end the simulated cluster reads.
+    """`kview.model.ports.Faults` over a socket pair, whose other end the simulated cluster reads.
 
-    Commands are sent one at a time, in the order they were given. One that ran out of time poisons the
-    connection, for its answer could come later and be taken for another's: from then on every reply says that
-    the cluster does not answer.
+    Commands are sent one at a time, in the order given. If one times out, its answer could still come and be
+    mistaken for that of a later command. So from then on every reply says that the cluster does not answer.
     """
 
     def __init__(self, control: socket.socket, timeout_s: float = REPLY_TIMEOUT_S) -> None:
@@ -34,7 +33,7 @@ class LineFaults:
         self._broken = ""
 
     async def apply(self, command: FaultCommand) -> FaultReply:
-        """Carry out `command`; never raises: what went wrong is in the reply."""
+        """Carry out `command`. Never raises: errors are in the reply."""
         try:
             parse(command.line())
         except BadUse as error:
@@ -50,18 +49,20 @@ class LineFaults:
         return FaultReply(ok == "ok", text, active_faults(status))
 
     async def status(self) -> str:
-        """The cluster's own line about itself. Raises OSError, EOFError or TimeoutError."""
+        """Return the cluster's status line. Raises OSError, EOFError or TimeoutError."""
         async with self._one_at_a_time:
             return await self._ask("status")
 
     async def counters(self) -> str:
-        """What was appended, acknowledged and consumed, as one line of JSON. Raises OSError, EOFError or
-        TimeoutError."""
+        """Return what was appended, acknowledged and consumed, as one line of JSON.
+
+        Raises OSError, EOFError or TimeoutError.
+        """
         async with self._one_at_a_time:
             return (await self._ask("counters")).removeprefix("ok ")
 
     async def close(self) -> None:
-        """End the connection, and with it a cluster that was started for it."""
+        """Close the connection, which ends a cluster that was started for it."""
         if self._streams is None:
             self._control.close()
         else:
@@ -83,6 +84,6 @@ class LineFaults:
 
 
 def active_faults(status: str) -> tuple[str, ...]:
-    """The faults in force, from a line of status: `4 crashed`, `2 slow 200ms`."""
+    """Return the faults in force from a status line: `4 crashed`, `2 slow 200ms`."""
     _, found, faults = status.rpartition("; faults: ")
     return () if not found or faults == "none" else tuple(faults.split(", "))

@@ -1,6 +1,7 @@
-"""A run of the simulated cluster: served to clients, told its faults by lines, until something ends it.
+"""A run of the simulated cluster: serves clients, and takes faults as lines, until something ends it.
 
-Ends: SIGTERM, Ctrl-C, the line `quit`, and, for a child, the end of its control socket (the parent is gone).
+It ends on SIGTERM, Ctrl-C or the command `quit`. As a child process it also ends when its control socket is
+closed, because then the parent is gone.
 """
 
 import asyncio
@@ -20,12 +21,14 @@ from kview.simulate.cluster import build
 from kview.simulate.world import World
 
 MAX_LINE_BYTES = 4096
-"""The longest command is some twenty bytes; what has no end of line by then is no command."""
+"""The longest command takes about twenty bytes. Anything this long without a line end is not a command."""
 
 
 def serve(world: World, seed: int, port: int | None, control_fd: int | None) -> None:
-    """Serve the cluster until it is ended. `control_fd` is a child's end of its control socket. Raises
-    BadUse."""
+    """Serve the cluster until it is ended. `control_fd` is a child's end of its control socket.
+
+    Raises BadUse.
+    """
     asyncio.run(_Run(world, seed, port, control_fd).run())
 
 
@@ -36,7 +39,7 @@ class _Run:
         self._cluster = build(world, seed, time.time_ns() // 1_000_000)
 
     async def run(self) -> None:
-        """Serve until the end; an exception is a bug in the engine or in an API."""
+        """Serve until the end. An exception is a bug in the engine or in an API."""
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[None] = loop.create_future()
 
@@ -66,7 +69,7 @@ class _Run:
         try:
             server.start()
             gc.collect()
-            gc.freeze()  # the cluster as built stays: to look through it again and again would delay answers
+            gc.freeze()  # the cluster just built stays: scanning it again and again would delay answers
             _print(f"bootstrap.servers={server.bootstrap_servers}")
             listening = None
             if self._control is None:
@@ -81,10 +84,10 @@ class _Run:
 
 
 async def _control(control: socket.socket, answer: Callable[[str], str], end: Callable[[], None]) -> None:
-    """Answer the lines of the control socket; its end is the end of the run."""
+    """Answer the lines on the control socket. When it is closed, the run ends."""
     with contextlib.suppress(
         OSError, ValueError
-    ):  # a parent that is gone, or sends what is no line, has no more use for us
+    ):  # the parent is gone, or sends something that is not a line
         reader, writer = await asyncio.open_connection(sock=control, limit=MAX_LINE_BYTES)
         while line := await reader.readline():
             writer.write(answer(line.decode(errors="replace")).encode() + b"\n")
@@ -93,11 +96,11 @@ async def _control(control: socket.socket, answer: Callable[[str], str], end: Ca
 
 
 def _read_lines(loop: asyncio.AbstractEventLoop, answer: Callable[[str], str]) -> None:
-    """Answer the lines of standard input, on standard output, as long as there are any.
+    """Answer the lines of standard input on standard output, as long as there are any.
 
-    A thread reads them: a terminal must not be made non-blocking, which its shell would find so, and a file
-    cannot be waited for. In the background of a shell, reading a terminal is an error instead of a stop, and
-    ends the reading.
+    A thread reads them, because a terminal must not be made non-blocking (its shell would be affected), and a
+    file cannot be waited for. In the background of a shell, reading from a terminal is made an error instead
+    of a stop, and ends the reading.
     """
     signal.signal(signal.SIGTTIN, signal.SIG_IGN)
     threading.Thread(target=_listen, args=(loop, answer), name="standard input", daemon=True).start()
@@ -107,7 +110,7 @@ def _listen(loop: asyncio.AbstractEventLoop, answer: Callable[[str], str]) -> No
     unread = b""
     with contextlib.suppress(
         OSError, RuntimeError
-    ):  # no standard input, or the loop has ended: nothing left to read for
+    ):  # no standard input, or the loop has ended: nothing left to read
         while read := os.read(0, MAX_LINE_BYTES):
             *lines, unread = (unread + read).split(b"\n")
             if len(unread) > MAX_LINE_BYTES:
@@ -127,7 +130,6 @@ def _control_socket(descriptor: int) -> socket.socket:
 
 
 def _print(line: str) -> None:
-    """Write a line at once, unbuffered; where nobody reads standard output any more it is lost, and the
-    cluster goes on."""
+    """Write a line at once, unbuffered. If nobody reads standard output any more, the line is lost."""
     with contextlib.suppress(OSError):
         os.write(1, line.encode() + b"\n")

@@ -1,7 +1,8 @@
-"""What Spark makes of a recording: one-second roll-ups, and how the job that makes them is doing.
+"""What Spark calculates from a recording: one-second roll-ups, and the state of the job that calculates them.
 
-A roll-up's figures are whole numbers that add up: over seconds, over partitions, and over the pieces in which
-they arrive. Rates, wider windows, skew and percentiles are calculated from them (`kview.derive.windows`).
+All figures of a roll-up are integers that can be summed: over seconds, over partitions, and over the batches
+in which they arrive. Rates, wider windows, skew and percentiles are derived from them
+(`kview.derive.windows`).
 """
 
 from dataclasses import dataclass, field
@@ -13,55 +14,54 @@ from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
 
 BLOCK_S = 60
-"""Seconds a block of roll-ups holds: what changes in a second is copied, what is older is shared."""
+"""Seconds per block of roll-ups. The block that changes each second is copied; older ones are shared."""
 
 SET_BACK_MS = 2_000
-"""An observation that ended so long before an earlier one was made after the clock was set back."""
+"""If an observation ends this much before an earlier one, the clock was set back in between."""
 
 
 class Kind(StrEnum):
-    """What a roll-up is about. CLUSTER, BROKER and RACK count the user's topics; INTERNAL is the sum of the
-    others."""
+    """The subject of a roll-up. CLUSTER, BROKER and RACK count the user's topics, INTERNAL the others."""
 
     CLUSTER = "cluster"
     INTERNAL = "internal"
     TOPIC = "topic"
     BROKER = "broker"
-    """By the partitions' leader at the time; its key is the id as text."""
+    """By the partition's leader at the time. The key is the broker id as text."""
     RACK = "rack"
-    """By the leader's rack, '' where a broker has none."""
+    """By the leader's rack, '' if the broker has none."""
     GROUP = "group"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Key:
-    """Who a roll-up is about; `name` is '' for CLUSTER and INTERNAL."""
+    """The subject of a roll-up by name; '' for CLUSTER and INTERNAL."""
 
     kind: Kind
     name: str = ""
 
 
 class Sum(StrEnum):
-    """A roll-up's columns that are sums over partitions, in the order in which blocks hold them."""
+    """The columns of a roll-up that are sums over partitions, in the order of `Block.sums`."""
 
     RECORDS_IN = "records_in"
     CENTIBYTES_IN = "centibytes_in"
-    """≈ records × the leader's size ÷ offsets held, in hundredths of a byte, which add up exactly."""
+    """Estimate: records × the leader's size ÷ offsets held. In hundredths of a byte: sums are exact."""
     REPLICATED = "replicated"
-    """Records that followers' logs grew by."""
+    """Records that the followers' logs grew by."""
     CROSS_RACK = "cross_rack"
-    """The part of it between a leader and a follower of different racks."""
+    """The part of `REPLICATED` between a leader and a follower in different racks."""
     RECORDS_OUT = "records_out"
-    """By commits, spread back over the time since the previous change of each."""
+    """From commits, spread over the time since the group's previous commit for that partition."""
     ACTIVE_MS = "active_ms"
-    """Partitions with records in, × milliseconds: ÷ 1000 is how many were active."""
+    """Milliseconds × partitions with incoming records. Divided by 1000, the number of active partitions."""
     TRUNCATED = "truncated"
     RECORDS_IN_GAP = "records_in_gap"
-    """Records whose interval is too long, or of no length, to have a rate; in the second they were seen."""
+    """Records whose interval is too long, or zero, for a rate. Counted in the second they were seen."""
     REWOUND = "rewound"
     RECORDS_OUT_GAP = "records_out_gap"
     OFFLINE_MS = "offline_ms"
-    """Partitions × milliseconds without a leader; the next three alike."""
+    """Milliseconds × partitions without a leader; the next three likewise."""
     SILENT_MS = "silent_ms"
     UNDER_MIN_ISR_MS = "under_min_isr_ms"
     UNDER_REPLICATED_MS = "under_replicated_ms"
@@ -72,74 +72,76 @@ SUMS = tuple(Sum)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The roll-ups of one minute. Rows are the first of `Rollups.keys`, as many as were known then; a row
-    that is not there is 0. Arrays are not to be written to."""
+    """The roll-ups of one minute.
+
+    Rows are those of `Rollups.keys` that were known at the time; a later key has no row, which means 0. Do
+    not write to the arrays.
+    """
 
     minute: int
     """Epoch seconds ÷ BLOCK_S."""
     sums: Longs
     """[len(SUMS), rows, BLOCK_S]"""
     hottest_rate: Longs
-    """[rows, BLOCK_S]: the greatest rate of one partition in that second, whole records per second; of
-    records in, for groups out."""
+    """[rows, BLOCK_S]: the highest rate of a single partition in that second, in whole records per second:
+    incoming records, or for groups outgoing ones."""
     hottest: Longs
-    """[rows, BLOCK_S]: which partition that is, a place in `Rollups.partitions`; −1 where none is."""
+    """[rows, BLOCK_S]: that partition, as an index into `Rollups.partitions`; −1 if there is none."""
     topic_partitions: Longs
-    """[rows, BLOCK_S]: for TOPIC, how many partitions it has, as far as its records said; else 0."""
+    """[rows, BLOCK_S]: the number of partitions of a TOPIC that its records mention; 0 for other kinds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rollups:
-    """One-second roll-ups. A later one shares the blocks that did not change."""
+    """One-second roll-ups. Later ones share the blocks that did not change."""
 
     keys: tuple[Key, ...] = ()
     partitions: tuple[tuple[str, int], ...] = ()
-    """(topic, partition) that were hottest somewhere."""
+    """The (topic, partition) pairs that `Block.hottest` refers to."""
     blocks: tuple[Block, ...] = ()
-    """Oldest first; a minute without any is left out."""
+    """Oldest first. Minutes without any roll-up are left out."""
     from_ms: int = UNKNOWN
-    """The first moment that they tell of, UNKNOWN while there is none; what a bound has cut off is not
-    before it."""
+    """The first moment covered, UNKNOWN if there is none. Anything the size limit dropped is earlier."""
     until_ms: int = UNKNOWN
-    """The end of the last observation in them: later seconds, and that one's own, are not whole yet."""
+    """The end of the last observation covered. Its own second, and later ones, are still incomplete."""
 
 
 class SparkState(StrEnum):
-    """What the job is doing."""
+    """The state of Spark's job."""
 
     OFF = "off"
-    """Not wanted (`--no-spark`)."""
+    """Disabled (`--no-spark`)."""
     STARTING = "starting"
     RUNNING = "running"
     FAILED = "failed"
-    """It ended; it is started again at `SparkStatus.next_start_ms`, or by key."""
+    """It has ended. It starts again at `SparkStatus.next_start_ms`, or when the user asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkStatus:
-    """How the job is doing."""
+    """The state of Spark's job, with its reason and times."""
 
     state: SparkState = SparkState.OFF
     why: str = "--no-spark"
-    """For OFF and FAILED: a few words."""
+    """A few words, for OFF and FAILED."""
     since_ms: int = UNKNOWN
-    """Since when it is in this state."""
+    """When the job entered this state."""
     delay_ms: int = UNKNOWN
-    """While RUNNING: from the end of the last observation in the roll-ups to their arrival."""
+    """While RUNNING: the time from the end of the last observation in the roll-ups to their arrival."""
     next_start_ms: int = UNKNOWN
-    """While FAILED: when it is started again; UNKNOWN: by key alone."""
+    """While FAILED: when it starts again. UNKNOWN: only when the user asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregates:
-    """What a picture carries of Spark's."""
+    """The part of a view that comes from Spark."""
 
     status: SparkStatus = field(default_factory=SparkStatus)
     rollups: Rollups = field(default_factory=Rollups)
 
 
 def no_rows(minute: int, rows: int) -> Block:
-    """A block in which nothing has happened."""
+    """Return a block in which nothing happened, with `rows` rows."""
     shape = (rows, BLOCK_S)
     return Block(
         minute,

@@ -28,10 +28,10 @@ class EventKind(StrEnum):
 
 
 class Severity(StrEnum):
-    """How much an event, a finding or a verdict matters to somebody who is paged.
+    """How urgent an event, a finding or a verdict is for the person on call.
 
-    RISK: data or availability at risk now. WARN: one step from that. GOOD: something recovered. CALM: no
-    concern.
+    RISK: data or availability is at risk now. WARN: one step away from that. GOOD: something recovered. CALM:
+    no concern.
     """
 
     RISK = "risk"

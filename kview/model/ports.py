@@ -1,5 +1,4 @@
-"""What the screen is handed: a feed of pictures, and, where the cluster is ours, its faults. Implemented by
-`run`."""
+"""What the screen receives: a feed of views and, for a cluster of ours, its faults. Implemented in `run`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -68,49 +67,52 @@ class Notice:
 
 
 class Feed(Protocol[V]):
-    """A source of pictures; calls back on a thread of its own."""
+    """A source of views. It calls back on its own thread."""
 
     def start(self, on_view: Callable[[V], None], on_notice: Callable[[Notice], None]) -> None:
-        """Begin; returns at once."""
+        """Start the feed, and return at once."""
         ...
 
     def stop(self) -> None:
-        """End within a second; no call back after it returns."""
+        """Stop the feed within a second. No callback comes after this returns."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Which moment a picture shows, and how time goes on from there."""
+    """Which moment a view shows, and how time continues from there."""
 
     live: bool = True
-    """It is the newest observation, and the next one takes its place."""
+    """Whether the view shows the newest observation, and follows the next one."""
     playing: bool = True
-    """The next picture comes by itself. Neither live nor playing: paused."""
+    """Whether the next view comes by itself. If neither `live` nor `playing`, time is paused."""
     speed: int = 1
-    """Recorded seconds that pass in one, while it is not live."""
+    """Recorded seconds per second while not live."""
     first_ms: int = UNKNOWN
     last_ms: int = UNKNOWN
-    """The first and the last moment one can go to, epoch ms; UNKNOWN where there is no recording."""
+    """The first and last moment the user can step to, epoch ms. UNKNOWN if there is no recording."""
     complete: bool = True
-    """False while figures that need the past are still being calculated: they are shown as `…`."""
+    """False while figures that need earlier snapshots are still being calculated and shown as `…`."""
 
 
 class Timeline(Protocol):
-    """The controls of time. Every one returns at once; what it brings is a picture, or a notice about what
-    cannot be. They are called on the screen's thread."""
+    """Controls the moment shown.
+
+    Every method returns at once and is called on the screen's thread. Its result arrives as a view, or as a
+    notice if it was not possible.
+    """
 
     @property
     def replay(self) -> bool:
-        """Whether there is nothing but a recording: no live moment to return to."""
+        """Whether a recording is the only source, with no live moment to return to."""
         ...
 
     def toggle(self) -> None:
-        """Pause; or go on: live where there is a cluster, else from the moment shown."""
+        """Pause, or resume: live if there is a cluster, else from the moment shown."""
         ...
 
     def step(self, by: int) -> None:
-        """Pause, and go so many observations on, or back."""
+        """Pause, and step `by` observations forward (negative: back)."""
         ...
 
     def faster(self, steps: int) -> None:
@@ -118,25 +120,25 @@ class Timeline(Protocol):
         ...
 
     def seek(self, ms: int) -> None:
-        """Go to the last observation at or before a time, epoch ms."""
+        """Jump to the last observation at or before `ms`, epoch ms."""
         ...
 
     def seek_event(self, direction: int) -> None:
-        """Pause, and go to the next (1) or the previous (−1) observation at which something happened."""
+        """Pause, and jump to the next (1) or previous (−1) observation at which something happened."""
         ...
 
     def live(self) -> None:
-        """Return to the newest observation; in a replay, go to the last one."""
+        """Return to the newest observation. In a replay, jump to the last one."""
         ...
 
     def keep(self, name: str) -> None:
-        """Keep what was recorded under a name."""
+        """Keep the recording under `name`."""
         ...
 
 
 class SparkJob(Protocol):
-    """The background job that makes aggregates."""
+    """The background job that calculates aggregates with Spark."""
 
     def restart(self) -> None:
-        """Start it, or end it and start it anew; returns at once."""
+        """Start the job, or end it and start it again. Returns at once."""
         ...

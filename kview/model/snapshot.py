@@ -1,12 +1,12 @@
 """The snapshot: what one observation of a cluster saw, as columns.
 
-Every table is a frozen dataclass of numpy arrays of equal length, one row per key, rows sorted by key.
-Strings are object arrays of interned `str`. Replica lists are int32 matrices, padded with NO_BROKER on the
-right. Offsets and sizes are int64, times are epoch milliseconds UTC in int64, unknown is `UNKNOWN` (or
-`UNKNOWN_ID` in int32 columns), never 0.
+Every table is a frozen dataclass of numpy arrays of equal length, with one row per key, sorted by key.
+Strings are object arrays of interned `str`. Replica lists are int32 matrices, padded on the right with
+NO_BROKER. Offsets and sizes are int64, times are epoch milliseconds UTC as int64. Unknown values are
+`UNKNOWN` (`UNKNOWN_ID` in int32 columns), never 0.
 
-Consecutive snapshots share the arrays that did not change, so `a.topic is b.topic` is a cheap test for
-"same rows". Arrays are not to be written to.
+Consecutive snapshots share the arrays that did not change, so `a.topic is b.topic` is a cheap test for "same
+rows". Do not write to the arrays.
 """
 
 from dataclasses import dataclass, field, fields, replace
@@ -20,7 +20,7 @@ from kview.model.units import UNKNOWN, UNKNOWN_ID
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column's kind: its numpy dtype and whether each row is one value (1) or a padded list (2)."""
+    """The type of a column: its numpy dtype, and whether a row is a single value (1) or a padded list (2)."""
 
     dtype: Any
     dimensions: int = 1
@@ -35,22 +35,21 @@ IdMatrix = Annotated[NDArray[np.int32], Column(np.int32, 2)]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Base of the tables: equal-length columns, the number of rows by `len`."""
+    """Base class of the tables: columns of equal length. `len` is the number of rows."""
 
     def __len__(self) -> int:
         return len(getattr(self, fields(self)[0].name))
 
     def take(self, rows: NDArray[Any]) -> Self:
-        """The same table with only `rows` (indices or a mask), in that order."""
+        """Return the same table with only `rows` (indices or a mask), in that order."""
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One part of an observation that failed: which, of which broker, why, and when the value shown instead
-    was received.
+    """A part of an observation that failed, and why.
 
-    `shown_since_ms` is UNKNOWN where there is no earlier value to show.
+    `shown_since_ms` is when the value shown in its place was received, UNKNOWN if there is no earlier value.
     """
 
     part: str
@@ -63,13 +62,13 @@ class Failure:
 class Observation:
     """When, how and at what cost a snapshot was taken.
 
-    `controller_id` is the real active controller (the quorum's leader), UNKNOWN_ID where no quorum was seen.
+    `controller_id` is the active controller (the quorum's leader), UNKNOWN_ID if the quorum was not seen.
     `capabilities` names what this cluster can answer (`quorum`, `debugging_replica`, `topic_ids`, `elr`,
-    `fenced_brokers`); a column that needs one that is missing says so.
+    `fenced_brokers`). A column that needs a missing one says so.
     """
 
     sequence: int
-    """Its observer's count of observations, rising."""
+    """Counts the observations of one observer, upwards."""
     began_ms: int
     ended_ms: int
     cluster_id: str = ""
@@ -85,17 +84,20 @@ class Observation:
     capabilities: frozenset[str] = frozenset()
 
     def follows(self, before: "Observation") -> bool:
-        """Whether one observer made both, this one not before. Another one counts anew: a simulated cluster
-        that was started again looks like the one before it, and is not."""
+        """Return whether the same observer made both, and this one is not the earlier one.
+
+        A new observer starts to count again: a simulated cluster that was restarted looks like the one before
+        it, but is a different cluster.
+        """
         return self.sequence >= before.sequence
 
 
 @dataclass(frozen=True, slots=True)
 class Brokers(Table):
-    """One row a broker; key: id.
+    """One row per broker. Key: id.
 
-    `since_ms` is since when it has its state (for SILENT: the first request that it failed to answer).
-    `answered_ms` is its last answer to us; `last_fetch_ms` its last fetch of metadata as the quorum saw it
+    `since_ms` is when it entered its state (SILENT: when it first failed to answer a request). `answered_ms`
+    is when it last answered us, `last_fetch_ms` when it last fetched metadata according to the quorum
     (UNKNOWN without DescribeQuorum v1).
     """
 
@@ -115,10 +117,11 @@ class Brokers(Table):
 
 @dataclass(frozen=True, slots=True)
 class Partitions(Table):
-    """One row a partition; key: topic, partition. `*_ms` is when the offset before it was received.
+    """One row per partition. Key: topic, partition. Each `*_ms` is when the offset in front of it was
+    received.
 
-    `high_watermark` is the leader's (a client's "latest"), `log_end` the leader's own log end (the debugging
-    replica id).
+    `high_watermark` is the leader's (a client's "latest"). `log_end` is the leader's own log end, as it tells
+    the debugging replica id.
     """
 
     topic: Strings
@@ -144,10 +147,10 @@ class Partitions(Table):
 
 @dataclass(frozen=True, slots=True)
 class Replicas(Table):
-    """One row a replica, in the order of the partitions' rows and then of the replica list.
+    """One row per replica, in the order of the partitions' rows and then of the replica list.
 
-    `row` is the partition's row in `Partitions`. `log_end` is what that broker itself answered, `log_end_ms`
-    when.
+    `row` is the partition's row in `Partitions`. `log_end` is what this broker itself answered, at
+    `log_end_ms`.
     """
 
     row: Ids
@@ -161,9 +164,9 @@ class Replicas(Table):
 
 @dataclass(frozen=True, slots=True)
 class TimePoints(Table):
-    """What ListOffsets by timestamp answered.
+    """The answers of ListOffsets by timestamp.
 
-    `offset` is the first record at or after `timestamp_ms`, the log's end where none is as young, or UNKNOWN.
+    `offset` is the first record at or after `timestamp_ms`, the log end if every record is older, or UNKNOWN.
     """
 
     topic: Strings
@@ -175,7 +178,7 @@ class TimePoints(Table):
 
 @dataclass(frozen=True, slots=True)
 class Groups(Table):
-    """One row a group; key: group. `error` says why its figures are old, '' when they are not."""
+    """One row per group. Key: group. `error` says why its figures are old, '' if they are not."""
 
     group: Strings
     type: Strings
@@ -189,8 +192,7 @@ class Groups(Table):
 
 @dataclass(frozen=True, slots=True)
 class Members(Table):
-    """One row a member; key: group, member_id (Kafka's CONSUMER-ID). `assigned` counts the partitions it
-    owns."""
+    """One row per member. Key: group, member_id (Kafka's CONSUMER-ID). `assigned` counts its partitions."""
 
     group: Strings
     member_id: Strings
@@ -201,9 +203,9 @@ class Members(Table):
 
 @dataclass(frozen=True, slots=True)
 class Offsets(Table):
-    """One row a group's partition, committed or owned; key: group, topic, partition.
+    """One row per group and partition, committed or owned. Key: group, topic, partition.
 
-    `committed` is NO_OFFSET where the group has none; `owner` is the member id, '' where nobody owns it.
+    `committed` is NO_OFFSET if the group has committed nothing. `owner` is a member id, '' if nobody owns it.
     """
 
     group: Strings
@@ -216,7 +218,7 @@ class Offsets(Table):
 
 @dataclass(frozen=True, slots=True)
 class Quorum(Table):
-    """One row a node of the KRaft quorum; key: node."""
+    """One row per node of the KRaft quorum. Key: node."""
 
     node: Ids
     role: Strings
@@ -227,7 +229,7 @@ class Quorum(Table):
 
 @dataclass(frozen=True, slots=True)
 class Reassignments(Table):
-    """One row a partition under reassignment; key: topic, partition."""
+    """One row per partition under reassignment. Key: topic, partition."""
 
     topic: Strings
     partition: Ids
@@ -237,8 +239,7 @@ class Reassignments(Table):
 
 @dataclass(frozen=True, slots=True)
 class TopicConfigs(Table):
-    """One row a topic's setting; key: topic, name. `source` is Kafka's word for where the value comes
-    from."""
+    """One row per setting of a topic. Key: topic, name. `source` is Kafka's name for the value's origin."""
 
     topic: Strings
     name: Strings
@@ -250,12 +251,12 @@ AnyTable = TypeVar("AnyTable", bound=Table)
 
 
 def columns(table: type[Table]) -> dict[str, Column]:
-    """The kinds of a table's columns, by name, in order."""
+    """Return the types of a table's columns by name, in order."""
     return {f.name: next(a for a in get_args(f.type) if isinstance(a, Column)) for f in fields(table)}
 
 
 def empty(table: type[AnyTable]) -> AnyTable:
-    """A table of that kind with no rows."""
+    """Return a table of that type without rows."""
     return table(
         **{name: np.empty((0,) * kind.dimensions, kind.dtype) for name, kind in columns(table).items()}
     )
@@ -263,7 +264,7 @@ def empty(table: type[AnyTable]) -> AnyTable:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What one observation saw: its circumstances and one table per subject."""
+    """What one observation saw: how it was made, and one table per subject."""
 
     observation: Observation
     brokers: Brokers = field(default_factory=lambda: empty(Brokers))

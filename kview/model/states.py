@@ -1,14 +1,14 @@
-"""The words kview uses for states; each is a StrEnum so that tables hold interned strings."""
+"""The states of brokers, groups and quorum nodes. Each is a StrEnum, so that tables hold interned strings."""
 
 from enum import StrEnum
 
 
 class BrokerState(StrEnum):
-    """What is known of a broker from outside.
+    """What is known about a broker from outside.
 
-    `SILENT` is listed by the cluster but does not answer us; `FENCED` is known to the controller, which has
-    taken its leaderships away (whether it answers is the column `answers`); `GONE` has left the answers and
-    stays as a row until the user dismisses it.
+    `SILENT`: the cluster lists it, but it does not answer us. `FENCED`: the controller has taken its
+    leaderships away (column `answers` tells whether it answers us). `GONE`: it has left the cluster's
+    answers, and stays as a row until the user dismisses it.
     """
 
     UP = "up"
@@ -18,7 +18,7 @@ class BrokerState(StrEnum):
 
 
 class GroupType(StrEnum):
-    """ListGroups v5's types."""
+    """The group types of ListGroups v5."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
@@ -28,7 +28,7 @@ class GroupType(StrEnum):
 
 
 class GroupState(StrEnum):
-    """Kafka's states of a classic group, and of the new protocol's; UNKNOWN where nobody has answered."""
+    """Kafka's states of classic groups and of groups of the new protocol. UNKNOWN if nobody has answered."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -42,7 +42,7 @@ class GroupState(StrEnum):
 
 
 class QuorumRole(StrEnum):
-    """A node's part in the KRaft quorum, as DescribeQuorum shows it."""
+    """The role of a node in the KRaft quorum, from DescribeQuorum."""
 
     LEADER = "leader"
     VOTER = "voter"

@@ -1,5 +1,5 @@
-"""What answers have in common."""
+"""What all answers have in common."""
 
 
 class Refused(Exception):
-    """An answer that holds an error in place of what was asked for; its text is Kafka's name of the error."""
+    """The answer holds an error instead of what was asked for. The text is Kafka's name of the error."""

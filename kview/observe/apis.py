@@ -1,4 +1,4 @@
-"""The APIs that the observer may use, all of which only read."""
+"""The APIs that the observer may use. All of them only read."""
 
 from collections.abc import Mapping
 
@@ -27,14 +27,14 @@ NOT_LEADER = 6
 COORDINATOR_LOAD_IN_PROGRESS = 14
 NOT_COORDINATOR = 16
 FENCED_BROKERS_FROM = 2
-"""The version of DescribeCluster that lists fenced brokers."""
+"""The first version of DescribeCluster that lists fenced brokers."""
 
 Versions = Mapping[int, tuple[int, int]]
-"""The lowest and highest version that a broker speaks, by API."""
+"""The lowest and highest version that a broker supports, by API."""
 
 
 def error_name(code: int) -> str:
-    """Kafka's name of an error code, '' for none."""
+    """Return Kafka's name of an error code, '' for no error."""
     if not code:
         return ""
     error = kafka_errors.for_code(code)
@@ -42,13 +42,12 @@ def error_name(code: int) -> str:
 
 
 def highest(versions: Versions, api: int) -> int:
-    """The highest version of `api` that a broker speaks, −1 where it does not know it."""
+    """Return the highest version of `api` that a broker supports, −1 if it does not know the API."""
     return versions.get(api, (0, -1))[1]
 
 
 def capabilities(versions: Versions) -> frozenset[str]:
-    """What a cluster whose broker speaks `versions` can answer, in the words of
-    `Observation.capabilities`."""
+    """Return what a cluster can answer whose broker supports `versions`, as in `Observation.capabilities`."""
     named = {
         "quorum": highest(versions, DESCRIBE_QUORUM) >= 0,
         "topic_ids": highest(versions, METADATA) >= 10,

@@ -1,5 +1,4 @@
-"""The first contact: all bootstrap servers at once, the first answer wins; and what to say when there is
-none."""
+"""The first contact: asks all bootstrap servers at once. The first answer wins; without one, says why."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -13,25 +12,25 @@ from kview.wire import metadata
 from kview.wire.metadata import MetadataAnswer
 
 POLL_S = 0.02
-"""How often links are looked at while they connect: a frame with data is wanted within a second."""
+"""Pause between checks of connecting links. Short, as the first data should show within a second."""
 MOST_NAMED = 4
-"""Addresses that an error's sentence names."""
+"""At most this many addresses are named in an error message."""
 
 
 class ConnectionRefused(ClusterUnreachable):
-    """Nothing listens on the bootstrap servers' ports."""
+    """The ports of the bootstrap servers refuse connections: no process listens."""
 
 
 class NoConnection(ClusterUnreachable):
-    """The bootstrap servers' machines cannot be reached."""
+    """The machines of the bootstrap servers cannot be reached."""
 
 
 class NoAnswer(ClusterUnreachable):
-    """The bootstrap servers accept connections and say nothing."""
+    """The bootstrap servers accept connections, but do not answer."""
 
 
 class UnknownHost(ClusterUnreachable):
-    """The bootstrap servers' names are not known."""
+    """The host names of the bootstrap servers cannot be resolved."""
 
 
 class HttpServer(ClusterUnreachable):
@@ -43,11 +42,11 @@ class TlsListener(ClusterUnreachable):
 
 
 class NotKafka(ClusterUnreachable):
-    """The bootstrap server ends connections, or says what no broker says."""
+    """The bootstrap server closes connections, or does not speak Kafka's protocol."""
 
 
 class AdvertisedUnreachable(ClusterUnreachable):
-    """A bootstrap server answers, but no address that the cluster advertises does."""
+    """A bootstrap server answers, but none of the addresses that the cluster advertises does."""
 
 
 _SENTENCES: Mapping[Refusal, tuple[type[ClusterUnreachable], str, str]] = {
@@ -97,9 +96,9 @@ _SENTENCES: Mapping[Refusal, tuple[type[ClusterUnreachable], str, str]] = {
 async def first_contact(
     loop: Loop, servers: Sequence[tuple[str, int]], settings: ObserveSettings, deadline_s: float
 ) -> tuple[MetadataAnswer, tuple[str, int]]:
-    """Ask all `servers` at once for metadata; the first answer that names brokers, and who gave it.
+    """Ask all `servers` at once for metadata. Returns the first answer that lists brokers, and its server.
 
-    Raises ClusterUnreachable when all have failed or `deadline_s` (monotonic) has come.
+    Raises ClusterUnreachable if all have failed, or at `deadline_s` (monotonic).
     """
     patience_s = max(0.1, deadline_s - loop.monotonic())
     links = [
@@ -114,7 +113,7 @@ async def first_contact(
             version = min(link.versions.get(METADATA, (0, 0))[1], metadata.HIGHEST)
             answer, _ = await link.ask(metadata.request(version))
         except LinkError:
-            return  # the link says why
+            return  # the link knows why
         if answer.brokers:
             answers.append((answer, (link.host, link.port)))
 
@@ -131,14 +130,16 @@ async def first_contact(
 
 
 async def until(loop: Loop, condition: Callable[[], bool], deadline_s: float) -> None:
-    """Wait until `condition`, or `deadline_s` (monotonic)."""
+    """Wait until `condition` is true, or until `deadline_s` (monotonic)."""
     while not condition() and loop.monotonic() < deadline_s:
         await loop.net.sleep(POLL_S)
 
 
 def no_contact(tried: Sequence[tuple[str, Refusal]]) -> ClusterUnreachable:
-    """The error of bootstrap servers none of which answered: its kind is the first one's, its sentence
-    names all."""
+    """Return the error for bootstrap servers that all failed to answer.
+
+    Its kind is that of the first server; its text names all servers.
+    """
     first = tried[0][1]
     kind, sentence, remedy = _SENTENCES.get(first, _SENTENCES[Refusal.SILENT])
     if all(refusal is first for _, refusal in tried):
@@ -151,8 +152,10 @@ def no_contact(tried: Sequence[tuple[str, Refusal]]) -> ClusterUnreachable:
 
 
 def no_advertised(server: tuple[str, int], tried: Sequence[tuple[str, str]]) -> AdvertisedUnreachable:
-    """The error of a cluster whose bootstrap server answers and whose brokers do not; `tried`: address,
-    why."""
+    """Return the error for a cluster whose bootstrap server answers while its brokers do not.
+
+    `tried` has the addresses and why each failed.
+    """
     each = "; ".join(f"{where}: {why}" for where, why in tried[:MOST_NAMED])
     more = f" and {len(tried) - MOST_NAMED} more" if len(tried) > MOST_NAMED else ""
     where = f"{server[0]}:{server[1]}"
@@ -163,7 +166,7 @@ def no_advertised(server: tuple[str, int], tried: Sequence[tuple[str, str]]) -> 
 
 
 def named(items: Sequence[str]) -> str:
-    """Names as a list in words."""
+    """Return names as a list in words."""
     if len(items) > MOST_NAMED:
         return f"{', '.join(items[:MOST_NAMED])} and {len(items) - MOST_NAMED} more"
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

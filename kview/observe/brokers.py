@@ -1,4 +1,4 @@
-"""The brokers' rows: what the cluster lists, what answers us, what the quorum sees, and since when."""
+"""The brokers' table: what the cluster lists, who answers us, what the quorum sees, and since when."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from kview.observe.layout import strings
 from kview.wire.metadata import BrokerAddress
 
 STILL_FETCHING_AFTER_MS = 5_000
-"""A broker whose fetches the quorum sees move this long after it fell silent for us is alive: answers of
-the quorum come every two seconds, and the first one after a crash still shows the last fetch before it."""
+"""If the quorum sees a broker fetch this long after it stopped answering us, the broker is alive. Answers
+about the quorum come every two seconds, and the first one after a crash still shows a fetch from before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What a link knows: since when its broker does not answer (or UNKNOWN), its last answer, and why."""
+    """What a link knows: since when its broker is silent (or UNKNOWN), its last answer, and the reason."""
 
     failing_since_ms: int
     answered_ms: int
@@ -34,7 +34,7 @@ NEVER_ASKED = Health(UNKNOWN, UNKNOWN, "")
 
 @dataclass(slots=True)
 class BrokerFacts:
-    """What is known of a broker; it stays when the broker has left the answers."""
+    """What is known about a broker. Kept even after the broker has left the cluster's answers."""
 
     address: BrokerAddress
     state: str
@@ -42,30 +42,30 @@ class BrokerFacts:
     answers: bool = False
     answered_ms: int = UNKNOWN
     seen_silent_ms: int = UNKNOWN
-    """When we found it silent, which is later than `since_ms`."""
+    """When we noticed the silence, which is later than `since_ms`."""
     error: str = ""
     last_fetch_ms: int = UNKNOWN
     last_fetch_moved_ms: int = UNKNOWN
-    """When we received the answer of the quorum in which `last_fetch_ms` last went up."""
+    """When we received the quorum's answer in which `last_fetch_ms` last increased."""
     disk_bytes: int = UNKNOWN
     session_timeout_ms: int = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A broker as DescribeCluster lists it."""
+    """A broker as listed by DescribeCluster."""
 
     address: BrokerAddress
     fenced: bool
 
 
 def cluster_request() -> Any:
-    """Ask for the registered brokers, the fenced ones too."""
+    """Build the request for all registered brokers, including fenced ones."""
     return DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
 
 
 def registered(answer: Any) -> dict[int, Registered]:
-    """An answer's brokers by id. Raises Refused."""
+    """Return the brokers of an answer, by id. Raises Refused."""
     if answer.error_code:
         raise Refused(error_name(answer.error_code))
     return {
@@ -83,8 +83,10 @@ def update(
     health: Mapping[int, Health],
     now_ms: int,
 ) -> None:
-    """Bring `known` up to date. `listed` are Metadata's brokers; `cluster` is empty where fenced ones are
-    not told."""
+    """Update `known`.
+
+    `listed` are the brokers in Metadata. `cluster` is empty if the cluster does not report fenced brokers.
+    """
     active = {address.id: address for address in listed}
     for broker in sorted(known.keys() | active.keys() | cluster.keys()):
         facts = known.get(broker)
@@ -114,7 +116,7 @@ def update(
 
 
 def saw_quorum(known: Mapping[int, BrokerFacts], nodes: Quorum, at_ms: int) -> None:
-    """Take in when the quorum last saw each broker fetch metadata."""
+    """Store when the quorum last saw each broker fetch metadata."""
     for node, last_fetch_ms in zip(nodes.node.tolist(), nodes.last_fetch_ms.tolist(), strict=True):
         facts = known.get(node)
         if facts is not None and last_fetch_ms > facts.last_fetch_ms:
@@ -123,7 +125,7 @@ def saw_quorum(known: Mapping[int, BrokerFacts], nodes: Quorum, at_ms: int) -> N
 
 
 def table(known: Mapping[int, BrokerFacts]) -> Brokers:
-    """The brokers' table."""
+    """Return the brokers' table."""
     ordered = [known[broker] for broker in sorted(known)]
     return Brokers(
         id=np.array([f.address.id for f in ordered], np.int32),

@@ -1,4 +1,5 @@
-"""Which partitions are read in a round: as many as the budget allows, in turn; the telling ones always."""
+"""Chooses the partitions to read in each observation: all if the budget allows it. Otherwise the important
+ones, and the others in turn."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,14 +13,14 @@ from kview.observe.readings import Share, shares, slice_of
 from kview.observe.settings import ObserveSettings
 
 BYTES_A_READING = 42
-"""A ListOffsets record's 16 bytes in the request and 26 in the answer."""
+"""Bytes of a ListOffsets record: 16 in the request and 26 in the answer."""
 
 Shares = dict[int, Share]
-"""By broker."""
+"""What to read from each broker."""
 
 
 class Budget:
-    """Shares the reading of offsets out to rounds and brokers. `preferred` topics are read every round."""
+    """Distributes the reading of offsets over observations and brokers. Always reads `preferred` topics."""
 
     def __init__(self, settings: ObserveSettings) -> None:
         self._settings = settings
@@ -27,8 +28,11 @@ class Budget:
         self.preferred: frozenset[str] = frozenset()
 
     def shares(self, at: Layout, sequence: int, failing: Iterable[int]) -> tuple[Shares, bool]:
-        """What to ask of each broker in that round, and whether that is all there is. Nothing where the
-        requests of the round before are enough; partitions led by a `failing` broker are telling."""
+        """Return what to ask each broker in that observation, and whether that covers all partitions.
+
+        Nothing in observations that are skipped to keep to the budget of requests. Partitions led by a
+        `failing` broker count as important.
+        """
         chosen = self._chosen_rows(at, sequence, failing)
         parts = self._all(at) if chosen is None else shares(at, chosen)
         per_round = max(1.0, self._settings.requests_per_second * self._settings.interval_s)
@@ -43,7 +47,7 @@ class Budget:
         return parts
 
     def _chosen_rows(self, at: Layout, sequence: int, failing: Iterable[int]) -> NDArray[np.bool_] | None:
-        """None for all."""
+        """Return the rows to read, None for all."""
         settings = self._settings
         cost = BYTES_A_READING * (2 * len(at) + len(at.replica_row))
         slices = int(np.ceil(cost / max(1.0, settings.bytes_per_second * settings.interval_s)))
@@ -55,5 +59,5 @@ class Budget:
         for topic in self.preferred:
             always[slice(*at.first.get(topic, (0, 0)))] = True
         if always.sum() > len(at) / slices:
-            always[:] = False  # too much of the cluster is troubled: all of it in turn
+            always[:] = False  # too many partitions have problems: read all of them in turn
         return slice_of(at, slices, sequence, always)

@@ -1,4 +1,4 @@
-"""DescribeConfigs 32: the few settings of topics and brokers that figures depend on, by name."""
+"""DescribeConfigs (32): the few settings of topics and brokers that figures depend on, by name."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MIN_ISR = "min.insync.replicas"
 TOPIC_KEYS = ("cleanup.policy", MIN_ISR, "retention.bytes", "retention.ms", "unclean.leader.election.enable")
 SESSION_TIMEOUT = "broker.session.timeout.ms"
 TOPICS_A_REQUEST = 500
-"""At about 300 bytes of answer a topic: a request takes a broker a few milliseconds."""
+"""At about 300 bytes per topic in the answer, a request takes a broker a few milliseconds."""
 
 SOURCES = {
     1: "DYNAMIC_TOPIC_CONFIG",
@@ -31,8 +31,10 @@ SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class TopicSettings:
-    """One incarnation of a topic's settings as (name, value, source), sorted by name, received at
-    `received_ms`."""
+    """The settings of one incarnation of a topic as (name, value, source), sorted by name.
+
+    Received at `received_ms`.
+    """
 
     topic_id: str
     settings: tuple[tuple[str, str, str], ...]
@@ -40,7 +42,7 @@ class TopicSettings:
 
 
 def topics_request(topics: Sequence[str]) -> Any:
-    """Ask for the settings of `topics`, at most TOPICS_A_REQUEST."""
+    """Build the request for the settings of `topics`, at most TOPICS_A_REQUEST."""
     resource = DescribeConfigsRequest.DescribeConfigsResource
     return DescribeConfigsRequest(
         resources=[
@@ -51,7 +53,7 @@ def topics_request(topics: Sequence[str]) -> Any:
 
 
 def broker_request(broker: int) -> Any:
-    """Ask a broker for its own session timeout."""
+    """Build the request for a broker's own session timeout."""
     resource = DescribeConfigsRequest.DescribeConfigsResource
     return DescribeConfigsRequest(
         resources=[
@@ -65,7 +67,7 @@ def broker_request(broker: int) -> Any:
 
 
 def session_timeout_ms(answer: Any) -> int:
-    """A broker's session timeout, UNKNOWN where it has no such setting."""
+    """Return a broker's session timeout, UNKNOWN if it has no such setting."""
     for result in answer.results:
         for setting in result.configs:
             if setting.name == SESSION_TIMEOUT and (setting.value or "").isdigit():
@@ -74,7 +76,7 @@ def session_timeout_ms(answer: Any) -> int:
 
 
 def topic_settings(answer: Any) -> dict[str, tuple[tuple[str, str, str], ...]]:
-    """The settings of the topics that were answered without an error."""
+    """Return the settings of the topics that were answered without an error."""
     return {
         result.resource_name: tuple(
             sorted((s.name, s.value or "", SOURCES.get(s.config_source, "UNKNOWN")) for s in result.configs)
@@ -85,8 +87,7 @@ def topic_settings(answer: Any) -> dict[str, tuple[tuple[str, str, str], ...]]:
 
 
 def due_topics(layout: Layout, known: Mapping[str, TopicSettings], before_ms: int) -> list[str]:
-    """Topics whose settings are not known, are of an earlier incarnation or were received before
-    `before_ms`."""
+    """Return the topics whose settings are unknown, of an earlier incarnation, or older than `before_ms`."""
     due = []
     for name, (row, _) in layout.first.items():
         have = known.get(name)
@@ -96,7 +97,7 @@ def due_topics(layout: Layout, known: Mapping[str, TopicSettings], before_ms: in
 
 
 def table(layout: Layout, known: Mapping[str, TopicSettings]) -> TopicConfigs:
-    """The settings of the topics that there are."""
+    """Return the settings of the topics that exist."""
     rows = [
         (topic, *setting)
         for topic in sorted(layout.first)
@@ -112,7 +113,7 @@ def table(layout: Layout, known: Mapping[str, TopicSettings]) -> TopicConfigs:
 
 
 def min_isr(layout: Layout, known: Mapping[str, TopicSettings]) -> Ids:
-    """min.insync.replicas in force by partition row, UNKNOWN_ID where it is not known."""
+    """Return min.insync.replicas in force by partition row, UNKNOWN_ID if it is not known."""
     out = np.full(len(layout), UNKNOWN_ID, np.int32)
     for topic, (start, end) in layout.first.items():
         have = known.get(topic)

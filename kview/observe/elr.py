@@ -1,5 +1,4 @@
-"""DescribeTopicPartitions 75: eligible leader replicas, which there are only where |ISR| <
-min.insync.replicas."""
+"""DescribeTopicPartitions (75): eligible leader replicas. They only exist if |ISR| < min.insync.replicas."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,14 +12,14 @@ from kview.model.units import NO_BROKER
 from kview.observe.layout import Layout, matrix
 
 PARTITIONS_A_PAGE = 2_000
-"""Kafka's own limit of an answer."""
+"""Kafka's own limit for one answer."""
 MOST_PAGES = 10
 
 Elr = Mapping[tuple[str, int], tuple[int, ...]]
 
 
 def request(topics: Sequence[str], cursor: Any = None) -> Any:
-    """Ask for `topics`, sorted by name, from `cursor` on."""
+    """Build the request for `topics`, sorted by name, from `cursor` on."""
     names = [DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in topics]
     return DescribeTopicPartitionsRequest(
         topics=names, response_partition_limit=PARTITIONS_A_PAGE, cursor=_cursor(cursor)
@@ -36,7 +35,7 @@ def _cursor(cursor: Any) -> Any:
 
 
 def answered(answer: Any) -> dict[tuple[str, int], tuple[int, ...]]:
-    """The eligible leader replicas of an answer's partitions."""
+    """Return the eligible leader replicas of the partitions in an answer."""
     return {
         (t.name, p.partition_index): tuple(p.eligible_leader_replicas or ())
         for t in answer.topics
@@ -46,12 +45,12 @@ def answered(answer: Any) -> dict[tuple[str, int], tuple[int, ...]]:
 
 
 def wanting(layout: Layout, min_isr: Ids) -> NDArray[np.bool_]:
-    """The rows with fewer in-sync replicas than min.insync.replicas asks for."""
+    """Return a mask of the rows with fewer in-sync replicas than min.insync.replicas."""
     return np.asarray((layout.isr != NO_BROKER).sum(axis=1) < min_isr, np.bool_)
 
 
 def column(layout: Layout, rows: NDArray[np.bool_], known: Elr) -> IdMatrix:
-    """Eligible leader replicas by partition row: of `rows` what was answered, of the others none."""
+    """Return eligible leader replicas by partition row: as answered for `rows`, empty for others."""
     if not rows.any():
         return np.empty((len(layout), 0), np.int32)
     lists: list[tuple[int, ...]] = [()] * len(layout)

@@ -1,5 +1,4 @@
-"""The fast lane's questions: one coroutine each, which takes its answer into the state and its failure
-too."""
+"""The requests of the fast lane. Each is a coroutine that puts its answer, or its failure, into the state."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,31 +18,31 @@ from kview.observe.state import State
 from kview.wire import list_offsets, metadata, offset_fetch
 
 GROUPS_A_REQUEST = 500
-"""Groups asked for at once: some 100 KB of answer where each has ten members."""
+"""Groups per request. With ten members each, the answer is about 100 KB."""
 SINGLE_FETCHES = 3
-"""Groups whose commits an old broker (before 3.0), which takes one a request, is asked for in a round."""
+"""Brokers before 3.0 take one group per request. This many groups are then asked for per observation."""
 
 
 @dataclass(slots=True)
 class FastLane:
-    """What a round asks brokers, by subject. Every coroutine ends without an exception of the network."""
+    """The requests of one observation, by subject. Network errors do not raise: they become failures."""
 
     loop: Loop
     state: State
     debugging: bool | None = None
-    """Whether followers answer a debugging replica; None while none has been asked."""
+    """Whether followers answer the debugging replica id; None until one was asked."""
     group_lists: dict[int, frozenset[str]] = field(default_factory=dict)
-    """By broker: the groups it listed when it was last asked; dropped when it does not answer."""
+    """By broker: the groups in its last list. Dropped when the broker does not answer."""
     moved: bool = False
-    """A coordinator said that it is none: groups are to be listed anew."""
+    """A coordinator said that it no longer is one, so groups have to be listed again."""
     late: list[Callable[[], None]] = field(default_factory=list)
-    """Commits that came after end offsets were asked for: taken in by the next round, before new ends."""
+    """Commits that arrived after end offsets were requested. The next observation takes them in first."""
     ends_asked: bool = False
     _turn: int = 0
     _prepared: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)
 
     async def metadata(self, link: Link, broker: int) -> None:
-        """Metadata, and the registered brokers with it."""
+        """Ask for metadata, and for the registered brokers along with it."""
         version = min(apis.highest(link.versions, apis.METADATA), metadata.HIGHEST)
         first = self._ask(link, metadata.request(version))
         cluster = None
@@ -64,7 +63,7 @@ class FastLane:
         self.state.succeeded("metadata", broker, at_ms)
 
     async def list_groups(self, link: Link, broker: int) -> None:
-        """The groups that a broker coordinates."""
+        """Ask which groups a broker coordinates."""
         self.group_lists.pop(broker, None)
         answer, at_ms = await self._answer("groups", link, broker, ListGroupsRequest())
         if answer is None:
@@ -76,7 +75,7 @@ class FastLane:
         self.group_lists[broker] = frozenset(entry.group_id for entry in answer.groups)
 
     async def describe_groups(self, link: Link, broker: int, names: Sequence[str]) -> None:
-        """Members and states of classic groups, asked of their coordinator."""
+        """Ask the coordinator of classic groups for their members and states."""
         for start in range(0, len(names), GROUPS_A_REQUEST):
             request = DescribeGroupsRequest(
                 groups=list(names[start : start + GROUPS_A_REQUEST]), include_authorized_operations=False
@@ -94,7 +93,7 @@ class FastLane:
                     groups.described(known, entry, at_ms)
 
     async def commits(self, link: Link, broker: int, names: Sequence[str]) -> None:
-        """The committed offsets of groups, asked of their coordinator."""
+        """Ask the coordinator of groups for their committed offsets."""
         version = min(apis.highest(link.versions, apis.OFFSET_FETCH), offset_fetch.HIGHEST)
         if version >= offset_fetch.BATCHED_FROM:
             batches = [names[i : i + GROUPS_A_REQUEST] for i in range(0, len(names), GROUPS_A_REQUEST)]
@@ -128,7 +127,7 @@ class FastLane:
         self.moved |= code == apis.NOT_COORDINATOR
 
     async def followers(self, link: Link, broker: int, share: Share, whole: bool) -> None:
-        """The log ends of the replicas with which a broker follows."""
+        """Ask a broker for the log ends of the replicas with which it follows."""
         layout = self.state.layout
         request = self._list_offsets(
             link, broker, "followers", layout, share.follows, whole,
@@ -146,7 +145,7 @@ class FastLane:
             readings.read_replicas(self.state.readings, self.state.layout, broker, answer, at_ms)
 
     async def leaders(self, link: Link, broker: int, share: Share, whole: bool, log_start: bool) -> None:
-        """High watermarks and log ends of the partitions that a broker leads, pipelined together."""
+        """Ask a broker for high watermarks and log ends of the partitions it leads, pipelined together."""
         layout = self.state.layout
 
         def ask(kind: str, timestamp: int, replica_id: int) -> Any:
@@ -180,7 +179,7 @@ class FastLane:
         self, link: Link, broker: int, kind: str, layout: Layout, rows: Rows, whole: bool,
         timestamp: int, replica_id: int,
     ) -> Any:  # fmt: skip
-        """A request for `rows`; of a `whole` share it is made once and sent until the layout changes."""
+        """Return a request for `rows`. For a `whole` share it is kept until the layout changes."""
         version = list_offsets.best_version(*link.versions[list_offsets.API_KEY])
         made_for = (layout.leader, layout.replicas, layout.topic, layout.partition, version)
         had, request = self._prepared.get((broker, kind), (None, None))
@@ -192,11 +191,11 @@ class FastLane:
         return request
 
     def _ask(self, link: Link, request: Any) -> Any:
-        """Send at once, so that several requests go out together; a future."""
+        """Send the request at once, so that several go out together. Returns a future."""
         return self.loop.begin(partial(link.ask, request))
 
     async def _answer(self, part: str, link: Link, broker: int, request: Any) -> tuple[Any, int]:
-        """An answer and when it was received; None where the link failed, which is then noted."""
+        """Return an answer and when it was received. If the link fails, note the failure and return None."""
         try:
             answer, at_ms = await link.ask(request)
         except LinkError as error:

@@ -1,4 +1,4 @@
-"""Groups, their members and their committed offsets: answers into facts, facts into tables."""
+"""Groups, their members and their committed offsets: from answers to facts, from facts to tables."""
 
 import struct
 import sys
@@ -18,14 +18,14 @@ from kview.wire.offset_fetch import GroupCommits
 
 CONSUMER_PROTOCOL = "consumer"
 MOST_ASSIGNMENTS = 4096
-"""Members' assignments that are kept decoded: they stay the same between rebalances."""
+"""Limit of decoded assignments kept. Between rebalances the assignments of members stay the same."""
 
 Owned = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MemberFacts:
-    """A member of a classic group and what it owns."""
+    """A member of a classic group and the partitions it owns."""
 
     id: str
     client_id: str
@@ -35,7 +35,7 @@ class MemberFacts:
 
 @dataclass(slots=True)
 class GroupFacts:
-    """What is known of a group. Figures stay, and grow old, while its coordinator does not answer."""
+    """What is known about a group. While its coordinator does not answer, the figures stay and grow old."""
 
     group: str
     type: str
@@ -46,7 +46,7 @@ class GroupFacts:
     received_ms: int = UNKNOWN
     described_ms: int = UNKNOWN
     refused: str = ""
-    """The error that the coordinator answered with, if it did."""
+    """The error that the coordinator answered with, if any."""
     error: str = ""
     """Why the figures are old: `refused`, or that the coordinator does not answer."""
     commits: GroupCommits | None = None
@@ -56,8 +56,7 @@ class GroupFacts:
 
 @dataclass(frozen=True, slots=True)
 class CommitRows:
-    """A group's rows of the offsets table; `place` is where in the answer's concatenation a row's offset
-    is, or −1."""
+    """A group's rows of the offsets table. `place` is each row's index in the concatenated answer, or −1."""
 
     key: object = field(repr=False)
     topic: Strings
@@ -68,7 +67,7 @@ class CommitRows:
 
 @lru_cache(MOST_ASSIGNMENTS)
 def owned_partitions(assignment: bytes) -> Owned:
-    """What a member of the consumer protocol was assigned; () for bytes that are no such assignment."""
+    """Decode the assignment of a member of the consumer protocol; () if the bytes are not valid."""
     try:
         decoded = ConsumerProtocolAssignment.decode(assignment)
     except (ValueError, TypeError, struct.error):
@@ -77,7 +76,7 @@ def owned_partitions(assignment: bytes) -> Owned:
 
 
 def listed(facts: dict[str, GroupFacts], broker: int, answer: Any, at_ms: int) -> None:
-    """Take in a broker's ListGroups: it is the coordinator of what it lists."""
+    """Take in a broker's ListGroups. The broker coordinates the groups it lists."""
     for entry in answer.groups:
         kind = _word(GroupType, getattr(entry, "group_type", None) or GroupType.CLASSIC, GroupType.UNKNOWN)
         state = _word(GroupState, getattr(entry, "group_state", None) or "", GroupState.UNKNOWN)
@@ -94,7 +93,7 @@ def listed(facts: dict[str, GroupFacts], broker: int, answer: Any, at_ms: int) -
 
 
 def forget(facts: dict[str, GroupFacts], seen: Mapping[int, frozenset[str]], brokers: Iterable[int]) -> None:
-    """Drop the groups that none of `brokers` lists, if every one of them has been asked and answered."""
+    """Drop the groups that none of `brokers` lists, provided that every one of them has answered."""
     everyone = set(brokers)
     if not everyone or not everyone <= seen.keys():
         return
@@ -106,7 +105,7 @@ def forget(facts: dict[str, GroupFacts], seen: Mapping[int, frozenset[str]], bro
 
 
 def described(known: GroupFacts, entry: Any, at_ms: int) -> None:
-    """Take in a group's part of a DescribeGroups answer that has no error."""
+    """Take in one group of a DescribeGroups answer without an error."""
     known.state = _word(GroupState, entry.group_state, GroupState.UNKNOWN)
     known.assignment_strategy = sys.intern(entry.protocol_data or "")
     is_consumer = entry.protocol_type == CONSUMER_PROTOCOL
@@ -127,13 +126,15 @@ def committed(known: GroupFacts, commits: GroupCommits, at_ms: int) -> None:
     """Take in a group's committed offsets."""
     known.commits = commits
     known.committed_ms = at_ms
-    if known.type != GroupType.CLASSIC:  # of a classic group a description says it
+    if known.type != GroupType.CLASSIC:  # for a classic group, DescribeGroups tells its state
         known.refused = ""
 
 
 def rows_of(known: GroupFacts) -> CommitRows:
-    """A group's rows of the offsets table: what it has committed or owns, in order; the same object while
-    they last."""
+    """Return a group's rows of the offsets table: what it has committed or owns, in order.
+
+    The same object is returned until the rows change.
+    """
     topics = known.commits.topics if known.commits else ()
     key = (tuple((t.topic, t.partition.tobytes()) for t in topics), known.members)
     if known.rows is not None and known.rows.key == key:
@@ -169,7 +170,7 @@ def _committed(known: GroupFacts, rows: CommitRows) -> Longs:
 
 @dataclass(slots=True)
 class GroupTables:
-    """The tables of the groups, made anew each round; columns that stay are shared with the round before."""
+    """The tables of the groups. Each observation rebuilds them and shares the columns that are unchanged."""
 
     groups: Groups = field(default_factory=lambda: empty(Groups))
     members: Members = field(default_factory=lambda: empty(Members))
@@ -178,7 +179,7 @@ class GroupTables:
     _rows: tuple[CommitRows, ...] = ()
 
     def update(self, facts: Mapping[str, GroupFacts]) -> None:
-        """Make the tables of `facts`."""
+        """Rebuild the tables from `facts`."""
         ordered = [facts[name] for name in sorted(facts)]
         self.groups = _groups(ordered)
         members = tuple((g.group, g.members) for g in ordered)
@@ -238,7 +239,7 @@ def _members(facts: Sequence[tuple[str, tuple[MemberFacts, ...]]]) -> Members:
 
 
 def _word(kind: Any, value: str, otherwise: str) -> str:
-    """The state or type in Kafka's spelling as our interned word; a word that is new to us as it is."""
+    """Return a state or type as our interned word for Kafka's spelling; unknown words as they are."""
     if not value:
         return str(otherwise)
     for member in kind:

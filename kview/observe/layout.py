@@ -1,4 +1,4 @@
-"""The rows of the partitions' and replicas' tables: what Metadata says, as columns."""
+"""The rows of the partitions' and replicas' tables: the content of Metadata as columns."""
 
 import sys
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Rows of partitions sorted by topic and partition, then of replicas in that order and that of the
-    replica list.
+    """Rows of partitions sorted by topic and partition, then rows of replicas in the order of the replica
+    lists.
 
-    `topic_number` numbers the topics in their order; `first` has each topic's first row and the row after
-    its last.
+    `topic_number` numbers the topics in order. `first` has the first row of each topic and the row after its
+    last one.
     """
 
     topic: Strings
@@ -47,7 +47,7 @@ class Layout:
         return len(self.topic)
 
     def rows_of(self, topic: str, partitions: Ids) -> Rows:
-        """The rows of a topic's partitions, −1 for those that are not there."""
+        """Return the rows of a topic's partitions, −1 for partitions that do not exist."""
         start, end = self.first.get(topic, (0, 0))
         if start == end:
             return np.full(len(partitions), -1, np.intp)
@@ -56,7 +56,7 @@ class Layout:
         return np.where(self.partition[rows] == partitions, rows, -1).astype(np.intp)
 
     def by_topic(self, rows: Rows) -> list[tuple[str, Ids]]:
-        """Ascending partition rows as (topic, partitions)."""
+        """Convert ascending partition rows to (topic, partitions)."""
         if not len(rows):
             return []
         starts = np.flatnonzero(np.diff(self.topic_number[rows])) + 1
@@ -64,7 +64,7 @@ class Layout:
 
 
 def matrix(lists: Sequence[Sequence[int]]) -> IdMatrix:
-    """Lists of ids as a matrix, padded with NO_BROKER on the right."""
+    """Convert lists of ids to a matrix, padded with NO_BROKER on the right."""
     lengths = np.fromiter(map(len, lists), np.intp, len(lists))
     width = int(lengths.max(initial=0))
     out = np.full((len(lists), width), NO_BROKER, np.int32)
@@ -75,14 +75,14 @@ def matrix(lists: Sequence[Sequence[int]]) -> IdMatrix:
 
 
 def strings(values: Sequence[str]) -> Strings:
-    """Interned strings as an object array."""
+    """Return interned strings as an object array."""
     out = np.empty(len(values), object)
     out[:] = [sys.intern(value) for value in values]
     return out
 
 
 def layout(seen: Topics, previous: Layout | None) -> Layout:
-    """The rows of an answer; columns equal to `previous`'s are those very arrays."""
+    """Return the rows of an answer. Columns that equal those of `previous` are the same arrays."""
     topics = sorted((t for t in seen.topics if t.count > 0), key=lambda t: t.name)
     partitions = [
         p
@@ -129,18 +129,17 @@ def _shared(new: Layout, previous: Layout) -> Layout:
 
 
 def same_partitions(a: Layout, b: Layout) -> bool:
-    """Whether both have the same partitions of the same incarnations of topics, in the same rows."""
+    """Return whether both have the same partitions of the same topic incarnations in the same rows."""
     return a.topic is b.topic and a.partition is b.partition and a.topic_id is b.topic_id
 
 
 def same_replicas(a: Layout, b: Layout) -> bool:
-    """Whether both have the same replicas in the same rows."""
+    """Return whether both have the same replicas in the same rows."""
     return same_partitions(a, b) and a.replicas is b.replicas
 
 
 def old_rows(new: Layout, old: Layout) -> Rows:
-    """For each of `new`'s partition rows that row in `old`, −1 where the partition, or its topic's
-    incarnation, is new."""
+    """Return each partition row's row in `old`, −1 if the partition or topic incarnation is new."""
     out = np.full(len(new), -1, np.intp)
     for topic, (start, end) in new.first.items():
         before, _ = old.first.get(topic, (-1, -1))
@@ -150,7 +149,7 @@ def old_rows(new: Layout, old: Layout) -> Rows:
 
 
 def old_replica_rows(new: Layout, old: Layout) -> Rows:
-    """For each of `new`'s replica rows that row in `old`, −1 where there was none."""
+    """Return for each replica row of `new` its row in `old`, −1 if there was none."""
     width = 1 + int(max(new.replica_broker.max(initial=0), old.replica_broker.max(initial=0)))
     partition_rows = old_rows(new, old)[new.replica_row]
     wanted = partition_rows.astype(np.int64) * width + new.replica_broker

@@ -1,5 +1,4 @@
-"""A link: one broker on one lane. Connects by itself, knows whether the broker answers, and since when
-not."""
+"""A link to one broker on one lane. It connects on its own, and knows since when the broker is silent."""
 
 import socket
 from collections.abc import Callable
@@ -21,17 +20,17 @@ SOCKET_OPTIONS = [
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
 ]
 MOST_BYTES_AN_ANSWER = 256 * 1024 * 1024
-"""A frame beyond this is no answer of a broker: 100,000 partitions' metadata takes 10 MB."""
+"""A larger frame is not a broker's answer: the metadata of 100,000 partitions takes 10 MB."""
 MOST_WAITING = 8
-"""Requests that a link may have under way: a round's are six at most, so that a slow broker's do not pile
-up."""
+"""Limit of requests in flight per link. An observation sends six at most; more would pile up at a slow
+broker."""
 SOFTWARE_NAME = "kview-tui"
-"""Sent with ApiVersions. Nine letters, so that the length before it is a line feed: a server that reads
-lines, as HTTP's do, then answers at once that it did not understand, and tells by that what it is."""
+"""Sent with ApiVersions. It has nine letters so that the length byte in front of it is a line feed. A server
+that reads lines, such as an HTTP server, then replies at once that it did not understand."""
 
 
 class Refusal(Enum):
-    """Why a link has no broker at its end, as far as it can be told apart."""
+    """Why there is no broker at the other end of a link, as precisely as can be told."""
 
     NONE = auto()
     UNRESOLVED = auto()
@@ -45,7 +44,7 @@ class Refusal(Enum):
 
 
 class LinkError(Exception):
-    """A request that was not answered; its text says why."""
+    """A request was not answered. The text says why."""
 
 
 class _Transport(KafkaTCPTransport):
@@ -58,13 +57,14 @@ class _Transport(KafkaTCPTransport):
         super().write(data)
 
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
-        # kafka-python drops what came right before the end: the words of a server that is none of Kafka's.
+        # kafka-python drops the bytes that arrive right before the connection ends, but only these tell us
+        # which other kind of server it was.
         data, error = super()._sock_recv()
         return (data, None) if data else (data, error)
 
 
 class _Connection(KafkaConnection):
-    """kafka-python's connection, which also remembers how the other side began and outlives no garbage."""
+    """kafka-python's connection, which also keeps the first bytes received, and closes on garbage."""
 
     def __init__(self, net: Any, meter: Meter) -> None:
         super().__init__(
@@ -79,7 +79,7 @@ class _Connection(KafkaConnection):
         self.first_bytes = b""
 
     def data_received(self, data: bytes) -> None:
-        """Bytes from the broker; garbage closes the connection."""
+        """Handle bytes from the broker. Garbage closes the connection."""
         self._meter.bytes_received += len(data)
         if len(self.first_bytes) < 8:
             self.first_bytes += bytes(data[:8])
@@ -92,12 +92,12 @@ class _Connection(KafkaConnection):
 
 
 class Link:
-    """One broker on one lane.
+    """The connection to one broker on one lane.
 
-    `failing_since_ms` is when the first request that got no answer was sent, UNKNOWN while the broker
-    answers; `answered_ms` is its last answer; `error` says in words why it does not answer. One connection
-    that is refused or reset is tried again at once before the link is failing; then attempts follow with a
-    growing pause.
+    `failing_since_ms` is when the first unanswered request was sent, UNKNOWN while the broker answers.
+    `answered_ms` is when it last answered. `error` says in words why it does not answer. After a refused or
+    reset connection, a second one is tried at once. Only if that fails does the link count as failing, and
+    further attempts follow with growing pauses.
     """
 
     def __init__(
@@ -111,14 +111,14 @@ class Link:
         self.error = ""
         self.refusal = Refusal.NONE
         self.on_up: Callable[[], None] = lambda: None
-        """Called when a connection has come up."""
+        """Called when a connection is established."""
         self._loop = loop
         self._silence_s = silence_s
         self._retry_first_s = retry_first_s
         self._retry_most_s = retry_most_s
         self._connection: _Connection | None = None
         self._waiting: dict[int, tuple[float, int]] = {}
-        """When each request under way was sent, oldest first: monotonic, and epoch ms."""
+        """When each request in flight was sent, oldest first: monotonic seconds, and epoch ms."""
         self._numbers = count()
         self._progress_s = 0.0
         self._watching = False
@@ -129,27 +129,27 @@ class Link:
 
     @property
     def connected(self) -> bool:
-        """The broker has answered on the present connection."""
+        """Whether the broker has answered on the current connection."""
         return self._connection is not None and self._connection.connected
 
     @property
     def failing(self) -> bool:
-        """The broker does not answer."""
+        """Whether the broker fails to answer."""
         return self.failing_since_ms != UNKNOWN
 
     @property
     def connecting(self) -> bool:
-        """An attempt is under way."""
+        """Whether a connection attempt is in progress."""
         return self._connection is not None and not self._connection.connected
 
     @property
     def waiting(self) -> int:
-        """Requests under way."""
+        """The number of requests in flight."""
         return len(self._waiting)
 
     @property
     def owed_s(self) -> float:
-        """How long the oldest request under way has had no answer, 0 without one."""
+        """How long the oldest request in flight has waited for its answer, in seconds; 0 if there is none."""
         oldest = next(iter(self._waiting.values()), None)
         return 0.0 if oldest is None else self._loop.monotonic() - oldest[0]
 
@@ -159,22 +159,20 @@ class Link:
             self._begin()
 
     def retry_now(self) -> None:
-        """End the pause after a failure: there is news of the broker."""
+        """End the pause after a failure, because there is news about the broker."""
         self._retry_at_s = 0.0
         self.open()
 
     def close(self) -> None:
-        """End the connection; the link may be opened again."""
+        """Close the connection. The link can be opened again."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
     async def ask(self, request: Any) -> tuple[Any, int]:
-        """Send a request that reads; returns its answer and when it was received (epoch ms).
+        """Send a read-only request. Returns its answer and when it was received (epoch ms).
 
-        Sent once more, on a new connection, if the connection was lost.
-
-        Raises LinkError.
+        If the connection is lost, the request is sent once more on a new connection. Raises LinkError.
         """
         if request.API_KEY not in READ_ONLY:
             raise AssertionError(f"API {request.API_KEY} is not one that only reads")
@@ -266,7 +264,7 @@ class Link:
         self._spare_attempt = True
 
     def _watch(self) -> None:
-        """See to it that a broker which owes an answer for too long is found out."""
+        """Check later on whether the broker owes an answer for too long."""
         if not self._watching:
             self._watching = True
             self._loop.net.call_later(self._silence_s, self._check)
@@ -284,7 +282,7 @@ class Link:
             connection.close(kafka_errors.RequestTimedOutError(f"no answer for {self._silence_s:g} s"))
 
     def _lost(self, connection: _Connection, error: Exception | None, began_ms: int) -> None:
-        """The connection ended, not by our will."""
+        """Handle a connection that ended without our doing."""
         if connection is not self._connection:
             return
         self._connection = None

@@ -1,5 +1,4 @@
-"""The connections to all brokers, on both lanes: which there are, which can be asked, and which one is asked
-for the metadata."""
+"""The connections to all brokers on both lanes: which exist, which can be asked, which serves metadata."""
 
 from functools import partial
 
@@ -12,12 +11,11 @@ from kview.observe.state import State
 from kview.wire.metadata import BrokerAddress
 
 STALE_S = 0.9
-"""A broker that owes an answer this long is asked no more until it comes."""
+"""A broker that owes an answer for this long gets no more requests until the answer comes."""
 
 
 class Links:
-    """`fast` and `slow` are the lanes' links by broker, `source` the broker that is asked for the
-    metadata."""
+    """The links of both lanes, `fast` and `slow`, by broker. `source` is the broker asked for metadata."""
 
     def __init__(self, loop: Loop, settings: ObserveSettings, state: State, slow: dict[int, Link]) -> None:
         self.fast: dict[int, Link] = {}
@@ -28,7 +26,7 @@ class Links:
         self._state = state
 
     def open(self) -> None:
-        """Have a link to every broker that is listed or registered."""
+        """Open a link to every broker that is listed or registered."""
         wanted: dict[int, BrokerAddress] = {b: r.address for b, r in self._state.cluster.items()}
         listed = {address.id: address for address in self._state.listed}
         wanted.update(listed)
@@ -56,12 +54,12 @@ class Links:
                 link.open()
 
     def close(self) -> None:
-        """End all of them."""
+        """Close all links."""
         for link in [*self.fast.values(), *self.slow.values()]:
             link.close()
 
     def askable(self) -> dict[int, Link]:
-        """Those on the fast lane that are connected and owe little."""
+        """Return the fast links that are connected and do not owe an answer for too long."""
         return {
             broker: link
             for broker, link in self.fast.items()
@@ -69,17 +67,17 @@ class Links:
         }
 
     def healthy(self) -> list[int]:
-        """The brokers that answer in time."""
+        """Return the brokers that answer in time."""
         return [broker for broker, link in self.askable().items() if link.owed_s < self._settings.phase_s]
 
     def choose_source(self) -> int:
-        """The same broker while it answers in time, else the first that does; the same where none does."""
+        """Keep the same source while it answers in time, else take the first broker that does, if any."""
         in_time = self.healthy()
         if self.source not in in_time:
             self.source = min(in_time, default=self.source)
         return self.source
 
     def _came_up(self, broker: int) -> None:
-        """What failed on an earlier connection says nothing of this one."""
+        """Drop the failures of an earlier connection, as they say nothing about the new one."""
         for key in [key for key in self._state.failures if key[1] == broker]:
             del self._state.failures[key]

@@ -1,5 +1,4 @@
-"""DescribeLogDirs 35: how many bytes each replica has on a broker's disks. The broker walks all its logs
-for it."""
+"""DescribeLogDirs (35): the size of each replica on disk. To answer, a broker walks all its logs."""
 
 from collections import defaultdict
 from typing import Any
@@ -14,15 +13,15 @@ from kview.observe.readings import Readings, replica_rows
 
 
 def request() -> Any:
-    """Ask a broker for all its replicas."""
+    """Build the request for all replicas of a broker."""
     return DescribeLogDirsRequest(topics=None)
 
 
 def read_sizes(readings: Readings, layout: Layout, broker: int, answer: Any) -> int:
-    """Take in `broker`'s answer; returns the bytes of all its replicas. Raises Refused.
+    """Take in the answer of `broker`. Returns the bytes of all its replicas. Raises Refused.
 
-    `offset_lag` is left: it is against the follower's own high watermark and says nothing of how far it is
-    behind.
+    `offset_lag` is ignored: it is relative to the follower's own high watermark, so it does not show how far
+    the follower is behind.
     """
     codes = [answer.error_code or 0, *(folder.error_code for folder in answer.results)]
     if any(codes) and not any(folder.topics for folder in answer.results):

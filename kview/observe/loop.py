@@ -1,5 +1,4 @@
-"""The loop on which all connections of an observer live: a daemon thread of kafka-python's
-NetworkSelector."""
+"""The event loop of all connections of an observer: kafka-python's NetworkSelector on a daemon thread."""
 
 import socket
 import threading
@@ -13,12 +12,12 @@ from kafka.net.selector import NetworkSelector
 
 CLIENT_ID = "kview"
 LOOKUPS_AT_ONCE = 8
-"""Name look-ups block a thread each; more than these wait for the next attempt to connect."""
+"""A name look-up blocks a thread. Look-ups beyond this limit wait for the next attempt to connect."""
 
 
 @dataclass(slots=True)
 class Meter:
-    """What observing cost so far."""
+    """What observing has cost so far."""
 
     requests: int = 0
     bytes_sent: int = 0
@@ -27,38 +26,37 @@ class Meter:
 
 @dataclass(slots=True)
 class Loop:
-    """The selector, the clocks and the meter that links share; everything but `run` and `stop` on the
-    loop's thread."""
+    """The selector, clocks and meter that links share. Other threads may call only `run` and `stop`."""
 
     clock_ms: Callable[[], int]
     monotonic: Callable[[], float]
     net: Any = field(default_factory=lambda: NetworkSelector(client_id=CLIENT_ID, slow_task_threshold_secs=0))
     meter: Meter = field(default_factory=Meter)
     bugs: list[BaseException] = field(default_factory=list)
-    """What went wrong in a task that nobody awaited; raised by the next round."""
+    """Exceptions of tasks that nobody awaited. The next observation raises them."""
     _lookups: int = 0
 
     def start(self) -> None:
-        """Begin the thread."""
+        """Start the thread."""
         self.net.start()
 
     def stop(self) -> None:
-        """End the thread and what still waits on it."""
+        """End the thread and everything that still waits on it."""
         self.net.stop(timeout_ms=500)
         self.net.close()
 
     def run(self, task: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """Run `task` on the loop's thread and wait for it on the caller's."""
+        """Run `task` on the loop's thread, and wait for it on the caller's."""
         return self.net.run(task)
 
     def spawn(self, task: Callable[[], Coroutine[Any, Any, None]]) -> Any:
-        """Run `task` by itself; an exception of it is a bug. Returns a future."""
+        """Run `task` in the background. If it raises, that is a bug. Returns a future."""
         future = self.begin(task)
         future.add_errback(self.bugs.append)
         return future
 
     def begin(self, task: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """Run `task`, on this thread, when what runs now waits; a future of its outcome."""
+        """Start `task` on this thread once the current task waits. Returns a future of its result."""
         future = Future()
 
         async def run() -> None:
@@ -73,7 +71,7 @@ class Loop:
         return future
 
     async def settle(self, futures: Iterable[Any], timeout_s: float) -> None:
-        """Wait until all `futures` are done, or `timeout_s` have passed."""
+        """Wait until all `futures` are done, or until `timeout_s` have passed."""
         pending = [future for future in futures if not future.is_done]
         if not pending:
             return
@@ -97,12 +95,14 @@ class Loop:
         self.net.cancel(timer)
 
     async def addresses(self, host: str, port: int) -> list[Any]:
-        """What `host` resolves to, in the form of getaddrinfo; raises OSError. Names are looked up on a
-        thread."""
+        """Return what `host` resolves to, in the form of getaddrinfo. Raises OSError.
+
+        Host names are looked up on a separate thread.
+        """
         try:
             return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, 0, socket.AI_NUMERICHOST)
         except socket.gaierror:
-            pass  # a name
+            pass  # not an IP address, so a name
         if self._lookups >= LOOKUPS_AT_ONCE:
             raise KafkaConnectionError("too many names are being looked up")
         found = Future()
@@ -124,7 +124,7 @@ class Loop:
 
 
 class Unresolved(OSError):
-    """A host's name that is not known."""
+    """A host name that cannot be resolved."""
 
     def __init__(self, host: str, error: Exception) -> None:
         super().__init__(f"the name {host} is not known ({error})")

@@ -1,11 +1,11 @@
-"""The observer: asks a cluster in rounds and makes a snapshot of each.
+"""The observer: asks a cluster at intervals, and makes a snapshot each time.
 
-A round has four phases, each of which waits a third of a second at most: metadata and lists of groups;
-groups and their committed offsets; log ends of followers; high watermarks and log ends of leaders. So
-commits are older than ends, and a partition's readings belong together. An answer that comes later is
-taken in when it comes, with its own time. A broker that is late is asked on but waited for no more; one
-that does not answer is asked nothing until a connection attempt gets an answer: it changes its own cells'
-age and nothing else.
+An observation has four phases, each of which waits at most a third of a second: metadata and lists of groups;
+groups and their committed offsets; log ends of followers; high watermarks and log ends of leaders. So commits
+are older than ends, and the readings of a partition belong together. A later answer is taken in when it
+arrives, with its own time. A broker that is late still gets requests, but nothing waits for it. A broker that
+does not answer gets no request until a connection attempt is answered. It affects only the age of its own
+cells.
 """
 
 import time
@@ -32,24 +32,24 @@ from kview.observe.state import State, failures
 __all__ = ["ObserveSettings", "Observer"]
 
 BOOTSTRAP_SHARE = 0.6
-"""Of the time to connect: the rest is for the addresses that the cluster advertises."""
-FIRST_LOOK_S = 0.5
-"""How long the first round waits for further brokers to accept connections."""
+"""Share of the time to connect. The rest is for the addresses that the cluster advertises."""
+FIRST_LINKS_S = 0.5
+"""How long the first observation waits for further brokers to accept connections."""
 FIRST_SLOW_S = 0.3
-"""How long the first round waits for what the slow lane brings, so that the first picture is whole."""
+"""How long the first observation waits for the slow lane, so that the first view is complete."""
 REBOOTSTRAP_S = 5.0
-"""Pause between attempts to find the cluster anew when none of its brokers answers."""
+"""Pause between attempts to find the cluster again when none of its brokers answers."""
 
 Ask = Callable[[], Coroutine[Any, Any, None]]
 
 
 def system_clock_ms() -> int:
-    """Epoch milliseconds."""
+    """Return the current time in epoch milliseconds."""
     return time.time_ns() // 1_000_000
 
 
 class Observer:
-    """Observes one cluster. `connect`, `observe` and `close` belong on one thread."""
+    """Observes one cluster. Call `connect`, `observe` and `close` on one thread."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Observer:
     def connect(self, deadline_s: float = 10.0) -> None:
         """Find the cluster and at least one of its brokers.
 
-        Raises ClusterUnreachable, in its kinds of `kview.observe.bootstrap`, within `deadline_s`.
+        Raises a subclass of ClusterUnreachable (see `kview.observe.bootstrap`) within `deadline_s`.
         """
         self._loop.start()
         self._open = True
@@ -85,24 +85,24 @@ class Observer:
             raise
 
     def observe(self) -> Snapshot:
-        """One round. What was not answered is older, and says so; only a bug raises."""
+        """Make one observation. What was not answered keeps its older value and age. Only a bug raises."""
         snapshot = self._loop.run(self._round)
         assert isinstance(snapshot, Snapshot)
         return snapshot
 
     def close(self) -> None:
-        """End all connections; again is nothing."""
+        """Close all connections. Calling it again does nothing."""
         if self._open:
             self._open = False
             self._loop.run(self._close_links)
             self._loop.stop()
 
     def dismiss(self, broker: int) -> None:
-        """Forget a broker that is gone; one that is still listed stays."""
+        """Forget a broker that is gone. A broker that is still listed stays."""
         self._loop.net.call_soon_threadsafe(lambda: self._dismiss(broker))
 
     def prefer(self, topics: Iterable[str]) -> None:
-        """Read these topics every round, also where there are too many partitions to read all."""
+        """Read these topics in every observation, even if there are too many partitions to read all."""
         self._budget.preferred = frozenset(topics)
 
     async def _connect(self, deadline_s: float) -> None:
@@ -125,7 +125,7 @@ class Observer:
         await until(
             self._loop,
             lambda: not any(link.connecting for link in links),
-            min(self._loop.monotonic() + FIRST_LOOK_S, began_s + deadline_s),
+            min(self._loop.monotonic() + FIRST_LINKS_S, began_s + deadline_s),
         )
         self._links.choose_source()
         self._update_brokers()
@@ -161,7 +161,7 @@ class Observer:
         return snapshot
 
     async def _phase(self, asks: Sequence[tuple[Link, Ask]], wait_s: float) -> None:
-        """Ask all at once and wait for those that are not late already."""
+        """Send all requests at once, and wait for those that are not already late."""
         waited = []
         for link, ask in asks:
             prompt = link.owed_s < self._settings.phase_s
@@ -178,7 +178,7 @@ class Observer:
             link = askable[source]
             asks.append((link, partial(self._fast.metadata, link, source)))
         else:
-            self._look_for_cluster()
+            self._find_cluster_again()
         listing = self._sequence % self._settings.list_groups_rounds == 0
         if listing or self._fast.moved or any(g.error for g in self._state.groups.values()):
             self._fast.moved = False
@@ -190,15 +190,14 @@ class Observer:
         await self._phase(asks, self._settings.phase_s)
         groups.forget(self._state.groups, self._fast.group_lists, (a.id for a in self._state.listed))
 
-    def _look_for_cluster(self) -> None:
-        """No broker that is known answers: its address may have changed, so ask the bootstrap servers
-        again."""
+    def _find_cluster_again(self) -> None:
+        """Ask the bootstrap servers again. No known broker answers, so its address may have changed."""
         now_s = self._loop.monotonic()
         if now_s < self._rebootstrap_at_s or any(link.connected for link in self._links.fast.values()):
             return
         self._rebootstrap_at_s = now_s + REBOOTSTRAP_S
 
-        async def look() -> None:
+        async def find() -> None:
             try:
                 answer, _ = await first_contact(
                     self._loop, self._bootstrap, self._settings, now_s + REBOOTSTRAP_S
@@ -209,7 +208,7 @@ class Observer:
                 self._state.take_metadata(answer)
                 self._state.succeeded("bootstrap", NO_BROKER, self._loop.clock_ms())
 
-        self._loop.spawn(look)
+        self._loop.spawn(find)
 
     async def _ask_groups(self) -> None:
         askable = self._links.askable()
@@ -278,7 +277,7 @@ class Observer:
         if quorum is not None:
             controller_id = quorum.controller_id
         elif state.metadata is not None and known and "quorum" not in known:
-            controller_id = state.metadata.controller_id  # with ZooKeeper it is the real one
+            controller_id = state.metadata.controller_id  # with ZooKeeper, this is the real one
         silent = {
             broker: (link.answered_ms, link.error)
             for broker, link in self._links.fast.items()
@@ -303,7 +302,7 @@ class Observer:
         return state.snapshot(observation, self._fast.debugging is not False)
 
     def _asked(self) -> tuple[str, ...]:
-        """The parts of a cluster that have been answered at least once."""
+        """Return the parts of the cluster that have been answered at least once."""
         return tuple(sorted({part for part, _ in self._state.received_ms}))
 
     def _capabilities(self) -> frozenset[str]:

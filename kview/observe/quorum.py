@@ -1,5 +1,7 @@
-"""DescribeQuorum 55: the real controller, and when each node last fetched metadata. Forwarded to the
-controller."""
+"""DescribeQuorum (55): the active controller, and when each node last fetched metadata.
+
+A broker forwards it to the controller.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +21,7 @@ TOPIC = "__cluster_metadata"
 
 @dataclass(frozen=True, slots=True)
 class QuorumSeen:
-    """What the active controller said of its quorum, received at `received_ms`."""
+    """What the active controller said about its quorum, received at `received_ms`."""
 
     controller_id: int
     controller_epoch: int
@@ -29,14 +31,14 @@ class QuorumSeen:
 
 
 def request() -> Any:
-    """Ask for the metadata quorum."""
+    """Build the request for the metadata quorum."""
     topic = DescribeQuorumRequest.TopicData
     partition = topic.PartitionData(partition_index=0)
     return DescribeQuorumRequest(topics=[topic(topic_name=TOPIC, partitions=[partition])])
 
 
 def seen(answer: Any, at_ms: int) -> QuorumSeen:
-    """An answer as a table. Raises Refused where it has none."""
+    """Convert an answer to a table. Raises Refused if it has none."""
     partitions = [p for t in answer.topics for p in t.partitions]
     code = answer.error_code or (partitions[0].error_code if partitions else 0)
     if code or not partitions:
@@ -67,5 +69,5 @@ def seen(answer: Any, at_ms: int) -> QuorumSeen:
 
 
 def _known(value: int | None) -> int:
-    """−1, and what an old version lacks, is not known."""
+    """Return UNKNOWN for −1, and for a field that an old version lacks."""
     return UNKNOWN if value is None or value < 0 else value

@@ -1,4 +1,4 @@
-"""Offsets as they were answered, row by row of a layout, each with the time it was received."""
+"""Offsets as they were answered, in the rows of a layout, each with the time it was received."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -23,7 +23,7 @@ def _no_words(rows: int) -> Strings:
 
 @dataclass(slots=True)
 class Readings:
-    """The last offsets answered for each partition and replica; written in place by the functions below."""
+    """The latest offsets answered for each partition and replica. The functions below change it in place."""
 
     log_start: Longs
     log_start_ms: Longs
@@ -32,14 +32,14 @@ class Readings:
     log_end: Longs
     log_end_ms: Longs
     error: Strings
-    """Why the leader's last answer had no offset, '' where it had one."""
+    """Why the leader's last answer had no offset, '' if it had one."""
     replica_log_end: Longs
     replica_log_end_ms: Longs
     replica_size_bytes: Longs
 
 
 def nothing_read(layout: Layout) -> Readings:
-    """Readings of a layout before any answer."""
+    """Return the readings of a layout before any answer."""
     rows, replicas = len(layout), len(layout.replica_row)
     return Readings(
         log_start=_unknown(rows),
@@ -56,7 +56,7 @@ def nothing_read(layout: Layout) -> Readings:
 
 
 def carried(readings: Readings, old: Layout, new: Layout) -> Readings:
-    """The readings in a new layout's rows; a topic created anew under its old name begins without any."""
+    """Move the readings to the rows of a new layout. A topic recreated under its name starts without any."""
     if same_replicas(old, new):
         return readings
     partition_rows = None if same_partitions(old, new) else old_rows(new, old)
@@ -78,8 +78,7 @@ def _moved(values: NDArray[Any], rows: Rows) -> NDArray[Any]:
 
 
 def answered_rows(layout: Layout, answer: ListOffsetsAnswer) -> tuple[Rows, NDArray[np.int16], Longs]:
-    """An answer's partition rows with error codes and offsets; partitions that the layout lacks are left
-    out."""
+    """Return an answer's partition rows, error codes and offsets, for the partitions in the layout."""
     if not answer.topics:
         return np.empty(0, np.intp), np.empty(0, np.int16), np.empty(0, np.int64)
     rows = np.concatenate([layout.rows_of(t.topic, t.partition) for t in answer.topics])
@@ -90,7 +89,7 @@ def answered_rows(layout: Layout, answer: ListOffsetsAnswer) -> tuple[Rows, NDAr
 
 
 def replica_rows(layout: Layout, broker: int, rows: Rows) -> Rows:
-    """The replica rows of `broker`'s replicas of these partition rows, −1 where it has none."""
+    """Return the rows of `broker`'s replicas of these partition rows, −1 if it has none."""
     held = np.flatnonzero(layout.replica_broker == broker)
     if not len(held):
         return np.full(len(rows), -1, np.intp)
@@ -102,7 +101,7 @@ def replica_rows(layout: Layout, broker: int, rows: Rows) -> Rows:
 def read_replicas(
     readings: Readings, layout: Layout, broker: int, answer: ListOffsetsAnswer, at_ms: int
 ) -> int:
-    """Take in what `broker` answered as its own log ends. Returns how many there were."""
+    """Take in the log ends that `broker` answered for its own replicas. Returns how many there were."""
     rows, errors, offsets = answered_rows(layout, answer)
     places = replica_rows(layout, broker, rows)
     good = (errors == 0) & (offsets >= 0) & (places >= 0)
@@ -128,8 +127,8 @@ def read_leader(
 ) -> None:
     """Take in a leader's high watermarks and log ends, each with the time it was received.
 
-    Both of a partition or none: a new leader knows its log end before its high watermark (KIP-207), and a
-    new log end beside an old watermark would look like uncommitted records.
+    For a partition either both or neither are taken: a new leader knows its log end before its high watermark
+    (KIP-207), and a new log end next to an old watermark would look like uncommitted records.
     """
     answer, at_ms = high_watermarks
     rows, errors, offsets = answered_rows(layout, answer)
@@ -153,14 +152,14 @@ def read_leader(
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a broker is asked for: the partition rows it leads and those it follows."""
+    """What to ask one broker: the partition rows it leads, and those it follows."""
 
     leads: Rows
     follows: Rows
 
 
 def shares(layout: Layout, chosen: NDArray[np.bool_] | None = None) -> dict[int, Share]:
-    """The part of each broker in reading the offsets of the `chosen` rows (None: all)."""
+    """Return what to ask each broker to read the offsets of the `chosen` rows (None: all)."""
     led_by = layout.leader[layout.replica_row]
     wanted = np.ones(len(layout), np.bool_) if chosen is None else chosen
     out = {}
@@ -174,8 +173,10 @@ def shares(layout: Layout, chosen: NDArray[np.bool_] | None = None) -> dict[int,
 
 
 def slice_of(layout: Layout, slices: int, number: int, always: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The rows to read in a round where reading all costs too much: the `number`-th of `slices` runs, and
-    `always`."""
+    """Return a mask of the rows to read when reading all would cost too much.
+
+    These are run `number` of `slices`, and the rows in `always`.
+    """
     chosen = always.copy()
     bounds = np.linspace(0, len(layout), slices + 1).astype(int)
     chosen[bounds[number % slices] : bounds[number % slices + 1]] = True

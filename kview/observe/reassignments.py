@@ -1,4 +1,4 @@
-"""ListPartitionReassignments 46: forwarded to the controller."""
+"""ListPartitionReassignments (46). A broker forwards it to the controller."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ TIMEOUT_MS = 5_000
 
 
 def request() -> Any:
-    """Ask for all reassignments."""
+    """Build the request for all reassignments."""
     return ListPartitionReassignmentsRequest(timeout_ms=TIMEOUT_MS, topics=None)
 
 
 def table(answer: Any) -> Reassignments:
-    """An answer as a table. Raises Refused."""
+    """Convert an answer to a table. Raises Refused."""
     if answer.error_code:
         raise Refused(error_name(answer.error_code))
     rows = sorted(

@@ -1,22 +1,21 @@
-"""What may be chosen about observing, and the limits that hold it."""
+"""The options of observing, and its limits."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ObserveSettings:
-    """How often to ask for what, and for how long to wait; rounds are `interval_s` apart."""
+    """How often to ask for what, and how long to wait. Observations are `interval_s` apart."""
 
     interval_s: float = 1.0
     silence_s: float = 1.5
-    """A broker that owes an answer for this long, and sends nothing, is silent: a slow one answers in 0.2
-    s."""
+    """A broker that owes an answer for this long and sends nothing is silent. A slow one answers in 0.2 s."""
     slow_silence_s: float = 10.0
-    """The same for what can be forwarded or is heavy: those answers are waited for by nobody."""
+    """The same for requests that are forwarded or heavy, as nothing waits for their answers."""
     retry_first_s: float = 0.2
     retry_most_s: float = 2.0
-    """Bounds of the pause between attempts to reach a silent broker: one costs a millisecond, and a person
-    waits for a broker's return."""
+    """Limits of the pause between attempts to reach a silent broker. An attempt costs a millisecond, and
+    people are waiting for the broker to return."""
     list_groups_rounds: int = 3
     log_start_rounds: int = 5
     quorum_rounds: int = 2
@@ -24,14 +23,14 @@ class ObserveSettings:
     configs_s: float = 60.0
     requests_per_second: int = 500
     bytes_per_second: int = 8_000_000
-    """What offsets may cost a cluster; beyond it the partitions are read in turn."""
+    """What reading offsets may cost a cluster. Above this, partitions are read in turn."""
 
     @property
     def phase_s(self) -> float:
-        """The longest that a round waits for metadata, and then for groups."""
+        """The longest wait for metadata, and then for groups, in one observation."""
         return min(0.25, 0.25 * self.interval_s)
 
     @property
     def offsets_phase_s(self) -> float:
-        """The longest that a round waits for followers' log ends, and then for leaders' offsets."""
+        """The longest wait for followers' log ends, and then for leaders' offsets, in one observation."""
         return min(0.35, 0.35 * self.interval_s)

@@ -1,7 +1,8 @@
-"""The slow lane: what a broker forwards to the controller or has to work for, on connections of its own.
+"""The slow lane: requests that a broker forwards to the controller or has to work for, on separate
+connections.
 
-At most one request is under way per broker here, and no round waits for one: an answer is used by the
-round after it came. So a controller that is gone holds back nothing that a broker can tell by itself.
+There is at most one request in flight per broker, and no observation waits for it: the next observation uses
+the answer. So a missing controller holds back nothing that a broker can answer by itself.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -22,13 +23,13 @@ from kview.observe.time_points import AGES_S
 from kview.wire import list_offsets
 
 REFUSED_PAUSE_S = 60.0
-"""A part that was refused (a permission is missing, say) is asked for again this rarely."""
+"""How rarely a refused part (for example for lack of a permission) is asked for again."""
 FAILED_PAUSE_S = 1.0
 """Pause after a request that got no answer."""
 OVERDUE_S = 3.0
-"""An answer that is out for this long is told as a failure while it is still waited for."""
+"""A request in flight for this long is reported as failed, while its answer is still accepted."""
 POINTS_A_REQUEST = 2_000
-"""A look-up by time takes a broker some 10 µs a partition."""
+"""Partitions per request: a look-up by time takes a broker about 10 µs per partition."""
 FORWARDED = ("quorum", "reassignments")
 
 
@@ -41,28 +42,28 @@ class _Running:
 
 @dataclass(slots=True)
 class SlowLane:
-    """Decides, once a round, what to ask whom, and takes the answers into the state as they come."""
+    """Decides once per observation what to ask which broker. Puts answers into the state as they arrive."""
 
     loop: Loop
     settings: ObserveSettings
     state: State
     links: dict[int, Link] = field(default_factory=dict)
     _running: dict[int, _Running] = field(default_factory=dict)
-    """By broker: what it was asked for and has not answered."""
+    """By broker: the request in flight."""
     _due_s: dict[tuple[str, int], float] = field(default_factory=dict)
-    """By part and broker: before when (monotonic) it is not asked for again."""
+    """By part and broker: the earliest time (monotonic) to ask for it again."""
     _healthy: Sequence[int] = ()
     _source: int = NO_BROKER
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether no request is in flight."""
         return not self._running and not any(
             self.links[b].connecting for b in self._healthy if b in self.links
         )
 
     def step(self, healthy: Sequence[int], source: int) -> None:
-        """Start what is due, on `healthy` brokers; `source` is the one that Metadata is asked of."""
+        """Send the requests that are due to `healthy` brokers. `source` is the broker asked for Metadata."""
         self._mark_overdue(self.loop.monotonic())
         self._healthy, self._source = healthy, source
         for broker in healthy:
@@ -72,7 +73,7 @@ class SlowLane:
         self._pump()
 
     def _pump(self) -> None:
-        """Give every free broker what is due; also when one becomes free."""
+        """Give every free broker a request that is due. Also called when a broker becomes free."""
         anyone = [self._source, *(b for b in self._healthy if b != self._source)]
         self._anyone("quorum", anyone, apis.DESCRIBE_QUORUM, self._quorum)
         self._anyone("configs", anyone, apis.DESCRIBE_CONFIGS, self._topic_configs)
@@ -93,33 +94,33 @@ class SlowLane:
         for broker, running in self._running.items():
             if not running.overdue and now_s - running.since_s > OVERDUE_S:
                 running.overdue = True
-                told_as = self._told_as(running.part, broker)
-                self.state.failed(running.part, told_as, f"no answer for {OVERDUE_S:g} s")
+                reported = self._reported_broker(running.part, broker)
+                self.state.failed(running.part, reported, f"no answer for {OVERDUE_S:g} s")
 
     def _free(self, broker: int) -> bool:
         link = self.links.get(broker)
         return link is not None and link.connected and broker not in self._running
 
-    def _told_as(self, part: str, broker: int) -> int:
-        """The broker of a failure: none for what any broker can be asked for."""
+    def _reported_broker(self, part: str, broker: int) -> int:
+        """Return the broker to name in a failure: NO_BROKER for parts that any broker can answer."""
         return NO_BROKER if part in (*FORWARDED, "configs", "elr") else broker
 
     def _start(self, part: str, broker: int, ask: Callable[[Link, int], Awaitable[None]]) -> None:
         """Ask `broker`, which must be free, for `part`."""
         self._running[broker] = _Running(part, self.loop.monotonic())
-        told_as = self._told_as(part, broker)
+        reported = self._reported_broker(part, broker)
 
         async def run() -> None:
             try:
                 await ask(self.links[broker], broker)
             except LinkError as error:
-                self.state.failed(part, told_as, str(error))
-                self._due_s[part, told_as] = self.loop.monotonic() + FAILED_PAUSE_S
+                self.state.failed(part, reported, str(error))
+                self._due_s[part, reported] = self.loop.monotonic() + FAILED_PAUSE_S
             except Refused as refused:
-                self.state.failed(part, told_as, str(refused))
-                self._due_s[part, told_as] = self.loop.monotonic() + REFUSED_PAUSE_S
+                self.state.failed(part, reported, str(refused))
+                self._due_s[part, reported] = self.loop.monotonic() + REFUSED_PAUSE_S
             else:
-                self.state.succeeded(part, told_as, self.loop.clock_ms())
+                self.state.succeeded(part, reported, self.loop.clock_ms())
             finally:
                 self._running.pop(broker, None)
             self._pump()
@@ -129,7 +130,7 @@ class SlowLane:
     def _anyone(
         self, part: str, brokers: Iterable[int], api: int, ask: Callable[[Link, int], Awaitable[None]]
     ) -> None:
-        """Ask the first free broker for `part`, every second round, unless somebody is being asked."""
+        """Ask the first free broker for `part` when it is due, unless a request for it is in flight."""
         now_s = self.loop.monotonic()
         if now_s < self._due_s.get((part, NO_BROKER), 0.0):
             return
@@ -149,7 +150,7 @@ class SlowLane:
         return True
 
     def _pause_s(self, part: str) -> float:
-        """New topics' settings are asked for at once, what is forwarded every second round."""
+        """Return the pause: 0 for the settings of new topics, for forwarded parts two observations."""
         return 0.0 if part == "configs" else (self.settings.quorum_rounds - 0.5) * self.settings.interval_s
 
     def _each(
@@ -160,7 +161,7 @@ class SlowLane:
         every_s: float,
         ask: Callable[[Link, int], Awaitable[None]],
     ) -> None:
-        """Ask `broker` for `part` if it is free and the last time is `every_s` ago."""
+        """Ask `broker` for `part` if it is free and the last time is at least `every_s` ago."""
         now_s = self.loop.monotonic()
         due = now_s >= self._due_s.get((part, broker), 0.0)
         if due and self._free(broker) and api in self.links[broker].versions:
@@ -219,7 +220,7 @@ class SlowLane:
         self.state.elr = found
 
     def _wanted_points(self) -> None:
-        """Ask where the logs that groups read ended some time ago, each partition once."""
+        """Ask where the logs that groups read ended some time ago, once per partition."""
         layout, points = self.state.layout, self.state.points
         read = rows_read(layout, self.state)
         due = points.due(layout, read)
@@ -236,7 +237,8 @@ class SlowLane:
             version = list_offsets.best_version(*link.versions[list_offsets.API_KEY])
             for age_s in AGES_S:
                 timestamp_ms = self.loop.clock_ms() - age_s * 1000
-                # As debugging replica: by the log's end, not by the high watermark, like later readings.
+                # Ask as the debugging replica, so that the log's end counts, not the high watermark, as in
+                # later readings.
                 request = list_offsets.request(
                     version, layout.by_topic(rows), timestamp_ms, list_offsets.DEBUGGING_REPLICA
                 )
@@ -250,7 +252,7 @@ class SlowLane:
 
 
 def rows_read(layout: Layout, state: State) -> Rows:
-    """The partition rows that groups have committed offsets of, ascending."""
+    """Return the partition rows for which groups have committed offsets, ascending."""
     offsets = state.group_tables.offsets
     if not len(offsets):
         return np.empty(0, np.intp)

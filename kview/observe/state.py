@@ -1,4 +1,4 @@
-"""What has been seen of a cluster so far, and the snapshot made of it."""
+"""What has been seen of a cluster so far, and the snapshot made from it."""
 
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -35,7 +35,7 @@ NO_TOPICS = layout(Topics([], []), None)
 
 @dataclass(slots=True)
 class State:
-    """Everything answered so far, each part with its own age. Changed on the loop's thread alone."""
+    """Everything answered so far, each part with its own age. Changed only on the loop's thread."""
 
     layout: Layout = NO_TOPICS
     readings: Readings = field(default_factory=lambda: nothing_read(NO_TOPICS))
@@ -51,25 +51,25 @@ class State:
     elr: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
     points: Points = field(default_factory=Points)
     failures: dict[tuple[str, int], str] = field(default_factory=dict)
-    """Why the last request for a part, of a broker, failed."""
+    """By part and broker: why the last request failed."""
     received_ms: dict[tuple[str, int], int] = field(default_factory=dict)
-    """When a part, of a broker, was last answered."""
+    """By part and broker: when it was last answered."""
     _configs_of: tuple[Any, ...] = ()
     _configs: TopicConfigs = field(default_factory=lambda: empty(TopicConfigs))
     _min_isr: Ids = field(default_factory=lambda: np.empty(0, np.int32))
     _last: Snapshot | None = None
 
     def succeeded(self, part: str, broker: int, at_ms: int) -> None:
-        """`broker` answered for `part`."""
+        """Note that `broker` answered for `part`."""
         self.failures.pop((part, broker), None)
         self.received_ms[part, broker] = at_ms
 
     def failed(self, part: str, broker: int, why: str) -> None:
-        """`broker` did not answer for `part`."""
+        """Note that `broker` did not answer for `part`."""
         self.failures[part, broker] = why
 
     def take_metadata(self, answer: MetadataAnswer) -> None:
-        """Take in a Metadata answer; its topics are decoded only when their bytes changed."""
+        """Take in a Metadata answer. Its topics are decoded only if their bytes changed."""
         before = self.metadata
         if before is None or before.topics_bytes != answer.topics_bytes or before.version != answer.version:
             new = layout(answer.topics(), self.layout)
@@ -79,11 +79,11 @@ class State:
         self.listed = answer.brokers
 
     def still(self, then: Layout) -> bool:
-        """Whether an answer to a question about `then`'s rows is about the topics that there are now."""
+        """Return whether an answer about the rows of `then` still concerns the current topics."""
         return same_partitions(then, self.layout)
 
     def min_isr(self) -> Ids:
-        """min.insync.replicas by partition row."""
+        """Return min.insync.replicas by partition row."""
         current = (self.layout.topic, self.layout.topic_id, *self.settings.values())
         if len(current) != len(self._configs_of) or any(
             a is not b for a, b in zip(current, self._configs_of, strict=True)
@@ -94,7 +94,7 @@ class State:
         return self._min_isr
 
     def snapshot(self, observation: Observation, log_ends: bool) -> Snapshot:
-        """The tables as they are now. `log_ends`: whether this cluster answers as its debugging replica."""
+        """Return the current tables. `log_ends`: whether this cluster answers the debugging replica id."""
         min_isr = self.min_isr()
         last = self._last
         new = Snapshot(
@@ -163,7 +163,7 @@ class State:
 
 
 def shared(new: AnyTable, last: AnyTable) -> AnyTable:
-    """`new` with `last`'s own arrays wherever they are equal, so that what stays is told by identity."""
+    """Return `new` with the arrays of `last` wherever equal, so that `is` tells what did not change."""
     same = {
         f.name: getattr(last, f.name)
         for f in fields(new)
@@ -174,7 +174,7 @@ def shared(new: AnyTable, last: AnyTable) -> AnyTable:
 
 
 def failures(state: State, links: dict[int, tuple[int, str]]) -> tuple[Failure, ...]:
-    """What failed: brokers that do not answer (id: last answer, why), then parts of those that do."""
+    """Return the failures: brokers that do not answer (id: last answer, why), then parts of others."""
     out = [Failure("broker", broker, why, at_ms) for broker, (at_ms, why) in sorted(links.items())]
     for (part, broker), why in sorted(state.failures.items()):
         if broker not in links:

@@ -11,23 +11,22 @@ from kview.observe.readings import Readings, answered_rows
 from kview.wire.list_offsets import ListOffsetsAnswer
 
 AGES_S = (60, 10, 300, 30, 600, 120)
-"""How long ago, the most telling ones first: no further back than the ten minutes that lag is followed
-for."""
+"""Ages to ask for, most useful first. None over ten minutes, because lag looks back no further."""
 KEPT_MS = 600_000
-"""As long as the fold looks back."""
+"""As long as the look-back of the fold."""
 
 
 @dataclass(slots=True)
 class Points:
-    """The answers of the last ten minutes. The table is the same object until one comes or goes."""
+    """The answers of the last ten minutes. The table is the same object until its content changes."""
 
     table: TimePoints = field(default_factory=lambda: empty(TimePoints))
     asked: set[tuple[str, str, int]] = field(default_factory=set)
-    """(topic, topic id, partition) that has been asked for."""
+    """The (topic, topic id, partition) that have been asked for."""
     _answers: dict[tuple[str, int, int, str], tuple[int, int]] = field(default_factory=dict)
 
     def due(self, layout: Layout, rows: Rows) -> Rows:
-        """Those of `rows` that have not been asked for."""
+        """Return those of `rows` that have not been asked for."""
         keys = zip(layout.topic[rows], layout.topic_id[rows], layout.partition[rows].tolist(), strict=True)
         return rows[[key not in self.asked for key in keys]]
 
@@ -40,8 +39,7 @@ class Points:
     def answered(
         self, layout: Layout, readings: Readings, timestamp_ms: int, answer: ListOffsetsAnswer, at_ms: int
     ) -> None:
-        """Take in an answer. Where no record is as young as `timestamp_ms` the log ended then where it
-        ends now."""
+        """Take in an answer. Without a record as young as `timestamp_ms`, the log ended where it ends now."""
         rows, errors, offsets = answered_rows(layout, answer)
         ends = readings.log_end[rows]
         young = np.where(readings.log_end_ms[rows] >= timestamp_ms, ends, UNKNOWN)
@@ -53,7 +51,7 @@ class Points:
         self._make()
 
     def expire(self, now_ms: int, layout: Layout) -> None:
-        """Drop what is older than ten minutes, and incarnations of topics that are gone."""
+        """Drop answers older than ten minutes, and incarnations of topics that are gone."""
         there = {(topic, layout.topic_id[row]) for topic, (row, _) in layout.first.items()}
         old = [
             key

@@ -1,7 +1,7 @@
-"""What Java learns of Spark beside the start of the live job, which leaves one of two cores alone.
+"""Loads and compiles what Java needs for the roll-ups while the live job starts, so that both cores are used.
 
-Half of the time to the first roll-ups goes into classes that Java looks for one after the other, when they
-are asked for. What fails here is told in the log alone: whoever needs it will say so.
+Half of the time to the first roll-ups goes into Java looking for classes, one after another, when they are
+first used. Failures here are only logged: the code that needs the class will report them.
 """
 
 from pyspark.java_gateway import launch_gateway
@@ -11,7 +11,7 @@ from kview.pipeline.packed import UNPACKED
 from kview.pipeline.rollup import PIECES, SUMMED
 
 FUNCTIONS = "org.apache.spark.sql.catalyst.analysis.FunctionRegistry$"
-"""With it come all of Spark's functions."""
+"""Loading it loads all of Spark's functions."""
 
 PARSER = "org.apache.spark.sql.catalyst.parser.CatalystSqlParser$"
 
@@ -20,12 +20,14 @@ REHEARSAL = """
     from (select explode(sequence(0L, id + 3)) as x from range(3))
     where x is not null
     group by x div 2"""
-"""A query with what a roll-up is made of."""
+"""A query with the same elements as a roll-up."""
 
 
 def learn() -> None:
-    """Functions and how to read the roll-ups' queries, which needs no session, in the JVM that `Gateway` has
-    started. Raises Py4JError."""
+    """Load Spark's functions, and have it parse the roll-ups' queries, in the JVM that `Gateway` started.
+
+    Needs no session. Raises Py4JError.
+    """
     class_named = launch_gateway().jvm.java.lang.Class.forName  # type: ignore[no-untyped-call]
     class_named(FUNCTIONS)
     parser = class_named(PARSER).getField("MODULE$").get(None)
@@ -34,5 +36,5 @@ def learn() -> None:
 
 
 def rehearse(spark: SparkSession) -> None:
-    """Planning and working out a query. Raises Py4JError, and what PySpark raises."""
+    """Plan and run a query once. Raises Py4JError, and whatever PySpark raises."""
     spark.sql(REHEARSAL).coalesce(1).toArrow()

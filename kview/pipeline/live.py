@@ -1,7 +1,7 @@
-"""The live job: a recording is read as it is written, and what is new is rolled up.
+"""The live job: reads a recording while it is being written, and rolls up what is new.
 
-Spark keeps nothing from batch to batch. Each batch gives the roll-ups of its own rows, and these add up with
-those given before: so no state grows, nothing is too late, and a clock that jumps spoils nothing.
+Spark keeps no state between batches. Each batch yields the roll-ups of its own rows, and these are added to
+earlier ones. So no state grows, no row comes too late, and a clock that jumps does no harm.
 """
 
 import threading
@@ -21,41 +21,40 @@ from kview.pipeline.source import RecordingSource
 from kview.recording.reader import Recording
 
 CYCLE_S = 1.0
-"""How often a batch begins where batches are quick."""
+"""How often a batch starts if batches are quick."""
 
 REST = 1.6
-"""Otherwise the job rests after a batch so many times as long as that took: so it leaves half of a core alone
-at 10,000 partitions."""
+"""Otherwise the job pauses after a batch for this many times its duration. At 10,000 partitions that leaves
+about half of a core free."""
 
 MAX_REST_S = 1.5
-"""On a machine that others keep busy a batch takes longer without taking more: resting longer would only make
-the figures older."""
+"""Limit of that pause. On a busy machine a batch takes longer without using more CPU time, so a longer pause
+would only delay the figures."""
 
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""Spark's settings to work out a query without Java made and compiled for it."""
+"""Spark settings that run a query without generating and compiling Java code for it."""
 
 INTERPRETED_ROWS = 5_000
-"""For more the making and compiling, most of a second, pays."""
+"""With more rows than this, generating and compiling code pays off. It takes most of a second."""
 
 FIRST_ROWS = 1_000
-"""The first figures are of the first observations that have so many rows, or of what there is."""
+"""The first figures are based on the first observations with this many rows in total, or on all there are."""
 
 
 def start(
     spark: SparkSession, recording: Path, after: int, scratch: Path, on_rollups: Callable[[pa.Table], None]
 ) -> StreamingQuery:
-    """Begins after that observation's number (−1: at the beginning); returns when it runs. Raises
-    KviewError where there is no recording.
+    """Start after observation number `after` (−1: at the beginning), and return once the job runs.
 
-    `on_rollups` is given the columns of `kview.pipeline.rollup.rolled`, batch after batch, each observation
-    once.
+    `on_rollups` gets the columns of `kview.pipeline.rollup.rolled` for each batch. Each observation is in one
+    batch only. Raises KviewError if there is no recording.
     """
 
     def roll_up(deltas: DataFrame) -> None:
-        # In one piece: no row is sent from one task to another.
+        # In one partition, so that no row moves from one task to another.
         table = summed(deltas.coalesce(1)).toArrow()
         if table.num_rows:
             on_rollups(table)
@@ -67,7 +66,7 @@ def start(
         if number:
             time.sleep(max(CYCLE_S - took_s, min(REST * took_s, MAX_REST_S)))
 
-    # What there is already needs no source, whose processes take seconds to start.
+    # What is already recorded needs no stream source, whose processes take seconds to start.
     batches, last = next_rows(Recording.open(recording), after, FIRST_ROWS)
     if batches:
         interpreted = INTERPRETED if sum(batch.num_rows for batch in batches) <= INTERPRETED_ROWS else {}

@@ -1,4 +1,4 @@
-"""What the live job's process says to kview: frames of a kind, a length and a body on a socket."""
+"""Messages from the live job's process to kview: frames of kind, length and body on a socket."""
 
 import socket
 import struct
@@ -8,25 +8,25 @@ from enum import Enum
 _HEAD = struct.Struct(">cI")
 
 MAX_BODY_BYTES = 256 << 20
-"""A longer one is no message of ours: roll-ups of a batch are some hundred kilobytes."""
+"""A longer body is not one of ours: the roll-ups of a batch take some hundred kilobytes."""
 
 
 class MessageKind(Enum):
-    """What a message's body is."""
+    """The content of a message's body."""
 
     ROLLUPS = b"R"
     """An Arrow IPC stream with the columns of `kview.pipeline.rollup.rolled`."""
     FAILED = b"F"
-    """Why it ends, a few words in UTF-8."""
+    """Why the process ends: a few words in UTF-8."""
 
 
 def send(to: socket.socket, kind: MessageKind, body: bytes) -> None:
-    """Sends one message whole. Raises OSError."""
+    """Send one complete message. Raises OSError."""
     to.sendall(_HEAD.pack(kind.value, len(body)) + body)
 
 
 def messages(source: socket.socket) -> Iterator[tuple[MessageKind, bytes]]:
-    """The messages until the other side has gone. Raises ValueError where it sends something else."""
+    """Yield messages until the other side closes the socket. Raises ValueError if it sends anything else."""
     with source.makefile("rb") as stream:
         while len(head := stream.read(_HEAD.size)) == _HEAD.size:
             kind, length = _HEAD.unpack(head)

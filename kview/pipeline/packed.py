@@ -1,7 +1,7 @@
-"""Rows of `kview.pipeline.rollup.DELTAS` on their way into Spark: many in one, each column a list.
+"""Rows of `kview.pipeline.rollup.DELTAS` on their way into Spark: many rows as one, with a list per column.
 
-Spark keeps what a stream reads row by row, every figure an object of Java's: a third of a batch's work at
-10,000 partitions. A list is kept in one piece.
+Spark stores the input of a stream row by row, with a Java object per figure. At 10,000 partitions that is a
+third of a batch's work. A list is stored in one piece.
 """
 
 from pyspark.sql import DataFrame
@@ -10,7 +10,7 @@ from pyspark.sql import types as t
 from kview.pipeline.rollup import DELTAS
 
 WORDS = tuple(field.name for field in DELTAS if isinstance(field.dataType, t.StringType))
-"""Columns of texts."""
+"""The columns of strings."""
 
 PACKED = t.StructType(
     [
@@ -22,11 +22,11 @@ PACKED = t.StructType(
         *(t.StructField(f"{name}_words", t.ArrayType(t.StringType())) for name in WORDS),
     ]
 )
-"""`count` rows in one. A column that has nothing is null; a text is its place in the list of words."""
+"""`count` rows as one. An empty column is null. A string is an index into the list of words."""
 
 
 def unpacked(rows: DataFrame) -> DataFrame:
-    """Rows of DELTAS from rows of PACKED."""
+    """Return rows of DELTAS from rows of PACKED."""
     return rows.sparkSession.sql(UNPACKED, rows=rows)
 
 

@@ -1,4 +1,4 @@
-"""The live job as kview sees it: a child process that is started, watched, started again, and ended."""
+"""The live job from kview's side: a child process that is started, watched, restarted and ended."""
 
 import contextlib
 import logging
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 FIRST_BACK_OFF_S = 2.0
 MAX_BACK_OFF_S = 60.0
-"""Bounds of the wait before the job is started by itself again: a start costs ten seconds of a core."""
+"""Limits of the pause before an automatic restart. A start takes ten seconds of one core."""
 
 STEADY_S = 60.0
-"""A job that ran for so long before it failed is started again as soon as at the first time."""
+"""If a job ran for this long before it failed, the next restart is as quick as the first."""
 
 END_WITHIN_S = 0.3
-"""What the child gets to end by itself, of the second that kview may take to end."""
+"""Time for the child to end by itself, out of the second that kview may take to end."""
 
 _log = logging.getLogger(__name__)
 
 
 class LiveJob:
-    """`kview.model.ports.SparkJob`: rolls up a recording while it is written.
+    """Rolls up a recording while it is being written. Implements `kview.model.ports.SparkJob`.
 
-    `on_aggregates` is called on a thread of this object's with every change of the status or the roll-ups.
+    `on_aggregates` is called on a thread of this object whenever the status or the roll-ups change.
     `clock_ms` is the clock of the observations.
     """
 
@@ -49,32 +49,32 @@ class LiveJob:
         clock_ms: Callable[[], int],
         live: bool = True,
     ) -> None:
-        """`live`: the recording is being written, so that its end is now."""
+        """`live`: the recording is still being written, so its end is now."""
         self._recording = recording
         self._on_aggregates = on_aggregates
         self._clock_ms = clock_ms
         self._live = live
         self.rollups = Rollups()
-        """What there is until now."""
+        """The roll-ups so far."""
         self._changed = threading.Condition()
         self._ending = False
         self._wanted = 0
-        """How often a start was asked for: a change interrupts a wait, or the job that runs."""
+        """How many starts were requested. A change interrupts a wait, or the running job."""
         self._child: _Child | None = None
         self._thread = threading.Thread(target=self._run, name="spark", daemon=True)
 
     @property
     def pid(self) -> int | None:
-        """The child's process id, while there is one."""
+        """The child's process id, None if there is none."""
         child = self._child
         return child.pid if child else None
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the thread, and return at once."""
         self._thread.start()
 
     def restart(self) -> None:
-        """End the job if it runs, and start it now; returns at once."""
+        """End the job if it runs, and start it now. Returns at once."""
         with self._changed:
             self._wanted += 1
             if self._child is not None:
@@ -82,7 +82,7 @@ class LiveJob:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """End it, and its JVM, within about half a second. No call back after it returns."""
+        """End the job and its JVM, within about half a second. No callback comes after this returns."""
         with self._changed:
             self._ending = True
             if self._child is not None:
@@ -92,7 +92,7 @@ class LiveJob:
             self._thread.join(3 * END_WITHIN_S)
 
     def _run(self) -> None:
-        # Imported here: Arrow must not hinder the first frame.
+        # Imported here, because Arrow must not delay the first frame.
         from kview.pipeline.store import RollupStore
 
         store = RollupStore()
@@ -120,7 +120,7 @@ class LiveJob:
             back_off_s = min(2 * back_off_s, MAX_BACK_OFF_S) if by_itself else FIRST_BACK_OFF_S
 
     def _run_once(self, store: "RollupStore") -> str:
-        """Run the job until it ends; returns why it did."""
+        """Run the job until it ends, and return why it ended."""
         import pyarrow as pa
 
         from kview.pipeline.messages import MessageKind, messages
@@ -167,7 +167,7 @@ class LiveJob:
 
 
 class _Child:
-    """The process; it ends when this side of its control socket is closed, so also when kview is killed."""
+    """The child process. It ends when this side of its control socket closes, even if kview is killed."""
 
     def __init__(self, recording: Path, after: int, scratch: Path) -> None:
         self.control, theirs = socket.socketpair()
@@ -196,12 +196,12 @@ class _Child:
         return self._process.pid
 
     def hang_up(self) -> None:
-        """Let it end; what it still says is not read."""
+        """Let the process end. Further messages are not read."""
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> str:
-        """End it, and say how it ended."""
+        """End the process, and return how it ended."""
         self.hang_up()
         self.control.close()
         try:
@@ -209,7 +209,7 @@ class _Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             code = self._process.wait()
-        # Where it was killed there may be a JVM, which listens to its end only once it has started.
+        # If it was killed, its JVM may live on: a JVM notices the end of its parent only once it has started.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         return (
@@ -225,7 +225,7 @@ class _Child:
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment, in which the child finds the same kview, whatever its working folder."""
+    """Return the environment in which the child finds the same kview, from any working folder."""
     ours = str(Path(kview.__file__).resolve().parent.parent)
     others = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": f"{ours}{os.pathsep}{others}" if others else ours}

@@ -14,11 +14,11 @@ from kview.pipeline.rollup import DELTAS, NAMES_IN_DELTAS
 from kview.recording.reader import DeltaBatches, Recording
 
 ENOUGH_ROWS = 200_000
-"""How many rows are enough at a time: catching up with an hour must not need the memory of an hour. One
-observation is never divided."""
+"""Enough rows for one batch, so that catching up with an hour does not need memory for an hour. An
+observation is never split."""
 
 SCHEMA: pa.Schema = to_arrow_schema(DELTAS, timezone="UTC")
-"""DELTAS in Arrow's types."""
+"""DELTAS as Arrow types."""
 
 _PACKED_SCHEMA: pa.Schema = to_arrow_schema(PACKED, timezone="UTC")
 
@@ -26,9 +26,11 @@ _PACKED_SCHEMA: pa.Schema = to_arrow_schema(PACKED, timezone="UTC")
 def next_rows(
     recording: Recording, after: int, enough: int = ENOUGH_ROWS
 ) -> tuple[list[pa.RecordBatch], int]:
-    """The rows after that observation, and the last observation that they are of: no more observations than
-    it takes to have `enough`, and none from after the clock was set back. `after` itself where there is
-    nothing new."""
+    """Return the rows after observation `after`, and the last observation they include.
+
+    There are only as many observations as it takes to have `enough` rows, and none from after the clock was
+    set back. If there is nothing new, the second value is `after`.
+    """
     taken: list[pa.RecordBatch] = []
     count, last, latest_ms = 0, after, 0
     for batches in recording.delta_batches(after):
@@ -45,7 +47,7 @@ def next_rows(
 
 
 def rows(batches: DeltaBatches) -> Iterator[pa.RecordBatch]:
-    """The same as rows of DELTAS; nothing where there are none."""
+    """Yield the same as rows of DELTAS; nothing if there are no rows."""
     for batch in batches.partitions, batches.offsets, batches.moments:
         if batch.num_rows:
             named = {NAMES_IN_DELTAS.get(name, name): batch.column(name) for name in batch.schema.names}
@@ -56,7 +58,7 @@ def rows(batches: DeltaBatches) -> Iterator[pa.RecordBatch]:
 
 
 def up_to(batches: DeltaBatches, sequence: int) -> DeltaBatches:
-    """Without the observations after that one."""
+    """Return the batches without observations after `sequence`."""
 
     def kept(batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch.filter(pc.less_equal(batch["sequence"], sequence))
@@ -66,7 +68,7 @@ def up_to(batches: DeltaBatches, sequence: int) -> DeltaBatches:
 
 
 def first_rows(batches: DeltaBatches, count: int) -> DeltaBatches:
-    """As few of the first observations as have `count` rows."""
+    """Return the first observations, as few as it takes to have `count` rows."""
     if batches.partitions.num_rows + batches.offsets.num_rows <= count:
         return batches
     numbers = batches.moments["sequence"].to_numpy()
@@ -78,7 +80,7 @@ def first_rows(batches: DeltaBatches, count: int) -> DeltaBatches:
 
 
 def before_set_back(batches: DeltaBatches, latest_ms: int) -> DeltaBatches:
-    """Without what came after the clock was set back, from what it said before or from `latest_ms`."""
+    """Return the batches up to where the clock was set back, compared to `latest_ms` or within them."""
     back = set_backs(np.concatenate([[latest_ms], batches.moments["observed_ms"].to_numpy()]))
     if not back:
         return batches
@@ -86,7 +88,7 @@ def before_set_back(batches: DeltaBatches, latest_ms: int) -> DeltaBatches:
 
 
 def set_backs(moments: Longs) -> list[int]:
-    """The places of the observations before which the clock was set back; moments are epoch ms."""
+    """Return the indices of observations before which the clock was set back. Moments are epoch ms."""
     places: list[int] = []
     since = 0
     while True:
@@ -99,12 +101,12 @@ def set_backs(moments: Longs) -> list[int]:
 
 
 def packed_table(batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    """Rows of PACKED, one for each of those, of which there is one at least."""
+    """Return rows of PACKED, one for each batch. There has to be at least one batch."""
     return pa.Table.from_batches(map(pack, batches))
 
 
 def pack(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Those rows of DELTAS, one at least, as one row of PACKED."""
+    """Return rows of DELTAS, at least one, as a single row of PACKED."""
     lists = {"count": pa.array([batch.num_rows], pa.int32())}
 
     def put(name: str, values: pa.Array) -> None:

@@ -1,8 +1,8 @@
-"""The one-second roll-ups: their one definition, in Spark's SQL, for the live job and for batches.
+"""The one-second roll-ups: their only definition, in Spark SQL, for the live job and for batches.
 
-What came in over an interval is split over the seconds that it spans, in proportion and in whole numbers: by
-the largest remainder, the earlier second first where two are equal. So nothing is lost and nothing is
-invented, and the roll-ups of pieces add up to the roll-ups of the whole.
+The increase over an interval is split over the seconds it spans, in proportion and in integers, by the
+largest remainder (of two equal ones, the earlier second gets more). So nothing is lost or invented, and the
+roll-ups of parts add up to the roll-ups of the whole.
 """
 
 from pyspark.sql import DataFrame
@@ -36,9 +36,9 @@ DELTAS = t.StructType(
         t.StructField("under_replicated", t.BooleanType()),
     ]
 )
-"""A recording's deltas (kview.recording.schema) in one table: of partitions, where `group` is null, and of
-groups' offsets, which have no columns after `in_gap`. `records` are in or out, `fell` truncated or rewound.
-And one row an observation, in which all but the first two columns are null."""
+"""A recording's deltas (kview.recording.schema) in one table: those of partitions, where `group` is null, and
+those of groups' offsets, which have no columns after `in_gap`. `records` are incoming or outgoing, `fell` are
+truncated or rewound. There is also one row per observation, with only the first two columns."""
 
 NAMES_IN_DELTAS = {
     "since_ms": "began_ms",
@@ -49,42 +49,47 @@ NAMES_IN_DELTAS = {
     "records_in_gap": "in_gap",
     "records_out_gap": "in_gap",
 }
-"""What a recording's columns are called in DELTAS, where they are called otherwise."""
+"""Columns that have another name in DELTAS than in a recording."""
 
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
-"""Kafka's Topic.INTERNAL_TOPICS and its metadata: a group's deltas do not tell which topics are internal."""
+"""Kafka's Topic.INTERNAL_TOPICS and its metadata topic. Groups' deltas do not say what is internal."""
 
 HOTTEST_SHIFT = 1 << 24
-"""A partition's number is below this: so a rate and the partition that has it fit into one whole number."""
+"""Partition numbers are below this, so that a rate and its partition fit into one integer."""
 
 _SPREAD = ("records", "replicated", "cross_rack")
 _STATES = ("offline", "silent", "under_min_isr", "under_replicated")
 
 
 def rolled(deltas: DataFrame) -> DataFrame:
-    """The roll-ups of rows of DELTAS, one row a second, kind and name.
+    """Return the roll-ups of rows of DELTAS: one row per second, kind and name.
 
-    Columns: `second` (epoch), `kind`, `name`, those of `Sum`, `hottest` (rate, topic, partition; the greatest
-    rate of one partition, null where there is none), `topic_partitions`, and of the observations in them
+    Columns: `second` (epoch), `kind`, `name`, those of `Sum`, `hottest` (rate, topic, partition; the highest
+    rate of a single partition, null if there is none), `topic_partitions`, and from the observations included
     `last_sequence`, `first_ms`, `last_ms`.
     """
     return summed(pieces(deltas))
 
 
 def pieces(deltas: DataFrame) -> DataFrame:
-    """One row a delta and second that it touches, with its share of each figure. Nothing is kept from row to
-    row: the same for a stream."""
+    """Return one row per delta and second that it touches, with its share of each figure.
+
+    It keeps no state between rows, so it is the same for a stream.
+    """
     return deltas.sparkSession.sql(PIECES, deltas=deltas)
 
 
 def summed(pieces: DataFrame) -> DataFrame:
-    """The roll-ups of `pieces`."""
+    """Return the roll-ups of `pieces`."""
     return pieces.sparkSession.sql(SUMMED, pieces=pieces)
 
 
 def _remainders(name: str) -> str:
-    """What dividing a number over its interval leaves in the first second, in each of those between, and in
-    the last: all whole seconds leave the same, so that no list of seconds has to be sorted."""
+    """Return SQL for the remainders of splitting a number over its interval.
+
+    These are those of the first second, of any second in between, and of the last. All full seconds have the
+    same remainder, so no list of seconds has to be sorted.
+    """
     return f"""
         {name},
         {name} * ((began_ms div 1000 + 1) * 1000 - began_ms) % (ended_ms - began_ms) as {name}_first,
@@ -93,7 +98,7 @@ def _remainders(name: str) -> str:
 
 
 def _share(name: str) -> str:
-    """The second's part of a number that came in over the interval, by the largest remainder."""
+    """Return SQL for one second's share of the increase over an interval, by the largest remainder."""
     first, mid, last = f"{name}_first", f"{name}_mid", f"{name}_last"
     return f"""case
         when {name} is null or {name} = 0 or overlap_ms = 0 then 0
@@ -108,7 +113,7 @@ def _share(name: str) -> str:
 
 
 def _overlap(began_ms: str, ended_ms: str) -> str:
-    """How many ms of a second lie in an interval."""
+    """Return SQL for how many ms of a second are in an interval."""
     return f"greatest(least({ended_ms}, second * 1000 + 1000) - greatest({began_ms}, second * 1000), 0)"
 
 
@@ -156,7 +161,7 @@ PIECES = f"""
         if(records > 0 and overlap_ms > 0, rate * {HOTTEST_SHIFT} + partition, null) as hottest
     from ({_OVERLAPS})"""
 
-# A sum a topic, leader and group before each is counted for all its keys: few rows are multiplied.
+# Each row counts for several keys. Summing by topic, leader and group first leaves few rows to multiply.
 _BY_TOPIC = f"""
     select second, topic, leader, leader_rack, group, internal,
         sum(records) as records, sum(records * record_centibytes) as centibytes,
@@ -176,8 +181,8 @@ _NAMES = {
     Kind.RACK: "if(internal or leader < 0, null, leader_rack)",
     Kind.GROUP: "group",
 }
-"""Whom a sum counts for: null where it does not count for that kind. An observation itself, which has no
-topic, counts for the cluster, with nothing."""
+"""The name under which a sum counts for each kind, null if it does not count for it. The row of an
+observation has no topic and counts for the cluster, with zeros."""
 
 _KEYS = ", ".join(f"named_struct('kind', '{kind}', 'name', {name})" for kind, name in _NAMES.items())
 
@@ -194,7 +199,7 @@ _COLUMNS = {
     Sum.RECORDS_OUT_GAP: "if(group is null, 0, in_gap)",
     **{Sum(f"{name}_ms"): f"{name}_ms" for name in _STATES},
 }
-"""What each sum is the sum of."""
+"""What each sum adds up."""
 
 SUMMED = f"""
     select second, key.kind, key.name,

@@ -1,4 +1,4 @@
-"""A local Spark session: quiet, on loopback alone, as small as it gets."""
+"""A local Spark session: quiet, on the loopback interface only, as small as possible."""
 
 from pathlib import Path
 
@@ -11,29 +11,29 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "1",
-    # Checked arithmetic costs half of a batch; the greatest product here, of records in a minute and
-    # milliseconds, fits as long as these are fewer than 10¹⁴.
+    # Checked arithmetic takes half of a batch's time. The largest product here, records per minute ×
+    # milliseconds, fits as long as there are fewer than 10¹⁴ records.
     "spark.sql.ansi.enabled": "false",
-    # A batch of a second is planned faster than it is planned again.
+    # A batch takes a second, so planning it again while it runs costs more than it saves.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
-    # The default manager forks `chmod` and `readlink` for every file.
+    # The default manager starts `chmod` and `readlink` for every file.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
     "spark.sql.streaming.minBatchesToRetain": "4",
     "spark.sql.streaming.numRecentProgressUpdates": "4",
-    # Of the heap, what Spark leaves for itself and for us: else it wants 450 MB to start.
+    # The part of the heap that Spark reserves for others. By default it demands 450 MB to start.
     "spark.testing.reservedMemory": str(64 << 20),
     "spark.python.use.daemon": "false",
-    # Descriptions of plans are made for every batch, for a web page that is not there.
+    # Spark describes the plan of every batch for a web page that is disabled here.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.maxPlanStringLength": "100",
     "spark.sql.debug.maxToStringFields": "3",
-    # Nobody looks at these, and they are what grows in a session that lasts for days.
+    # Nobody looks at these, and they grow in a session that lasts for days.
     "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.retainedJobs": "1",
     "spark.ui.retainedStages": "1",
@@ -45,7 +45,7 @@ SETTINGS = {
 
 
 def new_session(scratch: Path, threads: int) -> SparkSession:
-    """A session in the JVM that `Gateway` has started. `scratch` is a folder for its files."""
+    """Return a session in the JVM that `Gateway` started. `scratch` is a folder for its files."""
     builder = SparkSession.builder.master(f"local[{threads}]").appName("kview")
     builder = builder.config("spark.local.dir", str(scratch))
     builder = builder.config("spark.sql.warehouse.dir", str(scratch / "warehouse"))

@@ -1,8 +1,8 @@
-"""A recording as a stream of Spark's, read while it is written: rows of `kview.pipeline.packed.PACKED`.
+"""A recording as a Spark stream, read while it is being written: rows of `kview.pipeline.packed.PACKED`.
 
-An offset is the number of the last observation read, which holds in streams and in Parquet alike.
+An offset is the number of the last observation read, which is valid in streams and in Parquet alike.
 
-Spark starts a process for each of a source's steps: what only the reading one needs is imported there.
+Spark starts a process for each step of a source, so what only the reading step needs is imported there.
 """
 
 from collections.abc import Iterator
@@ -20,20 +20,22 @@ if TYPE_CHECKING:
 
 
 class RecordingSource(DataSource):
-    """`spark.readStream.format("kview")`, options `path` and `after` (the first observation's number − 1; −1
-    is the beginning)."""
+    """The data source `spark.readStream.format("kview")`.
+
+    Options are `path` and `after` (the number of the first observation − 1; −1 is the beginning).
+    """
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
+        """Return the name of the format."""
         return "kview"
 
     def schema(self) -> StructType:
-        """Always the same."""
+        """Return the schema, which is always the same."""
         return PACKED
 
     def simpleStreamReader(self, schema: StructType) -> SimpleDataSourceStreamReader:
-        """What comes, in Spark's own words: one process reads it."""
+        """Return the reader. "Simple" is Spark's term for a stream read by a single process."""
         return _Coming(self.options["path"], int(self.options["after"]))
 
 

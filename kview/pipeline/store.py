@@ -1,4 +1,4 @@
-"""The roll-ups that have arrived, added up, within a bound."""
+"""Adds up the roll-ups that have arrived, within limits of time and memory."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,21 +11,21 @@ from kview.model.aggregates import BLOCK_S, SET_BACK_MS, SUMS, Block, Key, Kind,
 from kview.model.units import UNKNOWN
 
 MAX_BYTES = 96 << 20
-"""An hour of 200 keys, or the last minutes of thousands: the oldest go first."""
+"""Room for an hour of 200 keys, or for the last minutes of thousands. The oldest are dropped first."""
 
 MAX_MINUTES = 60
-"""As long as the flight recorder looks back."""
+"""As long as the flight recorder reaches back."""
 
 LEAST_MINUTES = 6
-"""The longest window, five minutes, is always whole."""
+"""Enough for the longest window, five minutes, to be complete."""
 
 MUCH_USED = 0.75
-"""Blocks are written anew where less of their keys tell of something."""
+"""If a smaller share of its keys than this has figures, a block is rebuilt without the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Rows of one arrival that lie in one minute: `key` and `second` are places in the block."""
+    """The rows of one arrival that are in one minute. `key` and `second` are indices into the block."""
 
     key: NDArray[np.int64]
     second: NDArray[np.int64]
@@ -33,17 +33,17 @@ class _Piece:
 
 
 class RollupStore:
-    """Adds up what the live job sends; `rollups` is what there is, frozen."""
+    """Adds up what the live job sends. `rollups` is the frozen result."""
 
     def __init__(self) -> None:
         self.rollups = Rollups()
         self.last_sequence = -1
-        """The last observation in them."""
+        """The last observation in the roll-ups."""
         self._keys: dict[Key, int] = {}
         self._partitions: dict[tuple[str, int], int] = {}
 
     def add(self, arrived: pa.Table) -> None:
-        """Adds the columns of `kview.pipeline.rollup.rolled`, of observations that follow those before."""
+        """Add the columns of `kview.pipeline.rollup.rolled`, from observations after those already added."""
         columns = {
             name: arrived[name].to_numpy() for name in ("second", "last_sequence", "first_ms", "last_ms")
         }
@@ -80,7 +80,7 @@ class RollupStore:
         self.last_sequence = int(columns["last_sequence"].max())
 
     def _hottest(self, found: list[dict[str, Any] | None]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rates, and places in `partitions`."""
+        """Return rates, and indices into `partitions`."""
         rates, places = np.zeros(len(found), np.int64), np.full(len(found), -1)
         for row, hottest in enumerate(found):
             if hottest is not None:
@@ -97,7 +97,7 @@ class RollupStore:
         hottest: tuple[NDArray[np.int64], NDArray[np.int64]],
         parts: NDArray[np.int64],
     ) -> Block:
-        """The block with those rows added. Its arrays are its own already."""
+        """Return the block with those rows added. Its arrays have to be its own already."""
         at = (piece.key, piece.second)
         block.sums[:, *at] += sums[:, piece.row]
         block.topic_partitions[at] = np.maximum(block.topic_partitions[at], parts[piece.row])
@@ -106,15 +106,18 @@ class RollupStore:
         hotter = rate > was
         names = tuple(self._partitions)
         for row in np.flatnonzero((rate == was) & (place >= 0) & (place != was_place)).tolist():
-            # As Spark orders them: the greater name of two that are equally hot.
+            # In Spark's order: of two equally hot partitions, the greater name wins.
             hotter[row] = was_place[row] < 0 or names[place[row]] > names[was_place[row]]
         block.hottest_rate[at] = np.where(hotter, rate, was)
         block.hottest[at] = np.where(hotter, place, was_place)
         return block
 
     def _without_gone(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-        """The blocks without the rows of keys of which none tells any more, topics that were deleted long
-        ago, where these are many."""
+        """Return the blocks without the rows of keys that have no figures any more, if there are many of
+        them.
+
+        Such keys are topics that were deleted long ago.
+        """
         used = np.zeros(len(self._keys), np.bool_)
         for block in blocks:
             used[: block.hottest.shape[0]] |= block.sums.any((0, 2)) | block.topic_partitions.any(1)
@@ -129,7 +132,7 @@ class RollupStore:
         return tuple(_of_rows(block, used[: block.hottest.shape[0]], hottest) for block in blocks)
 
     def _forget_from(self, ms: int) -> None:
-        """The clock was set back: what it said of later seconds would be counted twice."""
+        """Drop the seconds from `ms` on, because the clock was set back and they would be counted twice."""
         minute, second = divmod(ms // 1000, BLOCK_S)
         kept = [block for block in self.rollups.blocks if block.minute < minute]
         for block in self.rollups.blocks:
@@ -145,7 +148,7 @@ class RollupStore:
 
 
 def _grown(block: Block, rows: int) -> Block:
-    """A copy with that many rows."""
+    """Return a copy with `rows` rows."""
     new = no_rows(block.minute, rows)
     known = block.hottest.shape[0]
     new.sums[:, :known] = block.sums
@@ -156,7 +159,7 @@ def _grown(block: Block, rows: int) -> Block:
 
 
 def _of_rows(block: Block, rows: NDArray[np.bool_], partitions: NDArray[np.int64]) -> Block:
-    """Those rows alone, in which the hottest are places in `partitions`."""
+    """Return only those rows. `partitions` renumbers the hottest ones."""
     hottest = block.hottest[rows]
     places = np.where(hottest >= 0, np.searchsorted(partitions, hottest), -1)
     columns = block.sums[:, rows], block.hottest_rate[rows], places, block.topic_partitions[rows]
@@ -164,7 +167,7 @@ def _of_rows(block: Block, rows: NDArray[np.bool_], partitions: NDArray[np.int64
 
 
 def _newest(blocks: list[Block]) -> tuple[Block, ...]:
-    """Those that the bounds leave, oldest first."""
+    """Return the blocks within the limits, oldest first."""
     sizes = np.cumsum([block.sums.nbytes + 3 * block.hottest.nbytes for block in reversed(blocks)])
     fitting = int(np.searchsorted(sizes, MAX_BYTES, "right"))
     return tuple(blocks[-min(max(fitting, LEAST_MINUTES), MAX_MINUTES) :])

@@ -1,8 +1,9 @@
-"""What changed between two encoded snapshots, as cells, and columns from cells.
+"""Differences between two encoded snapshots, as cells.
 
-A cell is (column number, row, value). A column whose shape changed is written anew, its shape first: at row
-−1 the number of rows, at row −2 the width of a matrix; then every cell that is not its fill. A matrix's cell
-is at row × width + place."""
+A cell is (column number, row, value). When a column changes its shape, it is written completely. Its shape
+comes first (row −1 has the number of rows, row −2 the width of a matrix), then every cell that differs from
+the column's fill value. The cell of a matrix is at row × width + position.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,24 +21,24 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Cells of numbers, or of words; parallel arrays, those of one moment by column, then row."""
+    """Cells of numbers, or of words, as parallel arrays: the cells of a moment by column, then row."""
 
     column: NDArray[np.int16]
     row: NDArray[np.int32]
     value: Array
     sequence: Ints
-    """The moment of each."""
+    """The moment of each cell."""
 
     def __len__(self) -> int:
         return len(self.row)
 
     def select(self, which: Any) -> "Cells":
-        """Those of a mask, slice or order."""
+        """Return the cells that a mask, slice or order picks."""
         return Cells(self.column[which], self.row[which], self.value[which], self.sequence[which])
 
 
 def changes(before: Encoded | None, now: Encoded, sequence: int) -> tuple[Cells, Cells]:
-    """The numbers and the words that changed; all of them where there is nothing before."""
+    """Return the numbers and the words that changed; all of them if `before` is None."""
     numbers: list[tuple[int, Array, Array]] = []
     words: list[tuple[int, Array, Array]] = []
     for number, (name, is_text) in enumerate(zip(NAMES, IS_TEXT, strict=True)):

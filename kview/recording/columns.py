@@ -1,15 +1,14 @@
-"""A snapshot as plain columns that change little from one observation to the next, and back.
+"""Snapshots as plain columns that change little from one observation to the next, and back.
 
-`encode` and `decode` look at one snapshot alone. Two kinds of values follow from others, and say so by a
-sentinel instead of repeating them:
+`encode` and `decode` need only one snapshot. Two kinds of values usually follow from others; a sentinel takes
+their place:
 
-A reading's time is mostly the latest that the same broker (or group) answered: that time is kept once, in a
-column of its own named `<column>@`, one value for each of the brokers there are.
+- The time of a reading is mostly the latest answer of the same broker (or group). That answer's time is kept
+  once, in an extra column named `<column>@` with one value per broker.
+- The log end of a leader's own replica, and its time, equal those of the partition. The last stable offset
+  mostly equals the high watermark.
 
-A leader's own replica ends, and was read, where and when the partition's log end was; the last stable offset
-is mostly the high watermark.
-
-So a partition without news changes in no column, although its cells were read again.
+So a partition that did not change has no changed column, even though all its values were read again.
 """
 
 import sys
@@ -28,7 +27,7 @@ Array = NDArray[Any]
 
 SAME = UNKNOWN + 1
 LATEST = UNKNOWN + 2
-"""Stand for "as the column that this one follows" and "read when its broker last answered". No offset or time
+"""Stand for "the same as the column it follows" and "read when its broker last answered". No offset or time
 is that far below zero."""
 
 TABLES: dict[str, type[Table]] = {
@@ -45,7 +44,7 @@ CLOCK_OF = {
     "replicas.log_end_ms": "replicas.broker",
     "offsets.received_ms": "offsets.group",
 }
-"""Times, and the column by which those that belong to one answer are found."""
+"""Columns of times, each with the column that groups its rows by answer."""
 
 
 def _names() -> tuple[str, ...]:
@@ -58,8 +57,8 @@ def _names() -> tuple[str, ...]:
 
 
 NAMES = _names()
-"""Every column of every table, in order; a recording's column numbers are places in this list, which its
-manifest repeats."""
+"""Every column of every table, in order. The column numbers of a recording are indices into this list, and
+its manifest repeats the list."""
 
 IS_TEXT = tuple(
     not name.endswith("@") and COLUMNS[name.partition(".")[0]][name.partition(".")[2]].dtype is np.object_
@@ -68,13 +67,13 @@ IS_TEXT = tuple(
 
 
 def dtype_of(name: str) -> Any:
-    """The numpy type of a column of NAMES."""
+    """Return the numpy type of a column of NAMES."""
     table, _, column = name.partition(".")
     return np.int64 if column.endswith("@") else COLUMNS[table][column].dtype
 
 
 def fill_of(name: str) -> Any:
-    """What a column holds where nothing was said."""
+    """Return the value that a column has where nothing was written."""
     table, _, column = name.partition(".")
     if column.endswith("@"):
         return UNKNOWN
@@ -86,13 +85,13 @@ def fill_of(name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A snapshot's columns by their names in NAMES. Arrays are not to be written to."""
+    """The columns of a snapshot, by their names in NAMES. Do not write to the arrays."""
 
     columns: Mapping[str, Array]
 
 
 class _Kept:
-    """Results of functions of arrays, kept while the same arrays are asked for: one of each name."""
+    """Keeps the last result of each named function, for as long as it is called with the same arrays."""
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[tuple[Array, ...], Any]] = {}
@@ -109,15 +108,17 @@ class _Kept:
 
 
 class Codec:
-    """Encodes snapshots, or decodes them; remembers what did not change since the one before, for speed and
-    so that unchanged arrays stay the same objects. One instance for one direction and one sequence of
-    snapshots."""
+    """Encodes snapshots, or decodes them.
+
+    It remembers what did not change since the previous snapshot: for speed, and so that unchanged arrays stay
+    the same objects. Use one instance for one direction and one sequence of snapshots.
+    """
 
     def __init__(self) -> None:
         self._kept = _Kept()
 
     def encode(self, snapshot: Snapshot) -> Encoded:
-        """The columns of a snapshot."""
+        """Return the columns of a snapshot."""
         out: dict[str, Array] = {
             f"{table}.{column}": getattr(getattr(snapshot, table), column)
             for table, kinds in COLUMNS.items()
@@ -131,7 +132,7 @@ class Codec:
         return Encoded(out)
 
     def decode(self, encoded: Encoded, observation: Observation) -> Snapshot:
-        """The snapshot that `encode` was given."""
+        """Return the snapshot that was encoded."""
         out = dict(encoded.columns)
         for name, by in CLOCK_OF.items():
             clock = out.pop(f"{name}@")
@@ -145,8 +146,7 @@ class Codec:
         return Snapshot(observation, **tables)
 
     def _follow(self, out: dict[str, Array], change: Callable[[Array, Array], Array]) -> None:
-        """Columns that follow another of the same or another table; the ones that they follow are not changed
-        here."""
+        """Apply `change` to the columns that follow another column. The other columns stay as they are."""
         watermark = out["partitions.high_watermark"]
         stable = out["partitions.last_stable"]
         out["partitions.last_stable"] = self._kept.get(
@@ -161,8 +161,7 @@ class Codec:
             )
 
     def _codes(self, out: dict[str, Array], by: str) -> tuple[Array, int]:
-        """For each row the number of its broker or group among those of the column, and how many there
-        are."""
+        """Number the brokers or groups in a column. Returns each row's number, and how many there are."""
         column = out[by]
 
         def build() -> tuple[Array, int]:
@@ -190,7 +189,7 @@ class Codec:
 
 
 def _rows_led(leader: Array, row: Array, broker: Array) -> tuple[Array, Array]:
-    """The rows of replicas that are leaders, and of their partitions."""
+    """Return the rows of the replicas that lead, and the rows of their partitions."""
     leads = np.flatnonzero(leader[row] == broker)
     return leads, row[leads]
 
@@ -198,7 +197,7 @@ def _rows_led(leader: Array, row: Array, broker: Array) -> tuple[Array, Array]:
 def _of_leaders(
     change: Callable[[Array, Array], Array], replicas: Array, partitions: Array, leads: Array, rows: Array
 ) -> Array:
-    """The replicas' column, changed where they are leaders."""
+    """Return the replicas' column, changed in the rows of leaders."""
     out = replicas.copy()
     out[leads] = change(replicas[leads], partitions[rows])
     return out
@@ -213,10 +212,10 @@ def _unsame(column: Array, followed: Array) -> Array:
 
 
 def interned(values: list[str]) -> list[str]:
-    """The same words, one object for each that is spelt alike."""
+    """Return the same words, with one object for all that are equal."""
     return [sys.intern(value) for value in values]
 
 
 def nothing() -> Encoded:
-    """The columns of a snapshot without a row."""
+    """Return the columns of a snapshot without rows."""
     return Codec().encode(Snapshot(Observation(0, 0, 0)))

@@ -1,5 +1,4 @@
-"""manifest.json: which segments a recording has, and which of them are closed. Written whole or not at
-all."""
+"""manifest.json: the segments of a recording, and which of them are closed. Always replaced as a whole."""
 
 import os
 from pathlib import Path
@@ -13,8 +12,7 @@ from kview.recording.schema import SCHEMA_VERSION
 
 
 class SegmentEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
-    """A segment: its number, and, once it is closed, its observations (first and last, inclusive) and
-    size."""
+    """A segment: its number and, once it is closed, its first and last observation (inclusive) and size."""
 
     number: int
     closed: bool = False
@@ -26,12 +24,12 @@ class SegmentEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def folder(self) -> str:
-        """The folder's name."""
+        """The name of the segment's folder."""
         return f"seg-{self.number:06}"
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A recording's contents. `columns` says what its column numbers mean."""
+    """The contents of a recording. `columns` gives the meaning of its column numbers."""
 
     version: int = SCHEMA_VERSION
     columns: tuple[str, ...] = NAMES
@@ -43,7 +41,7 @@ class _Version(msgspec.Struct):
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a recording. Raises KviewError where there is none that this version understands."""
+    """Read the manifest of a recording. Raises KviewError if there is none that this version understands."""
     try:
         text = (folder / MANIFEST).read_bytes()
     except OSError as error:
@@ -64,33 +62,35 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Put the manifest in the place of the one before: a reader sees one of the two. Raises OSError."""
+    """Replace the manifest. A reader sees the old one or the new one. Raises OSError."""
     write_whole(folder / MANIFEST, msgspec.json.encode(manifest))
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that at any moment there is the old content or the new one, also after a power cut.
-    Raises OSError."""
-    beside = path.with_suffix(path.suffix + ".new")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    """Write a file so that at any time it has either its old or its new content, even after a power cut.
+
+    Raises OSError.
+    """
+    new_path = path.with_suffix(path.suffix + ".new")
+    descriptor = os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         write_all(descriptor, content)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    os.replace(beside, path)
+    os.replace(new_path, path)
     sync_folder(path.parent)
 
 
 def write_all(descriptor: int, content: bytes | memoryview) -> None:
-    """All of it, although a write may take a part only. Raises OSError."""
+    """Write all of `content`, even if a single write takes only a part. Raises OSError."""
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the folder's names last. Raises OSError."""
+    """Flush the folder's names to disk. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

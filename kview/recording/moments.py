@@ -1,8 +1,8 @@
-"""A segment's observations in memory: each column at each of its moments.
+"""The observations of a segment in memory: the values of each column at each moment.
 
-Cells come in two orders: by moment (a stream), or by place and then by moment (Parquet, where numbers are
-differences to the value before in the same place). A column of which most rows change every time is kept as
-a matrix, the rest as cells.
+Cells come in two orders: by moment (in a stream), or by position and then moment (in Parquet, where numbers
+are differences to the previous value at the same position). A column in which many rows change at every
+moment is kept as a matrix, others as cells.
 """
 
 from collections.abc import Mapping
@@ -20,49 +20,49 @@ from kview.recording.columns import NAMES, Array, Encoded, dtype_of, fill_of
 from kview.recording.segment import cells, differences
 
 MATRIX_SHARE = 0.25
-"""A column of which fewer values than this are new at each of its moments is kept as cells: they take less
-memory."""
+"""A column in which a smaller share of values than this changes at each of its moments is kept as cells,
+which then take less memory."""
 
 Shapes = Mapping[int, tuple[int, ...]]
-"""The sequences at which a column was written anew, and its shape from then on."""
+"""The sequences at which a column was written completely, each with its shape from then on."""
 
 
 class Column(Protocol):
-    """A column over a segment's moments."""
+    """A column over the moments of a segment."""
 
     @property
     def moments(self) -> Longs:
-        """The sequences at which it changed, or was written anew; rising."""
+        """The sequences at which it changed or was written completely, ascending."""
         ...
 
     def layer(self, number: int) -> Array:
-        """Its values from the moment of that number in `moments` on."""
+        """Return its values from `moments[number]` on, until the next of its moments."""
         ...
 
 
 @dataclass(slots=True)
 class Written:
-    """A column as cells in the order of their moments."""
+    """A column as cells, in the order of their moments."""
 
     name: str
     moments: Longs
     starts: Longs
-    """Where the cells of each moment begin, and at the end where they all end."""
+    """Where the cells of each moment begin, followed by where the last ones end."""
     row: NDArray[np.int32]
     value: Array
     shapes: Mapping[int, tuple[int, ...]]
-    """The shapes by numbers of moments."""
+    """The shapes, by indices into `moments`."""
     held: tuple[int, Array] | None = None
 
     def layer(self, number: int) -> Array:
-        """See Column. Going on from the one before is quick."""
-        anew = max(at for at in self.shapes if at <= number)
-        if self.held is not None and anew <= self.held[0] <= number:
+        """See Column. The number after the previous one is quick."""
+        whole = max(at for at in self.shapes if at <= number)
+        if self.held is not None and whole <= self.held[0] <= number:
             begin, out = self.held[0] + 1, self.held[1].copy()
         else:
-            begin, out = anew, np.full(self.shapes[anew], fill_of(self.name), dtype_of(self.name))
+            begin, out = whole, np.full(self.shapes[whole], fill_of(self.name), dtype_of(self.name))
         which = slice(self.starts[begin], self.starts[number + 1])
-        # Of several values for a place the last one stays.
+        # If a position has several values, the last one wins.
         out.reshape(-1)[self.row[which]] = self.value[which]
         self.held = (number, out)
         return out
@@ -70,7 +70,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A column of numbers as a matrix: a line for each of its moments."""
+    """A column of numbers as a matrix, with a row for each of its moments."""
 
     name: str
     moments: Longs
@@ -79,14 +79,14 @@ class Matrix:
 
     def layer(self, number: int) -> Array:
         """See Column."""
-        # A copy: who keeps it shall not keep the whole matrix.
+        # A copy, so that keeping the values does not keep the whole matrix.
         values: Array = self.values[number].astype(dtype_of(self.name))
         return values.reshape(self.shape)
 
 
 @dataclass(slots=True)
 class _Place:
-    """A column, and what was last asked of it: `values` from the sequence `since` to before `until`."""
+    """A column and the values last read from it, which are valid from sequence `since` to before `until`."""
 
     column: Column
     since: int = 0
@@ -106,34 +106,37 @@ class _Place:
 
 
 class Moments:
-    """A segment's observations, and its columns by moment. A column that did not change between two moments
-    is one object at both, where they are asked for one after the other."""
+    """The observations of a segment, and its columns by moment.
+
+    If a column did not change between two moments, and these are read one after the other, both have the same
+    object.
+    """
 
     def __init__(self, numbers: pa.Table, words: pa.Table, seen: dict[int, Observation]) -> None:
-        """`numbers` and `words` are a segment's parts, of a stream or of Parquet."""
+        """Take the `numbers` and `words` of a segment, from a stream or from Parquet."""
         self._seen = seen
         by_place = "change" in numbers.schema.names
         texts = _by_column(cells(words))
         self._places: dict[str, _Place] = {}
         for name, run in _by_column(cells(numbers)).items():
-            # Lengths and widths come first where cells are in the order of places.
+            # In the order of positions, lengths and widths come first.
             low = slice(0, int(np.searchsorted(run.row, np.int32(0)))) if by_place else run.row < 0
-            told = run.select(slice(low.stop, None)) if isinstance(low, slice) else run.select(~low)
+            values = run.select(slice(low.stop, None)) if isinstance(low, slice) else run.select(~low)
             shapes = _shapes(run.select(low), by_place)
             if name in texts:
                 made: Column = _written(name, _by_moment(texts[name]), shapes)
             else:
-                made = _numbers(name, told, shapes) if by_place else _written(name, told, shapes)
+                made = _numbers(name, values, shapes) if by_place else _written(name, values, shapes)
             self._places[name] = _Place(made)
         self._moving = [name for name, place in self._places.items() if len(place.column.moments) > 1]
         self._still: dict[str, Array] = {}
 
     def observation(self, sequence: int) -> Observation:
-        """The circumstances of a moment."""
+        """Return the circumstances of the observation at that moment."""
         return self._seen[sequence]
 
     def at(self, sequence: int, like: Encoded | None = None) -> Encoded:
-        """The columns at a moment, with the arrays of `like` where they are equal."""
+        """Return the columns at a moment, reusing the arrays of `like` that are equal."""
         others = like.columns if like is not None else {}
         if not self._still:
             self._still = {name: place.at(sequence, others.get(name)) for name, place in self._places.items()}
@@ -141,12 +144,12 @@ class Moments:
         return Encoded({**self._still, **moving})
 
     def changes(self, names: tuple[str, ...]) -> Longs:
-        """The moments at which one of those columns changed, or was written anew."""
+        """Return the moments at which one of those columns changed or was written completely."""
         return np.unique(np.concatenate([self._places[name].column.moments for name in names]))
 
 
 def _by_column(part: Cells) -> dict[str, Cells]:
-    """Within a column the order stays."""
+    """Split cells by column. Within a column, their order stays."""
     if np.any(part.column[1:] < part.column[:-1]):
         part = part.select(np.argsort(part.column, kind="stable"))
     bounds = np.searchsorted(part.column, np.arange(len(NAMES) + 1, dtype=np.int16)).tolist()
@@ -155,14 +158,14 @@ def _by_column(part: Cells) -> dict[str, Cells]:
 
 
 def _by_moment(part: Cells) -> Cells:
-    """Within a moment the order stays."""
+    """Sort cells by moment. Within a moment, their order stays."""
     if not np.any(part.sequence[1:] < part.sequence[:-1]):
         return part
     return part.select(np.argsort(part.sequence, kind="stable"))
 
 
 def _shapes(part: Cells, by_place: bool) -> Shapes:
-    """Cells of lengths and widths as shapes."""
+    """Convert the cells of lengths and widths to shapes."""
     values = differences(part.value) if by_place else part.value
     sides: dict[int, dict[int, int]] = {LENGTH_AT: {}, WIDTH_AT: {}}
     last = {LENGTH_AT: 0, WIDTH_AT: 0}
@@ -174,7 +177,7 @@ def _shapes(part: Cells, by_place: bool) -> Shapes:
 
 
 def _written(name: str, part: Cells, shapes: Shapes) -> Written:
-    """A column from its cells in the order of moments."""
+    """Build a column from its cells in the order of moments."""
     moments = np.array(sorted({*part.sequence[_starts(part.sequence)].tolist(), *shapes}), np.int64)
     starts = np.append(np.searchsorted(part.sequence, moments), len(part))
     numbers = np.searchsorted(moments, list(shapes)).tolist()
@@ -183,7 +186,7 @@ def _written(name: str, part: Cells, shapes: Shapes) -> Written:
 
 
 def _numbers(name: str, part: Cells, shapes: Shapes) -> Column:
-    """A column from its changes in the order of places."""
+    """Build a column from its changes in the order of positions."""
     first = min(shapes)
     number = part.sequence - first
     present = np.bincount(number, minlength=1) > 0
@@ -207,7 +210,7 @@ def _numbers(name: str, part: Cells, shapes: Shapes) -> Column:
 
 
 def _summed(part: Cells) -> Cells:
-    """Changes in the order of places as the values that they lead to."""
+    """Convert changes in the order of positions to the values that result."""
     sums = np.cumsum(differences(part.value))
     starts = _starts(part.row)
     before = np.where(starts > 0, sums[starts - 1], 0)
@@ -215,7 +218,7 @@ def _summed(part: Cells) -> Cells:
 
 
 def _starts(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Where runs of one value begin."""
+    """Return the indices at which runs of equal values begin."""
     begins = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=begins[1:])
     return np.flatnonzero(begins)

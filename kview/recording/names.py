@@ -1,3 +1,3 @@
-"""Names of a recording's files, for those who only look whether there is one: no import of what reads it."""
+"""The names of a recording's files, importable without the reader when only checking whether one exists."""
 
 MANIFEST = "manifest.json"

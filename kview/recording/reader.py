@@ -1,6 +1,6 @@
-"""The reader: moments, snapshots and deltas of a recording, closed or still being written.
+"""The reader: moments, snapshots and deltas of a recording that is closed or still being written.
 
-Moments are in the order in which they were recorded, whatever their clock said.
+Moments are in the order in which they were recorded, even if the clock was set back in between.
 """
 
 import time
@@ -25,10 +25,10 @@ from kview.recording.schema import observations
 from kview.recording.segment import STREAM_FILE, news, parquet_part, part_of, whole_batches
 
 SEGMENTS_HELD = 2
-"""Segments whose cells stay in memory: the one that is played, and the one before it for stepping back."""
+"""Segments whose cells stay in memory: the one being played, and the one before it for stepping back."""
 
 GROWS_WITHIN_S = 10.0
-"""Who observes every few seconds still writes."""
+"""Without a write for this long, a recording counts as finished. Longer than any usual interval."""
 
 EVENTFUL = (
     "brokers.state",
@@ -40,24 +40,25 @@ EVENTFUL = (
     "groups.state",
     "members.member_id",
 )
-"""Columns whose changes a person who looks for an incident wants to see."""
+"""Columns whose changes matter to a person who looks for an incident."""
 
 
 class DeltaBatches(NamedTuple):
-    """What came since some moment: rows of schema.PARTITION_DELTAS and OFFSET_DELTAS, in the order of
-    moments."""
+    """What was recorded after some moment: rows of PARTITION_DELTAS and OFFSET_DELTAS, by moment."""
 
     partitions: pa.RecordBatch
     offsets: pa.RecordBatch
     moments: pa.RecordBatch
-    """Their `sequence` and `observed_ms`, also of those without rows."""
+    """The `sequence` and `observed_ms` of each moment, including moments without rows."""
     last_sequence: int
-    """The last moment that there was, also where it has no rows."""
+    """The last moment recorded, even if it has no rows."""
 
 
 class Segment:
-    """A piece of a recording that can be read by itself. An open one knows what there was when it was last
-    looked at; nothing of it is held but where its observations begin."""
+    """A part of a recording that can be read on its own.
+
+    An open segment knows the observations that the last `read_new` found. It keeps only where each begins.
+    """
 
     def __init__(self, recording: Path, entry: SegmentEntry) -> None:
         self.folder = recording / entry.folder
@@ -68,16 +69,16 @@ class Segment:
 
     @property
     def number(self) -> int:
-        """1, 2, 3 …"""
+        """The segment's number: 1, 2, 3 …"""
         return self._entry.number
 
     @property
     def closed(self) -> bool:
-        """Whether nothing more is added to it."""
+        """Whether nothing will be added to it."""
         return self._entry.closed
 
-    def look(self) -> None:
-        """See what was added to an open segment. Raises FileNotFoundError where it was closed meanwhile."""
+    def read_new(self) -> None:
+        """Read what was added to an open segment. Raises FileNotFoundError if it has been closed."""
         for batch, end in whole_batches(self.folder / STREAM_FILE, self._begins[-1]):
             seen = batch.column("observations").flatten()
             self._begins.append(end)
@@ -91,19 +92,19 @@ class Segment:
 
     @property
     def times(self) -> tuple[Longs, Longs]:
-        """The sequences and the ends (epoch ms) of its observations."""
+        """The sequences of its observations, and when they ended (epoch ms)."""
         if self._sequences:
             return np.array(self._sequences, np.int64), np.array(self._ended_ms, np.int64)
         return self._closed_times
 
     def tables(self) -> list[pa.Table]:
-        """Its numbers, words and observations. Read from disk at every call. Raises FileNotFoundError."""
+        """Return its numbers, words and observations. Each call reads from disk. Raises FileNotFoundError."""
         return self._parts(-1, "numbers", "words", "observations")
 
     def delta_batches(self, after_sequence: int = -1) -> DeltaBatches:
-        """What came after that moment of the recording; empty batches where nothing did.
+        """Return what was recorded after that moment; empty batches if there is nothing.
 
-        Raises FileNotFoundError where the segment has gone meanwhile (a ring's oldest).
+        Raises FileNotFoundError if the segment is gone (a ring drops its oldest).
         """
         names = ("partition_deltas", "offset_deltas", "observations")
         partitions, offsets, seen = self._parts(after_sequence, *names)
@@ -113,20 +114,20 @@ class Segment:
         return DeltaBatches(batches[0], batches[1], batches[2], last)
 
     def _parts(self, after_sequence: int, *names: str) -> list[pa.Table]:
-        """At least the rows of the moments after that one."""
+        """Return at least the rows of the moments after that one."""
         if not self._entry.closed:
             begin = self._begins[bisect_right(self._sequences, after_sequence)]
             try:
                 batches = [batch for batch, _ in whole_batches(self.folder / STREAM_FILE, begin)]
             except FileNotFoundError:
-                pass  # It was closed since the manifest was read.
+                pass  # it was closed after the manifest was read
             else:
                 return [part_of(batches, name) for name in names]
         return [parquet_part(self.folder, name) for name in names]
 
 
 class Recording:
-    """A recording that is read; `refresh` looks whether there is more of one that is being written."""
+    """A recording to read. If it is still being written, `refresh` finds what was added."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -138,11 +139,11 @@ class Recording:
 
     @classmethod
     def open(cls, folder: Path | str) -> Self:
-        """The recording in `folder`. Raises KviewError where there is none, or one of a newer format."""
+        """Open the recording in `folder`. Raises KviewError if there is none, or if its format is newer."""
         return cls(Path(folder))
 
     def refresh(self) -> None:
-        """Look again which segments and observations there are."""
+        """Update the list of segments and observations."""
         entries = read_manifest(self.folder).segments
         known = {(segment.number, segment.closed): segment for segment in self._segments}
         self._segments = [
@@ -154,11 +155,11 @@ class Recording:
         for place, segment in enumerate(self._segments):
             try:
                 if not segment.closed:
-                    with suppress(FileNotFoundError):  # It was closed since the manifest was read.
-                        segment.look()
+                    with suppress(FileNotFoundError):  # it was closed after the manifest was read
+                        segment.read_new()
                 sequence, ended_ms = segment.times
             except FileNotFoundError:
-                continue  # The ring has dropped it since the manifest was read.
+                continue  # the ring dropped it after the manifest was read
             sequences.append(sequence)
             times.append(ended_ms)
             owners.append(np.full(len(sequence), place))
@@ -166,52 +167,56 @@ class Recording:
         self._owners = np.concatenate(owners)
 
     def grows(self) -> bool:
-        """Whether it is being written: after a kill the last segment stays open, and nothing comes."""
+        """Return whether it is still being written. After a kill its last segment just stays open."""
         if not self._segments or self._segments[-1].closed:
             return False
         try:
             written_s = (self._segments[-1].folder / STREAM_FILE).stat().st_mtime
         except FileNotFoundError:
-            return True  # It is being closed.
+            return True  # it is being closed
         return time.time() - written_s < GROWS_WITHIN_S
 
     def segments(self) -> list[Segment]:
-        """Its segments, the oldest first."""
+        """Return its segments, oldest first."""
         return list(self._segments)
 
     def sequences(self) -> Longs:
-        """The recording's own numbers of its observations: rising, with gaps where a ring forgot nothing but
-        the oldest."""
+        """Return the recording's own numbers of its observations.
+
+        They ascend, without gaps except where a ring has dropped its oldest.
+        """
         return self._sequences
 
     def moments(self) -> Longs:
-        """When each observation ended, epoch ms, in the order of recording."""
+        """Return when each observation ended, epoch ms, in the order of recording."""
         return self._ended_ms
 
     def place_of(self, ms: int) -> int:
-        """The place in `moments` of the last observation at or before `ms`; 0 where all are later. Raises
-        KviewError where there is no observation."""
+        """Return the index in `moments` of the last observation at or before `ms`, 0 if all are later.
+
+        Raises KviewError if there is no observation.
+        """
         if not len(self._ended_ms):
             raise KviewError(f"{self.folder} holds no whole observation", "record for a second or longer")
         before = np.flatnonzero(self._ended_ms <= ms)
         return int(before[-1]) if len(before) else 0
 
     def snapshot_at(self, ms: int) -> Snapshot:
-        """What was seen last at that time."""
+        """Return the last snapshot at or before that time."""
         return self.at_place(self.place_of(ms))
 
     def snapshot(self, sequence: int) -> Snapshot:
-        """The observation of that number. Raises KeyError where there is none."""
+        """Return the snapshot with that number. Raises KeyError if there is none."""
         place = int(np.searchsorted(self._sequences, sequence))
         if place == len(self._sequences) or self._sequences[place] != sequence:
             raise KeyError(sequence)
         return self.at_place(place)
 
     def at_place(self, place: int) -> Snapshot:
-        """The observation at a place in `moments`. One place after the other is quick, and shares what did
-        not change.
+        """Return the snapshot at an index of `moments`. Reading in order is quick, and shares what did not
+        change.
 
-        Raises KviewError where a ring has forgotten it since `refresh`.
+        Raises KviewError if a ring has dropped it since `refresh`.
         """
         segment = self._segments[int(self._owners[place])]
         sequence = int(self._sequences[place])
@@ -222,8 +227,10 @@ class Recording:
         return self._codec.decode(encoded, cells.observation(sequence))
 
     def snapshots(self, from_ms: int | None = None, to_ms: int | None = None) -> Iterator[Snapshot]:
-        """The observations that ended in that time (both included; None: no bound), in the order of
-        recording."""
+        """Yield the snapshots that ended between two times, in the order of recording.
+
+        Both bounds are inclusive, epoch ms. None means no bound.
+        """
         chosen = np.ones(len(self._ended_ms), np.bool_)
         if from_ms is not None:
             chosen &= self._ended_ms >= from_ms
@@ -233,17 +240,17 @@ class Recording:
             yield self.at_place(place)
 
     def stretch(self, first: int, last: int) -> Iterator[Snapshot]:
-        """The observations from one place to another, both included. While those of a segment are asked for,
-        the next one's files are read.
+        """Yield the snapshots from one index of `moments` to another, both included.
 
-        Raises KviewError where a ring has forgotten one since `refresh`.
+        The files of the next segment are read ahead, while the snapshots of the current one are used. Raises
+        KviewError if a ring has dropped one since `refresh`.
         """
         owners = np.unique(self._owners[first : last + 1]).tolist()
         with ThreadPoolExecutor(1, "kview-reader") as pool:
             ahead: Future[list[pa.Table]] | None = None
             for owner, following in zip_longest(owners, owners[1:]):
                 if ahead is not None:
-                    with suppress(FileNotFoundError):  # `at_place` will say it.
+                    with suppress(FileNotFoundError):  # `at_place` will raise the error
                         self._hold(self._segments[owner], ahead.result())
                 ahead = pool.submit(self._segments[following].tables) if following is not None else None
                 begin, end = np.searchsorted(self._owners, [owner, owner + 1]).tolist()
@@ -251,7 +258,7 @@ class Recording:
                     yield self.at_place(place)
 
     def delta_batches(self, after_sequence: int = -1) -> Iterator[DeltaBatches]:
-        """What came after that moment, segment by segment; those that have nothing later are left out."""
+        """Yield what was recorded after that moment by segment, without segments that end before it."""
         for segment in self._segments:
             sequences = segment.times[0]
             if not len(sequences) or sequences[-1] <= after_sequence:
@@ -259,12 +266,15 @@ class Recording:
             try:
                 batches = segment.delta_batches(after_sequence)
             except FileNotFoundError:
-                continue  # The ring has dropped it since `refresh`.
+                continue  # the ring dropped it after `refresh`
             yield batches
 
     def changes(self, from_place: int, direction: int) -> Iterator[int]:
-        """The places after (direction 1) or before (−1) `from_place`, nearest first, at which brokers,
-        leaders, ISRs, groups or the controller were other than at the place before."""
+        """Yield the places after (direction 1) or before (−1) `from_place`, nearest first, at which something
+        changed.
+
+        What counts is a difference to the place before in brokers, leaders, ISRs, groups or the controller.
+        """
         place = from_place + direction
         while 0 < place < len(self._sequences):
             owner = self._owners[place]
@@ -288,7 +298,7 @@ class Recording:
         return self._cells_of(segment).observation(int(self._sequences[place])).controller_id
 
     def _differ(self, before: int, now: int) -> bool:
-        """Whether two observations differ in what is eventful."""
+        """Return whether two observations differ in an eventful column or in the controller."""
         if self._controller(before) != self._controller(now):
             return True
         tables = self.at_place(before), self.at_place(now)

@@ -1,6 +1,6 @@
-"""Replay: which observation of a recording to show at which moment, and what to fold for it.
+"""Replay: which snapshot of a recording to show at a time, and which snapshots to fold for it.
 
-Time is passed in as seconds of a clock that only rises. Nothing here waits, draws or calculates a figure.
+Time is passed in, as seconds of a monotonic clock. Nothing here waits, draws or calculates figures.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,29 +15,29 @@ from kview.recording.reader import Recording
 SPEEDS = (1, 2, 4, 8, 16, 32, 64)
 
 MAX_PAUSE_MS = 5_000
-"""A gap in a recording is waited through no longer than this (at ×1): nobody looks at nothing."""
+"""A gap in a recording is shortened to this (at ×1), so that nobody has to watch nothing."""
 
 MOST_AT_ONCE = 16
-"""Observations handed out in one go. Where folding cannot keep up with the speed, the replay falls behind its
-clock, and never further than this."""
+"""Snapshots returned at once. If folding is too slow for the chosen speed, the replay falls behind its clock,
+but by no more than this."""
 
 
 LOOK_AGAIN_S = 0.5
-"""How often the end of a recording that is being written is looked at for more."""
+"""How often to check the end of a recording that is still being written for more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Onward:
-    """Fold these, which follow what was folded, and show the last."""
+    """Fold these snapshots, which follow the ones folded before, and show the last."""
 
     snapshots: tuple[Snapshot, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LookBack:
-    """The observations of a recording from one place to another, both included; read as they are asked for.
+    """The snapshots of a recording from one place to another, both included. They are read while iterating.
 
-    Raises KviewError there where a ring has forgotten one.
+    Iterating raises KviewError if a ring has dropped one of them.
     """
 
     recording: Recording
@@ -53,81 +53,84 @@ class LookBack:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """Show `snapshot` at once, folded from nothing; then fold `look_back` (`derive.fold.fold_to`), whose last
-    one it is, and show that."""
+    """Show `snapshot` at once, folded from nothing. Then fold `look_back` and show its last one.
+
+    `look_back` ends with the same snapshot, see `derive.fold.fold_to`.
+    """
 
     snapshot: Snapshot
     look_back: Callable[[], LookBack]
 
 
 Happened = Callable[[Snapshot, Snapshot], bool]
-"""Whether something happened between an observation and the next that is worth a stop."""
+"""Whether something happened between a snapshot and the next one that is worth stopping at."""
 
 
 def anything(before: Snapshot, now: Snapshot) -> bool:
-    """Every change of brokers' states, leaders, ISRs, groups or the controller is."""
+    """Return True: stop at every change of brokers' states, leaders, ISRs, groups or the controller."""
     del before, now
     return True
 
 
 class Replay:
-    """Plays a recording. It stands at one observation, or before the first `due`, at the first."""
+    """Plays a recording. It always has a current snapshot, which is the first one at the start."""
 
     def __init__(self, recording: Recording, happened: Happened = anything) -> None:
-        """Raises KviewError where the recording holds nothing."""
+        """Raises KviewError if the recording is empty."""
         self._recording = recording
         self._happened = happened
         self._place = recording.place_of(-(2**62))
         self._speed = 1
         self._playing_since: tuple[float, float] | None = None
-        """The clock, and the recording's own time in ms, that playing counts from; None while it is
-        paused."""
+        """The clock (s) and the recording's own time (ms) at which playing began; None while paused."""
         self._jump = True
         self._time_ms = _played_ms(recording.moments())
 
     @property
     def place(self) -> int:
-        """The place in the recording's moments."""
+        """The index of the current snapshot in the recording's moments."""
         return self._place
 
     @property
     def at_ms(self) -> int:
-        """The moment that is shown, epoch ms."""
+        """The moment shown, epoch ms."""
         return int(self._recording.moments()[self._place])
 
     @property
     def first_ms(self) -> int:
-        """The first moment there is, epoch ms."""
+        """The first moment of the recording, epoch ms."""
         return int(self._recording.moments()[0])
 
     @property
     def last_ms(self) -> int:
-        """The last moment there is, epoch ms."""
+        """The last moment of the recording, epoch ms."""
         return int(self._recording.moments()[-1])
 
     @property
     def playing(self) -> bool:
-        """Whether it goes on by itself."""
+        """Whether the replay moves on by itself."""
         return self._playing_since is not None
 
     @property
     def speed(self) -> int:
-        """How many recorded seconds pass in one."""
+        """Recorded seconds per second."""
         return self._speed
 
     @property
     def at_end(self) -> bool:
-        """Whether there is nothing after the moment that is shown."""
+        """Whether the moment shown is the last one so far."""
         return self._place == len(self._time_ms) - 1
 
     @property
     def ended(self) -> bool:
-        """Whether nothing will be after the moment that is shown, either."""
+        """Whether the moment shown is the last one, and nothing more is being recorded."""
         return self.at_end and not self._recording.grows()
 
     def refresh(self) -> None:
-        """Look whether there is more of a recording that is being written; the moment that is shown stays, or
-        where the ring has forgotten it, is the oldest."""
+        """Read what was added to a recording that is still being written.
+
+        The moment shown stays the same. If the ring has dropped it, the oldest one takes its place.
+        """
         sequence = int(self._recording.sequences()[self._place])
         self._recording.refresh()
         sequences = self._recording.sequences()
@@ -137,15 +140,15 @@ class Replay:
         self._playing_since = None
 
     def play(self, now_s: float) -> None:
-        """Go on from here."""
+        """Start playing from the moment shown."""
         self._playing_since = (now_s, float(self._time_ms[self._place]))
 
     def pause(self) -> None:
-        """Stay here."""
+        """Stop playing."""
         self._playing_since = None
 
     def set_speed(self, speed: int, now_s: float) -> None:
-        """Play at one of SPEEDS from here on."""
+        """Play at one of SPEEDS from now on."""
         if speed not in SPEEDS:
             raise ValueError(speed)
         self._speed = speed
@@ -153,12 +156,12 @@ class Replay:
             self.play(now_s)
 
     def faster(self, now_s: float, steps: int = 1) -> None:
-        """The next of SPEEDS, or with −1 the one before; the last stays the last."""
+        """Change to the next of SPEEDS, or with −1 to the previous one, as far as there is one."""
         at = min(max(SPEEDS.index(self._speed) + steps, 0), len(SPEEDS) - 1)
         self.set_speed(SPEEDS[at], now_s)
 
     def step(self, by: int) -> Onward | Jump:
-        """Stop, and go so many observations on, or back."""
+        """Pause, and move `by` snapshots forward (negative: back)."""
         self.pause()
         target = min(max(self._place + by, 0), len(self._time_ms) - 1)
         if target == self._place + 1 and not self._jump:
@@ -167,15 +170,17 @@ class Replay:
         return self._to(target)
 
     def seek(self, ms: int, now_s: float) -> Jump:
-        """Go to the last observation at or before a time; playing goes on from there."""
+        """Jump to the last snapshot at or before `ms`. If the replay was playing, it plays on from there."""
         jump = self._to(self._recording.place_of(ms))
         if self.playing:
             self.play(now_s)
         return jump
 
     def seek_event(self, direction: int) -> Jump | None:
-        """Stop, and go to the next (1) or the previous (−1) observation at which something happened; None
-        where there is none."""
+        """Pause, and jump to the next (1) or previous (−1) snapshot at which something happened.
+
+        None if there is no such snapshot.
+        """
         self.pause()
         for place in self._recording.changes(self._place, direction):
             now, before = self._recording.at_place(place), self._recording.at_place(place - 1)
@@ -184,12 +189,11 @@ class Replay:
         return None
 
     def again(self) -> Jump:
-        """The moment that is shown, once more from its look-back: where that one was not folded to its
-        end."""
+        """Return a jump to the moment shown, for a look-back that was not folded to its end."""
         return self._to(self._place)
 
     def due(self, now_s: float) -> Onward | Jump | None:
-        """What is to be shown by now; None where nothing new is."""
+        """Return what to show at `now_s`; None if nothing changes."""
         if self._jump:
             return self._to(self._place)
         if self._playing_since is None:
@@ -213,7 +217,7 @@ class Replay:
         return Onward(snapshots)
 
     def wait_s(self, now_s: float) -> float | None:
-        """Seconds until something is due; None where nothing will be without a command."""
+        """Return the seconds until the next snapshot is due; None if there is none without a command."""
         if self._jump:
             return 0.0
         if self._playing_since is None:
@@ -234,7 +238,7 @@ class Replay:
         return Jump(self._recording.at_place(place), lambda: self._look_back(place))
 
     def _look_back(self, place: int) -> LookBack:
-        """From the last observation at or before the look-back, or from where the clock last jumped back."""
+        """Return the snapshots to fold for `place`: the look-back, cut where the clock was set back."""
         moments = self._recording.moments()
         first = place
         while (
@@ -245,6 +249,8 @@ class Replay:
 
 
 def _played_ms(moments: Longs) -> Longs:
-    """The time of each observation in a replay, ms from its beginning: without gaps, and without jumps of the
-    clock."""
+    """Return the time of each snapshot in a replay, in ms since its start.
+
+    Gaps are shortened, and jumps of the clock removed.
+    """
     return np.cumsum(np.r_[0, np.clip(np.diff(moments), 0, MAX_PAUSE_MS)]) if len(moments) else moments

@@ -1,5 +1,4 @@
-"""The flight recorder: the last hour, always, within a limit in bytes; and recordings that are kept under a
-name."""
+"""The flight recorder, which always has the last hour, up to a size limit, and recordings kept by name."""
 
 import fcntl
 import os
@@ -17,32 +16,30 @@ from kview.recording.segment import STREAM_FILE
 from kview.recording.writer import RecordingWriter
 
 RING_BYTES = 512 << 20
-"""Of all runs together: what a laptop's disk does not notice."""
+"""For all runs together. Little enough for a laptop's disk."""
 
 RING_MS = 3_600_000
-"""An hour: who comes back from lunch sees what happened."""
+"""An hour, so that you still see what happened during your lunch break."""
 
 EARLIER_RUNS = 3
-"""Flight recordings of runs that have ended, the last ones: what happened before a crash can be looked at
-after it."""
+"""How many flight recordings of ended runs stay, so that you can see what happened before a crash."""
 
 LOCK = "lock"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def state_folder() -> Path:
-    """Where a user's flight recordings and kept recordings are."""
+    """Return the folder of a user's flight recordings and kept recordings."""
     return Path(platformdirs.user_state_path("kview"))
 
 
 def kept_folder(state: Path) -> Path:
-    """Where recordings are kept under a name."""
+    """Return the folder of recordings kept under a name."""
     return state / "recordings"
 
 
 def find_recording(name: str, state: Path) -> Path:
-    """The folder of a recording that is named by its path or by the name that it was kept under. Raises
-    BadUse."""
+    """Return the folder of a recording, given by its path or by the name it was kept under. Raises BadUse."""
     for folder in (Path(name), kept_folder(state) / name):
         if (folder / MANIFEST).is_file():
             return folder
@@ -52,44 +49,42 @@ def find_recording(name: str, state: Path) -> Path:
 
 
 class FlightRecorder:
-    """Records into a ring in `state`/flight. `run` names this run: no other has it."""
+    """Records into a ring in `state`/flight. `run` is a name that no other run has."""
 
     def __init__(
         self, state: Path, run: str, *, limit_bytes: int = RING_BYTES, limit_ms: int = RING_MS
     ) -> None:
-        """Raises RecordingStopped where the folder cannot be written."""
+        """Raises RecordingStopped if the folder cannot be written."""
         self._state = state
         self._limit_bytes = limit_bytes
         self._limit_ms = limit_ms
         self.folder = state / "flight" / run
         self._writer = RecordingWriter(self.folder)
-        # Held while the process lives: whoever can take it knows that the run has ended.
+        # Held while this process lives. If another process can take the lock, this run has ended.
         self._lock = _locked(self.folder)
         self._make_room(0)
 
     @property
     def segments(self) -> tuple[SegmentEntry, ...]:
-        """The segments there are, oldest first."""
+        """The segments in the ring, oldest first."""
         return self._writer.segments
 
     def append(self, snapshot: Snapshot) -> None:
-        """Record one observation, and forget what is beyond the limits. Raises RecordingStopped."""
+        """Record one observation, and drop what exceeds the limits. Raises RecordingStopped."""
         before = len(self._writer.segments)
         self._writer.append(snapshot)
         if len(self._writer.segments) != before:
             self._make_room(snapshot.observation.ended_ms)
 
     def close(self) -> None:
-        """End. The open segment is left as it is: nobody waits at the end of a run for its being made
-        small."""
+        """End. The open segment stays a stream, because compressing it would delay the end of the run."""
         self._writer.abandon()
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
 
     def keep(self, name: str) -> Path:
-        """Keep what is in the ring as a recording of that name. Returns its folder. Raises BadUse,
-        OSError."""
+        """Keep the ring's content as a recording of that name. Returns its folder. Raises BadUse, OSError."""
         return keep(self.folder, name, self._state)
 
     def _make_room(self, now_ms: int) -> None:
@@ -114,17 +109,17 @@ class FlightRecorder:
         if entries:
             self._writer.forget(entries)
             for entry in entries:
-                # Renamed first: a reader finds a segment whole or not at all.
+                # Renamed first, so that a reader finds a segment either complete or not at all.
                 going = self.folder / f".{entry.folder}"
                 os.rename(self.folder / entry.folder, going)
                 shutil.rmtree(going, ignore_errors=True)
 
 
 def keep(folder: Path, name: str, state: Path) -> Path:
-    """Keep the recording in `folder`, which may be being written, under a name. Raises BadUse, KviewError,
-    OSError.
+    """Keep the recording in `folder`, which may still be being written, under a name, and return its folder.
 
-    Closed files are linked, so that it takes no room as long as the ring has them too.
+    Closed files are hard links, so they take no extra space until the ring drops them. Raises BadUse,
+    KviewError, OSError.
     """
     if not NAME.fullmatch(name):
         raise BadUse(f"{name!r} is no name for a recording", "use letters, digits, dot, dash and underscore")
@@ -164,7 +159,7 @@ def _locked(folder: Path) -> int:
 
 
 def _ended_runs(mine: Path) -> list[Path]:
-    """The folders of other runs that have ended, the latest first."""
+    """Return the folders of other runs that have ended, latest first."""
     out = []
     for folder in mine.parent.iterdir():
         if folder == mine:

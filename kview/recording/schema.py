@@ -1,4 +1,4 @@
-"""The recording's columns on disk, as Arrow types, and the rows of one observation."""
+"""The columns of a recording on disk as Arrow types, and the rows of one observation."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -11,7 +11,7 @@ from kview.model.snapshot import Failure, Observation, Snapshot
 from kview.recording.cells import Cells
 
 SCHEMA_VERSION = 1
-"""Goes up when an older kview could not read what this one writes."""
+"""Increases when an older kview could not read what this one writes."""
 
 _FAILURE = pa.struct(
     [("part", pa.string()), ("broker", pa.int32()), ("why", pa.string()), ("shown_since_ms", pa.int64())]
@@ -35,14 +35,14 @@ OBSERVATIONS = pa.schema(
         ("capabilities", pa.list_(pa.string())),
     ]
 )
-"""`sequence` counts the recording's observations, `observed_sequence` is the observer's own number."""
+"""`sequence` numbers the observations of the recording, `observed_sequence` those of the observer."""
 
 _CELL = [("column", pa.int16()), ("row", pa.int32()), ("sequence", pa.int64())]
 NUMBERS = pa.schema([*_CELL, ("value", pa.int64())])
 WORDS = pa.schema([*_CELL, ("value", pa.string())])
 CLOSED_NUMBERS = pa.schema([*_CELL, ("change", pa.int64())])
-"""In Parquet a number is kept as its difference to the one before it in the same place (to 0 where it is the
-first), modulo 2⁶⁴ and with its sign in the lowest bit: small numbers, which compress best."""
+"""In Parquet, a number is stored as the difference to the previous one at the same position (the first one as
+the difference to 0), modulo 2⁶⁴, with its sign in the lowest bit. Small numbers compress best."""
 
 PARTITION_DELTAS = pa.schema(
     [
@@ -69,9 +69,9 @@ PARTITION_DELTAS = pa.schema(
         ("under_replicated", pa.bool_()),
     ]
 )
-"""See kview.derive.deltas.PartitionDeltas; `state_ms` is how long the row's states held, up to `observed_ms`,
-0 where it is in none. A row without news, in no such state, is left out. Bytes in are records_in ×
-record_centibytes ÷ 100, rounded down."""
+"""See kview.derive.deltas.PartitionDeltas. `state_ms` is how long the states of the row lasted, until
+`observed_ms`; 0 if the partition is in none of them. Rows without news and without such a state are left out.
+Incoming bytes are records_in × record_centibytes ÷ 100, rounded down."""
 
 OFFSET_DELTAS = pa.schema(
     [
@@ -89,7 +89,7 @@ OFFSET_DELTAS = pa.schema(
         ("records_out_gap", pa.int64()),
     ]
 )
-"""See kview.derive.deltas.OffsetDeltas. A row without news is left out."""
+"""See kview.derive.deltas.OffsetDeltas. Rows without news are left out."""
 
 PARTS = {
     "observations": OBSERVATIONS,
@@ -98,10 +98,10 @@ PARTS = {
     "partition_deltas": PARTITION_DELTAS,
     "offset_deltas": OFFSET_DELTAS,
 }
-"""What a segment consists of."""
+"""The parts of a segment."""
 
 STREAM = pa.schema([(name, pa.list_(pa.struct(list(schema)))) for name, schema in PARTS.items()])
-"""One row is one whole observation: the rows that it adds to each part."""
+"""Each row is one complete observation: the rows that it adds to each part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Entry:
     state_ms: int
 
     def batch(self) -> pa.RecordBatch:
-        """The entry as one row of STREAM."""
+        """Return the entry as one row of STREAM."""
         parts = {
             "observations": self._observation(),
             "numbers": _cells(self.numbers, NUMBERS),
@@ -187,7 +187,7 @@ def _cells(cells: Cells, schema: pa.Schema) -> list[pa.Array]:
 
 
 def observations(table: pa.Table) -> dict[int, Observation]:
-    """The observations of rows of OBSERVATIONS, by the recording's own number."""
+    """Return the observations in rows of OBSERVATIONS, by the recording's own number."""
     out = {}
     for row in table.to_pylist():
         number, row["sequence"] = row["sequence"], row.pop("observed_sequence")

@@ -1,7 +1,9 @@
-"""A segment's files: the stream while it is open, Parquet once it is closed.
+"""The files of a segment: a stream while it is open, Parquet once it is closed.
 
-A stream is an Arrow IPC stream whose record batches are whole observations (`schema.STREAM`), appended with
-one write each: what a kill or a full disk cuts off is a batch that is not whole, and no reader takes it."""
+The stream is an Arrow IPC stream. Each of its record batches is one complete observation (`schema.STREAM`),
+appended with a single write. A kill or a full disk can only leave an incomplete last batch, which readers
+ignore.
+"""
 
 import os
 from collections.abc import Iterator
@@ -23,16 +25,19 @@ from kview.recording.schema import CLOSED_NUMBERS, PARTS, STREAM
 STREAM_FILE = "observations.arrows"
 
 ROW_GROUP_ROWS = 4_000_000
-"""One row group for most segments; a bound on what is decoded at once in the largest."""
+"""One row group for most segments, and a limit on what is decoded at once from the largest."""
 
 ZSTD_LEVEL, SMALL_ZSTD_LEVEL, SMALL_ROWS = 9, 19, 200_000
-"""The highest level takes ten times as long for a tenth less: a second at most for so many rows, and no large
-table."""
+"""The highest level takes ten times as long and saves a tenth. So it is used only up to this many rows, where
+it takes a second at most."""
 
 
 def whole_batches(path: Path, begin: int = 0) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """The whole batches of a stream from a place between two of them (0: all), up to the first that is not
-    whole, each with the place after it. Raises FileNotFoundError."""
+    """Yield the complete batches of a stream, each with the position after it.
+
+    `begin` is a position between two batches (0: all). Stops at the first incomplete batch. Raises
+    FileNotFoundError.
+    """
     if path.stat().st_size <= begin:
         return
     with pa.memory_map(str(path)) as file:
@@ -47,24 +52,27 @@ def whole_batches(path: Path, begin: int = 0) -> Iterator[tuple[pa.RecordBatch, 
 
 
 def stream_batches(path: Path) -> list[pa.RecordBatch]:
-    """All whole batches of a stream. Raises FileNotFoundError."""
+    """Return all complete batches of a stream. Raises FileNotFoundError."""
     return [batch for batch, _ in whole_batches(path)]
 
 
 def part_of(batches: list[pa.RecordBatch], part: str) -> pa.Table:
-    """The rows of one part in some batches, in their order."""
+    """Return the rows of one part in some batches, in their order."""
     arrays = [pa.RecordBatch.from_struct_array(batch.column(part).flatten()) for batch in batches]
     return pa.Table.from_batches(arrays, PARTS[part]) if arrays else PARTS[part].empty_table()
 
 
 def parquet_file(folder: Path, part: str) -> Path:
-    """Where a closed segment keeps a part; a part without rows has no file."""
+    """Return the file of a part in a closed segment. A part without rows has no file."""
     return folder / f"{part}.parquet"
 
 
 def parquet_part(folder: Path, part: str) -> pa.Table:
-    """All rows of one part of a closed segment, in the order of the file; numbers as CLOSED_NUMBERS, words as
-    a dictionary."""
+    """Return all rows of one part of a closed segment, in the order of the file.
+
+    Numbers come as CLOSED_NUMBERS, words dictionary-encoded. Raises KviewError if the file is damaged,
+    FileNotFoundError if the segment is gone.
+    """
     path = parquet_file(folder, part)
     try:
         if part == "words":
@@ -80,7 +88,7 @@ def parquet_part(folder: Path, part: str) -> pa.Table:
 
 
 def cells(table: pa.Table) -> Cells:
-    """Rows of NUMBERS or WORDS as cells; of CLOSED_NUMBERS with `change` as their value."""
+    """Convert rows of NUMBERS or WORDS to cells. For CLOSED_NUMBERS, `change` becomes the value."""
     arrays: dict[str, Any] = {name: table[name].to_numpy() for name in ("column", "row", "sequence")}
     values = table[table.num_columns - 1]
     if pa.types.is_string(values.type):
@@ -96,8 +104,10 @@ def cells(table: pa.Table) -> Cells:
 
 
 def write_closed(folder: Path) -> int:
-    """Write the stream of `folder` as Parquet files, and make them last. Returns their size in bytes. Raises
-    OSError."""
+    """Write the stream of `folder` as Parquet files and flush them to disk. Returns their size in bytes.
+
+    Raises OSError.
+    """
     batches = stream_batches(folder / STREAM_FILE)
     size = 0
     for part in PARTS:
@@ -111,10 +121,10 @@ def write_closed(folder: Path) -> int:
 
 
 def _in_order(part: str, table: pa.Table) -> pa.Table:
-    """Cells by place, so that each place's values stand together; the rest as it came."""
+    """Sort cells by position, to make the values of one position adjacent. Other parts stay as they are."""
     if part not in ("numbers", "words"):
         return table.combine_chunks()
-    # Stable: what stands in one place keeps its order of moments.
+    # Stable, so that the values of one position stay in the order of moments.
     order = np.argsort(_places(table), kind="stable")
     table = table.take(pa.array(order)).combine_chunks()
     return _with_changes(table) if part == "numbers" else table
@@ -140,7 +150,7 @@ def _with_changes(table: pa.Table) -> pa.Table:
 
 
 def differences(change: NDArray[np.int64]) -> NDArray[np.int64]:
-    """What CLOSED_NUMBERS holds, as differences."""
+    """Decode the values of CLOSED_NUMBERS to differences."""
     sign = change & 1
     np.negative(sign, out=sign)
     sign ^= (change.view(np.uint64) >> np.uint64(1)).view(np.int64)
@@ -148,14 +158,14 @@ def differences(change: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _encoding(part: str, field: pa.Field) -> str:
-    """Plain numbers in what others read: not all readers know every encoding of Parquet."""
+    """Return the Parquet encoding: plain for columns that other programs read, which may know no other."""
     if field.name in ("column", "row", "sequence", "observed_ms") or part == "observations":
         return "DELTA_BINARY_PACKED"
     return "BYTE_STREAM_SPLIT" if field.name == "change" else "PLAIN"
 
 
 def _write_parquet(part: str, table: pa.Table, path: Path) -> None:
-    """Raises OSError."""
+    """Write and flush the file. Raises OSError."""
     words = [f.name for f in table.schema if pa.types.is_string(f.type)]
     numbers = [f for f in table.schema if pa.types.is_integer(f.type)]
     pq.write_table(
@@ -177,7 +187,7 @@ def _write_parquet(part: str, table: pa.Table, path: Path) -> None:
 
 
 def news(table: pa.Table, after_sequence: int) -> pa.RecordBatch:
-    """The rows of moments after that one, as one batch in the order of moments."""
+    """Return the rows of moments after that one, as one batch in the order of moments."""
     kept = table.filter(pc.greater(table["sequence"], after_sequence)).combine_chunks()
     batches = kept.to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)

@@ -1,4 +1,4 @@
-"""The recording's thread: takes snapshots from the observer without ever making it wait."""
+"""The recording thread: takes snapshots from the observer and never makes it wait."""
 
 import logging
 import queue
@@ -11,32 +11,34 @@ from kview.model.ports import Notice
 from kview.model.snapshot import Snapshot
 
 QUEUE_OBSERVATIONS = 16
-"""What may wait while a segment is closed: seconds at the usual interval, megabytes at 100,000 partitions."""
+"""Snapshots that may wait while a segment is closed. At the usual interval they cover seconds; at 100,000
+partitions they take megabytes."""
 
 CLOSE_WITHIN_S = 0.5
-"""How long the end of a run waits for the open segment; one that is not closed by then stays a stream, which
-is read as well."""
+"""How long the end of a run waits until the open segment is closed. A segment that is not closed by then
+stays a stream, which is readable too."""
 
 _log = logging.getLogger(__name__)
 
 
 class Writes(Protocol):
-    """What the thread needs of a writer."""
+    """What the thread needs from a writer."""
 
     def append(self, snapshot: Snapshot) -> None:
-        """Record one observation. Raises KviewError where recording has stopped."""
+        """Record one observation. Raises KviewError if recording has stopped."""
         ...
 
     def close(self) -> None:
-        """Bring what is open to its end. Raises KviewError."""
+        """Close what is open. Raises KviewError."""
         ...
 
 
 class RecordingThread:
-    """Records what is offered, on a daemon thread of its own, on which the writer is made, too.
+    """Records the snapshots it is given, on its own daemon thread, where it also creates the writer.
 
-    What happens is told by `on_notice`, which is called on that thread: that recording has stopped and why
-    (once; what is offered afterwards is let go), and that it cannot keep up."""
+    It calls `on_notice` on that thread when recording has stopped, with the reason, and when it cannot keep
+    up. It stops only once; later snapshots are discarded.
+    """
 
     def __init__(self, new_writer: Callable[[], Writes], on_notice: Callable[[Notice], None]) -> None:
         self._new_writer = new_writer
@@ -46,16 +48,16 @@ class RecordingThread:
         )
         self._thread = threading.Thread(target=self._run, name="recording", daemon=True)
         self._left_out = 0
-        self._told_left_out = 0
+        self._reported_left_out = 0
         self.recording = True
-        """False once recording has stopped by itself."""
+        """False once recording has stopped because of an error."""
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the thread, and return at once."""
         self._thread.start()
 
     def offer(self, snapshot: Snapshot) -> None:
-        """Record it soon. Returns at once; where the disk is too slow, it is left out and counted."""
+        """Record `snapshot` soon. Returns at once. If the disk is too slow, it is skipped and counted."""
         if self.recording:
             try:
                 self._waiting.put_nowait(snapshot)
@@ -63,10 +65,10 @@ class RecordingThread:
                 self._left_out += 1
 
     def ask(self, job: Callable[[Writes], Notice]) -> bool:
-        """Have something done with the writer, on its thread, after what was offered before; its notice is
-        passed on.
+        """Run `job` with the writer on the recording thread, after the snapshots already waiting. Passes its
+        notice on.
 
-        Returns whether it will be: not where too much is waiting or recording has stopped.
+        Returns whether it will run: False if too much is waiting or recording has stopped.
         """
         if not self.recording:
             return False
@@ -77,7 +79,7 @@ class RecordingThread:
         return True
 
     def stop(self, within_s: float = CLOSE_WITHIN_S) -> None:
-        """Record what was offered, close the recording, and wait so long for it at most."""
+        """Record what is waiting and close the recording, within `within_s` for each."""
         try:
             self._waiting.put(None, timeout=within_s)
         except queue.Full:
@@ -107,8 +109,8 @@ class RecordingThread:
                 writer.append(item)
             else:
                 self._on_notice(self._answer(item, writer))
-            if self._left_out > self._told_left_out and self._waiting.empty():
-                self._told_left_out = self._left_out
+            if self._left_out > self._reported_left_out and self._waiting.empty():
+                self._reported_left_out = self._left_out
                 self._on_notice(
                     Notice(
                         f"the disk is slow: {self._left_out} observations were left out of the recording",
@@ -118,7 +120,7 @@ class RecordingThread:
         writer.close()
 
     def _answer(self, job: Callable[[Writes], Notice], writer: Writes) -> Notice:
-        """A job that fails leaves the recording going."""
+        """Run `job`. If it fails, recording continues."""
         try:
             return job(writer)
         except (KviewError, OSError) as error:

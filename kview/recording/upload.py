@@ -1,5 +1,4 @@
-"""Closed segments go to another file system as they are closed: `s3://…`, `hdfs://…`, `gs://…`,
-`file:///…`."""
+"""Uploads closed segments to another file system: `s3://…`, `hdfs://…`, `gs://…`, `file:///…`."""
 
 import logging
 import threading
@@ -17,7 +16,7 @@ from kview.recording.manifest import Manifest, SegmentEntry, read_manifest
 from kview.recording.names import MANIFEST
 
 FIRST_BACK_OFF_S, MAX_BACK_OFF_S = 1.0, 60.0
-"""Bounds of the pause after a failure: a store that is away for an hour is not asked a thousand times."""
+"""Limits of the pause after a failure. A store that is down for an hour is not asked a thousand times."""
 
 CHUNK_BYTES = 1 << 20
 
@@ -25,11 +24,11 @@ _log = logging.getLogger(__name__)
 
 
 def open_target(url: str) -> tuple[fs.FileSystem, str]:
-    """The file system and the folder in it that a URL names. Raises BadUse."""
+    """Return the file system of a URL, and the folder in it. Raises BadUse."""
     try:
         system, path = fs.FileSystem.from_uri(url)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, ValueError) as error:
-        # Not Arrow's text: it repeats the URL, and with it a secret in it.
+        # Arrow's own message repeats the URL, which may contain a secret.
         raise BadUse(
             f"{without_secrets(url)} names no place to upload to ({type(error).__name__})",
             "give a URL like s3://bucket/folder, hdfs://host:port/folder, gs://bucket/folder or file:///folder",
@@ -38,18 +37,19 @@ def open_target(url: str) -> tuple[fs.FileSystem, str]:
 
 
 def without_secrets(url: str) -> str:
-    """The URL without user, password and options, for messages."""
+    """Return the URL without user, password and options, for messages."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}"
 
 
 def upload_missing(folder: Path, system: fs.FileSystem, target: str, done: set[int]) -> int:
-    """Upload the closed segments of the recording in `folder` whose numbers are not in `done`, which is added
-    to.
+    """Upload the closed segments of the recording in `folder` that are not in `done`, and add their numbers
+    to it.
 
-    The manifest comes after them, so that what is there is a recording at any time. Returns how many there
-    were. Raises OSError, KviewError."""
+    The manifest is uploaded after each segment, so that the target is a valid recording at any time. Returns
+    how many segments were uploaded. Raises OSError, KviewError.
+    """
     manifest = read_manifest(folder)
     missing = [entry for entry in manifest.segments if entry.closed and entry.number not in done]
     for entry in missing:
@@ -75,10 +75,10 @@ def _upload_segment(folder: Path, entry: SegmentEntry, system: fs.FileSystem, ta
 
 
 class Uploading:
-    """Uploads the segments of a recording, on a daemon thread of its own, until they are there."""
+    """Uploads the segments of a recording on its own daemon thread, and retries until all are uploaded."""
 
     def __init__(self, folder: Path, url: str, on_notice: Callable[[Notice], None]) -> None:
-        """Raises BadUse where the URL names no place."""
+        """Raises BadUse if the URL is not valid."""
         self._folder = folder
         self._system, self._target = open_target(url)
         self._place = without_secrets(url)
@@ -90,16 +90,16 @@ class Uploading:
         self._thread = threading.Thread(target=self._run, name="upload", daemon=True)
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the thread, and return at once."""
         self._thread.start()
 
     def closed(self, folder: Path, entry: SegmentEntry) -> None:
-        """A segment was closed: what RecordingWriter's `on_closed` is for."""
+        """Note that a segment was closed. Pass this as `on_closed` of RecordingWriter."""
         del folder, entry
         self._more.set()
 
     def stop(self, within_s: float) -> bool:
-        """Upload what is closed, and wait so long for it at most. Returns whether all of it is there."""
+        """Upload what is closed, waiting at most `within_s`. Returns whether everything was uploaded."""
         self._ending.set()
         self._more.set()
         self._thread.join(within_s)

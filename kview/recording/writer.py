@@ -1,4 +1,4 @@
-"""The writer: snapshots become segments. One thread's own."""
+"""The writer: turns snapshots into segments. Use it on one thread only."""
 
 import os
 from collections.abc import Callable
@@ -24,28 +24,28 @@ SEGMENT_S = 60
 """A segment is closed at this age …"""
 
 SMALL_SEGMENT_BYTES = 8 << 20
-"""… unless its stream is smaller: then a key observation and Parquet's footers would outweigh what it says
-…"""
+"""… unless its stream is smaller than this: a key observation and Parquet's footers would outweigh it …"""
 
 LONGEST_SEGMENT_S = 600
-"""… and at this age at the latest; and before it is that old …"""
+"""… but at the latest at this age …"""
 
 LARGEST_SEGMENT_BYTES = 120 << 20
-"""… at this size: what a reader takes into memory to find a moment. A key observation weighs as much as ten
-others, so that smaller segments take longer to go through."""
+"""… or at this size, which is what a reader has to load to find a moment. A key observation is as large as
+ten others, so smaller segments would take longer to read through."""
 
 
 class RecordingStopped(KviewError):
-    """The recording cannot go on: a full disk, a folder that cannot be written."""
+    """Recording cannot continue: the disk is full, or the folder cannot be written."""
 
 
 class RecordingWriter:
-    """Appends observations to a new recording in `folder`, which is made if need be.
+    """Appends observations to a new recording in `folder`, which it creates if necessary.
 
-    Every file that is read again is whole: segments, their names in the manifest, and each observation in the
-    open segment. After RecordingStopped nothing more is written; what was is a recording still.
+    Whatever happens, the files stay readable: segments, the manifest, and each complete observation of the
+    open segment. After RecordingStopped nothing more is written, and what was written remains a valid
+    recording.
 
-    `on_closed` is called with each segment's folder and entry once it is closed.
+    `on_closed` is called with the folder and the entry of each segment once it is closed.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class RecordingWriter:
         small_segment_bytes: int = SMALL_SEGMENT_BYTES,
         on_closed: Callable[[Path, SegmentEntry], None] | None = None,
     ) -> None:
-        """Raises BadUse where there is a recording already, RecordingStopped where none can be made."""
+        """Raises BadUse if the folder already has a recording, RecordingStopped if it cannot be created."""
         self.folder = folder
         self._segment_ms = int(segment_s * 1000)
         self._small_segment_bytes = small_segment_bytes
@@ -99,24 +99,26 @@ class RecordingWriter:
             raise self._stopped(error) from error
 
     def abandon(self) -> None:
-        """End without closing the open segment: it stays as it is, and can be read."""
+        """End without closing the open segment. It stays a stream, and can be read."""
         if self._stream >= 0:
             os.close(self._stream)
         self._stream, self._open = -1, None
 
     @property
     def segments(self) -> tuple[SegmentEntry, ...]:
-        """The segments there are, oldest first."""
+        """The segments, oldest first."""
         return self._manifest.segments
 
     @property
     def stream_bytes(self) -> int:
-        """The size of the open segment."""
+        """The size of the open segment, in bytes."""
         return self._stream_bytes
 
     def forget(self, entries: tuple[SegmentEntry, ...]) -> None:
-        """Leave closed segments out of the manifest; their folders are the caller's to remove. Raises
-        RecordingStopped."""
+        """Drop closed segments from the manifest. The caller deletes their folders.
+
+        Raises RecordingStopped.
+        """
         try:
             self._write_segments(tuple(e for e in self._manifest.segments if e not in entries))
         except OSError as error:

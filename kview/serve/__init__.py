@@ -1,2 +1,2 @@
-"""The simulated cluster on the wire: one listener a broker, Kafka's protocol, the engine driven by the wall
-clock."""
+"""The simulated cluster on the network. Each broker has a listener that speaks Kafka's protocol; the wall
+clock drives the engine."""

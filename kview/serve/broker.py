@@ -1,4 +1,4 @@
-"""One broker as clients meet it: its port, its connections, and what its process's state does to both."""
+"""One broker as its clients see it: a port, connections, and what the state of its process does to both."""
 
 import asyncio
 import logging
@@ -14,16 +14,18 @@ from kview.serve.listener import Port, reset
 from kview.simulate.nodes import ProcessState
 
 MAX_CONNECTIONS = 2_000
-"""To one broker; what comes beyond is reset, so that a client in a loop leaves descriptors to the others."""
+"""Per broker. Further connections are reset, so that a client in a loop leaves file descriptors to others."""
 
 log = logging.getLogger(__name__)
 
 
 class WireBroker:
-    """Accepts, refuses or stays silent as its process would, and hands requests to their APIs.
+    """A broker's network side: accepts, refuses or ignores connections as its process would, and answers
+    requests.
 
-    `frozen` while the process hangs; `latency_s` is added to each answer while it is slow. `failed` is called
-    with an exception of the engine, a bug: the simulated cluster ends with it.
+    `frozen` is True while the process hangs. `latency_s` delays each answer while the broker is slow.
+    `failed` is called with an exception that the engine raised, which is a bug and ends the simulated
+    cluster.
     """
 
     def __init__(
@@ -47,16 +49,16 @@ class WireBroker:
 
     @property
     def latency_s(self) -> float:
-        """How much later than it could each answer is written."""
+        """Delay added to each answer, in seconds; 0 unless the broker is slow."""
         return self._wire.cluster.slow_ms(self._id) / 1000
 
     def listen(self) -> None:
-        """The process is there. Raises BadUse where the port was taken."""
+        """Start to accept connections. Raises BadUse if another process took the port."""
         self._port.listen()
         self._port.accept(self._loop, self._take)
 
     def process_changed(self, state: ProcessState) -> None:
-        """Do to the sockets what the process's new state does to them."""
+        """Open, freeze or close the port and the connections, as the new state of the process requires."""
         if state is ProcessState.RUNNING:
             if self.frozen:
                 self.frozen = False
@@ -80,14 +82,14 @@ class WireBroker:
                     connection.close()
 
     def handle(self, connection: Connection, frame: memoryview) -> None:
-        """Have a request answered at the engine's present time."""
+        """Advance the engine to the present and answer the request in `frame`."""
         try:
             self._driver.advance()
         except Exception as error:
             self._failed(error)
             return
         if self._wire.cluster.process(self._id) is not ProcessState.RUNNING:
-            return  # it has died or frozen just now: the request stays without an answer
+            return  # the broker died or froze during the step above: the request gets no answer
         try:
             take_request(self._wire, self._apis, self._unsupported, self._id, connection, frame)
         except Garbage:
@@ -98,19 +100,19 @@ class WireBroker:
         self._driver.rearm()
 
     def opened(self, connection: Connection) -> None:
-        """A connection was taken."""
+        """Register a new connection."""
         self._connections.add(connection)
         if self.frozen:
             connection.freeze()
-        elif self._wire.cluster.process(self._id) is not ProcessState.RUNNING:  # it has died
+        elif self._wire.cluster.process(self._id) is not ProcessState.RUNNING:  # it has just died
             connection.abort()
 
     def closed(self, connection: Connection) -> None:
-        """A connection has ended."""
+        """Forget a connection that has ended."""
         self._connections.discard(connection)
 
     def shut(self) -> None:
-        """The whole cluster ends."""
+        """Close the port and all connections, because the whole cluster ends."""
         self._port.refuse(self._loop)
         self._port.give_back()
         for connection in list(self._connections):
@@ -128,5 +130,5 @@ class WireBroker:
     async def _connect(self, sock: socket.socket) -> None:
         try:
             await self._loop.connect_accepted_socket(lambda: Connection(self, self._loop), sock)
-        except OSError as error:  # the client has gone again
+        except OSError as error:  # the client has already hung up
             log.info("a connection to broker %d ended at once: %s", self._id, error)

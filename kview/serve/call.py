@@ -1,4 +1,4 @@
-"""A request on its way through the simulated cluster: what an API's handler is given, and how it answers."""
+"""A request to the simulated cluster: what the handler of an API receives, and how it answers."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -17,23 +17,23 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What all connections share: the engine, and the port of each broker."""
+    """What all connections share: the simulated cluster, and the port of each broker."""
 
     cluster: Cluster
     ports: Mapping[int, int]
 
     def endpoint(self, broker: int) -> tuple[str, int]:
-        """Where clients find a broker; ('', -1), as Kafka has it, for one that there is not."""
+        """Return the host and port of a broker; ('', -1), as in Kafka, if there is no such broker."""
         return (HOST, self.ports[broker]) if broker in self.ports else ("", -1)
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One API of the protocol.
+    """One API of Kafka's protocol.
 
-    `versions` are those answered; what is advertised begins at `advertised_from`. `flexible_from` is the
-    first version with compact fields and tagged sections. `plain_header` is true of ApiVersions alone: its
-    answer's header never has a tagged section.
+    `versions` is the first and last version that is answered. ApiVersions advertises `advertised_from` as the
+    first one if it is set. `plain_header` is True only for ApiVersions: the header of its response never has
+    tagged fields.
     """
 
     key: int
@@ -44,12 +44,12 @@ class Api:
     plain_header: bool = False
 
     def flexible(self, version: int) -> bool:
-        """Whether messages of this version are compact and tagged."""
+        """Return whether this version uses compact fields and tagged fields."""
         return bool(self.request.flexible_version_q(version))
 
 
 class Call:
-    """One request to broker `broker`, decoded. Answered exactly once, by one of the `answer` methods."""
+    """One decoded request to broker `broker`. Its handler calls exactly one of the `answer` methods, once."""
 
     __slots__ = ("_connection", "_header", "api", "broker", "request", "version", "wire")
 
@@ -66,48 +66,51 @@ class Call:
 
     @property
     def cluster(self) -> Cluster:
-        """The engine."""
+        """The simulated cluster."""
         return self.wire.cluster
 
     @property
     def image(self) -> MetadataImage:
-        """The metadata as this broker has them."""
+        """The cluster's metadata as this broker knows it."""
         return self.wire.cluster.image(self.broker)
 
     @property
     def client_id(self) -> str:
-        """As the client calls itself."""
+        """The client id in the request's header."""
         return self._header.client_id
 
     @property
     def client_host(self) -> str:
-        """Where the client is, as DescribeGroups shows it."""
+        """The client's address, in the form that DescribeGroups returns."""
         return f"/{self._connection.host}"
 
     def answer(self, response: Any) -> None:
-        """Answer with a message of the codec, made for this version."""
+        """Encode `response` in the version of the request and send it."""
         self.answer_packed((response.encode(version=self.version),))
 
     def answer_packed(self, body: Sequence[bytes | bytearray]) -> None:
-        """Answer with a body that is encoded already, in pieces."""
+        """Send a body that is already encoded, given in pieces."""
         tagged_header = self.api.flexible(self.version) and not self.api.plain_header
         self._connection.answered(pack(self._header.correlation_id, body, tagged_header))
 
     def answer_nothing(self) -> None:
-        """The request was carried out, and its kind has no answer (Produce with acks=0)."""
+        """Finish a request of a kind that has no response (Produce with acks=0)."""
         self._connection.answered(None)
 
     def hang_up(self) -> None:
-        """End the connection: how an error is told where there is no answer."""
+        """Close the connection, which is how Kafka reports an error of a request that has no response."""
         self._connection.close()
 
     def when_client_leaves(self, cancel: Callable[[], None]) -> None:
-        """Call `cancel` if the client goes away before the answer."""
+        """Register `cancel`, to be called if the client disconnects before the answer."""
         self._connection.when_closed = cancel
 
     def topic(self, entry: Any, name_field: str = "name", ids_from: int = 1 << 15) -> TopicImage | None:
-        """The topic that an entry of the request names, by id from version `ids_from` on; None where there is
-        none."""
+        """Return the topic that an entry of the request names: by id from version `ids_from` on, else by
+        name.
+
+        None if there is no such topic.
+        """
         image = self.image
         if self.version >= ids_from:
             return image.topic_by_id(entry.topic_id.bytes) if entry.topic_id is not None else None
@@ -115,7 +118,7 @@ class Call:
 
 
 def topic_uuid(topic_id: bytes) -> UUID:
-    """A topic id as the codec takes it."""
+    """Return a topic id as a UUID, which is what the codec takes."""
     return UUID(bytes=topic_id)
 
 
@@ -127,10 +130,11 @@ def take_request(
     connection: Connection,
     frame: memoryview,
 ) -> None:
-    """Decode `frame` and have it answered.
+    """Decode `frame` and pass the request to the handler of its API.
 
-    `unsupported` answers an ApiVersions request of a version that is too new, undecoded. Raises Garbage where
-    a broker closes the connection: an unknown API or version, or bytes that are no message.
+    `unsupported` answers an ApiVersions request whose version is too new; its body is not decoded. Raises
+    Garbage when a broker would close the connection: the API or version is unknown, or the bytes are not a
+    valid request.
     """
     try:
         header = parse_header(frame)
@@ -154,6 +158,6 @@ def take_request(
         raise
     except (
         Exception
-    ) as error:  # the codec lets bytes that are no message raise anything: IndexError, UnicodeDecodeError …
+    ) as error:  # invalid bytes make the codec raise anything: IndexError, UnicodeDecodeError …
         raise Garbage(f"no message: {error!r}") from error
     api.handle(Call(wire, broker, connection, api, header, request))

@@ -1,26 +1,27 @@
-"""The engine's time as the wall clock gives it, less the pauses of this process.
+"""The wall clock for the engine, with pauses of this process taken out.
 
-A process that was stopped (a laptop's lid, a debugger, a machine with too much to do) finds its clients'
-heartbeats waiting in sockets that it has not read yet. If the engine jumped to the wall's time first, it
-would expire every session. So its clock is held by the length of the pause, and is brought back to the wall's
-time afterwards by running a little fast.
+While this process is paused (laptop lid, debugger, overloaded machine), the heartbeats of its clients wait in
+sockets that it has not read. If simulated time then jumped to wall time, every session would expire. So the
+clock is held back by the length of the pause, and then runs a little fast until it has caught up with the
+wall clock.
 """
 
 from collections.abc import Callable
 
 MAX_BEHIND_US = 500_000
-"""The engine may be this far behind its clock before the clock is held: longer than any collection of garbage
-or disk access, far shorter than the shortest session a client asks for."""
+"""The engine may be this far behind before its clock is held back. Longer than any garbage collection or disk
+access, and far shorter than the shortest session timeout a client asks for."""
 
 CATCH_UP = 0.05
-"""How much faster than the wall a held clock runs: a client's heartbeat at a third of its session does not
-notice."""
+"""How much faster a clock that was held back runs, as a fraction. Too little to disturb a client that sends
+its heartbeat at a third of its session timeout."""
 
 
 class Clock:
-    """`now_us()`: the time the engine should have reached, in microseconds since the epoch.
+    """The time that the engine should have reached.
 
-    `monotonic_ns` is a clock that never jumps, `start_us` the time that the engine starts with.
+    `monotonic_ns` is a clock that never jumps. `start_us` is the engine's first moment, in microseconds since
+    the epoch.
     """
 
     def __init__(self, monotonic_ns: Callable[[], int], start_us: int) -> None:
@@ -31,11 +32,14 @@ class Clock:
 
     @property
     def held_us(self) -> int:
-        """How far this clock is behind the wall's."""
+        """How far this clock is behind the wall clock, in microseconds."""
         return self._held_us
 
     def now_us(self, engine_us: int) -> int:
-        """The time now, at most MAX_BEHIND_US after `engine_us`, the time that the engine has reached."""
+        """Return the current time in microseconds since the epoch.
+
+        It is at most MAX_BEHIND_US after `engine_us`, the time the engine has reached.
+        """
         wall_us = self._origin_us + self._monotonic_ns() // 1000
         regained_us = int((wall_us - self._regained_until_us) * CATCH_UP)
         if regained_us:

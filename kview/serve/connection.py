@@ -1,5 +1,4 @@
-"""One client's connection to one broker: frames in, answers out, one request at a time and in order, as a
-broker does."""
+"""One client's connection to one broker. As in Kafka, requests are answered one at a time and in order."""
 
 import asyncio
 import logging
@@ -11,19 +10,19 @@ from typing import Protocol
 from kview.serve.frames import Garbage, frame_size
 
 READ_BUFFER_BYTES = 64 * 1024
-"""What a connection keeps for reading; it grows with a larger frame's bytes as they come, and goes back."""
+"""Size of the read buffer. It grows as the bytes of a larger frame arrive, and shrinks again afterwards."""
 
 GROW_AT_ONCE_BYTES = 8 << 20
-"""A frame up to this size gets its buffer when its size is known, a larger one as its bytes come."""
+"""A frame up to this size gets its whole buffer at once; the buffer of a larger one grows as needed."""
 
 REQUESTS_PER_TURN = 16
-"""So many pipelined requests are answered before other connections have their turn."""
+"""This many pipelined requests are answered before other connections get their turn."""
 
 log = logging.getLogger(__name__)
 
 
 class Broker(Protocol):
-    """What a connection needs of the broker that it is made to."""
+    """What a connection needs from its broker."""
 
     frozen: bool
 
@@ -31,7 +30,7 @@ class Broker(Protocol):
     def latency_s(self) -> float: ...
 
     def handle(self, connection: "Connection", frame: memoryview) -> None:
-        """Take a request, whose answer is given with `connection.answered` exactly once, now or later."""
+        """Handle a request. Its answer is passed to `connection.answered` exactly once, now or later."""
         ...
 
     def opened(self, connection: "Connection") -> None: ...
@@ -39,11 +38,10 @@ class Broker(Protocol):
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Reads frames into one buffer and hands them to the broker, the next one when the one before is
-    answered.
+    """Reads frames into one buffer, and hands the next one to the broker once the previous one is answered.
 
-    While the broker is frozen (hung) nothing is read, taken or written; while it is slow an answer is written
-    later.
+    While the broker is frozen (hung) nothing is read, handled or written. While it is slow, answers are
+    delayed.
     """
 
     def __init__(self, broker: Broker, loop: asyncio.AbstractEventLoop) -> None:
@@ -60,7 +58,7 @@ class Connection(asyncio.BufferedProtocol):
         self._turn_due = False
         self._held: list[bytes | None] = []
         self.when_closed: Callable[[], None] | None = None
-        """Set by a request that waits: called if the client goes away before the answer."""
+        """Set by a request that waits. Called if the client disconnects before the answer."""
         self.host = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -97,30 +95,30 @@ class Connection(asyncio.BufferedProtocol):
         self._take_turn()
 
     def answered(self, frame: bytes | None) -> None:
-        """The answer to the request taken last: a frame, or None where Kafka answers nothing."""
+        """Send the answer to the latest request: a frame, or None if Kafka sends no response."""
         if self._broker.latency_s and frame is not None:
             self._loop.call_later(self._broker.latency_s, self._write, frame)
         else:
             self._write(frame)
 
     def freeze(self) -> None:
-        """The broker hangs: read and write nothing."""
+        """Stop reading and writing, because the broker hangs."""
         self._read(False)
 
     def thaw(self) -> None:
-        """The broker goes on: what was answered meanwhile is written, what waits is read."""
+        """Write the answers held back while the broker hung, and read what has arrived."""
         held, self._held = self._held, []
         for frame in held:
             self._write(frame)
         self._turn_soon()
 
     def close(self) -> None:
-        """End it as a process does that ends: what is written is delivered."""
+        """Close the connection as a process that exits does: bytes already written are delivered."""
         if self._transport is not None:
             self._transport.close()
 
     def abort(self) -> None:
-        """End it as a killed machine's kernel does: the client sees a reset."""
+        """Reset the connection, as the kernel does when the process was killed."""
         if self._transport is not None:
             reset_on_close(self._transport.get_extra_info("socket"))
             self._transport.abort()
@@ -137,15 +135,17 @@ class Connection(asyncio.BufferedProtocol):
             self._turn_soon()
 
     def _turn_soon(self) -> None:
-        """Not at once: an answer that waited is given from within the engine's step, which must not be
-        entered again."""
+        """Schedule the next turn on the event loop.
+
+        It cannot run at once: a delayed answer is sent from within a step of the engine, which is not
+        reentrant.
+        """
         if not self._turn_due:
             self._turn_due = True
             self._loop.call_soon(self._take_turn)
 
     def _take_turn(self) -> None:
-        """Hand over the requests that are complete, while each is answered at once, up to
-        REQUESTS_PER_TURN."""
+        """Hand complete requests to the broker while each is answered at once, at most REQUESTS_PER_TURN."""
         self._turn_due = False
         self._in_turn = True
         try:
@@ -174,7 +174,7 @@ class Connection(asyncio.BufferedProtocol):
             return None
         start = self._begin + 4
         self._begin = start + size
-        if size > READ_BUFFER_BYTES:  # a large frame keeps its buffer, what follows it moves to a new one
+        if size > READ_BUFFER_BYTES:  # a large frame keeps its buffer; the bytes after it move to a new one
             frame = memoryview(self._buffer)[start : self._begin]
             rest = self._buffer[self._begin : self._end]
             self._buffer = bytearray(max(READ_BUFFER_BYTES, 2 * len(rest)))
@@ -184,12 +184,11 @@ class Connection(asyncio.BufferedProtocol):
         return memoryview(bytes(self._buffer[start : self._begin]))
 
     def _make_room(self) -> None:
-        """Move what is unread to the front of a buffer that has room for the rest of its frame, or for twice
-        as much."""
+        """Move unread bytes to the front of a larger buffer: for the whole frame, or twice the size."""
         unread = self._buffer[self._begin : self._end]
         try:
             wanted = 4 + frame_size(unread, 0) if len(unread) >= 4 else 0
-        except Garbage:  # told when its turn comes
+        except Garbage:  # reported when the frame's turn comes
             wanted = 0
         self._buffer = bytearray(max(READ_BUFFER_BYTES, min(wanted, GROW_AT_ONCE_BYTES), 2 * len(unread)))
         self._buffer[: len(unread)] = unread
@@ -205,5 +204,5 @@ class Connection(asyncio.BufferedProtocol):
 
 
 def reset_on_close(sock: socket.socket) -> None:
-    """Make the kernel send a reset instead of an orderly end when `sock` is closed."""
+    """Make the kernel send a reset when `sock` is closed, instead of closing in order."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, pack("ii", 1, 0))

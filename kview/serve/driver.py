@@ -1,24 +1,22 @@
-"""Runs the engine at the pace of the wall clock, in slices, so that sockets are served while it catches
-up."""
+"""Runs the engine at the pace of the wall clock, in slices so that sockets are served in between."""
 
 import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
 SLICE_US = 20_000
-"""The engine runs this far at most before sockets are looked at again."""
+"""The engine advances at most this far before sockets are served again."""
 
 TICK_S = 0.001
-"""Events closer together than this are run together: a process that wakes less often costs less, and no
-client can tell."""
+"""Events closer together than this run in one batch. Fewer wake-ups cost less, and no client can tell."""
 
 LONGEST_SLEEP_S = 0.1
-"""The clock is looked at this often even if nothing is due, so that a pause of the process is told from an
-idle engine."""
+"""The clock is read at least this often even if no event is due, so that a pause of the process is not
+mistaken for an idle engine."""
 
 
 class Engine(Protocol):
-    """What the driver needs of the simulated cluster."""
+    """What the driver needs from the simulated cluster."""
 
     @property
     def now_us(self) -> int: ...
@@ -27,11 +25,11 @@ class Engine(Protocol):
 
 
 class Driver:
-    """Calls `run_until` as time passes: by a timer when something is due, and before each request.
+    """Advances the engine as time passes: by a timer when an event is due, and before each request.
 
-    `clock_us(engine_us)` is the time that the engine should have reached, see `kview.serve.clock`. `failed`
-    is called with an exception that the engine let through, a broken invariant for example; the driver has
-    then stopped.
+    `clock_us(engine_us)` returns the time that the engine should have reached, see `kview.serve.clock`. When
+    the engine raises an exception (for example a broken invariant), the driver stops and passes it to
+    `failed`.
     """
 
     def __init__(
@@ -50,24 +48,24 @@ class Driver:
         self._stopped = False
 
     def start(self) -> None:
-        """Begin, on the running loop."""
+        """Start on the running event loop."""
         self._tick()
 
     def stop(self) -> None:
-        """No more events happen."""
+        """Stop: no further event runs."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
 
     def advance(self) -> None:
-        """Bring the engine to the present, or one slice closer to it."""
+        """Advance the engine to the present, or one slice closer to it."""
         now_us = self._engine.now_us
         target_us = min(self._clock_us(now_us), now_us + SLICE_US)
         if target_us > now_us and not self._stopped:
             self._engine.run_until(target_us)
 
     def rearm(self) -> None:
-        """Look again at what is due next: to be called after the engine was given something to do."""
+        """Set the timer for the next event. Call it after the engine was given something to do."""
         if self._stopped:
             return
         engine_us, due_us = self._engine.now_us, self._engine.next_due_us()

@@ -1,8 +1,8 @@
-"""Kafka's framing: a request's header read out of its frame, an answer packed into one.
+"""Kafka's framing: reads the header of a request from its frame, and packs a response into one.
 
-A frame is its size (int32) and that many bytes. The request header is read here and not by the codec, which
-would copy the whole frame to do so, and because its client id is never a compact string, whatever the
-version.
+A frame is its size (int32) followed by that many bytes. The request header is parsed here and not by the
+codec for two reasons: the codec would copy the whole frame, and the client id in the header is never a
+compact string, whatever the version.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 MAX_REQUEST_BYTES = 100 * 1024 * 1024
-"""A broker's socket.request.max.bytes."""
+"""A broker's `socket.request.max.bytes`."""
 
 _SIZE = Struct(">i")
 _KEY_VERSION_CORRELATION = Struct(">hhi")
@@ -19,13 +19,15 @@ _SIZE_CORRELATION = Struct(">ii")
 
 
 class Garbage(Exception):
-    """Bytes that are no request: the connection they came on is closed, as a broker does."""
+    """The bytes are not a valid request. The connection they came on is closed, as in Kafka."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A request's header, and where in the frame its body begins (before the tagged section, if it has
-    one)."""
+    """The header of a request.
+
+    `end` is the position in the frame after the client id, before the tagged fields if there are any.
+    """
 
     api_key: int
     api_version: int
@@ -35,8 +37,10 @@ class Header:
 
 
 def frame_size(buffer: bytearray, position: int) -> int:
-    """The size of the frame whose size field is at `position`. Raises Garbage beyond MAX_REQUEST_BYTES or
-    below a header's."""
+    """Return the size of the frame whose size field is at `position`.
+
+    Raises Garbage if it exceeds MAX_REQUEST_BYTES or is too small for a header.
+    """
     (size,) = _SIZE.unpack_from(buffer, position)
     if not _KEY_VERSION_CORRELATION.size <= size <= MAX_REQUEST_BYTES:
         raise Garbage(f"a frame of {size} bytes")
@@ -44,8 +48,10 @@ def frame_size(buffer: bytearray, position: int) -> int:
 
 
 def parse_header(frame: memoryview) -> Header:
-    """The header at the start of `frame` (without its size). Raises Garbage, struct.error,
-    UnicodeDecodeError."""
+    """Parse the header at the start of `frame` (without its size).
+
+    Raises Garbage, struct.error or UnicodeDecodeError.
+    """
     api_key, api_version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(frame)
     position = _KEY_VERSION_CORRELATION.size
     (length,) = _SHORT.unpack_from(frame, position)
@@ -60,7 +66,7 @@ def parse_header(frame: memoryview) -> Header:
 
 
 def skip_tags(frame: memoryview, position: int) -> int:
-    """The position after the tagged section at `position`. Raises Garbage, IndexError."""
+    """Return the position after the tagged fields at `position`. Raises Garbage, IndexError."""
     count, position = _unsigned(frame, position)
     for _ in range(count):
         _, position = _unsigned(frame, position)
@@ -70,8 +76,10 @@ def skip_tags(frame: memoryview, position: int) -> int:
 
 
 def pack(correlation_id: int, body: Sequence[bytes | bytearray], tagged_header: bool) -> bytes:
-    """An answer's frame around a body that is already encoded, in pieces; `tagged_header` for response
-    headers of version 1."""
+    """Return the frame of a response whose body is already encoded, in pieces.
+
+    `tagged_header` is True for response headers of version 1.
+    """
     tags = b"\0" if tagged_header else b""
     size = 4 + len(tags) + sum(map(len, body))
     return b"".join((_SIZE_CORRELATION.pack(size, correlation_id), tags, *body))

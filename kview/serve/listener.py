@@ -1,5 +1,4 @@
-"""A broker's port on the loopback interface: its own for life, listening only while the broker's process is
-there."""
+"""A broker's port on the loopback interface: reserved while the cluster runs, open while the broker runs."""
 
 import asyncio
 import errno
@@ -13,17 +12,17 @@ from kview.serve.connection import reset_on_close
 HOST = "127.0.0.1"
 
 BACKLOG = 128
-"""Connections the kernel takes for a broker that hangs; Kafka's own is 50, and its clients retry."""
+"""How many connections the kernel queues for a broker that hangs. Kafka's limit is 50; its clients retry."""
 
 ACCEPTS_PER_TURN = 16
-"""So many connections are taken before others have their turn."""
+"""This many connections are accepted before others get their turn."""
 
 
 class Port:
-    """A TCP port that is kept by a bound socket which does not listen, so that connecting to it is refused
-    but nobody else gets it.
+    """A TCP port, reserved by a socket that is bound but does not listen.
 
-    `number` 0 takes a free one. Raises BadUse when the port is taken or not ours to take.
+    While the broker is down, connections are refused and no other process can take the port. `number` 0 takes
+    a free port. Raises BadUse when the port is taken or not ours to take.
     """
 
     def __init__(self, number: int = 0) -> None:
@@ -33,7 +32,7 @@ class Port:
         self._accepting = False
 
     def listen(self) -> None:
-        """From now on connections are taken by the kernel; `accept` hands them over."""
+        """Let the kernel queue connections; `accept` takes them from the queue."""
         self._listening = _bound(self.number)
         try:
             self._listening.listen(BACKLOG)
@@ -42,13 +41,13 @@ class Port:
         self._listening.setblocking(False)
 
     def accept(self, loop: asyncio.AbstractEventLoop, taken: Callable[[socket.socket], None]) -> None:
-        """Hand each connection to `taken`."""
+        """Pass each connection to `taken`."""
         if self._listening is not None and not self._accepting:
             self._accepting = True
             loop.add_reader(self._listening, self._accept, self._listening, taken)
 
     def pause(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Leave connections to the kernel's backlog, as a process does that hangs."""
+        """Leave connections in the kernel's queue, as a process that hangs does."""
         if self._listening is not None and self._accepting:
             self._accepting = False
             loop.remove_reader(self._listening)
@@ -61,7 +60,7 @@ class Port:
             self._listening = None
 
     def give_back(self) -> None:
-        """Let anybody have the port: to be called when it refuses, or has never listened."""
+        """Release the port. Only for a port that refuses connections or never listened."""
         self._holder.close()
 
     @staticmethod
@@ -76,16 +75,17 @@ class Port:
 
 
 def reset(connection: socket.socket) -> None:
-    """Close a connection that has no protocol yet, with a reset."""
+    """Reset a connection that has no protocol yet."""
     reset_on_close(connection)
     connection.close()
 
 
 def _bound(number: int) -> socket.socket:
-    # Named as TCP, so that asyncio sets TCP_NODELAY on what it accepts: pipelined answers wait 40 ms without.
+    # With IPPROTO_TCP, asyncio sets TCP_NODELAY on accepted sockets. Without it, pipelined answers wait 40
+    # ms.
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if sys.platform != "linux":  # elsewhere two sockets may be bound to one port only with this
+    if sys.platform != "linux":  # outside Linux, two sockets can be bound to one port only with this option
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
         sock.bind((HOST, number))

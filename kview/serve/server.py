@@ -1,4 +1,4 @@
-"""The simulated cluster on the wire: its brokers' listeners, and the engine driven by the wall clock."""
+"""The simulated cluster on the network: a listener per broker, and the engine driven by the wall clock."""
 
 import asyncio
 import time
@@ -18,11 +18,10 @@ LAST_PORT = 65_535
 
 
 class Server:
-    """A simulated cluster that clients can connect to. To be made, started and ended on one running event
-    loop.
+    """A simulated cluster that clients can connect to. Create, start and close it on one running event loop.
 
-    `ports` are one a broker, see `reserve_ports`. `failed` is called with a bug's exception: the cluster has
-    then stopped and is of no more use.
+    `ports` has one port per broker, see `reserve_ports`. `failed` is called with the exception of a bug; the
+    cluster has then stopped for good.
     """
 
     def __init__(self, cluster: Cluster, ports: Sequence[Port], failed: Callable[[Exception], None]) -> None:
@@ -38,8 +37,10 @@ class Server:
         }
 
     def start(self) -> None:
-        """Listen with every broker whose process is there, and let time pass. Raises BadUse where a port was
-        taken meanwhile."""
+        """Start listening for every broker whose process runs, and let time pass.
+
+        Raises BadUse if a port was taken in the meantime.
+        """
         for broker, on_wire in self._brokers.items():
             if self.cluster.process(broker) is ProcessState.RUNNING:
                 on_wire.listen()
@@ -47,19 +48,19 @@ class Server:
         self.driver.start()
 
     def close(self) -> None:
-        """Close every socket; the engine stands still."""
+        """Close every socket and stop the engine."""
         self.driver.stop()
         for broker in self._brokers.values():
             broker.shut()
 
     def _process_changed(self, node: int, state: ProcessState) -> None:
         broker = self._brokers.get(node)
-        if broker is not None:  # a controller has no clients
+        if broker is not None:  # controllers have no clients
             broker.process_changed(state)
 
 
 class _Engine:
-    """The cluster as its driver sees it."""
+    """The cluster as the driver sees it."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._kernel = cluster.kernel
@@ -72,7 +73,7 @@ class _Engine:
 
 
 def reserve_ports(brokers: int, first: int | None) -> list[Port]:
-    """A port for each broker: `first` + 0, 1, 2 …, or free ones. Raises BadUse."""
+    """Reserve a port for each broker: `first`, `first` + 1, `first` + 2 …, or free ones. Raises BadUse."""
     if first is not None and not 1 <= first <= LAST_PORT - brokers + 1:
         raise BadUse(
             f"--port {first} leaves no room for {brokers} brokers", f"give 1 to {LAST_PORT - brokers + 1}"

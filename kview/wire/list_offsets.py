@@ -1,7 +1,7 @@
-"""ListOffsets 2, versions 2 to 5, as arrays; other versions by kafka-python's codec.
+"""ListOffsets (2), versions 2–5, as arrays; other versions go through kafka-python's codec.
 
-Version 4 added leader epochs, 5 the error OFFSET_NOT_AVAILABLE. 6 is flexible, which adds a byte a record and
-nothing that is asked for here; every broker from 2.2 to 4.3 speaks 5.
+v4 adds leader epochs, v5 the error OFFSET_NOT_AVAILABLE. v6 is flexible, which costs a byte per record and
+adds nothing that kview asks for. Every broker from Kafka 2.2 to 4.3 supports v5.
 """
 
 import struct
@@ -17,11 +17,11 @@ from kview.wire.message import LayoutError, Message, Reader
 
 API_KEY = 2
 LATEST = -1
-"""The high watermark; with read_committed the last stable offset; as debugging replica the log end."""
+"""The high watermark. With read_committed the last stable offset, for the debugging replica the log end."""
 EARLIEST = -2
 CONSUMER = -1
 DEBUGGING_REPLICA = -2
-"""The replica id to which any replica answers with its own log end."""
+"""With this replica id, every replica answers with its own log end."""
 
 _ARRAY_VERSIONS = range(2, 6)
 _EPOCHS_FROM = 4
@@ -39,7 +39,7 @@ def _answer_type(version: int) -> np.dtype[np.void]:
 
 @dataclass(frozen=True, slots=True)
 class TopicOffsets:
-    """One topic's part of an answer: arrays of equal length, in the broker's own order."""
+    """One topic of an answer: arrays of equal length, in the broker's own order."""
 
     topic: str
     partition: NDArray[np.int32]
@@ -50,14 +50,14 @@ class TopicOffsets:
 
 @dataclass(frozen=True, slots=True)
 class ListOffsetsAnswer:
-    """An answer, topics in the broker's own order."""
+    """A decoded answer, with topics in the broker's own order."""
 
     throttle_time_ms: int
     topics: tuple[TopicOffsets, ...]
 
 
 def best_version(lowest: int, highest: int) -> int:
-    """The version to speak with a broker that speaks `lowest` to `highest`: 5 where it can."""
+    """Return the version to use with a broker that supports `lowest` to `highest`: 5 if possible."""
     return min(highest, max(lowest, _ARRAY_VERSIONS[-1]))
 
 
@@ -68,7 +68,7 @@ def request(
     replica_id: int = CONSUMER,
     read_committed: bool = False,
 ) -> Message[ListOffsetsAnswer]:
-    """Ask for the offset at `timestamp` of each partition of `topics`."""
+    """Build the request for the offset at `timestamp` of each partition of `topics`."""
     if version not in _ARRAY_VERSIONS:
         return _library_request(version, topics, timestamp, replica_id, read_committed)
     layout = _request_type(version)
@@ -85,7 +85,7 @@ def request(
 
 
 def decode(version: int, data: memoryview) -> ListOffsetsAnswer:
-    """An answer's body of version 2 to 5; LayoutError where it is none."""
+    """Decode the body of a version 2–5 answer. Raises LayoutError if the bytes are not one."""
     layout = _answer_type(version)
     reader = Reader(data)
     throttle_time_ms = reader.integer(4)
@@ -144,7 +144,7 @@ def _library_request(
 
 
 def from_library(answer: Any) -> ListOffsetsAnswer:
-    """kafka-python's answer object as arrays."""
+    """Convert kafka-python's response object to arrays."""
     return ListOffsetsAnswer(
         answer.throttle_time_ms,
         tuple(

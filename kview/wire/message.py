@@ -1,4 +1,4 @@
-"""A request whose body is bytes already, in the shape that kafka-python's connections send and receive."""
+"""A request whose body is already encoded, in the shape that kafka-python's connections expect."""
 
 import struct
 from collections.abc import Callable
@@ -11,12 +11,12 @@ T = TypeVar("T")
 
 
 class LayoutError(ValueError):
-    """Bytes that are not laid out as expected; a ValueError, which kafka-python takes as a protocol error."""
+    """An unexpected layout of bytes. A ValueError, because kafka-python treats that as a protocol error."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestHeader:
-    """What kafka-python's parser asks of a request's header."""
+    """The part of a request header that kafka-python's parser needs."""
 
     api_key: int
     api_version: int
@@ -24,15 +24,16 @@ class RequestHeader:
     response_class: Any
 
     def get_response_class(self) -> Any:
-        """The object whose `parse_header` and `decode` read the answer."""
+        """Return the object whose `parse_header` and `decode` read the response."""
         return self.response_class
 
 
 class Message(Generic[T]):
-    """A request of known bytes and the function that decodes its answer's body.
+    """A request with an encoded body, and the function that decodes the response body.
 
-    Stands in for kafka-python's request classes in `KafkaConnection.send_request`, and may be sent many
-    times: only the header is made anew. `decode` gets the answer after its header and may raise ValueError.
+    It takes the place of kafka-python's request classes in `KafkaConnection.send_request`. It can be sent
+    many times, as only the header differs. `decode` gets the response without its header and may raise
+    ValueError.
     """
 
     def __init__(
@@ -47,12 +48,12 @@ class Message(Generic[T]):
         self._client_id = b""
 
     def with_header(self, correlation_id: int, client_id: str) -> None:
-        """Set the header of the next sending."""
+        """Set the header for the next time the request is sent."""
         self._client_id = client_id.encode()
         self.header = RequestHeader(self.API_KEY, self.API_VERSION, correlation_id, self)
 
     def encode(self, framed: bool = True, header: bool = True) -> bytes:
-        """The request with its header, preceded by its length when `framed`."""
+        """Encode the request with its header; `framed` puts its length in front."""
         if self.header is None or not header:
             raise ValueError("a request is sent with its header")
         data = b"".join(
@@ -68,15 +69,15 @@ class Message(Generic[T]):
         return struct.pack(">i", len(data)) + data if framed else data
 
     def expect_response(self) -> bool:
-        """Every request that reads is answered."""
+        """Return True: every read-only request has a response."""
         return True
 
     def parse_header(self, buffer: Any) -> Any:
-        """The answer's header, read from `buffer`, which is left behind it."""
+        """Read the response header from `buffer`, and leave its position after the header."""
         return ResponseHeader.decode(buffer, flexible=self._flexible)
 
     def decode(self, buffer: Any) -> T:
-        """The answer's body."""
+        """Decode the response body."""
         return self._decode(memoryview(buffer)[buffer.tell() :])
 
     def __str__(self) -> str:
@@ -84,7 +85,7 @@ class Message(Generic[T]):
 
 
 class Reader:
-    """A place in an answer's bytes, with Kafka's primitive types; reading past its end is a LayoutError."""
+    """Reads Kafka's primitive types from the bytes of a response. Reading past the end raises LayoutError."""
 
     __slots__ = ("data", "position")
 
@@ -93,7 +94,7 @@ class Reader:
         self.position = position
 
     def take(self, length: int) -> memoryview:
-        """The next `length` bytes."""
+        """Read the next `length` bytes."""
         end = self.position + length
         if length < 0 or end > len(self.data):
             raise LayoutError(f"{length} bytes wanted at {self.position} of {len(self.data)}")
@@ -102,11 +103,11 @@ class Reader:
         return piece
 
     def integer(self, length: int) -> int:
-        """A big-endian signed integer of that many bytes."""
+        """Read a big-endian signed integer of `length` bytes."""
         return int.from_bytes(self.take(length), "big", signed=True)
 
     def varint(self) -> int:
-        """An unsigned varint of 32 bits at most."""
+        """Read an unsigned varint of at most 32 bits."""
         value = 0
         for shift in (0, 7, 14, 21, 28):
             byte = self.take(1)[0]
@@ -116,27 +117,27 @@ class Reader:
         raise LayoutError(f"a varint of more than five bytes at {self.position}")
 
     def string(self) -> str:
-        """A string with its length before it in two bytes."""
+        """Read a string with its length in front as two bytes."""
         return str(self.take(self.integer(2)), "utf-8")
 
     def compact_string(self) -> str | None:
-        """A string with its length + 1 before it as a varint; None where that is 0."""
+        """Read a string with its length + 1 in front as a varint; 0 means None."""
         length = self.varint()
         return str(self.take(length - 1), "utf-8") if length else None
 
     def no_tags(self) -> None:
-        """A section of tagged fields that is empty."""
+        """Read tagged fields, which must be empty."""
         if self.take(1)[0]:
             raise LayoutError(f"tagged fields at {self.position}")
 
     def end(self) -> None:
-        """Nothing must be left."""
+        """Check that no bytes are left."""
         if self.position != len(self.data):
             raise LayoutError(f"{len(self.data) - self.position} bytes too many")
 
 
 def varint(value: int) -> bytes:
-    """An unsigned varint."""
+    """Encode an unsigned varint."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -146,6 +147,6 @@ def varint(value: int) -> bytes:
 
 
 def compact_string(text: str) -> bytes:
-    """A string with its length + 1 before it as a varint."""
+    """Encode a string with its length + 1 in front as a varint."""
     data = text.encode()
     return varint(len(data) + 1) + data

@@ -1,8 +1,10 @@
-"""Metadata 3: the bytes of an answer, cut where two answers can be compared, and its topics as columns.
+"""Metadata (3): an answer's topics as bytes that can be compared, and decoded into rows only when they
+changed.
 
-Two answers of a KRaft cluster that did not change differ in the controller id, which is a random live broker.
-So an answer is cut before its topics, and the topics are decoded only when their bytes changed. Versions 10
-(topic ids) to 12 are walked here; below 10 kafka-python's codec is used. Topics are listed, never created.
+Two answers of an unchanged KRaft cluster differ only in the controller id, which is a random live broker. So
+an answer is cut before its topics, and the topics are decoded only if their bytes have changed. Versions 10
+(topic ids) to 12 are decoded here, older ones by kafka-python's codec. Requests list topics and never create
+any.
 """
 
 import struct
@@ -22,12 +24,12 @@ HIGHEST = 12
 
 _PARTITION = struct.Struct(">hiii")
 _MOST_REPLICAS = 126
-"""Replica lists of up to 126 have their length + 1 in one byte, which the walk relies on."""
+"""Replica lists of up to 126 ids have their length + 1 in one byte. The decoder relies on that."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """A broker that the cluster listed."""
+    """The address of a broker that the cluster listed."""
 
     id: int
     host: str
@@ -37,7 +39,7 @@ class BrokerAddress:
 
 @dataclass(frozen=True, slots=True)
 class TopicRow:
-    """A topic of an answer; its partitions' rows begin at `first` in `TopicColumns` and are `count`."""
+    """A topic of an answer. Its `count` partitions begin at index `first` of `Topics.partitions`."""
 
     name: str
     topic_id: str
@@ -70,7 +72,7 @@ class Topics:
 
 @dataclass(frozen=True, slots=True)
 class MetadataAnswer:
-    """An answer whose topics are bytes still: compare `topics_bytes`, decode with `topics`."""
+    """An answer with its topics still encoded: compare `topics_bytes`, decode them with `topics`."""
 
     version: int
     throttle_time_ms: int
@@ -80,14 +82,14 @@ class MetadataAnswer:
     topics_bytes: bytes
 
     def topics(self) -> Topics:
-        """Decode the topics; LayoutError where they are not laid out as expected."""
+        """Decode the topics. Raises LayoutError if their layout is not the expected one."""
         if self.version < TOPIC_IDS_FROM:
             return _from_library(MetadataResponse[self.version].decode(self.topics_bytes))
         return decode_topics(self.version, self.topics_bytes)
 
 
 def request(version: int, all_topics: bool = True) -> Message[MetadataAnswer]:
-    """Ask for all topics, or for brokers alone."""
+    """Build the request for all topics, or for the brokers only."""
     message = MetadataRequest(
         version=version, topics=None if all_topics else [], allow_auto_topic_creation=False
     )
@@ -96,7 +98,7 @@ def request(version: int, all_topics: bool = True) -> Message[MetadataAnswer]:
 
 
 def decode(version: int, data: memoryview) -> MetadataAnswer:
-    """An answer's body, its topics left as bytes."""
+    """Decode an answer's body, except for its topics."""
     if version < TOPIC_IDS_FROM:
         return _whole(version, data)
     reader = Reader(data)
@@ -114,7 +116,7 @@ def decode(version: int, data: memoryview) -> MetadataAnswer:
 
 
 def decode_topics(version: int, data: bytes) -> Topics:
-    """The topics' bytes of an answer of version 10 to 12: about 1 µs a partition."""
+    """Decode the topics of a version 10–12 answer. Takes about 1 µs per partition."""
     reader = Reader(memoryview(data))
     topics: list[TopicRow] = []
     partitions: list[PartitionRow] = []
@@ -160,7 +162,7 @@ def _walk(data: bytes, position: int, count: int, out: list[PartitionRow]) -> in
     return position
 
 
-@cache  # one entry for each triple of lengths seen, which are few
+@cache  # one entry for each triple of lengths; only a few occur
 def _lists(replicas: int, isr: int, offline: int) -> struct.Struct:
     return struct.Struct(f">x{replicas}ix{isr}ix{offline}i")
 
@@ -170,7 +172,7 @@ def _uuid(raw: bytes) -> str:
 
 
 def _whole(version: int, data: memoryview) -> MetadataAnswer:
-    """An old version's answer, the whole body standing in for the topics' bytes."""
+    """Decode an answer below version 10. Its `topics_bytes` is the whole body."""
     answer = MetadataResponse[version].decode(data)
     return MetadataAnswer(
         version,

@@ -1,7 +1,7 @@
-"""OffsetFetch 9, versions 8 and 9, as arrays; 2 to 7 by kafka-python's codec.
+"""OffsetFetch (9), versions 8 and 9, as arrays; 2–7 go through kafka-python's codec.
 
-Always for all committed offsets of a group. Version 8 brought many groups a request, 9 a member id and epoch
-(sent as "none"). 10 names topics by id alone and is not asked for.
+A request always asks for all committed offsets of a group. v8 takes several groups, v9 adds a member id and
+epoch (sent as "none"). v10 names topics only by id and is not used.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from kview.wire.message import LayoutError, Message, Reader, compact_string, var
 
 API_KEY = 9
 BATCHED_FROM = 8
-"""The first version that asks for many groups at once."""
+"""The first version that takes several groups."""
 HIGHEST = 9
 
 _RECORD = np.dtype([
@@ -24,12 +24,12 @@ _RECORD = np.dtype([
     ("tags", "u1"),
 ])  # fmt: skip
 _NULL_OR_EMPTY = 1
-"""A compact string's length byte is 0 for null and 1 for ''."""
+"""The length byte of a compact string is 0 for null and 1 for ''."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicCommits:
-    """One topic's committed offsets of one group."""
+    """The offsets that one group has committed for one topic."""
 
     topic: str
     partition: NDArray[np.int32]
@@ -39,7 +39,7 @@ class TopicCommits:
 
 @dataclass(frozen=True, slots=True)
 class GroupCommits:
-    """One group's committed offsets, or the error that it was answered with."""
+    """The offsets that one group has committed, or the error for that group."""
 
     group: str
     error: int
@@ -48,14 +48,14 @@ class GroupCommits:
 
 @dataclass(frozen=True, slots=True)
 class OffsetFetchAnswer:
-    """An answer for one group or many."""
+    """A decoded answer for one group or several."""
 
     throttle_time_ms: int
     groups: tuple[GroupCommits, ...]
 
 
 def request(version: int, groups: Sequence[str]) -> Message[OffsetFetchAnswer]:
-    """Ask for every committed offset of `groups`; below version 8 it takes exactly one group."""
+    """Build the request for every committed offset of `groups`, exactly one group below version 8."""
     if version < BATCHED_FROM:
         (group,) = groups
         message = OffsetFetchRequest(version=version, group_id=group, topics=None, require_stable=False)
@@ -63,7 +63,7 @@ def request(version: int, groups: Sequence[str]) -> Message[OffsetFetchAnswer]:
         return Message(
             API_KEY, version, flexible, message.encode(), lambda data: _single(version, group, data)
         )
-    # A group's topics are null (all), then no tagged fields.
+    # A null topic list means all topics. Empty tagged fields follow.
     member = b"\x00\xff\xff\xff\xff" if version >= 9 else b""
     body = varint(len(groups) + 1) + b"".join(compact_string(g) + member + b"\x00\x00" for g in groups)
     require_stable, tags = b"\x00", b"\x00"
@@ -71,7 +71,7 @@ def request(version: int, groups: Sequence[str]) -> Message[OffsetFetchAnswer]:
 
 
 def decode(version: int, data: memoryview) -> OffsetFetchAnswer:
-    """An answer's body of version 8 or 9; by kafka-python's codec where a commit has metadata."""
+    """Decode the body of a version 8 or 9 answer, with kafka-python's codec if a commit has metadata."""
     try:
         return decode_arrays(data)
     except LayoutError:
@@ -79,7 +79,7 @@ def decode(version: int, data: memoryview) -> OffsetFetchAnswer:
 
 
 def decode_arrays(data: memoryview) -> OffsetFetchAnswer:
-    """An answer's body of version 8 or 9 without metadata or tagged fields; LayoutError otherwise."""
+    """Decode the body of a version 8 or 9 answer. Raises LayoutError if it has metadata or tagged fields."""
     reader = Reader(data)
     throttle_time_ms = reader.integer(4)
     groups = []
@@ -121,7 +121,7 @@ def _topics(topics: Any) -> tuple[TopicCommits, ...]:
 
 
 def from_library(answer: Any) -> OffsetFetchAnswer:
-    """kafka-python's answer object of version 8 or 9 as arrays."""
+    """Convert kafka-python's response object of version 8 or 9 to arrays."""
     return OffsetFetchAnswer(
         answer.throttle_time_ms,
         tuple(GroupCommits(g.group_id, g.error_code, _topics(g.topics)) for g in answer.groups),

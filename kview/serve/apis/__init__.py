@@ -1,10 +1,10 @@
-"""The APIs that the simulated cluster answers, one short file for each or for a few that belong together."""
+"""The APIs that the simulated cluster answers: a short file for each, or for a few that belong together."""
 
 from kview.serve.call import Api
 
 
 def all_apis() -> dict[int, Api]:
-    """Every API by its key."""
+    """Return every API by its key."""
     from kview.serve.apis import (
         api_versions,
         cluster,

@@ -1,9 +1,9 @@
-"""ApiVersions (18), versions 0–4: which APIs in which versions there are.
+"""ApiVersions (18), versions 0–4: lists the supported APIs and their versions.
 
-v1 adds the throttle time, v3 is flexible (but never the answer's header, so that a client that knows less can
-read it) and has the client's name, v4 changes what a feature's minimum may be. A request of a later version
-is answered in version 0, with error 35 and the full list. Left out on purpose: features, which only clients
-of transactions and of feature upgrades look at.
+v1 adds the throttle time. v3 is flexible and adds the client's name, but the response header never is, so
+that an older client can read it. v4 changes what a feature's minimum may be. A request with a later version
+is answered in version 0, with error 35 and the full list. Left out on purpose: features, which only
+transactional clients and feature upgrades look at.
 """
 
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from kview.simulate.codes import ErrorCode
 
 KEY = 18
 APIS: tuple[Api, ...] = ()
-"""Empty: this one lists the others, see `api`."""
+"""Empty: ApiVersions lists the other APIs, so `api` creates it after them."""
 
 
 def api(others: Mapping[int, Api]) -> Api:
-    """ApiVersions itself, which advertises `others` and itself."""
+    """Return ApiVersions itself, which advertises `others` and itself."""
 
     def handle(call: Call) -> None:
         call.answer(_response(call.version, ErrorCode.NONE, everything))
@@ -31,7 +31,7 @@ def api(others: Mapping[int, Api]) -> Api:
 
 
 def answer_unsupported(call: Call, apis: Mapping[int, Api]) -> None:
-    """Answer a request of a version that is too new: version 0, UNSUPPORTED_VERSION, and what there is."""
+    """Answer a request whose version is too new: in version 0, with UNSUPPORTED_VERSION and the full list."""
     response = _response(0, ErrorCode.UNSUPPORTED_VERSION, tuple(apis.values()))
     call.answer_packed((response.encode(version=0),))
 

@@ -1,10 +1,11 @@
 """DescribeCluster (60) 0–2 and DescribeQuorum (55) 0–2: brokers, and the KRaft quorum.
 
-DescribeCluster: v1 the kind of endpoint asked for (controllers' are left out: UNSUPPORTED_ENDPOINT_TYPE), v2
-fenced brokers. As in Metadata, the controller named is any live broker. DescribeQuorum: v1 the times of the
-last fetches, v2 error messages, directory ids (none here) and the voters' listeners (controllers have none
-that clients reach, so none are listed). It is forwarded to the active controller and waits where there is
-none.
+DescribeCluster: v1 adds the endpoint type (controller endpoints are left out: UNSUPPORTED_ENDPOINT_TYPE), v2
+fenced brokers. As in Metadata, the controller it names is any live broker.
+
+DescribeQuorum: v1 adds the times of the last fetches, v2 error messages, directory ids (left out) and the
+voters' listeners (none are listed, because clients cannot reach a controller). A broker forwards it to the
+active controller. Without one, the request waits.
 """
 
 from typing import Any
@@ -27,7 +28,7 @@ METADATA_TOPIC = "__cluster_metadata"
 
 
 def describe_cluster(call: Call) -> None:
-    """Answer the brokers as this broker's metadata has them."""
+    """Answer with the brokers in this broker's metadata."""
     request, version, image = call.request, call.version, call.image
     if version >= 1 and request.endpoint_type != BROKERS:
         message = "Only brokers can be described by a broker"
@@ -64,7 +65,7 @@ def describe_cluster(call: Call) -> None:
 
 
 def describe_quorum(call: Call) -> None:
-    """Answer as the active controller sees its voters and observers."""
+    """Answer with the voters and observers as the active controller sees them."""
     version = call.version
 
     def described(info: QuorumInfo) -> None:

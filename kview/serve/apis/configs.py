@@ -1,8 +1,8 @@
-"""DescribeConfigs (32), versions 1–4: the settings of topics and of the broker that is asked.
+"""DescribeConfigs (32), versions 1–4: the settings of topics and of the broker that answers.
 
-v1 where a value comes from, v3 types and documentation, v4 flexible. Synonyms are the value itself. Left out
-on purpose: types (UNKNOWN), documentation (null), log levels of a broker (INVALID_REQUEST), and settings that
-the simulated cluster has no use for.
+v1 adds the source of a value, v3 types and documentation, v4 is flexible. The only synonym listed is the
+value itself. Left out on purpose: types (UNKNOWN), documentation (null), a broker's log levels
+(INVALID_REQUEST), and settings that the simulated cluster does not use.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ TOPIC, BROKER = 2, 4
 
 
 def describe_configs(call: Call) -> None:
-    """Answer each resource's settings, all or those named."""
+    """Answer with the settings of each resource: those named, or all."""
     results = [_resource(call, entry) for entry in call.request.resources]
     call.answer(DescribeConfigsResponse(version=call.version, results=results))
 

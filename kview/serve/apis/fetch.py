@@ -1,11 +1,12 @@
-"""Fetch (1), versions 4–18: read record batches below the high watermark, or wait for some.
+"""Fetch (1), versions 4–18: reads record batches below the high watermark, or waits for some.
 
-v4 the isolation level and last stable offset, v5 the log start offset, v7 an error of the whole and sessions,
-v9 the leader epoch asked for, v11 the rack and the preferred replica, v12 flexible, v13 topic ids in place of
-names, v15 the replica's state as a tag. The answer is packed by hand: the codec takes 6.4 µs a partition, and
-a consumer of many partitions would have the process to itself. Left out on purpose: sessions (session id 0
-satisfies every client: each fetch is a full one), reading from the nearest replica, and the hint at the new
-leader (clients ask for metadata). Followers of the simulated cluster do not fetch over the wire.
+v4 adds the isolation level and the last stable offset, v5 the log start offset, v7 a top-level error and
+sessions, v9 the leader epoch that the client knows, v11 racks and the preferred replica, v12 is flexible, v13
+has topic ids instead of names, v15 makes the replica state a tagged field. The response is packed by hand:
+the codec takes 6.4 µs per partition, so a consumer of many partitions would take over the process. Left out
+on purpose: sessions (session id 0 satisfies every client; each fetch is a full one), reading from the nearest
+replica, and the hint at the new leader (clients ask for metadata). Followers in the simulated cluster do not
+fetch over the network.
 """
 
 from collections.abc import Sequence
@@ -22,8 +23,7 @@ TOPIC_IDS_FROM = 13
 READ_COMMITTED = 1
 
 MAX_ANSWER_BYTES = 52_428_800
-"""A client's fetch.max.bytes by default; what asks for more gets this much at a time, which bounds the memory
-of one answer."""
+"""A client's default `fetch.max.bytes`. Requests for more get only this, which bounds a response's memory."""
 
 FETCH_SESSION_ID_NOT_FOUND = 70
 
@@ -32,29 +32,28 @@ _THROTTLE_ERROR_SESSION = Struct(">ihi")
 _COUNT = Struct(">i")
 _LENGTH = Struct(">h")
 _PARTITION_V4 = Struct(">ihqqi")  # index, error, high watermark, last stable offset, aborted transactions
-_PARTITION_V5 = Struct(">ihqqqi")  # and the log start offset before the last
-_PARTITION_V11 = Struct(">ihqqqii")  # and the preferred replica after it
-_PARTITION_V12 = Struct(">ihqqqBi")  # aborted transactions as a compact array
+_PARTITION_V5 = Struct(">ihqqqi")  # with the log start offset before the last field
+_PARTITION_V11 = Struct(">ihqqqii")  # with the preferred replica at the end
+_PARTITION_V12 = Struct(">ihqqqBi")  # with aborted transactions as a compact array
 NO_REPLICA = -1
 
 
 class FetchedPartition(NamedTuple):
-    """One partition of an answer."""
+    """One partition of a response."""
 
     partition: int
     result: ReadResult
 
 
 class FetchedTopic(NamedTuple):
-    """One topic of an answer; `key` is its name, or its id's 16 bytes from v13 on."""
+    """One topic of a response. `key` is its name, or from v13 on the 16 bytes of its id."""
 
     key: str | bytes
     partitions: Sequence[FetchedPartition]
 
 
 def fetch(call: Call) -> None:
-    """Answer at once where there is enough to read, something is wrong or the client does not wait; else when
-    there is."""
+    """Answer once there is enough to read. Errors, and clients that do not wait, are answered at once."""
     request = call.request
     if request.session_id:
         call.answer_packed(pack_response(call.version, False, (), FETCH_SESSION_ID_NOT_FOUND))
@@ -83,10 +82,9 @@ def _answer(call: Call, topics: Sequence[FetchedTopic]) -> None:
 
 
 def _read(call: Call) -> tuple[list[FetchedTopic], int, bool]:
-    """What there is: the topics, the bytes of records in them, and whether any partition has an error.
+    """Read what is there: topics, bytes of records in them, and whether any partition has an error.
 
-    The first partition that has records gives one batch at least, as large as that may be; the others keep to
-    the limits.
+    The first partition with records returns at least one batch, however large; the others keep to the limits.
     """
     request, read, broker = call.request, call.cluster.read, call.broker
     committed = request.isolation_level == READ_COMMITTED
@@ -110,7 +108,7 @@ def _read(call: Call) -> tuple[list[FetchedTopic], int, bool]:
                 )
                 if (
                     size and len(result.records) > limit
-                ):  # one batch at least, which is the first partition's alone to give
+                ):  # only the first partition may exceed the limit, so that at least one batch is returned
                     result = result._replace(records=b"")
             size += len(result.records)
             left -= len(result.records)
@@ -123,10 +121,10 @@ def _read(call: Call) -> tuple[list[FetchedTopic], int, bool]:
 def pack_response(
     version: int, read_committed: bool, topics: Sequence[FetchedTopic], error_code: int = 0
 ) -> list[bytes]:
-    """The body of a FetchResponse in pieces, byte for byte what the codec makes of it.
+    """Return the body of a FetchResponse in pieces, byte for byte as the codec would encode it.
 
-    Aborted transactions are none for a client that reads committed records, null for the others, as a broker
-    has it.
+    As in Kafka, aborted transactions are an empty list for a client with isolation level read_committed, and
+    null for others.
     """
     pieces = [_THROTTLE.pack(0) if version < 7 else _THROTTLE_ERROR_SESSION.pack(0, error_code, 0)]
     if version >= 12:
@@ -175,7 +173,7 @@ def _pack_flexible(
 
 
 def unsigned(value: int) -> bytes:
-    """A variable-length unsigned number of the protocol."""
+    """Encode an unsigned varint."""
     if value < 0x80:
         return bytes((value,))
     out = bytearray()

@@ -1,7 +1,7 @@
 """FindCoordinator (10), versions 0–6: which broker coordinates a group.
 
-v1 the kind of key and an error message, v3 flexible, v4 several keys at once, v5 and v6 new errors and kinds
-only. Left out on purpose: coordinators of transactions and of share groups (COORDINATOR_NOT_AVAILABLE).
+v1 adds the type of key and an error message, v3 is flexible, v4 takes several keys, v5 and v6 only add errors
+and types. Left out on purpose: coordinators of transactions and of share groups (COORDINATOR_NOT_AVAILABLE).
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ BATCHED_FROM = 4
 
 
 def find_coordinator(call: Call) -> None:
-    """Answer each key from this broker's metadata."""
+    """Answer with the coordinator of each key, from this broker's metadata."""
     request, version = call.request, call.version
     if version < BATCHED_FROM:
         call.answer(FindCoordinatorResponse(version=version, **_found(call, request.key)))

@@ -1,10 +1,13 @@
-"""OffsetCommit (8) 2–10 and OffsetFetch (9) 1–10: where a group has read to.
+"""OffsetCommit (8) 2–10 and OffsetFetch (9) 1–10: the offsets that a group has committed.
 
-OffsetCommit: v3 the throttle time, v5 no retention time, v6 the leader epoch, v7 static members, v8 flexible,
-v10 topic ids. OffsetFetch: v2 all partitions when none are named, and an error of the whole, v5 the leader
-epoch, v6 flexible, v7 only stable offsets, v8 several groups at once, v9 a member of the new consumer
-protocol, v10 topic ids. Left out on purpose: a commit's own retention time, and member epochs (groups of the
-new protocol).
+OffsetCommit: v3 adds the throttle time, v5 removes the retention time, v6 adds the leader epoch, v7 static
+members, v8 is flexible, v10 has topic ids.
+
+OffsetFetch: v2 returns all partitions if none are named and adds a top-level error, v5 adds the leader epoch,
+v6 is flexible, v7 can wait for stable offsets, v8 takes several groups, v9 adds the member of the new
+consumer protocol, v10 topic ids.
+
+Left out on purpose: the retention time of a commit, and member epochs (groups of the new protocol).
 """
 
 from typing import Any
@@ -27,7 +30,7 @@ SEVERAL_GROUPS_FROM = 8
 
 
 def commit(call: Call) -> None:
-    """Commit what names a partition that there is; the others are answered with an error."""
+    """Commit the offsets of partitions that exist; answer the others with an error."""
     request, version = call.request, call.version
     errors: list[list[int]] = []
     offsets: list[OffsetToCommit] = []
@@ -90,7 +93,7 @@ def _commit_topics(call: Call, errors: list[list[int]]) -> list[Any]:
 
 
 def fetch_offsets(call: Call) -> None:
-    """Answer each group's committed offsets, of the partitions named or of all."""
+    """Answer with the committed offsets of each group: those of the partitions named, or all."""
     request, version = call.request, call.version
     if version >= SEVERAL_GROUPS_FROM:
         groups = [_group(call, entry) for entry in request.groups]
@@ -109,7 +112,7 @@ def _group(call: Call, entry: Any) -> Any:
 
 
 def _fetched(call: Call, group: str, asked: Any, per_topic: Any) -> tuple[int, list[Any]]:
-    """The error of the whole and the topics of one group; `asked` null is everything it has committed."""
+    """Return one group's error and topics. If `asked` is null, these are all that the group has committed."""
     version, image = call.version, call.image
     partitions = unknown = None
     if asked is not None:

@@ -1,7 +1,8 @@
 """DescribeGroups (15) 0–6 and ListGroups (16) 0–5: the groups that this broker coordinates.
 
-DescribeGroups: v3 authorized operations (left out: null), v4 static members, v5 flexible, v6 an unknown group
-is an error and not `Dead`. ListGroups: v3 flexible, v4 states, asked for and answered, v5 the same of types.
+DescribeGroups: v3 adds authorized operations (left out: null), v4 static members, v5 is flexible, v6 answers
+an unknown group with an error instead of state `Dead`. ListGroups: v3 is flexible, v4 adds states (as filter
+and in the response), v5 likewise types.
 """
 
 from typing import Any
@@ -21,7 +22,7 @@ UNKNOWN_GROUP_IS_AN_ERROR_FROM = 6
 
 
 def describe_groups(call: Call) -> None:
-    """Answer each group's state and members."""
+    """Answer with the state and members of each group."""
     coordinator = call.cluster.groups(call.broker)
     groups = [_described(call.version, coordinator.describe(group)) for group in call.request.groups]
     call.answer(DescribeGroupsResponse(version=call.version, groups=groups))
@@ -54,7 +55,7 @@ def _described(version: int, group: DescribedGroup) -> Any:
 
 
 def list_groups(call: Call) -> None:
-    """Answer the groups here, of the states and types asked for."""
+    """Answer with the groups of this coordinator that have the requested states and types."""
     request, version = call.request, call.version
     states = request.states_filter if version >= 4 else ()
     types = request.types_filter if version >= 5 else ()

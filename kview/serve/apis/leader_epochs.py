@@ -1,7 +1,7 @@
-"""OffsetForLeaderEpoch (23), versions 2–4: where a leader epoch ends, by which consumers notice truncation
-(KIP-320).
+"""OffsetForLeaderEpoch (23), versions 2–4: the end offset of a leader epoch, by which consumers detect
+truncation (KIP-320).
 
-v3 the replica that asks, v4 flexible.
+v3 adds the replica that asks, v4 is flexible.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from kview.simulate.results import EpochEndResult
 
 
 def offset_for_leader_epoch(call: Call) -> None:
-    """Answer from this broker's own log, where it leads."""
+    """Answer from this broker's own log, for the partitions it leads."""
     version = call.version
     per_topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
     topics = [

@@ -1,10 +1,11 @@
 """ListOffsets (2), versions 1–11: offsets by time, the earliest, the latest, and each replica's own log end.
 
-v2 the isolation level, v4 leader epochs, v5 OFFSET_NOT_AVAILABLE in place of LEADER_NOT_AVAILABLE (KIP-207),
-v6 flexible, v7 −3 (the record with the largest timestamp), v8 −4 (earliest on the leader's own disk, here the
-earliest), v9 −5 and v11 −6 (about tiered storage, which is left out: no offset), v10 the client's time limit.
-Replica id −2, the debugging replica, has every replica answer with its own log end, followers too. The answer
-is packed by hand, as an observer asks for every replica of every partition.
+v2 adds the isolation level, v4 leader epochs, v5 OFFSET_NOT_AVAILABLE instead of LEADER_NOT_AVAILABLE
+(KIP-207), v6 is flexible, v7 adds −3 (the record with the largest timestamp), v8 −4 (earliest on the leader's
+own disk, here simply the earliest), v9 −5 and v11 −6 (tiered storage, which is left out: no offset), v10 the
+client's timeout. With replica id −2, the debugging replica, every replica answers with its own log end,
+followers included. The response is packed by hand, because an observer asks for every replica of every
+partition.
 """
 
 from struct import Struct
@@ -25,12 +26,12 @@ _THROTTLE = Struct(">i")
 _COUNT = Struct(">i")
 _LENGTH = Struct(">h")
 _PARTITION_V1 = Struct(">ihqq")  # index, error, timestamp, offset
-_PARTITION_V4 = Struct(">ihqqi")  # and the leader epoch
-_PARTITION_V6 = Struct(">ihqqiB")  # and an empty tagged section
+_PARTITION_V4 = Struct(">ihqqi")  # with the leader epoch
+_PARTITION_V6 = Struct(">ihqqiB")  # with empty tagged fields
 
 
 def list_offsets(call: Call) -> None:
-    """Answer each partition from this broker's own log."""
+    """Answer for each partition from this broker's own log."""
     request, version = call.request, call.version
     list_offset, broker, topics = call.cluster.list_offset, call.broker, call.image.topics
     flexible = version >= 6
@@ -59,7 +60,7 @@ def list_offsets(call: Call) -> None:
 
 
 def pack_partition(version: int, index: int, result: OffsetResult) -> bytes:
-    """One partition of an answer, byte for byte what the codec makes of it."""
+    """Return one partition of a response, byte for byte as the codec would encode it."""
     error: Any = result.error_code
     if error == ErrorCode.OFFSET_NOT_AVAILABLE and version < OFFSET_NOT_AVAILABLE_FROM:
         error = ErrorCode.LEADER_NOT_AVAILABLE

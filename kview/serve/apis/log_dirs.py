@@ -1,7 +1,7 @@
 """DescribeLogDirs (35), versions 1–5: the sizes of this broker's replicas on disk.
 
-v2 flexible, v3 an error of the whole, v4 the volume's bytes (unknown: −1), v5 whether it is cordoned. A
-broker has one log directory.
+v2 is flexible, v3 adds a top-level error, v4 the bytes of the volume (unknown: −1), v5 whether it is
+cordoned. A broker has one log directory.
 """
 
 from kafka.protocol.admin import DescribeLogDirsRequest, DescribeLogDirsResponse
@@ -11,8 +11,7 @@ from kview.simulate.results import LogDirRow
 
 
 def describe_log_dirs(call: Call) -> None:
-    """Answer the replicas asked for, or all; the lag is against the replica's own high watermark, as Kafka
-    has it."""
+    """Answer with the requested replicas, or all. Lag counts to the replica's high watermark, as in Kafka."""
     request, version = call.request, call.version
     asked = None if request.topics is None else {t.topic: set(t.partitions) for t in request.topics}
     by_topic: dict[str, list[LogDirRow]] = {}

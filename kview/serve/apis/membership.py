@@ -1,11 +1,13 @@
-"""JoinGroup (11) 0–9, Heartbeat (12) 0–4, LeaveGroup (13) 0–5, SyncGroup (14) 0–5: being a member of a
-classic group.
+"""JoinGroup (11) 0–9, Heartbeat (12) 0–4, LeaveGroup (13) 0–5, SyncGroup (14) 0–5: members of classic groups.
 
-JoinGroup: v1 the rebalance timeout, v4 a first join without a member id is told its id (KIP-394), v5 static
-members, v6 flexible, v7 the protocol's type, v8 a reason, v9 the leader may be told to skip assigning
-(KIP-814). Heartbeat: v3 static members, v4 flexible. LeaveGroup: v3 several members, v4 flexible, v5 a
-reason. SyncGroup: v3 static members, v4 flexible, v5 the protocol's type and name. A join or sync that waits
-holds back its own connection alone.
+JoinGroup: v1 adds the rebalance timeout, v4 returns a new member's id and has it join again (KIP-394), v5
+adds static members, v6 is flexible, v7 adds the protocol type, v8 a reason, v9 lets the coordinator tell the
+leader to skip the assignment (KIP-814).
+
+Heartbeat: v3 adds static members, v4 is flexible. LeaveGroup: v3 takes several members, v4 is flexible, v5
+adds a reason. SyncGroup: v3 adds static members, v4 is flexible, v5 adds the protocol type and name.
+
+A join or sync that waits blocks only its own connection.
 """
 
 from kafka.protocol.consumer import (
@@ -36,7 +38,7 @@ LEAVE_SEVERAL_FROM = 3
 
 
 def join_group(call: Call) -> None:
-    """Join, and answer when the rebalance has gathered its members."""
+    """Join, and answer once the rebalance has gathered its members."""
     request, version = call.request, call.version
 
     def joined(result: JoinResult) -> None:
@@ -83,7 +85,7 @@ def join_group(call: Call) -> None:
 
 
 def sync_group(call: Call) -> None:
-    """Hand in the leader's assignment or wait for it, and answer the member's own."""
+    """Hand in the leader's assignment or wait for it, then answer with the member's own."""
     request, version = call.request, call.version
 
     def synced(result: SyncResult) -> None:
@@ -112,7 +114,7 @@ def sync_group(call: Call) -> None:
 
 
 def heartbeat(call: Call) -> None:
-    """Restart a member's session."""
+    """Restart a member's session timeout."""
     request = call.request
     error = call.cluster.groups(call.broker).heartbeat(
         request.group_id, request.generation_id, request.member_id, request.group_instance_id
@@ -121,7 +123,7 @@ def heartbeat(call: Call) -> None:
 
 
 def leave_group(call: Call) -> None:
-    """Remove members; below v3 there is one, and its error is the answer's."""
+    """Remove members. Below v3 there is only one, and its error is the top-level error."""
     request, version = call.request, call.version
     if version >= LEAVE_SEVERAL_FROM:
         leaving = [LeavingMember(m.member_id, m.group_instance_id) for m in request.members]

@@ -1,10 +1,10 @@
 """Metadata (3), versions 0–13: the live brokers, and topics with leaders, replicas and ISRs.
 
-v1 racks and the controller, v2 the cluster id, v3 the throttle time, v4 whether topics may be created by
-asking, v5 offline replicas, v7 leader epochs, v8–v10 authorized operations, v9 flexible, v10 topic ids, v12
-asking by id, v13 an error of the whole. A KRaft broker does not tell its clients who the controller is: the
-answer names any live broker, another one each time. Topics are packed by hand and kept per image, as every
-client asks for them. Left out on purpose: authorized operations (null).
+v1 adds racks and the controller, v2 the cluster id, v3 the throttle time, v4 whether the request may create
+topics, v5 offline replicas, v7 leader epochs, v8–v10 authorized operations, v9 is flexible, v10 adds topic
+ids, v12 lookup by id, v13 a top-level error. A KRaft broker does not tell its clients who the controller is:
+it names a random live broker, a different one each time. Topics are packed by hand and kept per metadata
+image, because every client asks for them. Left out on purpose: authorized operations (null).
 """
 
 from struct import Struct, pack
@@ -20,11 +20,11 @@ from kview.simulate.metadata import MetadataImage, PartitionImage, TopicImage
 NO_OPERATIONS = -(2**31)
 AUTO_CREATE = "auto.create.topics.enable"
 BROKER_DEFAULT = -1
-"""Partitions and replicas of a topic that is created by asking: as the broker is configured."""
+"""Partitions and replicas of an auto-created topic: take the broker's defaults."""
 
 AUTO_CREATE_TIMEOUT_MS = 30_000
 MAX_KEPT_TOPICS = 20_000
-"""Packed topics kept per image and version: 100,000 partitions in topics of five."""
+"""Limit of packed topics kept: 100,000 partitions in topics of five."""
 
 _COUNT = Struct(">i")
 _LENGTH = Struct(">h")
@@ -33,7 +33,7 @@ _PARTITION = Struct(">hii")  # error, index, leader
 
 
 class Packer:
-    """Writes metadata of one version, byte for byte what the codec makes of it."""
+    """Encodes metadata in one version, byte for byte as the codec would."""
 
     def __init__(self, version: int) -> None:
         self.version = version
@@ -41,22 +41,22 @@ class Packer:
         self.tags = b"\0" if self.flexible else b""
 
     def count(self, number: int) -> bytes:
-        """The length of an array."""
+        """Encode the length of an array."""
         return unsigned(number + 1) if self.flexible else _COUNT.pack(number)
 
     def string(self, text: str | None) -> bytes:
-        """A nullable string."""
+        """Encode a nullable string."""
         if text is None:
             return b"\0" if self.flexible else b"\xff\xff"
         data = text.encode()
         return (unsigned(len(data) + 1) if self.flexible else _LENGTH.pack(len(data))) + data
 
     def ids(self, ids: tuple[int, ...]) -> bytes:
-        """An array of broker ids."""
+        """Encode an array of broker ids."""
         return self.count(len(ids)) + pack(f">{len(ids)}i", *ids)
 
     def partition(self, image: MetadataImage, index: int, partition: PartitionImage) -> bytes:
-        """One partition; one without a leader says LEADER_NOT_AVAILABLE."""
+        """Encode one partition, with LEADER_NOT_AVAILABLE if it has no leader."""
         error = ErrorCode.NONE if partition.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE
         out = _PARTITION.pack(error, index, partition.leader)
         if self.version >= 7:
@@ -67,7 +67,7 @@ class Packer:
         return out + self.tags
 
     def topic(self, image: MetadataImage, topic: TopicImage) -> bytes:
-        """One topic with all its partitions."""
+        """Encode one topic with all its partitions."""
         partitions = (self.partition(image, index, p) for index, p in enumerate(topic.partitions))
         return (
             self.topic_head(ErrorCode.NONE, topic.name, topic.topic_id, topic.internal, len(topic.partitions))
@@ -76,13 +76,13 @@ class Packer:
         )
 
     def no_topic(self, error: ErrorCode, name: str | None, topic_id: bytes) -> bytes:
-        """A topic that was asked for and is not there."""
+        """Encode the error for a topic that does not exist."""
         return self.topic_head(error, name, topic_id, False, 0) + self.topic_end()
 
     def topic_head(
         self, error: ErrorCode, name: str | None, topic_id: bytes, internal: bool, partitions: int
     ) -> bytes:
-        """What stands before a topic's partitions."""
+        """Encode the part of a topic before its partitions."""
         out = _LENGTH.pack(error) + self.string(name)
         if self.version >= 10:
             out += topic_id
@@ -91,11 +91,11 @@ class Packer:
         return out + self.count(partitions)
 
     def topic_end(self) -> bytes:
-        """What stands after a topic's partitions."""
+        """Encode the part of a topic after its partitions."""
         return (_COUNT.pack(NO_OPERATIONS) if self.version >= 8 else b"") + self.tags
 
     def head(self, call: Call, image: MetadataImage) -> bytes:
-        """What stands before the topics: brokers, cluster id, controller."""
+        """Encode the part before the topics: brokers, cluster id, controller."""
         live = image.live_brokers()
         out = _COUNT.pack(0) if self.version >= 3 else b""
         out += self.count(len(live))
@@ -112,20 +112,20 @@ class Packer:
         return out
 
     def end(self) -> bytes:
-        """What stands after the topics."""
+        """Encode the part after the topics."""
         out = _COUNT.pack(NO_OPERATIONS) if 8 <= self.version <= 10 else b""
         return out + (_LENGTH.pack(ErrorCode.NONE) if self.version >= 13 else b"") + self.tags
 
 
 class KeptTopics:
-    """The packed topics of one image: a new image begins anew."""
+    """The packed topics of one metadata image. They are dropped when the image changes."""
 
     def __init__(self) -> None:
         self._image: MetadataImage | None = None
         self._packed: dict[tuple[int, str], bytes] = {}
 
     def packed(self, packer: Packer, image: MetadataImage, topic: TopicImage) -> bytes:
-        """The topic's bytes in that version."""
+        """Return the topic's bytes in the version of `packer`."""
         if image is not self._image or len(self._packed) >= MAX_KEPT_TOPICS:
             self._image, self._packed = image, {}
         key = (packer.version, topic.name)
@@ -136,11 +136,11 @@ class KeptTopics:
 
 
 KEPT = KeptTopics()
-"""One for the process: brokers share an image but for the moments after a change."""
+"""One for the whole process: brokers share an image except in the moments after a change."""
 
 
 def metadata(call: Call) -> None:
-    """Answer from this broker's image of the metadata, which may be old when it is cut off."""
+    """Answer from this broker's metadata image, which may be old if the broker is cut off."""
     request, image = call.request, call.image
     packer = Packer(call.version)
     everything = request.topics is None or (call.version == 0 and not request.topics)
@@ -152,7 +152,7 @@ def metadata(call: Call) -> None:
 
 
 def any_live_broker(call: Call, live: tuple[int, ...]) -> int:
-    """What a KRaft broker names as the controller: a live broker at random."""
+    """Return what a KRaft broker names as the controller: a random live broker."""
     return call.cluster.kernel.random("serve/controller").choice(live) if live else -1
 
 
@@ -172,8 +172,7 @@ def _topic(call: Call, packer: Packer, image: MetadataImage, entry: Any) -> byte
 
 
 def _create(call: Call, name: str) -> None:
-    """Create a topic because a client asked for it, if the broker is configured so; the client will ask
-    again."""
+    """Create a topic that a client asked for, if the settings allow it. The client will ask again."""
     configs = {entry.name: entry.value for entry in call.cluster.broker_configs(call.broker)}
     if configs.get(AUTO_CREATE, "true") == "true":
         call.cluster.create_topic(

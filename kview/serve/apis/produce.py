@@ -1,10 +1,10 @@
-"""Produce (0), versions 3–13, advertised from 0: append record batches.
+"""Produce (0), versions 3–13, advertised from 0: appends record batches.
 
-v5 answers the log start offset, v8 errors of single records, v9 is flexible, v10 may name the new leader, v13
-has topic ids in place of names. Versions 0–2 are advertised because clients look for them, as Kafka 4 does,
-and are not answered. Batches are stored as they come, compressed or not. With acks=0 there is no answer: an
-error ends the connection. Left out on purpose: transactions, and the hint at the new leader (clients ask for
-metadata).
+v5 adds the log start offset, v8 errors of single records, v9 is flexible, v10 may name the new leader, v13
+has topic ids instead of names. As in Kafka 4, versions 0–2 are advertised but not answered, because some
+clients look for them. Batches are stored as they come, compressed or not. With acks=0 there is no response:
+an error closes the connection. Left out on purpose: transactions, and the hint at the new leader (clients ask
+for metadata).
 """
 
 from typing import Any
@@ -20,9 +20,9 @@ ACKS = (-1, 0, 1)
 
 
 def produce(call: Call) -> None:
-    """Append each partition's batches; answer when all are decided."""
+    """Append the batches of each partition, and answer once the result of every partition is known."""
     request = call.request
-    waiting = 1  # one for the loop itself, as answers may come at once
+    waiting = 1  # starts at 1 for the loop itself, because results may arrive at once
     results: dict[tuple[int, int], ProduceResult] = {}
 
     def done() -> None:

@@ -1,8 +1,8 @@
-"""InitProducerId (22), versions 0–5: an id for an idempotent producer.
+"""InitProducerId (22), versions 0–5: assigns an id to an idempotent producer.
 
-v2 flexible, v3 the id and epoch that the producer had (an idempotent one gets a new id all the same), v4 and
-v5 new errors only. Left out on purpose: transactions; a transactional id is answered as the engine answers
-it.
+v2 is flexible, v3 adds the producer's previous id and epoch (an idempotent producer gets a new id anyway), v4
+and v5 only add errors. Left out on purpose: transactions. The result for a transactional id comes from the
+engine.
 """
 
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
@@ -11,7 +11,7 @@ from kview.serve.call import Api, Call
 
 
 def init_producer_id(call: Call) -> None:
-    """Answer an id that no other producer has."""
+    """Answer with an id that no other producer has."""
     result = call.cluster.init_producer_id(call.broker, call.request.transactional_id)
     call.answer(
         InitProducerIdResponse(

@@ -1,5 +1,4 @@
-"""ListPartitionReassignments (46), version 0. The simulated cluster moves no replicas: there are never
-any."""
+"""ListPartitionReassignments (46), version 0. Always empty: the simulated cluster does not move replicas."""
 
 from kafka.protocol.admin import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
 

@@ -9,11 +9,11 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import MetadataImage, PartitionImage
 
 MAX_PARTITIONS = 2000
-"""A broker's max.request.partition.size.limit."""
+"""A broker's `max.request.partition.size.limit`."""
 
 
 def describe_topic_partitions(call: Call) -> None:
-    """Answer the topics asked for, or all, by name, from the cursor on, up to the limit of partitions."""
+    """Answer with the requested topics, or all, by name, from the cursor up to the partition limit."""
     request, image, version = call.request, call.image, call.version
     cursor = request.cursor
     names = sorted({t.name for t in request.topics} or image.topics)

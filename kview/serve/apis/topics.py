@@ -1,9 +1,9 @@
 """CreateTopics (19) 2–7 and DeleteTopics (20) 1–6.
 
-CreateTopics: v4 the broker's defaults for −1 partitions or replicas, v5 flexible, and the answer's
-configuration, v7 the topic's id. DeleteTopics: v4 flexible, v5 an error message, v6 topics by id. Both are
-the controller's work: without one they wait for their time limit. Left out on purpose: the configuration in
-the answer (none is listed).
+CreateTopics: v4 lets −1 partitions or replicas mean the broker's defaults, v5 is flexible and returns the
+topic's settings, v7 its id. DeleteTopics: v4 is flexible, v5 adds an error message, v6 topics by id. Both are
+carried out by the controller: without one, they wait until they time out. Left out on purpose: the settings
+in the response (none are listed).
 """
 
 from typing import Any
@@ -23,34 +23,34 @@ TOPIC_ENTRIES_FROM = 6
 
 
 class Gather:
-    """Answers once all of several results are there, in their order."""
+    """Collects several results and answers with them, in order, once all are there."""
 
     def __init__(self, call: Call, respond: Any) -> None:
         self._call = call
         self._respond = respond
         self._rows: list[Any] = []
-        self._missing = 1  # for `close`, as results may come at once
+        self._missing = 1  # starts at 1 for `close`, because results may arrive at once
 
     def place(self) -> int:
-        """A place for one more result."""
+        """Reserve a place for one more result, and return it."""
         self._rows.append(None)
         self._missing += 1
         return len(self._rows) - 1
 
     def put(self, place: int, row: Any) -> None:
-        """The result for a place."""
+        """Store the result for a place."""
         self._rows[place] = row
         self.close()
 
     def close(self) -> None:
-        """One fewer is missing; to be called once when all places are taken."""
+        """Count down the missing results; answer when none is left. Call it once all places are reserved."""
         self._missing -= 1
         if self._missing == 0:
             self._call.answer(self._respond(self._rows))
 
 
 def create_topics(call: Call) -> None:
-    """Create each topic; answer when the controller has decided on all."""
+    """Create each topic, and answer once the controller has decided on all."""
     request, version = call.request, call.version
     gather = Gather(call, lambda rows: CreateTopicsResponse(version=version, topics=rows))
     for entry in request.topics:
@@ -88,7 +88,7 @@ def create_topics(call: Call) -> None:
 
 
 def delete_topics(call: Call) -> None:
-    """Delete each topic, named or given by id; answer when the controller has decided on all."""
+    """Delete each topic, given by name or id, and answer once the controller has decided on all."""
     request, version = call.request, call.version
     gather = Gather(call, lambda rows: DeleteTopicsResponse(version=version, responses=rows))
     if version >= TOPIC_ENTRIES_FROM:
