@@ -52,8 +52,7 @@ def _controllers_lost(finding: Finding, now_ms: int) -> str:
 
 _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
     FindingKind.ALL_WELL: lambda finding, now_ms: (
-        f"all well: {words.plural(finding.count, 'broker')} up, "
-        "every partition has a leader, every replica is in sync"
+        f"all well: {words.plural(finding.count, 'broker')} up, every partition led, every replica in sync"
     ),
     FindingKind.NO_PARTITIONS: lambda finding, now_ms: (
         f"{words.plural(finding.count, 'broker')} up, no partitions seen"

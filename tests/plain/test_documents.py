@@ -53,7 +53,7 @@ def test_a_silent_broker_and_its_partitions() -> None:
     assert broker["in_records_per_second"] is None, "what a silent leader takes in is not known, not 0"
     assert broker["fencing_due_ms"] > seen["at_ms"]
     led = [row for row in seen["partitions"] if row["leader"] == 4 and row["topic"] == "invoice"]
-    assert led and {row["status"] for row in led} == {"silent leader"}
+    assert led and {row["status"] for row in led} == {"silent_leader"}
     for row in led:
         assert 4 in row["isr"] and row["uncommitted_records"] is None
         replica = next(replica for replica in row["replicas"] if replica["broker_id"] == 4)
