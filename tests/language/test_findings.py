@@ -64,7 +64,8 @@ def folded() -> tuple[tuple[Finding, int], ...]:
     """Real findings, each with the time at which it was found."""
     seen = list(views(crash_script(4, healthy_s=3, silent_s=14, after_s=2)))
     world = default_world()
-    world.log("payment", 0).isr, world.log("payment", 0).stalled = [2], frozenset({3, 5})
+    log = world.log("invoice", 0)
+    log.isr, log.min_isr, log.stalled = [0], 2, frozenset({1, 3})
     seen += [*disasters(), *views(world.tick() for _ in range(5))]
     seen += [pending(seen[0]), pending(seen[5])]
     return tuple(
