@@ -15,6 +15,7 @@ from kview.errors import BadUse
 COMMANDS = {
     "connect": "Show a cluster: its brokers, partitions and groups, live.",
     "replay": "Show a recording: play it, go through it, as it was.",
+    "schema": "Print the JSON documents' own JSON Schema.",
     "serve": "Run the simulated cluster without a dashboard.",
 }
 """The subcommands, each `kview.cli.<name>:<name>`, with the line that says what it does."""

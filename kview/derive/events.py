@@ -10,9 +10,8 @@ from kview.derive.align import Alignment, same
 from kview.derive.partitions import same_lists
 from kview.derive.rates import LOOK_BACK_MS
 from kview.derive.standing import Standing
-from kview.language import nouns as text
-from kview.language.words import plural
 from kview.model.events import Event, EventKind, Severity
+from kview.model.failures import FailureKind
 from kview.model.snapshot import Ids, Longs, Partitions, Snapshot
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
@@ -20,16 +19,13 @@ from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 MAX_EVENTS = 500
 """Events kept: a cluster in which more happens within the look-back is read from its headline."""
 
-MAX_LISTED = 4
-"""Brokers named in a sentence; more are counted."""
-
 MAX_NAMED = 200
-"""Partitions named in one event: the text has the count."""
+"""Partitions named in one event, which counts all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen(Standing):
-    """A snapshot, and what is told of it by the next one's events."""
+    """A snapshot, and what the next step's events need of it."""
 
     frozen_since_ms: Longs
 
@@ -51,16 +47,31 @@ def differences(before: Seen, now: Seen, alignment: Alignment) -> tuple[Event, .
 
 
 def controller_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
-    """Another controller, as the quorum says; not knowing one is no event."""
+    """Another controller, as the quorum says; no event while one of the two is not known."""
     old, new = before.observation, now.observation
     if new.controller_id < 0 or old.controller_id == new.controller_id:
         return ()
     if old.controller_id == UNKNOWN_ID:
         return ()
-    epoch = f", epoch {new.controller_epoch}" if new.controller_epoch != UNKNOWN_ID else ""
-    came_from = f" after {old.controller_id}" if old.controller_id >= 0 else ""
-    sentence = f"{new.controller_id} is the active controller{came_from}{epoch}"
-    return (Event(new.ended_ms, EventKind.CONTROLLER, Severity.WARN, sentence, broker=new.controller_id),)
+    return (
+        Event(
+            new.ended_ms,
+            EventKind.CONTROLLER_MOVED,
+            Severity.WARN,
+            controllers=(new.controller_id,),
+            before=old.controller_id if old.controller_id >= 0 else None,
+            after=new.controller_id,
+            epoch=new.controller_epoch if new.controller_epoch != UNKNOWN_ID else None,
+        ),
+    )
+
+
+_STATES = {
+    BrokerState.SILENT: (EventKind.BROKER_SILENT, Severity.RISK),
+    BrokerState.FENCED: (EventKind.BROKER_FENCED, Severity.WARN),
+    BrokerState.GONE: (EventKind.BROKER_GONE, Severity.WARN),
+    BrokerState.UP: (EventKind.BROKER_BACK, Severity.GOOD),
+}
 
 
 def broker_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
@@ -68,29 +79,27 @@ def broker_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
     if same(before.brokers.id, now.brokers.id) and same(before.brokers.state, now.brokers.state):
         return ()
     old = dict(zip(before.brokers.id.tolist(), before.brokers.state, strict=True))
-    at_ms = now.observation.ended_ms
     made = []
     table = now.brokers
     for row, broker in enumerate(table.id.tolist()):
-        state, was = table.state[row], old.get(broker)
+        state, was = BrokerState(table.state[row]), old.get(broker)
         if was is None or was == state:
             continue
-        error = f": {table.error[row]}" if table.error[row] else ""
-        match state:
-            case BrokerState.SILENT:
-                first = max(int(table.since_ms[row]), before.observation.began_ms)
-                sentence = f"broker {broker} stopped answering{error}"
-                made.append(Event(first, EventKind.BROKER_SILENT, Severity.RISK, sentence, broker))
-            case BrokerState.FENCED:
-                sentence = f"broker {broker} is fenced"
-                made.append(Event(at_ms, EventKind.BROKER_FENCED, Severity.WARN, sentence, broker))
-            case BrokerState.GONE:
-                sentence = f"broker {broker} has left the cluster"
-                made.append(Event(at_ms, EventKind.BROKER_GONE, Severity.WARN, sentence, broker))
-            case _:
-                sentence = f"broker {broker} is back"
-                made.append(Event(at_ms, EventKind.BROKER_BACK, Severity.GOOD, sentence, broker))
+        kind, severity = _STATES[state]
+        at_ms, cause = now.observation.ended_ms, FailureKind.NONE
+        if state is BrokerState.SILENT:
+            at_ms = max(int(table.since_ms[row]), before.observation.began_ms)
+            cause = _cause(str(table.error[row]))
+        made.append(Event(at_ms, kind, severity, brokers=(broker,), cause=cause))
     return tuple(made)
+
+
+_FAILURES = frozenset(FailureKind)
+
+
+def _cause(error: str) -> FailureKind:
+    """A broker's `error` as a kind; OTHER for text of another origin."""
+    return FailureKind(error) if error in _FAILURES else FailureKind.OTHER
 
 
 def _partition_counts(table: Partitions) -> dict[str, tuple[int, str]]:
@@ -113,14 +122,13 @@ def topic_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
         was, is_ = old.get(name), new.get(name)
         again = bool(was and is_ and was[1] and is_[1] and was[1] != is_[1])
         if is_ is None or again:
-            sentence = f"topic {name} was deleted"
-            made.append(Event(at_ms, EventKind.TOPIC_DELETED, Severity.WARN, sentence, topic=name))
+            made.append(Event(at_ms, EventKind.TOPIC_DELETED, Severity.WARN, topic=name))
         if is_ is not None and (was is None or again):
-            sentence = f"topic {name} was created with {plural(is_[0], 'partition')}"
-            made.append(Event(at_ms, EventKind.TOPIC_CREATED, Severity.CALM, sentence, topic=name))
+            kind = EventKind.TOPIC_CREATED
+            made.append(Event(at_ms, kind, Severity.CALM, topic=name, after=is_[0]))
         elif was and is_ and is_[0] > was[0]:
-            sentence = f"topic {name} has {is_[0]} partitions, {is_[0] - was[0]} more"
-            made.append(Event(at_ms, EventKind.PARTITIONS_ADDED, Severity.CALM, sentence, topic=name))
+            kind = EventKind.PARTITIONS_ADDED
+            made.append(Event(at_ms, kind, Severity.CALM, topic=name, before=was[0], after=is_[0]))
     return tuple(made)
 
 
@@ -136,10 +144,6 @@ class _Picker:
         internal = int((mask & self.table.internal).sum())
         return int(mask.sum()) - internal, internal
 
-    def many(self, mask: NDArray[np.bool_]) -> str:
-        """`6 partitions (+25 internal)`."""
-        return text.partitions(*self.split(mask))
-
     def names(self, mask: NDArray[np.bool_]) -> tuple[tuple[str, int], ...]:
         """The user's partitions first."""
         rows = np.flatnonzero(mask)
@@ -151,10 +155,20 @@ class _Picker:
         mask: NDArray[np.bool_],
         kind: EventKind,
         severity: Severity,
-        sentence: str,
-        broker: int = NO_BROKER,
+        brokers: tuple[int, ...] = (),
+        records: int = 0,
     ) -> Event:
-        return Event(self.at_ms, kind, severity, sentence, broker=broker, partitions=self.names(mask))
+        mine, internal = self.split(mask)
+        return Event(
+            self.at_ms,
+            kind,
+            severity,
+            brokers=brokers,
+            partitions=self.names(mask),
+            partition_count=mine,
+            internal_count=internal,
+            records=records,
+        )
 
 
 def partition_events(before: Seen, now: Seen, alignment: Alignment) -> tuple[Event, ...]:
@@ -184,20 +198,17 @@ def _leader_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker)
     if led.any():
         lost = alignment.carry(before.placed.leader_silent_since_ms, UNKNOWN) != UNKNOWN
         severity = Severity.GOOD if (led & lost).any() else Severity.CALM
-        sentence = f"{pick.many(led)} led by another broker: {_by(table.leader[led])}"
-        made.append(pick.event(led, EventKind.LEADER, severity, sentence))
+        made.append(pick.event(led, EventKind.LEADER_MOVED, severity, _distinct(table.leader[led])))
     if again.any():
-        sentence = f"{pick.many(again)} led again: {_by(table.leader[again])}"
-        made.append(pick.event(again, EventKind.LEADER, Severity.GOOD, sentence))
+        leaders = _distinct(table.leader[again])
+        made.append(pick.event(again, EventKind.LEADER_RETURNED, Severity.GOOD, leaders))
     if none.any():
-        verb = "has" if sum(pick.split(none)) == 1 else "have"
-        made.append(pick.event(none, EventKind.LEADER, Severity.RISK, f"{pick.many(none)} {verb} no leader"))
+        made.append(pick.event(none, EventKind.LEADER_LOST, Severity.RISK))
     return made
 
 
-def _by(leaders: Ids) -> str:
-    brokers = sorted(set(leaders.tolist()))
-    return text.brokers(brokers) if len(brokers) <= MAX_LISTED else f"{len(brokers)} brokers"
+def _distinct(ids: Ids) -> tuple[int, ...]:
+    return tuple(sorted(set(ids.tolist())))
 
 
 def _isr_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) -> list[Event]:
@@ -211,15 +222,13 @@ def _isr_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) ->
     left = (old >= 0) & ~(old[:, :, None] == is_.isr[:, None, :]).any(2)
     came = (is_.isr >= 0) & ~(is_.isr[:, :, None] == old[:, None, :]).any(2)
     made = []
-    for who, members, kind, severity, verb in (
-        (left, old, EventKind.ISR_SHRANK, Severity.WARN, "out of the ISR of"),
-        (came, is_.isr, EventKind.ISR_GREW, Severity.GOOD, "back in the ISR of"),
+    for who, members, kind, severity in (
+        (left, old, EventKind.ISR_SHRANK, Severity.WARN),
+        (came, is_.isr, EventKind.ISR_GREW, Severity.GOOD),
     ):
         mask = changed & who.any(1)
         if mask.any():
-            ids = sorted(set(members[mask][who[mask]].tolist()))
-            sentence = f"{text.brokers(ids)} {verb} {pick.many(mask)}"
-            made.append(pick.event(mask, kind, severity, sentence, ids[0] if len(ids) == 1 else NO_BROKER))
+            made.append(pick.event(mask, kind, severity, _distinct(members[mask][who[mask]])))
     return made
 
 
@@ -229,17 +238,14 @@ def _watermark_events(before: Seen, now: Seen, alignment: Alignment, pick: _Pick
     frozen = now.frozen_since_ms != UNKNOWN
     if not np.any(frozen != frozen_then):
         return []
-    silent = now.placed.leader_silent_since_ms != UNKNOWN
     led = now.snapshot.partitions.leader >= 0
     made = []
-    freezes = known & frozen & ~frozen_then & ~silent
+    freezes = known & frozen & ~frozen_then
     if freezes.any():
-        sentence = f"watermark frozen on {pick.many(freezes)}"
-        made.append(pick.event(freezes, EventKind.WATERMARK_FROZEN, Severity.RISK, sentence))
+        made.append(pick.event(freezes, EventKind.WATERMARK_FROZEN, Severity.RISK))
     moves = known & frozen_then & ~frozen & led
     if moves.any():
-        sentence = f"watermark free again on {pick.many(moves)}"
-        made.append(pick.event(moves, EventKind.WATERMARK_MOVES, Severity.GOOD, sentence))
+        made.append(pick.event(moves, EventKind.WATERMARK_MOVES, Severity.GOOD))
     return made
 
 
@@ -280,9 +286,7 @@ def _lost_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) -
     mask = lost > 0
     if not mask.any():
         return []
-    names = text.some(pick.names(mask))
-    sentence = f"≥ {plural(int(lost.sum()), 'record')} of the old leader's log gone: {names}"
-    return [pick.event(mask, EventKind.TRUNCATED, Severity.RISK, sentence)]
+    return [pick.event(mask, EventKind.RECORDS_LOST, Severity.RISK, records=int(lost.sum()))]
 
 
 def _cut_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) -> list[Event]:
@@ -301,8 +305,6 @@ def _cut_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) ->
     made = []
     for broker in sorted(set(is_.replicas[fell].tolist())):
         mine = fell & (is_.replicas == broker)
-        mask = mine.any(1)
-        records = plural(int(cut[mine].sum()), "record")
-        sentence = f"broker {broker} cut ≥ {records} off its log of {text.some(pick.names(mask))}"
-        made.append(pick.event(mask, EventKind.TRUNCATED, Severity.WARN, sentence, broker))
+        records = int(cut[mine].sum())
+        made.append(pick.event(mine.any(1), EventKind.LOG_CUT, Severity.WARN, (broker,), records))
     return made

@@ -1,10 +1,10 @@
 """Events of groups: rebalances and changes of state."""
 
 from kview.derive.align import same
-from kview.language.words import plural
 from kview.model.events import Event, EventKind, Severity
 from kview.model.snapshot import Snapshot
 from kview.model.states import GroupState
+from kview.model.units import UNKNOWN, UNKNOWN_ID
 
 REBALANCING = frozenset(
     {
@@ -29,8 +29,7 @@ def _owners(snapshot: Snapshot) -> dict[str, frozenset[tuple[str, int, str]]]:
 
 
 def group_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
-    """A rebalance that was seen, or whose result was (other owners); other changes of state; groups that
-    are deleted."""
+    """Rebalances that were seen, or whose result was (other owners), and other changes of state."""
     old = {name: row for row, name in enumerate(before.groups.group)}
     a, b = before.groups, now.groups
     moved = not same(before.offsets.owner, now.offsets.owner) or not same(
@@ -43,29 +42,33 @@ def group_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
     for row, name in enumerate(now.groups.group):
         if name not in old:
             continue
-        was, state = before.groups.state[old[name]], now.groups.state[row]
-        members = int(now.groups.members[row])
+        was, state = str(before.groups.state[old[name]]), str(now.groups.state[row])
         other = moved and name in owners_then and name in owners and owners_then[name] != owners[name]
-        event = _group_event(str(name), was, state, members, other)
-        if event is not None:
-            made.append(Event(now.observation.ended_ms, *event, group=str(name)))
+        found = _change(was, state, other)
+        if found is not None:
+            (kind, severity), members = found, int(now.groups.members[row])
+            made.append(
+                Event(
+                    now.observation.ended_ms,
+                    kind,
+                    severity,
+                    group=str(name),
+                    members=members if members != UNKNOWN_ID else UNKNOWN,
+                    before=was,
+                    after=state,
+                )
+            )
     return tuple(made)
 
 
-def _group_event(
-    name: str, was: str, state: str, members: int, other_owners: bool
-) -> tuple[EventKind, Severity, str] | None:
+def _change(was: str, state: str, other_owners: bool) -> tuple[EventKind, Severity] | None:
     if GroupState.UNKNOWN in (was, state):
         return None
     if state in REBALANCING:
-        if was in REBALANCING:
-            return None
-        return EventKind.REBALANCE, Severity.WARN, f"{name} is rebalancing"
+        return None if was in REBALANCING else (EventKind.REBALANCE_STARTED, Severity.WARN)
     if was in REBALANCING and state == GroupState.STABLE:
-        return EventKind.REBALANCE, Severity.GOOD, f"{name} is stable with {plural(members, 'member')}"
+        return EventKind.REBALANCE_ENDED, Severity.GOOD
     if was == state:
-        if not other_owners:
-            return None
-        return EventKind.REBALANCE, Severity.WARN, f"{name} rebalanced: {plural(members, 'member')}"
+        return (EventKind.REBALANCED, Severity.WARN) if other_owners else None
     severity = Severity.WARN if state in (GroupState.EMPTY, GroupState.DEAD) else Severity.CALM
-    return EventKind.GROUP_STATE, severity, f"{name} is {state} (it was {was})"
+    return EventKind.GROUP_STATE, severity

@@ -1,6 +1,6 @@
 """Groups: sums and worsts over their rows of `Offsets`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,8 @@ from kview.derive.align import group_rows
 from kview.derive.lag import TREND_BACK_MS
 from kview.derive.rates import sum_by
 from kview.derive.series import Series, extended
-from kview.derive.verdicts import ORDER, RANK, SEVERITIES
-from kview.derive.view import Floats, GroupFigures, OffsetFigures, Verdict
-from kview.language.words import duration, plural
+from kview.derive.verdicts import ORDER, RANK, SEVERITIES, VERDICTS
+from kview.derive.view import Floats, GroupFigures, OffsetFigures, Reason, Verdict
 from kview.model.events import Severity
 from kview.model.snapshot import Longs, Snapshot
 from kview.model.units import NO_OFFSET, UNKNOWN
@@ -75,12 +74,20 @@ def group_figures(
     committed = offsets.committed > NO_OFFSET
     known = _known(snapshot, figures)
     at_worst = (index >= 0) & (figures.behind_ms == behind[index]) if size else np.zeros(len(index), np.bool_)
-    ranks, severities, reasons = _worst(snapshot, figures, index)
+    ranks, rows = _worst(snapshot, figures, index)
+    lost = _lost(figures, index, size)
+    verdicts = [ORDER[rank] for rank in ranks.tolist()]
+    reasons = [_reason(verdict, many) for verdict, many in zip(verdicts, rows.tolist(), strict=True)]
     age = np.where(groups.received_ms == UNKNOWN, UNKNOWN, snapshot.observation.ended_ms - groups.received_ms)
     return GroupFigures(
-        severity=severities,
-        verdict=ranks,
-        reason=reasons,
+        severity=_objects(
+            [Severity.RISK if lost[row] else SEVERITIES[verdict] for row, verdict in enumerate(verdicts)]
+        ),
+        verdict=VERDICTS[ranks],
+        reason=_objects(reasons),
+        reason_ms=_oldest_stopped(figures, index, ranks),
+        reason_count=np.where([reason is Reason.PARTITIONS for reason in reasons], rows, UNKNOWN),
+        lost=lost,
         lag=lags.lag,
         lag_is_bound=_any(index, committed & ~known, size),
         behind_ms=behind,
@@ -138,10 +145,8 @@ def _active(snapshot: Snapshot) -> Longs:
     return np.bincount(index[working], minlength=len(snapshot.groups)).astype(np.int64)
 
 
-def _worst(
-    snapshot: Snapshot, figures: OffsetFigures, index: Longs
-) -> tuple[NDArray[np.object_], NDArray[np.object_], NDArray[np.object_]]:
-    """Verdict, severity and reason of each group."""
+def _worst(snapshot: Snapshot, figures: OffsetFigures, index: Longs) -> tuple[Longs, Longs]:
+    """The rank of each group's worst verdict, and how many of its rows have it."""
     size = len(snapshot.groups)
     ranks = np.array([RANK[verdict] for verdict in figures.verdict], np.int64)
     ranks = np.where((snapshot.offsets.committed <= NO_OFFSET) & (ranks == RANK[Verdict.UNKNOWN]), -1, ranks)
@@ -149,30 +154,36 @@ def _worst(
     mine = index >= 0
     np.maximum.at(worst, index[mine], ranks[mine])
     worst = np.where(worst < 0, RANK[Verdict.UNKNOWN], worst)
-    how_many = np.bincount(index[mine & (ranks == worst[index])], minlength=size) if size else np.zeros(0)
+    having = mine.copy()
+    having[mine] = ranks[mine] == worst[index[mine]]
+    return worst, np.bincount(index[having], minlength=size).astype(np.int64)
+
+
+def _lost(figures: OffsetFigures, index: Longs, size: int) -> Longs:
     lost = np.zeros(size, np.int64)
+    mine = index >= 0
     np.add.at(lost, index[mine], figures.lost[mine])
-    verdicts, severities, reasons = (np.full(size, "", object) for _ in range(3))
-    for row in range(size):
-        verdict = ORDER[int(worst[row])]
-        verdicts[row] = verdict
-        severities[row] = Severity.RISK if lost[row] else SEVERITIES[verdict]
-        reasons[row] = _reason(snapshot, figures, index, row, verdict, int(how_many[row]), int(lost[row]))
-    return verdicts, severities, reasons
+    return lost
 
 
-def _reason(
-    snapshot: Snapshot, figures: OffsetFigures, index: Longs, row: int, verdict: Verdict, rows: int, lost: int
-) -> str:
-    words = []
+def _oldest_stopped(figures: OffsetFigures, index: Longs, ranks: Longs) -> Longs:
+    """The lag in time of each stopped group's worst stopped partition, UNKNOWN for all others."""
+    oldest = np.full(len(ranks), UNKNOWN, np.int64)
+    mine = (index >= 0) & np.asarray(figures.verdict == Verdict.STOPPED, np.bool_)
+    np.maximum.at(oldest, index[mine], figures.behind_ms[mine])
+    return np.where(ranks == RANK[Verdict.STOPPED], oldest, UNKNOWN)
+
+
+def _reason(verdict: Verdict, rows: int) -> Reason:
+    """Why a group has its verdict, which `rows` of its partitions have."""
+    if verdict is Verdict.OK:
+        return Reason.NONE
     if verdict is Verdict.STOPPED:
-        behind = figures.behind_ms[(index == row) & (figures.verdict == verdict)]
-        oldest = int(behind.max(initial=UNKNOWN))
-        words.append("no members" + (f", {duration(oldest)} behind" if oldest != UNKNOWN else ""))
-    elif verdict is Verdict.UNKNOWN:
-        words.append("no commit" if not rows else "lag is not known")
-    elif verdict is not Verdict.OK:
-        words.append(plural(rows, "partition"))
-    if lost:
-        words.append(f"{plural(lost, 'record')} gone before it read them")
-    return ", ".join(words)
+        return Reason.NO_MEMBERS
+    if verdict is Verdict.UNKNOWN:
+        return Reason.LAG_UNKNOWN if rows else Reason.NO_COMMIT
+    return Reason.PARTITIONS
+
+
+def _objects(values: Sequence[object]) -> NDArray[np.object_]:
+    return np.array([*values, None], object)[:-1]

@@ -1,4 +1,4 @@
-"""Is anything wrong: one severity and the sentences that say what, the worst first."""
+"""Is anything wrong: one severity and the findings, the worst first."""
 
 from collections.abc import Iterator
 
@@ -14,10 +14,9 @@ from kview.derive.view import (
     PartitionStatus,
     TopicFigures,
 )
-from kview.language import nouns as text
-from kview.language import words
 from kview.model.events import Severity
-from kview.model.snapshot import Flags, Quorum, Snapshot
+from kview.model.findings import Finding, FindingKind
+from kview.model.snapshot import Flags, Longs, Quorum, Snapshot
 from kview.model.states import BrokerState, QuorumRole
 from kview.model.units import UNKNOWN
 
@@ -26,8 +25,6 @@ QUORUM_OLD_MS = 6_000
 
 VOTER_QUIET_MS = 5_000
 """A voter this far behind the latest fetch of any node is taken for lost: Kafka's fetch time-out is 2 s."""
-
-Finding = tuple[Severity, str]
 
 
 def headline(
@@ -40,7 +37,7 @@ def headline(
     quiet: Silence,
     requests_per_second: float,
 ) -> Headline:
-    """Counts are of the user's topics; the severity and the sentences take internal ones in."""
+    """Counts are of the user's topics; severity and findings include internal ones."""
     table = snapshot.partitions
     mine = ~table.internal
     findings = [
@@ -48,16 +45,12 @@ def headline(
         *_partitions(snapshot, partitions, placed),
         *_groups(snapshot, groups),
         *_quorum(snapshot),
-    ]
-    findings.sort(key=lambda finding: finding[0] is not Severity.RISK)
-    severity = next(
-        (s for s in (Severity.RISK, Severity.WARN) if any(f[0] is s for f in findings)), Severity.CALM
-    )
-    sentences = tuple(sentence for _, sentence in findings) or (_calm(snapshot),)
+    ] or [_calm(snapshot)]
+    findings.sort(key=lambda finding: finding.severity is not Severity.RISK)
     offline = np.asarray(partitions.status == PartitionStatus.NO_LEADER, np.bool_)
     return Headline(
-        severity=severity,
-        sentences=sentences,
+        severity=findings[0].severity,
+        findings=tuple(findings),
         topics=int((~topics.internal).sum()),
         partitions=int(mine.sum()),
         under_replicated=int((mine & under_replicated(placed)).sum()),
@@ -65,7 +58,6 @@ def headline(
         under_min_isr=int((mine & under_min(table, placed)).sum()),
         at_min_isr=int((mine & at_min(table, placed)).sum()),
         requests_per_second=requests_per_second,
-        severities=tuple(found for found, _ in findings) or (Severity.CALM,),
     )
 
 
@@ -78,69 +70,79 @@ def _brokers(
     snapshot: Snapshot, figures: BrokerFigures, partitions: PartitionFigures, quiet: Silence
 ) -> Iterator[Finding]:
     """Silent brokers with what they lead, what is frozen and the countdown; then fenced and gone ones."""
-    table, now_ms = snapshot.brokers, snapshot.observation.ended_ms
+    table = snapshot.brokers
     silent = np.asarray(table.state == BrokerState.SILENT, np.bool_)
     if silent.any():
-        since = quiet.since_ms[silent & (quiet.since_ms != UNKNOWN)]
-        for_ms = f" {words.duration(now_ms - int(since.min()))}" if len(since) else ""
         if int(silent.sum()) == int((table.state != BrokerState.GONE).sum()):
-            yield (
-                Severity.RISK,
-                f"no broker has answered{for_ms and ' for'}{for_ms}: the figures are that old",
-            )
+            since_ms = _first(quiet.since_ms[silent])
+            yield Finding(FindingKind.NO_BROKER_ANSWERS, Severity.RISK, since_ms=since_ms)
             return
-        who = _with_rack(snapshot, silent)
-        mine, internal = int(figures.leads[silent].sum()), int(figures.leads_internal[silent].sum())
-        frozen = np.asarray(partitions.status == PartitionStatus.FROZEN, np.bool_)
-        if mine:
-            yield Severity.RISK, f"{who} silent{for_ms}, still listed as leader of {mine:,}"
-        elif internal:
-            yield Severity.RISK, f"{who} silent{for_ms}, still listed as leader of {internal:,} internal"
-        else:
-            yield Severity.RISK, f"{who} silent{for_ms}, leads nothing"
-        if frozen.any() or internal:
-            yield Severity.RISK, _frozen(snapshot, frozen, bool(mine), internal)
-        heard = silent & still_heard(snapshot, quiet)
-        due = figures.fencing_due_ms[silent & (figures.fencing_due_ms != UNKNOWN)]
-        if heard.any():
-            yield (
-                Severity.WARN,
-                f"the quorum still hears {text.brokers(table.id[heard].tolist())}: only kview does not",
-            )
-        if len(due):
-            yield Severity.RISK, words.fencing(int(due.min()), now_ms)
-    for state, says in ((BrokerState.FENCED, "fenced"), (BrokerState.GONE, "gone")):
+        yield from _silent(snapshot, figures, partitions, quiet, silent)
+    for state, kind in (
+        (BrokerState.FENCED, FindingKind.BROKERS_FENCED),
+        (BrokerState.GONE, FindingKind.BROKERS_GONE),
+    ):
         out = np.asarray(table.state == state, np.bool_)
         if out.any():
-            yield Severity.WARN, f"{_with_rack(snapshot, out)} {says}"
+            yield Finding(kind, Severity.WARN, brokers=_ids(snapshot, out), rack=_rack(snapshot, out))
 
 
-def _frozen(snapshot: Snapshot, frozen: Flags, more: bool, internal_led: int) -> str:
-    """The watermark's sentence; internal partitions whose leader is silent stand still too and are counted
-    here."""
-    mine, internal = _split(frozen, snapshot.partitions.internal)
-    counted = text.with_internal(mine, internal + (internal_led if more else 0))
-    return (
-        f"watermark frozen on {mine:,} more{counted[len(f'{mine:,}') :]}"
-        if more and mine
-        else (f"watermark frozen on {counted}")
+def _silent(
+    snapshot: Snapshot, figures: BrokerFigures, partitions: PartitionFigures, quiet: Silence, silent: Flags
+) -> Iterator[Finding]:
+    ids = _ids(snapshot, silent)
+    mine, internal = int(figures.leads[silent].sum()), int(figures.leads_internal[silent].sum())
+    yield Finding(
+        FindingKind.BROKERS_SILENT,
+        Severity.RISK,
+        brokers=ids,
+        rack=_rack(snapshot, silent),
+        partitions=mine,
+        internal_partitions=internal,
+        since_ms=_first(quiet.since_ms[silent]),
     )
+    frozen = np.asarray(partitions.status == PartitionStatus.FROZEN, np.bool_)
+    more, more_internal = _split(frozen, snapshot.partitions.internal)
+    if mine:
+        more_internal += internal  # the finding above is worded with the user's partitions alone
+    if more or more_internal:
+        yield Finding(
+            FindingKind.WATERMARK_FROZEN,
+            Severity.RISK,
+            partitions=more,
+            internal_partitions=more_internal,
+            count=mine,
+        )
+    heard = silent & still_heard(snapshot, quiet)
+    if heard.any():
+        yield Finding(FindingKind.QUORUM_HEARS_BROKERS, Severity.WARN, brokers=_ids(snapshot, heard))
+    due_ms = _first(figures.fencing_due_ms[silent])
+    if due_ms != UNKNOWN:
+        yield Finding(FindingKind.FENCING_DUE, Severity.RISK, brokers=ids, due_ms=due_ms)
 
 
-def _with_rack(snapshot: Snapshot, mask: Flags) -> str:
-    """`broker 4`, `brokers 3, 4 and 5`, `rack R2 (brokers 3, 4 and 5)` where it is all of a rack of
-    several."""
-    table = snapshot.brokers
-    ids, racks = table.id[mask].tolist(), set(table.rack[mask])
-    if len(ids) > 1 and len(racks) == 1:
-        (rack,) = racks
-        if rack and int((table.rack == rack).sum()) == len(ids):
-            return f"rack {rack} ({text.brokers(ids)})"
-    return text.brokers(ids)
+def _first(times_ms: Longs) -> int:
+    """The earliest of the times that are known, UNKNOWN if none is."""
+    known = times_ms[times_ms != UNKNOWN]
+    return int(known.min()) if len(known) else UNKNOWN
+
+
+def _ids(snapshot: Snapshot, mask: Flags) -> tuple[int, ...]:
+    return tuple(snapshot.brokers.id[mask].tolist())
+
+
+def _rack(snapshot: Snapshot, mask: Flags) -> str:
+    """The rack, if these are all the brokers of one that has several."""
+    racks = snapshot.brokers.rack
+    found = set(racks[mask])
+    if int(mask.sum()) < 2 or len(found) != 1:
+        return ""
+    rack = str(found.pop())
+    return rack if int((racks == rack).sum()) == int(mask.sum()) else ""
 
 
 def _partitions(snapshot: Snapshot, figures: PartitionFigures, placed: Placement) -> Iterator[Finding]:
-    """Troubles that the sentences about silent brokers do not name."""
+    """What is wrong with partitions, other than what the findings about silent brokers count."""
     table, internal = snapshot.partitions, snapshot.partitions.internal
     any_silent = bool((snapshot.brokers.state == BrokerState.SILENT).any())
 
@@ -148,45 +150,39 @@ def _partitions(snapshot: Snapshot, figures: PartitionFigures, placed: Placement
         return np.asarray(figures.status == status, np.bool_)
 
     nobody = np.zeros(len(table), np.bool_)
-    S = PartitionStatus
-    for mask, severity, says in (
-        (having(S.NO_LEADER), Severity.RISK, "without a leader"),
-        (
-            nobody if any_silent else having(S.SILENT_LEADER),
-            Severity.RISK,
-            "led by a broker that is not there",
-        ),
-        (nobody if any_silent else having(S.FROZEN), Severity.RISK, "with a frozen watermark"),
-        (under_min(table, placed) & (table.leader >= 0), Severity.RISK, "under min ISR, acks=all is refused"),
-        (under_replicated(placed), Severity.WARN, "under-replicated"),
-        (at_min(table, placed), Severity.WARN, "at min ISR"),
+    S, K = PartitionStatus, FindingKind
+    for mask, severity, kind in (
+        (having(S.NO_LEADER), Severity.RISK, K.NO_LEADER),
+        (nobody if any_silent else having(S.SILENT_LEADER), Severity.RISK, K.SILENT_LEADER),
+        (nobody if any_silent else having(S.FROZEN), Severity.RISK, K.WATERMARK_FROZEN),
+        (under_min(table, placed) & (table.leader >= 0), Severity.RISK, K.UNDER_MIN_ISR),
+        (under_replicated(placed), Severity.WARN, K.UNDER_REPLICATED),
+        (at_min(table, placed), Severity.WARN, K.AT_MIN_ISR),
     ):
         if mask.any():
-            yield severity, f"{text.partitions(*_split(mask, internal))} {says}"
+            mine, inside = _split(mask, internal)
+            yield Finding(kind, severity, partitions=mine, internal_partitions=inside)
 
 
 def _groups(snapshot: Snapshot, groups: GroupFigures) -> Iterator[Finding]:
-    """Groups that lost records: nothing else of a group is the cluster's trouble."""
-    for row in np.flatnonzero(groups.severity == Severity.RISK).tolist():
-        if "gone before" in groups.reason[row]:
-            yield Severity.RISK, f"{snapshot.groups.group[row]}: {groups.reason[row]}"
+    """Groups that lost records: nothing else about a group is the cluster's fault."""
+    for row in np.flatnonzero(groups.lost > 0).tolist():
+        name, lost = str(snapshot.groups.group[row]), int(groups.lost[row])
+        yield Finding(FindingKind.RECORDS_LOST, Severity.RISK, group=name, count=lost)
 
 
 def _quorum(snapshot: Snapshot) -> Iterator[Finding]:
     seen = snapshot.observation
     if "quorum" not in seen.capabilities or seen.quorum_received_ms == UNKNOWN:
         return
-    age_ms = seen.ended_ms - seen.quorum_received_ms
     if seen.controller_id < 0:
-        yield Severity.RISK, "no active controller: nothing is fenced or elected"
-    elif age_ms > QUORUM_OLD_MS:
-        silence = f"no answer about the controller quorum for {words.duration(age_ms)}"
-        yield Severity.WARN, f"{silence}: is anything fenced or elected?"
+        yield Finding(FindingKind.NO_CONTROLLER, Severity.RISK)
+    elif seen.ended_ms - seen.quorum_received_ms > QUORUM_OLD_MS:
+        yield Finding(FindingKind.QUORUM_SILENT, Severity.WARN, since_ms=seen.quorum_received_ms)
     else:
         voters, lost = _voters(snapshot.quorum)
         if lost:
-            left = f"{voters - len(lost)} of {voters} controllers left"
-            yield Severity.WARN, f"{text.controllers(lost)} out of the quorum: {left}"
+            yield Finding(FindingKind.CONTROLLERS_LOST, Severity.WARN, controllers=tuple(lost), count=voters)
 
 
 def _voters(quorum: Quorum) -> tuple[int, list[int]]:
@@ -198,11 +194,10 @@ def _voters(quorum: Quorum) -> tuple[int, list[int]]:
     return int(follows.sum()) + int((quorum.role == QuorumRole.LEADER).sum()), quorum.node[quiet].tolist()
 
 
-def _calm(snapshot: Snapshot) -> str:
-    """One calm sentence; what is not known yet is not called well."""
+def _calm(snapshot: Snapshot) -> Finding:
+    """Nothing is wrong; what is not known yet is not called well."""
     up = int((snapshot.brokers.state == BrokerState.UP).sum())
     if not up:
-        return "nothing is known of the cluster yet"
-    if not len(snapshot.partitions):
-        return f"{words.plural(up, 'broker')} up, no partitions seen"
-    return f"all well: {words.plural(up, 'broker')} up, every partition led and every replica in sync"
+        return Finding(FindingKind.NOTHING_KNOWN, Severity.CALM)
+    kind = FindingKind.ALL_WELL if len(snapshot.partitions) else FindingKind.NO_PARTITIONS
+    return Finding(kind, Severity.CALM, count=up)

@@ -13,8 +13,8 @@ from kview.derive.align import Alignment, group_rows, take
 from kview.derive.commits import Commits
 from kview.derive.lag import Points, behind
 from kview.derive.rates import minus
-from kview.derive.verdicts import RANK, WORDS, Circumstances, reasons, verdict_ranks
-from kview.derive.view import Floats, OffsetFigures, Verdict
+from kview.derive.verdicts import RANK, VERDICTS, Circumstances, reasons, verdict_ranks
+from kview.derive.view import Floats, OffsetFigures, Reason, Verdict
 from kview.model.snapshot import Longs, Offsets, Partitions, Snapshot
 from kview.model.states import GroupState
 from kview.model.units import NEVER, NO_OFFSET, UNKNOWN
@@ -30,7 +30,9 @@ _KEPT: dict[str, Any] = {
     "behind_is_bound": False,
     "catch_up_ms": UNKNOWN,
     "verdict": Verdict.UNKNOWN,
-    "reason": "",
+    "reason": Reason.NONE,
+    "reason_ms": UNKNOWN,
+    "reason_count": UNKNOWN,
     "lost": 0,
 }
 """Columns that stay as they were while a cell is not read again, and what a row without a past has."""
@@ -109,7 +111,8 @@ def circumstances(snapshot: Snapshot, rows: Longs, lag: Longs, end: Longs, led: 
         lag=lag,
         high_watermark=np.where(leader >= 0, end, UNKNOWN),
         leader_known=rows >= 0,
-        leader_lost=(rows >= 0) & (silent | (leader == -1)),
+        leader_silent=(rows >= 0) & silent,
+        no_leader=(rows >= 0) & (leader == -1),
         frozen=take(led.frozen_since_ms, rows, UNKNOWN) != UNKNOWN,
         has_members=members_by_offset(snapshot),
         write_rate=take(led.in_rate, rows, np.nan),
@@ -136,6 +139,7 @@ def offset_figures(
     behind_ms, bound = behind(points, rows, offsets.committed, offsets.received_ms)
     at = circumstances(snapshot, rows, lag, end, led)
     ranks = verdict_ranks(commits, past.lag_growth(commits, now_ms), at)
+    why = reasons(ranks, commits, at, offsets.owner)
     read = past.read_rate(commits, now_ms)
 
     fresh = OffsetFigures(
@@ -147,8 +151,10 @@ def offset_figures(
         read_rate=read,
         write_rate=at.write_rate,
         catch_up_ms=catch_up(lag, behind_ms, read, at.write_rate, ranks),
-        verdict=WORDS[ranks],
-        reason=reasons(ranks, commits, at, offsets.owner),
+        verdict=VERDICTS[ranks],
+        reason=why.kind,
+        reason_ms=why.ms,
+        reason_count=why.count,
         lost=lost_records(snapshot.partitions, rows, offsets),
     )
     stale = (kept.of_ms == offsets.received_ms) & (offsets.received_ms != UNKNOWN)

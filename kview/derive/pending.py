@@ -1,37 +1,34 @@
-"""A picture whose past is still being read: what needs that past says so, what the snapshot itself holds
+"""A view whose past is still being read: what needs that past says so, what the snapshot itself holds
 stays."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from kview.derive.view import Floats, PartitionStatus, Verdict, View
-from kview.language.words import NOT_YET
+from kview.derive.view import Floats, PartitionStatus, Reason, Verdict, View
 from kview.model.events import Severity
+from kview.model.findings import Finding, FindingKind
 from kview.model.snapshot import Longs, Strings
 from kview.model.units import PENDING, PENDING_RATE, UNKNOWN
-
-READING = "… reading the minutes before this moment"
 
 
 def pending(view: View) -> View:
     """`view`, folded from nothing but its own snapshot, with PENDING (PENDING_RATE, Verdict.PENDING …) for
     every figure that another snapshot would have a part in.
 
-    A trouble that the snapshot itself shows stays one; that there is none is not said.
+    What the snapshot itself shows to be wrong stays a finding; that nothing is wrong is not said.
     """
     brokers, table, topics = view.brokers, view.partitions, view.topics
     groups, offsets, head = view.groups, view.offsets, view.headline
-    wrong = [place for place, severity in enumerate(head.severities) if severity != Severity.CALM]
-    rest = NOT_YET if wrong else READING
+    wrong = tuple(finding for finding in head.findings if finding.severity is not Severity.CALM)
+    rest = FindingKind.REST_PENDING if wrong else FindingKind.PAST_PENDING
     fine = table.status == PartitionStatus.OK
     frozen = table.status == PartitionStatus.FROZEN
     return replace(
         view,
         headline=replace(
             head,
-            sentences=(*(head.sentences[place] for place in wrong), rest),
-            severities=(*(head.severities[place] for place in wrong), Severity.CALM),
+            findings=(*wrong, Finding(rest, Severity.CALM)),
             requests_per_second=PENDING_RATE,
         ),
         brokers=replace(
@@ -54,7 +51,9 @@ def pending(view: View) -> View:
         groups=replace(
             groups,
             verdict=_words(groups.verdict, None, Verdict.PENDING),
-            reason=_words(groups.reason, None, ""),
+            reason=_words(groups.reason, None, Reason.NONE),
+            reason_ms=_unknown(groups.reason_ms),
+            reason_count=_unknown(groups.reason_count),
             behind_ms=_times(groups.behind_ms),
             behind_is_bound=np.zeros_like(groups.behind_is_bound),
             behind_trend=np.zeros_like(groups.behind_trend),
@@ -65,7 +64,9 @@ def pending(view: View) -> View:
         offsets=replace(
             offsets,
             verdict=_words(offsets.verdict, None, Verdict.PENDING),
-            reason=_words(offsets.reason, None, ""),
+            reason=_words(offsets.reason, None, Reason.NONE),
+            reason_ms=_unknown(offsets.reason_ms),
+            reason_count=_unknown(offsets.reason_count),
             behind_ms=_times(offsets.behind_ms),
             behind_is_bound=np.zeros_like(offsets.behind_is_bound),
             read_rate=_rates(offsets.read_rate),
@@ -90,6 +91,10 @@ def _rates(figures: Floats) -> Floats:
 
 def _times(figures: Longs) -> Longs:
     return np.full(len(figures), PENDING, np.int64)
+
+
+def _unknown(figures: Longs) -> Longs:
+    return np.full(len(figures), UNKNOWN, np.int64)
 
 
 def _series(rows: int) -> tuple[tuple[float, ...], ...]:

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.commits import Commits
-from kview.derive.view import Floats, Verdict
-from kview.language.words import duration
+from kview.derive.view import Floats, Reason, Verdict
 from kview.model.events import Severity
 from kview.model.snapshot import Longs, Strings
 from kview.model.units import NO_OFFSET, UNKNOWN
@@ -36,7 +35,8 @@ ORDER = (
 )
 """From the best to the worst. Blocked comes last: there the cluster is the cause, whatever the group does."""
 RANK = {verdict: rank for rank, verdict in enumerate(ORDER)}
-WORDS = np.array([*ORDER, None], object)[:-1]
+VERDICTS = np.array([*ORDER, None], object)[:-1]
+"""By rank."""
 
 SEVERITIES = {
     Verdict.OK: Severity.CALM,
@@ -52,16 +52,30 @@ SEVERITIES = {
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What the verdicts need beside the commits. Rows of `Offsets`."""
+    """What the verdicts need besides the commits. Rows of `Offsets`."""
 
     lag: Longs
     high_watermark: Longs
     leader_known: NDArray[np.bool_]
-    leader_lost: NDArray[np.bool_]
-    """Its leader is silent, or there is none."""
+    leader_silent: NDArray[np.bool_]
+    no_leader: NDArray[np.bool_]
     frozen: NDArray[np.bool_]
     has_members: NDArray[np.bool_]
     write_rate: Floats
+
+    @property
+    def leader_lost(self) -> NDArray[np.bool_]:
+        """Its leader is silent, or there is none."""
+        return self.leader_silent | self.no_leader
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """Why each verdict is what it is. Rows of `Offsets`."""
+
+    kind: NDArray[np.object_]
+    ms: Longs
+    count: Longs
 
 
 def verdict_ranks(commits: Commits, growth: Longs, at: Circumstances) -> Longs:
@@ -91,29 +105,36 @@ def verdict_ranks(commits: Commits, growth: Longs, at: Circumstances) -> Longs:
     return np.select([mask for _, mask in found], [RANK[verdict] for verdict, _ in found], RANK[Verdict.OK])
 
 
-def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -> NDArray[np.object_]:
-    """A few words for each row that is not ok."""
-    out = np.full(len(ranks), "", object)
-    for row in np.flatnonzero(ranks != RANK[Verdict.OK]).tolist():
-        out[row] = _reason(ORDER[int(ranks[row])], row, commits, at, str(owner[row]))
-    return out
+_REASONS = np.array([*Reason, None], object)[:-1]
+_REASON_NUMBERS = {reason: number for number, reason in enumerate(Reason)}
+_TIMED = (Reason.NO_MEMBERS, Reason.NO_OWNER, Reason.STILL)
 
 
-def _reason(verdict: Verdict, row: int, commits: Commits, at: Circumstances, owner: str) -> str:
-    still = ""
-    if commits.still_since_ms[row] != UNKNOWN:
-        still = duration(int(commits.received_ms[row] - commits.still_since_ms[row]))
-    match verdict:
-        case Verdict.BLOCKED if at.leader_lost[row]:
-            return "its leader is silent" if at.high_watermark[row] != UNKNOWN else "no leader"
-        case Verdict.BLOCKED:
-            return "the watermark is frozen"
-        case Verdict.STOPPED:
-            return f"no members, still for ≥ {still}"
-        case Verdict.REWOUND:
-            return f"fell back from {int(commits.rewound_from[row]):,}"
-        case Verdict.STUCK:
-            return f"still for ≥ {still}" if owner else f"nobody owns it, still for ≥ {still}"
-        case Verdict.FALLING_BEHIND:
-            return "lag has not fallen for a minute"
-    return "no commit" if commits.committed[row] <= NO_OFFSET else "lag is not known"
+def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -> Reasons:
+    """The reason of each row that is not ok; `ranks` are `verdict_ranks`."""
+
+    def having(verdict: Verdict) -> NDArray[np.bool_]:
+        return np.equal(ranks, RANK[verdict])
+
+    blocked, stuck, unknown = having(Verdict.BLOCKED), having(Verdict.STUCK), having(Verdict.UNKNOWN)
+    found = (
+        (Reason.LEADER_SILENT, blocked & at.leader_silent),
+        (Reason.NO_LEADER, blocked & at.no_leader),
+        (Reason.WATERMARK_FROZEN, blocked),
+        (Reason.NO_MEMBERS, having(Verdict.STOPPED)),
+        (Reason.FELL_BACK, having(Verdict.REWOUND)),
+        (Reason.NO_OWNER, stuck & np.asarray(owner == "", np.bool_)),
+        (Reason.STILL, stuck),
+        (Reason.LAG_NOT_FALLING, having(Verdict.FALLING_BEHIND)),
+        (Reason.NO_COMMIT, unknown & (commits.committed <= NO_OFFSET)),
+        (Reason.LAG_UNKNOWN, unknown),
+    )
+    numbers = np.select([mask for _, mask in found], [_REASON_NUMBERS[reason] for reason, _ in found], 0)
+    timed = np.isin(numbers, [_REASON_NUMBERS[reason] for reason in _TIMED])
+    timed &= commits.still_since_ms != UNKNOWN
+    fell = np.equal(numbers, _REASON_NUMBERS[Reason.FELL_BACK])
+    return Reasons(
+        _REASONS[numbers],
+        np.where(timed, commits.received_ms - np.where(timed, commits.still_since_ms, 0), UNKNOWN),
+        np.where(fell, commits.rewound_from, UNKNOWN),
+    )

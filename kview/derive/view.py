@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kview.model.aggregates import Aggregates
 from kview.model.events import Event, Severity
+from kview.model.findings import Finding
 from kview.model.ports import Moment
 from kview.model.snapshot import Flags, Longs, Snapshot, Strings
 
@@ -25,49 +26,75 @@ NO_AGGREGATES = Aggregates()
 
 
 class PartitionStatus(StrEnum):
-    """What is worst about a partition; in the order of how much it matters."""
+    """What is worst about a partition; in the order of how much it matters. Values stay: they stand in JSON
+    documents."""
 
-    NO_LEADER = "no leader"
+    NO_LEADER = "no_leader"
     """Leader -1: no eligible replica is left."""
-    SILENT_LEADER = "silent leader"
+    SILENT_LEADER = "silent_leader"
     """Metadata names a leader that does not answer."""
     FROZEN = "frozen"
     """The watermark stands still while the leader's log grows, or a silent replica is still in the ISR."""
-    UNDER_MIN_ISR = "under min ISR"
-    AT_MIN_ISR = "at min ISR"
+    UNDER_MIN_ISR = "under_min_isr"
+    AT_MIN_ISR = "at_min_isr"
     """|ISR| = min.insync.replicas < the replication factor: the next loss stops acks=all."""
-    UNDER_REPLICATED = "under-replicated"
+    UNDER_REPLICATED = "under_replicated"
     REASSIGNING = "reassigning"
-    NOT_PREFERRED = "not preferred"
+    NOT_PREFERRED = "not_preferred"
     """Healthy, but led by another replica than the first of the list."""
     OK = "ok"
     UNKNOWN = "unknown"
-    PENDING = "…"
+    PENDING = "pending"
     """Nothing is wrong as far as the moment's own snapshot says; its past is still being read."""
 
 
 class Verdict(StrEnum):
-    """What a group, or a group's partition, is doing, from offsets alone."""
+    """What a group, or a group's partition, is doing, from offsets alone. Values stay: they stand in JSON
+    documents."""
 
     OK = "ok"
-    FALLING_BEHIND = "falling behind"
+    FALLING_BEHIND = "falling_behind"
     STUCK = "stuck"
     STOPPED = "stopped"
     REWOUND = "rewound"
     BLOCKED = "blocked"
     """By the cluster: at a frozen watermark, or its partition's leader is silent or there is none."""
     UNKNOWN = "unknown"
-    PENDING = "…"
+    PENDING = "pending"
     """The past that it depends on is still being read."""
+
+
+class Reason(StrEnum):
+    """Why a verdict is what it is; `reason_ms` and `reason_count` are its numbers. Values stay: they stand in
+    JSON documents."""
+
+    NONE = ""
+    PARTITIONS = "partitions"
+    """Of a group: `reason_count` of its partitions have this verdict."""
+    NO_COMMIT = "no_commit"
+    LAG_UNKNOWN = "lag_unknown"
+    LEADER_SILENT = "leader_silent"
+    NO_LEADER = "no_leader"
+    WATERMARK_FROZEN = "watermark_frozen"
+    NO_MEMBERS = "no_members"
+    """A partition's offset has not moved for at least `reason_ms`; a group is `reason_ms` behind."""
+    NO_OWNER = "no_owner"
+    """No member owns the partition, and its offset has not moved for at least `reason_ms`."""
+    STILL = "still"
+    """The offset has not moved for at least `reason_ms`."""
+    FELL_BACK = "fell_back"
+    """From offset `reason_count`, which it has not reached again."""
+    LAG_NOT_FALLING = "lag_not_falling"
+    """For the last minute."""
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """Is anything wrong: one severity and the sentences that say what, the worst first; internal topics
-    count here too."""
+    """Is anything wrong: one severity and what was found, the worst first; a calm finding when nothing is.
+    Internal topics count here too."""
 
     severity: Severity
-    sentences: tuple[str, ...]
+    findings: tuple[Finding, ...]
     topics: int
     partitions: int
     """Topics and partitions of the user's, internal ones not counted."""
@@ -77,8 +104,6 @@ class Headline:
     at_min_isr: int
     requests_per_second: float
     """What kview itself costs the cluster."""
-    severities: tuple[Severity, ...] = ()
-    """Of each sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +190,11 @@ class GroupFigures:
     severity: Strings
     verdict: Strings
     reason: Strings
-    """A few words: `10 partitions`, `no members for 2 m`."""
+    """`Reason`s, and the two numbers that go with them; UNKNOWN where one does not."""
+    reason_ms: Longs
+    reason_count: Longs
+    lost: Longs
+    """Records deleted before the group read them; 0 mostly."""
     lag: Longs
     """Sum over its partitions with a commit; UNKNOWN when none is known."""
     lag_is_bound: Flags
@@ -203,6 +232,9 @@ class OffsetFigures:
     when the lag does not shrink."""
     verdict: Strings
     reason: Strings
+    """`Reason`s, and the two numbers that go with them; UNKNOWN where one does not."""
+    reason_ms: Longs
+    reason_count: Longs
     lost: Longs
     """Records between the committed offset and the log start: lost to that consumer; 0 mostly."""
 

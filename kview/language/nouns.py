@@ -40,8 +40,8 @@ def _nodes(kind: str, ids: Sequence[int]) -> str:
     return f"{kind if len(ids) == 1 else kind + 's'} {listed(ids)}"
 
 
-def some(names: Sequence[tuple[str, int]], at_most: int = 2) -> str:
-    """`invoice-3`, `invoice-3, invoice-9`, `invoice-3, invoice-9 + 4 more`."""
+def some(names: Sequence[tuple[str, int]], of: int, at_most: int = 2) -> str:
+    """`invoice-3`, `invoice-3, invoice-9`, `invoice-3, invoice-9 + 4 more`; `of` is how many there are."""
     shown = ", ".join(f"{topic}-{partition}" for topic, partition in names[:at_most])
-    rest = len(names) - at_most
+    rest = of - at_most
     return f"{shown} + {rest:,} more" if rest > 0 else shown

@@ -1,30 +1,41 @@
-"""Events: what changed between two observations, as data."""
+"""Events: what changed between two observations, as facts. `kview.language.events` says them in words."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kview.model.units import NO_BROKER
+from kview.model.failures import FailureKind
+from kview.model.units import UNKNOWN
 
 
 class EventKind(StrEnum):
-    """What can happen to a cluster, as seen from outside."""
+    """What can happen to a cluster, as seen from outside. Values stay: they stand in JSON documents."""
 
-    BROKER_SILENT = "broker silent"
-    BROKER_FENCED = "broker fenced"
-    BROKER_GONE = "broker gone"
-    BROKER_BACK = "broker back"
-    LEADER = "leader"
-    ISR_SHRANK = "ISR shrank"
-    ISR_GREW = "ISR grew"
-    WATERMARK_FROZEN = "watermark frozen"
-    WATERMARK_MOVES = "watermark moves"
-    TRUNCATED = "truncated"
-    REBALANCE = "rebalance"
-    GROUP_STATE = "group state"
-    CONTROLLER = "controller"
-    TOPIC_CREATED = "topic created"
-    TOPIC_DELETED = "topic deleted"
-    PARTITIONS_ADDED = "partitions added"
+    BROKER_SILENT = "broker_silent"
+    BROKER_FENCED = "broker_fenced"
+    BROKER_GONE = "broker_gone"
+    BROKER_BACK = "broker_back"
+    LEADER_MOVED = "leader_moved"
+    """Partitions went from one leader to another."""
+    LEADER_RETURNED = "leader_returned"
+    """Partitions without a leader have one again."""
+    LEADER_LOST = "leader_lost"
+    ISR_SHRANK = "isr_shrank"
+    ISR_GREW = "isr_grew"
+    WATERMARK_FROZEN = "watermark_frozen"
+    WATERMARK_MOVES = "watermark_moves"
+    RECORDS_LOST = "records_lost"
+    """At an election: the end of the old leader's log is not in the new leader's."""
+    LOG_CUT = "log_cut"
+    """A replica truncated its own log."""
+    REBALANCE_STARTED = "rebalance_started"
+    REBALANCE_ENDED = "rebalance_ended"
+    REBALANCED = "rebalanced"
+    """Between two observations: partitions have other owners."""
+    GROUP_STATE = "group_state"
+    CONTROLLER_MOVED = "controller_moved"
+    TOPIC_CREATED = "topic_created"
+    TOPIC_DELETED = "topic_deleted"
+    PARTITIONS_ADDED = "partitions_added"
 
 
 class Severity(StrEnum):
@@ -44,14 +55,31 @@ class Severity(StrEnum):
 class Event:
     """Something that changed, seen at `at_ms` (epoch ms of the observation, or of the first sign of it).
 
-    `text` is one short sentence for a person. `partitions` names those it concerns, as (topic, partition).
+    Counts that do not belong to the kind are 0, or UNKNOWN where 0 would be an answer.
     """
 
     at_ms: int
     kind: EventKind
     severity: Severity
-    text: str
-    broker: int = NO_BROKER
+    brokers: tuple[int, ...] = ()
+    """The brokers it is about; of LEADER_* the leaders now, of ISR_* those that left or joined."""
+    controllers: tuple[int, ...] = ()
     group: str = ""
     topic: str = ""
     partitions: tuple[tuple[str, int], ...] = ()
+    """(topic, partition) of those it concerns, the user's first; not all of them when there are many."""
+    partition_count: int = 0
+    """Partitions of the user's topics that it concerns; of a topic, its partitions now."""
+    internal_count: int = 0
+    """Partitions of internal topics that it concerns."""
+    records: int = 0
+    """Records lost or cut off, a lower bound."""
+    members: int = UNKNOWN
+    """Members of the group now."""
+    cause: FailureKind = FailureKind.NONE
+    """Why a broker is called silent."""
+    before: str | int | None = None
+    """The state, controller or count before, if the kind has one and it is known."""
+    after: str | int | None = None
+    epoch: int | None = None
+    """The new controller's epoch, if it is known."""

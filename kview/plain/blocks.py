@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import tzinfo
 
 from kview.derive.view import PartitionStatus, View
-from kview.language import glyphs, words
+from kview.language import events, findings, glyphs, verdicts, words
 from kview.model.events import Severity
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
@@ -47,7 +47,10 @@ def _head(view: View, name: str, zone: tzinfo | None) -> list[str]:
         f"{words.rate(head.requests_per_second)} req/s",
     ]
     mark = glyphs.OK if head.severity in (Severity.CALM, Severity.GOOD) else glyphs.DEAD
-    return [_GAP.join(facts), *(f"{mark} {sentence}" for sentence in head.sentences)]
+    return [
+        _GAP.join(facts),
+        *(f"{mark} {findings.sentence(finding, seen.ended_ms)}" for finding in head.findings),
+    ]
 
 
 def _brokers(view: View) -> list[str]:
@@ -84,9 +87,10 @@ def _partitions(view: View) -> list[str]:
     rows = []
     for row in view.worst_partitions[:MAX_PARTITIONS].tolist():
         since_ms = max(int(figures.frozen_since_ms[row]), int(figures.leader_silent_since_ms[row]))
-        status = str(figures.status[row])
+        status = figures.status[row]
+        shown = verdicts.STATUSES[status]
         if since_ms != UNKNOWN and status in (PartitionStatus.FROZEN, PartitionStatus.SILENT_LEADER):
-            status += f" {words.age(since_ms, now_ms)}"
+            shown += f" {words.age(since_ms, now_ms)}"
         rows.append(
             [
                 str(table.topic[row]),
@@ -96,7 +100,7 @@ def _partitions(view: View) -> list[str]:
                 words.count(int(table.high_watermark[row])),
                 words.signed(int(figures.uncommitted[row])),
                 words.rate(float(figures.in_rate[row])),
-                status,
+                shown,
             ]
         )
     head = ["TOPIC", "P", "LEADER·EPOCH", "REPLICAS", "HIGH WATERMARK", "UNCOMMITTED", "IN REC/S", "STATUS"]
@@ -132,7 +136,7 @@ def _groups(view: View) -> list[str]:
     table, figures = view.snapshot.groups, view.groups
     rows = []
     for row in range(min(len(table), MAX_GROUPS)):
-        verdict, reason = str(figures.verdict[row]), str(figures.reason[row])
+        verdict, reason = verdicts.VERDICTS[figures.verdict[row]], verdicts.of_group(figures, row)
         rows.append(
             [
                 str(table.group[row]),
@@ -153,7 +157,7 @@ def _groups(view: View) -> list[str]:
 
 def _events(view: View, zone: tzinfo | None) -> list[str]:
     shown = view.new_events[-MAX_EVENTS:]
-    lines = [f"{_INDENT}{words.clock(event.at_ms, zone)}  {event.text}" for event in shown]
+    lines = [f"{_INDENT}{words.clock(event.at_ms, zone)}  {events.sentence(event)}" for event in shown]
     return ["EVENTS", *lines] if lines else []
 
 

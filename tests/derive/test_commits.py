@@ -29,7 +29,7 @@ def watched(
         lag = np.array([end - offset])
         known = follow(known, np.array([offset]), np.array([NOW + at_ms]), lag, NOW + at_ms)
     yes, no = np.array([True]), np.array([False])
-    at = Circumstances(lag, np.array([end]), yes, no, no, yes, np.array([float(WRITES_PER_S)]))
+    at = Circumstances(lag, np.array([end]), yes, no, no, no, yes, np.array([float(WRITES_PER_S)]))
     return known, at
 
 

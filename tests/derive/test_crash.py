@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kview.derive.view import PartitionStatus, Verdict, View
+from kview.derive.view import PartitionStatus, Reason, Verdict, View
 from kview.model.events import EventKind, Severity
+from kview.model.findings import Finding, FindingKind
 from kview.model.units import UNKNOWN
 from tests.worlds import START_MS, crash_script, default_world, views
 
@@ -33,12 +34,10 @@ def kinds(view: View) -> list[str]:
     return [event.kind for event in view.new_events]
 
 
-def test_while_all_is_well_there_is_one_calm_sentence_and_no_event(seconds: list[View]) -> None:
+def test_while_all_is_well_there_is_one_calm_finding_and_no_event(seconds: list[View]) -> None:
     for view in seconds[:FIRST_SILENT]:
         assert view.headline.severity is Severity.CALM
-        assert view.headline.sentences == (
-            "all well: 6 brokers up, every partition led and every replica in sync",
-        )
+        assert view.headline.findings == (Finding(FindingKind.ALL_WELL, Severity.CALM, count=6),)
         assert view.new_events == ()
     assert (view.headline.topics, view.headline.partitions) == (3, 20)
 
@@ -46,30 +45,43 @@ def test_while_all_is_well_there_is_one_calm_sentence_and_no_event(seconds: list
 def test_the_first_silent_second_names_what_the_broker_leads_and_what_is_frozen(seconds: list[View]) -> None:
     view = seconds[FIRST_SILENT]
     assert view.headline.severity is Severity.RISK
-    assert view.headline.sentences == (
-        "broker 4 silent 0.1 s, still listed as leader of 4",
-        "watermark frozen on 6 more (+25 internal)",
-        "fenced in ≈ 8.8 s",
+    now_ms = view.snapshot.observation.ended_ms
+    assert view.headline.findings == (
+        Finding(
+            FindingKind.BROKERS_SILENT,
+            Severity.RISK,
+            brokers=(4,),
+            partitions=4,
+            internal_partitions=8,
+            since_ms=now_ms - 100,
+        ),
+        Finding(FindingKind.WATERMARK_FROZEN, Severity.RISK, partitions=6, internal_partitions=25, count=4),
+        Finding(FindingKind.FENCING_DUE, Severity.RISK, brokers=(4,), due_ms=now_ms + 8_800),
     )
     assert kinds(view) == [EventKind.BROKER_SILENT, EventKind.WATERMARK_FROZEN]
     assert view.new_events[0].at_ms == START_MS + FIRST_SILENT * 1000
-    assert view.new_events[0].broker == 4
-    assert view.new_events[1].text == "watermark frozen on 6 partitions (+17 internal)"
-    assert set(view.new_events[1].partitions[:6]) == {
+    assert view.new_events[0].brokers == (4,)
+    frozen = view.new_events[1]
+    assert (frozen.partition_count, frozen.internal_count) == (10, 25)
+    assert set(frozen.partitions[:10]) == {
+        ("audit-log", 3),
         ("invoice", 1),
         ("invoice", 2),
+        ("invoice", 3),
         ("invoice", 7),
         ("invoice", 8),
+        ("invoice", 9),
         ("payment", 1),
         ("payment", 2),
+        ("payment", 3),
     }
 
 
 @pytest.mark.parametrize("second", range(1, 9))
 def test_the_countdown_goes_on_and_nothing_else_happens(seconds: list[View], second: int) -> None:
     view = seconds[FIRST_SILENT + second]
-    assert view.headline.sentences[0] == f"broker 4 silent {second}.1 s, still listed as leader of 4"
-    assert view.headline.sentences[-1] == f"fenced in ≈ {8 - second}.8 s"
+    first = seconds[FIRST_SILENT].headline.findings
+    assert view.headline.findings == first, "only the clock goes on"
     assert view.new_events == ()
 
 
@@ -80,7 +92,9 @@ def test_a_countdown_that_has_run_out_says_so() -> None:
     last = late[-1]
     later = replace(last, observation=replace(last.observation, ended_ms=last.observation.ended_ms + 900))
     *_, view = views([*late[:-1], later])
-    assert view.headline.sentences[-1] == "fencing due"
+    due = view.headline.findings[-1]
+    assert due.kind is FindingKind.FENCING_DUE
+    assert due.due_ms < view.snapshot.observation.ended_ms
 
 
 def test_silent_is_not_leaderless(seconds: list[View]) -> None:
@@ -135,11 +149,12 @@ def test_readers_of_frozen_partitions_are_blocked_with_lag_0_and_growing_time(se
     billing = group(at_8, "billing")
     assert at_8.groups.verdict[billing] is Verdict.BLOCKED
     assert at_8.groups.severity[billing] is Severity.RISK
-    assert at_8.groups.reason[billing] == "6 partitions"
+    assert at_8.groups.reason[billing] is Reason.PARTITIONS
+    assert at_8.groups.reason_count[billing] == 6
     offsets = at_8.snapshot.offsets
     frozen = np.flatnonzero((offsets.group == "billing") & (offsets.partition == 2))[0]
     assert at_8.offsets.lag[frozen] == 0
-    assert at_8.offsets.reason[frozen] == "the watermark is frozen"
+    assert at_8.offsets.reason[frozen] is Reason.WATERMARK_FROZEN
     grown = at_8.offsets.behind_ms[frozen] - at_2.offsets.behind_ms[frozen]
     assert grown == pytest.approx(6000, abs=50)
     assert at_8.groups.behind_ms[billing] == pytest.approx(9000, abs=200)
@@ -154,7 +169,7 @@ def test_who_has_read_all_that_was_seen_of_a_silent_leaders_log_may_be_behind_or
     (led,) = np.flatnonzero((offsets.group == "fraud-check") & (offsets.partition == 3))
     assert view.offsets.lag[led] == 0
     assert view.offsets.behind_ms[led] == UNKNOWN
-    assert view.offsets.reason[led] == "its leader is silent"
+    assert view.offsets.reason[led] is Reason.LEADER_SILENT
 
 
 def test_a_group_whose_coordinator_is_silent_keeps_its_figures_and_shows_their_age(
@@ -172,22 +187,21 @@ def test_fencing_is_one_step(seconds: list[View]) -> None:
     view = seconds[FENCED]
     assert kinds(view) == [
         EventKind.BROKER_FENCED,
-        EventKind.LEADER,
-        EventKind.LEADER,
+        EventKind.LEADER_MOVED,
+        EventKind.LEADER_LOST,
         EventKind.ISR_SHRANK,
-        EventKind.TRUNCATED,
+        EventKind.RECORDS_LOST,
         EventKind.WATERMARK_MOVES,
     ]
-    texts = [event.text for event in view.new_events]
-    assert texts[1] == "3 partitions (+8 internal) led by another broker: broker 2"
-    assert texts[2] == "1 partition has no leader"
-    assert texts[3] == "broker 4 out of the ISR of 9 partitions (+25 internal)"
-    assert texts[5] == "watermark free again on 9 partitions (+25 internal)"
-    assert view.headline.sentences == (
-        "1 partition without a leader",
-        "broker 4 fenced",
-        "9 partitions (+25 internal) under-replicated",
-        "3 partitions at min ISR",
+    facts = [(event.brokers, event.partition_count, event.internal_count) for event in view.new_events]
+    assert facts[1:4] == [((2,), 3, 8), ((), 1, 0), ((4,), 9, 25)]
+    assert facts[5] == ((), 9, 25), "all that froze, but for the one that has no leader"
+    K, S = FindingKind, Severity
+    assert view.headline.findings == (
+        Finding(K.NO_LEADER, S.RISK, partitions=1),
+        Finding(K.BROKERS_FENCED, S.WARN, brokers=(4,)),
+        Finding(K.UNDER_REPLICATED, S.WARN, partitions=9, internal_partitions=25),
+        Finding(K.AT_MIN_ISR, S.WARN, partitions=3),
     )
     assert view.partitions.status[row(view, "audit-log", 3)] is PartitionStatus.NO_LEADER
     assert view.partitions.status[row(view, "payment", 3)] is PartitionStatus.AT_MIN_ISR
@@ -198,9 +212,10 @@ def test_fencing_is_one_step(seconds: list[View]) -> None:
 
 
 def test_what_the_old_leader_had_alone_is_gone_as_a_lower_bound(seconds: list[View]) -> None:
-    (event,) = [event for event in seconds[FENCED].new_events if event.kind is EventKind.TRUNCATED]
+    (event,) = [event for event in seconds[FENCED].new_events if event.kind is EventKind.RECORDS_LOST]
     assert event.severity is Severity.RISK
-    assert event.text == "≥ 12 records of the old leader's log gone: invoice-3, invoice-9 + 1 more"
+    assert event.records == 12
+    assert event.partitions == (("invoice", 3), ("invoice", 9), ("payment", 3))
     last, view = seconds[FIRST_SILENT - 1], seconds[FENCED]
     old_end = last.snapshot.partitions.log_end[row(last, "invoice", 3)]
     new_start = view.partitions.replica_end[row(view, "invoice", 3), 2]
@@ -219,11 +234,11 @@ def test_after_it_nobody_is_blocked_and_rates_have_no_spike(seconds: list[View])
 
 
 def test_coming_back_is_seen_twice_the_broker_then_its_isrs(seconds: list[View]) -> None:
-    assert [e.text for e in seconds[BACK].new_events] == [
-        "broker 4 is back",
-        "1 partition led again: broker 4",
-    ]
-    assert seconds[BACK + 1].new_events[0].text == ("broker 4 back in the ISR of 9 partitions (+25 internal)")
+    assert kinds(seconds[BACK]) == [EventKind.BROKER_BACK, EventKind.LEADER_RETURNED]
+    assert {(e.brokers, e.partition_count) for e in seconds[BACK].new_events} == {((4,), 0), ((4,), 1)}
+    joined = seconds[BACK + 1].new_events[0]
+    assert (joined.kind, joined.brokers) == (EventKind.ISR_GREW, (4,))
+    assert (joined.partition_count, joined.internal_count) == (9, 25)
     view = seconds[BACK + 2]
     assert view.headline.severity is Severity.CALM
     assert not view.partitions.preferred[row(view, "invoice", 3)]

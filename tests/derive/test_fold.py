@@ -10,7 +10,8 @@ from kview.derive.history import Thinning
 from kview.derive.lag import POINT_RULE, SEEDS
 from kview.derive.rates import Ends, advance
 from kview.derive.view import SERIES_POINTS, View
-from kview.model.events import EventKind
+from kview.model.events import EventKind, Severity
+from kview.model.findings import Finding, FindingKind
 from kview.model.snapshot import Snapshot, TimePoints, empty
 from kview.model.states import GroupState
 from kview.model.units import UNKNOWN
@@ -106,8 +107,8 @@ def test_a_topic_that_comes_and_goes_changes_no_other_topics_figures() -> None:
         for name in ("invoice", "payment", "audit-log", "__consumer_offsets"):
             assert not list(unlike(figures_of(view, name), figures_of(busy_view, name))), (second, name)
         assert not list(unlike(view.offsets.behind_ms, busy_view.offsets.behind_ms))
-        created = [e.text for e in busy_view.new_events if e.topic == "checkout"]
-        expected = {10: ["topic checkout was created with 5 partitions"], 20: ["topic checkout was deleted"]}
+        created = [(e.kind, e.after) for e in busy_view.new_events if e.topic == "checkout"]
+        expected = {10: [(EventKind.TOPIC_CREATED, 5)], 20: [(EventKind.TOPIC_DELETED, None)]}
         assert created == expected.get(second, [])
 
 
@@ -157,7 +158,7 @@ def test_a_topic_that_was_created_again_starts_anew() -> None:
         EventKind.TOPIC_DELETED,
         EventKind.TOPIC_CREATED,
     ]
-    assert not [e for e in view.new_events if e.kind is EventKind.TRUNCATED]
+    assert not [e for e in view.new_events if e.kind is EventKind.LOG_CUT]
     state, view = step(state, world.tick())
     assert view.partitions.in_rate[rows] == pytest.approx([250] * 4, rel=0.02)
 
@@ -176,7 +177,7 @@ def test_a_clock_that_jumps_back_begins_anew() -> None:
 def test_before_anything_is_known_nothing_is_called_well() -> None:
     empty = Snapshot(default_world().tick().observation)
     _, view = step(State(), empty)
-    assert view.headline.sentences == ("nothing is known of the cluster yet",)
+    assert view.headline.findings == (Finding(FindingKind.NOTHING_KNOWN, Severity.CALM),)
     assert len(view.worst_partitions) == 0
 
 

@@ -17,6 +17,7 @@ from kview.derive.partitions import same_lists
 from kview.derive.view import Headline, PartitionStatus, View
 from kview.derive.watermarks import Watermarks, follow
 from kview.model.events import Severity
+from kview.model.findings import Finding, FindingKind
 from kview.model.snapshot import Reassignments, Snapshot
 from kview.model.states import BrokerState, QuorumRole
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
@@ -157,7 +158,8 @@ def test_a_silent_broker_that_the_quorum_still_hears_has_no_countdown() -> None:
     view = one(silent_now)
     assert still_heard(silent_now, silence(silent_now.brokers)).tolist() == [False] * 4 + [True, False]
     assert view.brokers.fencing_due_ms[4] == UNKNOWN
-    assert "the quorum still hears broker 4: only kview does not" in view.headline.sentences
+    heard = Finding(FindingKind.QUORUM_HEARS_BROKERS, Severity.WARN, brokers=(4,))
+    assert heard in view.headline.findings
     lost_to_it_too = changed(
         silent_now,
         "brokers",
@@ -252,14 +254,15 @@ def test_headlines_name_a_lost_rack_and_the_quorum() -> None:
     for broker in (3, 4, 5):
         world.crash(broker)
     _, view = step(state, world.tick())
-    assert view.headline.sentences[0] == (
-        "rack R2 (brokers 3, 4 and 5) silent 0.1 s, still listed as leader of 10"
-    )
+    worst = view.headline.findings[0]
+    assert (worst.kind, worst.rack, worst.brokers) == (FindingKind.BROKERS_SILENT, "R2", (3, 4, 5))
+    assert worst.partitions == 10
+    assert view.snapshot.observation.ended_ms - worst.since_ms == 100
     snapshot = default_world().tick()
     seen = snapshot.observation
     old = replace(snapshot, observation=replace(seen, quorum_received_ms=seen.ended_ms - 12_000))
-    assert one(old).headline.sentences == (
-        "no answer about the controller quorum for 12 s: is anything fenced or elected?",
+    assert one(old).headline.findings == (
+        Finding(FindingKind.QUORUM_SILENT, Severity.WARN, since_ms=seen.ended_ms - 12_000),
     )
     assert one(old).headline.severity is Severity.WARN
     none = replace(snapshot, observation=replace(seen, controller_id=NO_BROKER))
@@ -276,13 +279,15 @@ def test_a_controller_that_fetches_no_longer_is_named_before_the_majority_is_gon
         return one(replace(snapshot, quorum=replace(quorum, last_fetch_ms=at))).headline
 
     assert fetched_last(4_000).severity is Severity.CALM
-    assert fetched_last(6_000).sentences == (f"controller {lost} out of the quorum: 2 of 3 controllers left",)
+    assert fetched_last(6_000).findings == (
+        Finding(FindingKind.CONTROLLERS_LOST, Severity.WARN, controllers=(lost,), count=3),
+    )
     assert fetched_last(6_000).severity is Severity.WARN
     untold = replace(quorum, last_fetch_ms=np.full(len(quorum), UNKNOWN))
     assert one(replace(snapshot, quorum=untold)).headline.severity is Severity.CALM
 
 
-def test_where_nobody_answers_there_is_one_sentence_and_no_countdown() -> None:
+def test_where_nobody_answers_there_is_one_finding_and_no_countdown() -> None:
     world = default_world()
     state, _ = step(State(), world.tick())
     for broker in range(6):
@@ -290,7 +295,10 @@ def test_where_nobody_answers_there_is_one_sentence_and_no_countdown() -> None:
     state, _ = step(state, world.tick())
     _, view = step(state, world.tick())
     assert view.headline.severity is Severity.RISK
-    assert view.headline.sentences == ("no broker has answered for 1.1 s: the figures are that old",)
+    since_ms = view.snapshot.observation.ended_ms - 1_100
+    assert view.headline.findings == (
+        Finding(FindingKind.NO_BROKER_ANSWERS, Severity.RISK, since_ms=since_ms),
+    )
 
 
 lists = st.lists(st.permutations(range(4)).map(lambda ids: ids[:3]), min_size=1, max_size=6)

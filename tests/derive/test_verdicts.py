@@ -8,8 +8,9 @@ import pytest
 
 from kview.derive.fold import State, step
 from kview.derive.groups import trend
-from kview.derive.view import Verdict, View
-from kview.model.events import Severity
+from kview.derive.view import Reason, Verdict, View
+from kview.model.events import EventKind, Severity
+from kview.model.findings import Finding, FindingKind
 from kview.model.states import GroupState
 from kview.model.units import NEVER, NO_OFFSET, UNKNOWN
 from tests.worlds import World, default_world
@@ -40,7 +41,7 @@ def rows(view: View, name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 def test_groups_that_keep_up_are_ok_at_every_moment() -> None:
     for view in watch(default_world(), 90):
         assert {verdict(view, name) for name in ("billing", "reporting", "fraud-check")} == {Verdict.OK}
-    assert view.groups.reason[at(view, "billing")] == ""
+    assert view.groups.reason[at(view, "billing")] is Reason.NONE
     assert view.groups.behind_trend.tolist()[1:] == [0, 0, 0]
     assert (view.offsets.catch_up_ms[rows(view, "reporting")] == UNKNOWN).all()
 
@@ -68,7 +69,9 @@ def test_a_group_that_reads_too_slowly_falls_behind() -> None:
     view = views[-1]
     assert verdict(view, "reporting") == Verdict.FALLING_BEHIND
     assert view.groups.severity[at(view, "reporting")] is Severity.WARN
-    assert view.groups.reason[at(view, "reporting")] == "16 partitions"
+    assert view.groups.reason[at(view, "reporting")] is Reason.PARTITIONS
+    assert view.groups.reason_count[at(view, "reporting")] == 16
+    assert set(view.offsets.reason[rows(view, "reporting")]) == {Reason.LAG_NOT_FALLING}
     assert view.groups.behind_trend[at(view, "reporting")] == 1
     assert (view.offsets.catch_up_ms[rows(view, "reporting")] == NEVER).all()
     assert view.groups.behind_ms[at(view, "reporting")] == pytest.approx(0.2 * 75_000, rel=0.4)
@@ -99,7 +102,9 @@ def test_members_that_do_not_move_are_stuck() -> None:
     assert verdict(views[45], "billing") == Verdict.STUCK
     view = views[45]
     assert view.groups.severity[at(view, "billing")] is Severity.WARN
-    assert view.offsets.reason[rows(view, "billing")[0]].startswith("still for ≥ 3")
+    first = rows(view, "billing")[0]
+    assert view.offsets.reason[first] is Reason.STILL
+    assert 30_000 <= view.offsets.reason_ms[first] < 40_000
     assert view.groups.read_rate[at(view, "billing")] == 0
 
 
@@ -114,9 +119,12 @@ def test_a_group_without_members_is_stopped_once_records_wait() -> None:
     views = watch(world, 40, leave)
     assert verdict(views[25], "billing") == Verdict.OK  # somebody may commit for it without being a member
     assert verdict(views[35], "billing") == Verdict.STOPPED
-    assert views[35].groups.reason[at(views[35], "billing")].startswith("no members, 1")
-    stopped = [e.text for e in views[20].new_events]
-    assert stopped == ["billing is Empty (it was Stable)"]
+    billing = at(views[35], "billing")
+    assert views[35].groups.reason[billing] is Reason.NO_MEMBERS
+    assert views[35].groups.reason_ms[billing] == pytest.approx(15_000, abs=5_000)
+    (stopped,) = views[20].new_events
+    assert (stopped.kind, stopped.group) == (EventKind.GROUP_STATE, "billing")
+    assert (stopped.before, stopped.after) == (GroupState.STABLE, GroupState.EMPTY)
     assert verdict(views[0], "audit-export") == Verdict.STOPPED
 
 
@@ -144,7 +152,9 @@ def test_an_offset_that_fell_back_is_rewound_until_it_is_reached_again() -> None
     views = watch(world, 13, rewind)
     view = views[-1]
     assert verdict(view, "billing") == Verdict.REWOUND
-    assert view.offsets.reason[rows(view, "billing")[0]].startswith("fell back from 1,2")
+    first = rows(view, "billing")[0]
+    assert view.offsets.reason[first] is Reason.FELL_BACK
+    assert view.offsets.reason_count[first] > view.snapshot.offsets.committed[first]
     assert np.isnan(view.offsets.read_rate[rows(view, "billing")]).all()
     group.read_share = 1.0
     state = State()
@@ -166,7 +176,7 @@ def test_no_commit_is_neither_0_nor_everything() -> None:
     row = at(view, "audit-export")
     mine = rows(view, "audit-export")
     assert (view.offsets.lag[mine] == UNKNOWN).all() and (view.offsets.behind_ms[mine] == UNKNOWN).all()
-    assert set(view.offsets.reason[mine]) == {"no commit"}
+    assert set(view.offsets.reason[mine]) == {Reason.NO_COMMIT}
     assert view.groups.lag[row] == UNKNOWN and view.groups.verdict[row] is Verdict.UNKNOWN
     assert not view.groups.lag_is_bound[row]
 
@@ -180,7 +190,10 @@ def test_offsets_below_the_log_start_are_lost_records() -> None:
     assert view.offsets.lost[rows(view, "audit-export")].tolist() == [0, 500, 0, 0]
     assert view.groups.severity[row] is Severity.RISK
     assert view.headline.severity is Severity.RISK
-    assert "500 records gone before it read them" in view.headline.sentences[0]
+    assert view.headline.findings[0] == Finding(
+        FindingKind.RECORDS_LOST, Severity.RISK, group="audit-export", count=500
+    )
+    assert view.groups.lost[row] == 500
 
 
 def test_negative_lag_is_shown_as_it_is_when_the_watermark_was_read_after_the_commit() -> None:

@@ -25,7 +25,7 @@ def test_every_sign_that_is_drawn_has_a_stand_in() -> None:
     room = Path(kview.__file__).parent
     used = {
         character
-        for folder in (room / "tui", room / "derive")
+        for folder in (room / "tui", room / "language")
         for path in folder.rglob("*.py")
         for character in path.read_text()
         if not character.isascii()

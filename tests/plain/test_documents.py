@@ -1,66 +1,181 @@
-"""The JSON document: the fields that README lists, units in names, unknown as null."""
+"""The JSON document: what the schema says of it is true, and what it says of a silent broker."""
 
 import json
-import re
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+import pytest
+from jsonschema import Draft202012Validator
+
+from kview.derive.view import View
+from kview.language import events, findings
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.plain.documents import document
+from kview.plain.schema import FORMAT, json_schema
 from tests.worlds import crash_script, views
+from tests.worlds.histories import HAPPENINGS, Plan
 
-README = Path(__file__).resolve().parents[2] / "README.md"
 SILENT_S = 4
+UNITS = {
+    "_ms": ("milliseconds", "milliseconds since 1970-01-01T00:00:00Z"),
+    "_bytes": ("bytes",),
+    "_per_second": ("records per second", "requests per second"),
+    "_records": ("records",),
+}
+
+
+@cache
+def seen() -> tuple[View, ...]:
+    """A crash from its begin to its end, and a world to which everything happens."""
+    crash = views(crash_script(broker=4, healthy_s=20, silent_s=12, after_s=3))
+    eventful = Plan(tuple((4 + 3 * number, what) for number, what in enumerate(HAPPENINGS)))
+    return (*crash, *views(eventful.snapshots(1, 60)))
+
+
+def parsed(view: View) -> dict[str, Any]:
+    text = document(view)
+    assert "\n" not in text
+    made = json.loads(text)
+    assert isinstance(made, dict)
+    return made
 
 
 @cache
 def crash_document() -> dict[str, Any]:
     """Broker 4 has been silent for four seconds."""
-    seen = list(views(crash_script(broker=4, healthy_s=20, silent_s=SILENT_S, after_s=0)))
-    text = document(seen[-1])
-    assert "\n" not in text
-    parsed = json.loads(text)
-    assert isinstance(parsed, dict)
-    return parsed
+    return parsed(seen()[20 + SILENT_S - 1])
 
 
-def fields(value: Any, name: str = "") -> set[tuple[str, str]]:
-    """Every field with the list that it is in: `("brokers", "id")`."""
-    if isinstance(value, list):
-        return {field for item in value for field in fields(item, name)}
-    if not isinstance(value, dict):
-        return set()
-    inner = {field for key, item in value.items() for field in fields(item, key)}
-    return {(name, key) for key in value} | inner
+def structs() -> dict[str, dict[str, Any]]:
+    """The schema's objects by name."""
+    return {name: named for name, named in json_schema()["$defs"].items() if "properties" in named}
 
 
-def test_readme_lists_every_field() -> None:
-    text = README.read_text().partition("## Without a terminal")[2]
-    listed = set(re.findall(r"`([a-z_]+)(?:\[\])?`", text))
-    assert {key for _, key in fields(crash_document())} <= listed
+def fields() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """(object, field, its schema) of all that a document can hold."""
+    for name, struct in structs().items():
+        for field, described in struct["properties"].items():
+            yield name, field, described
+
+
+def closed() -> dict[str, Any]:
+    """The schema with nothing allowed that it does not name."""
+    schema = dict(json_schema())
+    strict = {name: {**named, "additionalProperties": False} for name, named in structs().items()}
+    return {**schema, "$defs": {**schema["$defs"], **strict}}
+
+
+def test_real_documents_are_what_the_schema_says() -> None:
+    Draft202012Validator.check_schema(json_schema())
+    validator = Draft202012Validator(closed())
+    for view in seen():
+        validator.validate(parsed(view))
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"), [("format", None), ("severity", "awful"), ("brokers", {}), ("at_ms", "now")]
+)
+def test_the_schema_can_say_no(field: str, wrong: object) -> None:
+    validator = Draft202012Validator(closed())
+    assert not validator.is_valid({**crash_document(), field: wrong})
+    assert not validator.is_valid({key: value for key, value in crash_document().items() if key != field})
+    assert not validator.is_valid({**crash_document(), "more": 1})
+
+
+def test_every_field_says_what_it_means_and_every_figure_its_unit() -> None:
+    for struct, field, described in fields():
+        name = f"{struct}.{field}"
+        assert described["description"][0].isupper() or described["description"].startswith(
+            ("broker.rack", "min.insync", "log_end_offset")
+        ), name
+        assert described["description"].endswith("."), name
+        for ending, units in UNITS.items():
+            if field.endswith(ending):
+                assert described.get("unit") in units, name
+        if described.get("unit") == UNITS["_ms"][1]:
+            assert field.endswith("_ms"), f"{name} is a time and does not say so"
+
+
+def test_what_is_described_is_there_in_a_real_document() -> None:
+    found: set[str] = set()
+
+    def walk(value: Any) -> None:
+        if isinstance(value, dict):
+            found.update(value)
+        for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            walk(item)
+
+    for view in seen():
+        walk(parsed(view))
+    assert {field for _, field, _ in fields()} == found
 
 
 def test_no_sentinel_gets_out() -> None:
-    text = json.dumps(crash_document())
-    assert str(UNKNOWN) not in text and str(UNKNOWN_ID) not in text and "NaN" not in text
+    for view in seen():
+        text = document(view)
+        assert str(UNKNOWN) not in text and str(UNKNOWN_ID) not in text
+        assert "NaN" not in text and "Infinity" not in text
+
+
+def test_findings_and_events_have_a_kind_next_to_their_text() -> None:
+    view = seen()[20]
+    made, now_ms = parsed(view), view.snapshot.observation.ended_ms
+    assert made["format"] == FORMAT
+    assert [finding["kind"] for finding in made["findings"]] == [
+        "brokers_silent",
+        "watermark_frozen",
+        "fencing_due",
+    ]
+    assert [finding["text"] for finding in made["findings"]] == [
+        findings.sentence(finding, now_ms) for finding in view.headline.findings
+    ]
+    silent, frozen, due = made["findings"]
+    assert (silent["brokers"], silent["partitions"], silent["internal_partitions"]) == ([4], 4, 8)
+    assert silent["since_ms"] == now_ms - 100 and silent["due_ms"] is None
+    assert (frozen["count"], due["count"]) == (4, None)
+    assert [event["kind"] for event in made["events"]] == ["broker_silent", "watermark_frozen"]
+    assert [event["text"] for event in made["events"]] == [
+        events.sentence(event) for event in view.new_events
+    ]
 
 
 def test_a_silent_broker_and_its_partitions() -> None:
-    seen = crash_document()
-    broker = next(row for row in seen["brokers"] if row["id"] == 4)
+    made = crash_document()
+    broker = next(row for row in made["brokers"] if row["id"] == 4)
     assert broker["state"] == "silent"
     assert broker["in_records_per_second"] is None, "what a silent leader takes in is not known, not 0"
-    assert broker["fencing_due_ms"] > seen["at_ms"]
-    led = [row for row in seen["partitions"] if row["leader"] == 4 and row["topic"] == "invoice"]
-    assert led and {row["status"] for row in led} == {"silent leader"}
+    assert broker["fencing_due_ms"] > made["at_ms"]
+    led = [row for row in made["partitions"] if row["leader"] == 4 and row["topic"] == "invoice"]
+    assert led and {row["status"] for row in led} == {"silent_leader"}
     for row in led:
         assert 4 in row["isr"] and row["uncommitted_records"] is None
         replica = next(replica for replica in row["replicas"] if replica["broker_id"] == 4)
         assert replica["silent"] and replica["in_isr"]
 
 
-def test_a_group_has_its_partitions() -> None:
-    for group in crash_document()["groups"]:
+def test_replicas_and_isrs_are_their_own_partitions() -> None:
+    view = seen()[-1]
+    table = view.snapshot.partitions
+    for row, made in enumerate(parsed(view)["partitions"]):
+        assert (made["topic"], made["partition"]) == (table.topic[row], table.partition[row])
+        assert [r["broker_id"] for r in made["replicas"]] == [b for b in table.replicas[row] if b >= 0]
+        assert made["isr"] == [b for b in table.isr[row] if b >= 0]
+        assert made["offline"] == [b for b in table.offline[row] if b >= 0]
+
+
+def test_a_group_has_its_partitions_and_its_verdict() -> None:
+    made = crash_document()
+    for group in made["groups"]:
         known = [row["lag_records"] for row in group["partitions"] if row["lag_records"] is not None]
         assert group["lag_records"] == (sum(known) if known else None)
+        kinds = {row["verdict"]["kind"] for row in group["partitions"]}
+        assert group["verdict"]["kind"] in kinds
+    billing = next(group for group in made["groups"] if group["group"] == "billing")
+    assert billing["verdict"] == {
+        "kind": "blocked",
+        "text": "blocked: 6 partitions",
+        "reason": "partitions",
+        "reason_ms": None,
+        "reason_count": 6,
+    }

@@ -20,7 +20,7 @@ async def test_what_needs_the_past_is_pending_and_what_the_snapshot_holds_is_sho
         assert re.search(r"invoice +0 +0·5 .* 1,228,182 +\+4 +… +… +… +│", shown)
         assert re.search(r"billing +Stable 3/3 +108 +… +… +…$", shown, re.MULTILINE)
         assert re.search(r"EVENTS +…", shown)
-        for known in ("blocked", "stopped", "● ok", "none in what", "two looks"):
+        for known in ("blocked", "stopped", "● ok", "none yet", "second observation"):
             assert known not in shown
 
 

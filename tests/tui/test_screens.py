@@ -11,7 +11,8 @@ from rich.cells import cell_len
 from kview.model.events import Severity
 from kview.model.ports import Notice
 from kview.tui.app import KviewApp
-from kview.tui.widgets.header import sentences_at
+from kview.tui.text import content
+from kview.tui.widgets.header import headline_lines
 from tests.tui.harness import (
     BACK,
     CRASH,
@@ -199,9 +200,16 @@ def says(app: KviewApp, *parts: str) -> bool:
     return all(part in text(app) for part in parts)
 
 
-def test_nothing_but_ages_goes_on_over_dead_data() -> None:
-    view = state(HEALTHY)
-    assert sentences_at(view, view.snapshot.observation.ended_ms + 60_000) == view.headline.sentences
+def test_what_does_not_fit_the_headline_is_counted() -> None:
+    view = state(FENCED)
+    findings, now_ms = view.headline.findings, view.snapshot.observation.ended_ms
+    assert len(findings) == 4
+    (whole,) = headline_lines(findings, now_ms, 200, 2)
+    assert "more" not in content(whole) and "3 partitions at min ISR" in content(whole)
+    first, last = map(content, headline_lines(findings, now_ms, 60, 2))
+    assert first.endswith("broker 4 fenced") and last.endswith("+ 1 more")
+    (only,) = map(content, headline_lines(findings, now_ms, 60, 1))
+    assert only.endswith("broker 4 fenced · + 2 more")
 
 
 @running
@@ -216,7 +224,7 @@ async def test_old_figures_say_how_old_they_are() -> None:
 @running
 async def test_before_the_first_picture_it_says_what_it_waits_for() -> None:
     async with dashboard() as (app, pilot):
-        assert "asking the cluster for a first picture" in text(app)
+        assert "reading the cluster…" in text(app)
         app.clock_ms.now_ms += 2_000  # type: ignore[attr-defined]
         await until(pilot, lambda: "waiting 2.0 s" in text(app), "the waiting")
         assert isinstance(app.feed, HeldFeed)

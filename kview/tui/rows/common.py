@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.view import PartitionStatus, Verdict, View
-from kview.language import glyphs, words
+from kview.language import glyphs, verdicts, words
 from kview.model.events import Severity
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.text import Line, Role, Span, line
@@ -162,9 +162,10 @@ def rank(severity: object) -> int:
     return SEVERITY_ORDER[str(severity)]
 
 
-def verdict(text: str, reason: str, severity: str) -> Line:
-    """A verdict with its sign and its reason: `✕ blocked: 10 partitions`; `…` alone while it is pending."""
-    if text == Verdict.PENDING:
+def verdict(kind: str, reason: str, severity: str) -> Line:
+    """A `Verdict` with its sign and its reason: `✕ blocked: 10 partitions`; `…` alone while it is pending."""
+    text = verdicts.VERDICTS[kind]
+    if kind == Verdict.PENDING:
         return (Span(f"{text} {reason}".rstrip(), Role.DIM),)
     words_ = f"{text}: {reason}" if reason else text
     return (Span(f"{SIGNS[severity]} {words_}", ROLES[severity]),)

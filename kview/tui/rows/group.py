@@ -7,7 +7,7 @@ import numpy as np
 
 from kview.derive.verdicts import RANK, SEVERITIES
 from kview.derive.view import Verdict, View
-from kview.language import glyphs, words
+from kview.language import glyphs, verdicts, words
 from kview.model.units import NO_OFFSET, UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.common import (
@@ -156,9 +156,7 @@ class OffsetRows(Keyed[tuple[str, int]]):
         committed = int(table.committed[at])
         said = Verdict(str(figures.verdict[at]))
         severity = SEVERITIES[said]
-        notes = [str(figures.reason[at])]
-        if int(figures.lost[at]) > 0:
-            notes.append(f"{words.count(int(figures.lost[at]))} records gone before they were read")
+        notes = [verdicts.of_offset(figures, at)]
         if old:
             notes.append(f"{words.age(received_ms, now_ms)} old")
         after = ", ".join(note for note in notes if note)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kview.derive.view import View
-from kview.language import glyphs, words
+from kview.language import glyphs, verdicts, words
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.options import Options
 from kview.tui.plot import sparkline
@@ -105,9 +105,9 @@ class GroupRows(Keyed[str]):
         old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms
         coordinator = int(table.coordinator[at])
         lag = words.at_least(words.count(int(figures.lag[at])), bool(figures.lag_is_bound[at]))
-        judged = verdict(str(figures.verdict[at]), "", figures.severity[at])
+        judged = verdict(figures.verdict[at], "", figures.severity[at])
         notes = [
-            str(figures.reason[at]),
+            verdicts.of_group(figures, at),
             f"{words.age(received_ms, now_ms)} old" if old else "",
             str(table.error[at]),
         ]

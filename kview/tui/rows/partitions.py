@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.view import PartitionStatus, View
-from kview.language import glyphs, words
+from kview.language import glyphs, verdicts, words
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.common import (
@@ -142,12 +142,13 @@ class PartitionRows(Keyed[tuple[str, int]]):
     def _status(self, at: int, now_ms: int, old: bool) -> tuple[Line, Line]:
         """Its state as a sign with an age, and in words."""
         table, figures = self._view.snapshot.partitions, self._view.partitions
-        status = str(figures.status[at])
+        status = figures.status[at]
+        text = verdicts.STATUSES[status]
         role = ROLES[figures.severity[at]]
         since_ms = max(int(figures.leader_silent_since_ms[at]), int(figures.frozen_since_ms[at]))
         if status in _AGED and since_ms != UNKNOWN:
             return line(Span(f"{STATUS_SIGNS[status]} {words.age(since_ms, now_ms)}", role)), line(
-                Span(status, role)
+                Span(text, role)
             )
         notes = []
         sign, sign_role = STATUS_SIGNS[status], Role.GOOD if status == PartitionStatus.OK else role
@@ -160,7 +161,7 @@ class PartitionRows(Keyed[tuple[str, int]]):
             notes.append(str(table.error[at]))
         if not figures.rack_safe[at]:
             notes.append("one rack only")
-        said = [] if old and status == PartitionStatus.OK else [Span(status, role)]
+        said = [] if old and status == PartitionStatus.OK else [Span(text, role)]
         for note in notes:
             said.append(Span(f" {glyphs.DOT} {note}" if said else note, Role.DIM))
         return line(Span(sign, sign_role)), tuple(said)

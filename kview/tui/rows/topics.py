@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kview.derive.view import View
+from kview.derive.view import PartitionStatus, View
 from kview.language import glyphs, words
+from kview.language.verdicts import counted
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, SIGNS, Keyed, figure, name_width, rank, rate_width, title
@@ -18,14 +19,15 @@ ORDERS = ("worst first", "by name", "by records in")
 ALL = ""
 """The key of the row that stands for all topics."""
 
-_TROUBLES = (
-    ("no_leader", "no leader"),
-    ("silent_leader", "silent leader"),
-    ("frozen", "frozen"),
-    ("under_min_isr", "under min ISR"),
-    ("under_replicated", "under-replicated"),
-    ("not_preferred", "not on their preferred leader"),
+_COUNTED = (
+    PartitionStatus.NO_LEADER,
+    PartitionStatus.SILENT_LEADER,
+    PartitionStatus.FROZEN,
+    PartitionStatus.UNDER_MIN_ISR,
+    PartitionStatus.AT_MIN_ISR,
+    PartitionStatus.UNDER_REPLICATED,
 )
+"""What is counted of a topic: a partition once, by the worst of it."""
 
 
 def topic_rows(view: View, options: Options) -> list[int]:
@@ -102,11 +104,11 @@ class TopicRows(Keyed[str]):
     def _health(self, at: int) -> Line:
         figures = self._view.topics
         severity = str(figures.severity[at])
-        parts = [
-            f"{int(count):,} {what}"
-            for field, what in _TROUBLES
-            if (count := getattr(figures, field)[at]) > 0
-        ]
+        first = int(figures.first_row[at])
+        statuses = self._view.partitions.status[first : first + int(figures.partitions[at])].tolist()
+        parts = [counted(status, number) for status in _COUNTED if (number := statuses.count(status))]
+        if figures.not_preferred[at]:
+            parts.append(counted(PartitionStatus.NOT_PREFERRED, int(figures.not_preferred[at])))
         if not figures.rack_safe[at]:
             parts.append("not rack-safe")
         role = ROLES[severity]

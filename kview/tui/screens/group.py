@@ -8,7 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from kview.derive.view import View
-from kview.language import glyphs, words
+from kview.language import glyphs, verdicts, words
 from kview.model.units import NO_BROKER
 from kview.tui.canvas import canvas
 from kview.tui.plot import sparkline
@@ -43,7 +43,7 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
     rates = f"reads {read}/s of {written}/s written"
     lines = [
         line("  ", Span(name, Role.BRIGHT), Span(f"  {f' {glyphs.DOT} '.join(facts)}", Role.DIM)),
-        line("  ", *verdict(str(figures.verdict[at]), str(figures.reason[at]), figures.severity[at])),
+        line("  ", *verdict(figures.verdict[at], verdicts.of_group(figures, at), figures.severity[at])),
         line(
             "  ",
             Span("lag ", Role.DIM),

@@ -3,6 +3,7 @@
 from datetime import tzinfo
 
 from kview.derive.view import View
+from kview.language import events as said
 from kview.language import glyphs, words
 from kview.model.events import Event, Severity
 from kview.tui.canvas import canvas
@@ -28,7 +29,7 @@ def event_lines(
     if not complete:
         return [line(Span(LABEL, Role.HEAD), Span(glyphs.ELLIPSIS, Role.DIM))]
     if not events:
-        return [line(Span(LABEL, Role.HEAD), Span("none in what has been watched so far", Role.DIM))]
+        return [line(Span(LABEL, Role.HEAD), Span("none yet", Role.DIM))]
     newest = list(reversed(events))
     if rows == 1:
         parts = [_event(event, now_ms, zone) for event in newest[:20]]
@@ -46,7 +47,7 @@ def _event(event: Event, now_ms: int, zone: tzinfo | None) -> Line:
     role = _ROLES[event.severity]
     if now_ms - event.at_ms < FRESH_MS and role is Role.TEXT:
         role = Role.BRIGHT
-    return line(Span(words.clock(event.at_ms, zone), Role.DIM), "  ", Span(event.text, role))
+    return line(Span(words.clock(event.at_ms, zone), Role.DIM), "  ", Span(said.sentence(event), role))
 
 
 class EventsPanel(Lines):

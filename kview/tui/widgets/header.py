@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from kview.derive.view import View
+from kview.language import findings as said
 from kview.language import glyphs, words
 from kview.model.events import Severity
+from kview.model.findings import Finding
 from kview.model.ports import Notice
 from kview.model.states import BrokerState
-from kview.model.units import UNKNOWN, UNKNOWN_ID
+from kview.model.units import UNKNOWN_ID
 from kview.tui.canvas import canvas
 from kview.tui.rows.common import ROLES, SIGNS
 from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width, width
@@ -89,29 +91,26 @@ def _freshness(view: View, source: SourceInfo, now_ms: int) -> Line:
     return line(Span(f"{glyphs.OK} ", Role.GOOD), Span(f"seen {words.duration(age_ms)} ago ", Role.DIM))
 
 
-def headline_lines(
-    sentences: Sequence[str], severities: Sequence[Severity], cells: int, rows: int
-) -> list[Line]:
-    """Whether anything is wrong: sentences flow over `rows` lines; what does not fit is counted at the
-    end."""
-    worst = severities[0]
+def headline_lines(findings: Sequence[Finding], now_ms: int, cells: int, rows: int) -> list[Line]:
+    """Whether anything is wrong, as of `now_ms`: sentences flow over `rows` lines, and the findings that do
+    not fit are counted at the end."""
+    worst = findings[0].severity
     sign = Role.ALERT if worst is Severity.RISK else Role.WARN if worst is Severity.WARN else Role.GOOD
-    lines: list[Line] = []
-    current: Line = line(" ", Span(f"{SIGNS[worst]} ", sign))
+    lines: list[Line] = [line(" ", Span(f"{SIGNS[worst]} ", sign))]
+    counts = [0]
     between = f" {glyphs.DOT} "
-    is_first_of_line = True
-    for number, (sentence, severity) in enumerate(zip(sentences, severities, strict=True)):
-        role = Role.ALERT if number == 0 and severity is Severity.RISK else ROLES[severity]
-        if not is_first_of_line and line_width(current) + width(between) + width(sentence) > cells:
-            lines.append(current)
-            current, is_first_of_line = line("   "), True
-        current += (
-            (Span(sentence, role),) if is_first_of_line else (Span(between, Role.DIM), Span(sentence, role))
-        )
-        is_first_of_line = False
-    lines.append(current)
+    for number, finding in enumerate(findings):
+        sentence = said.sentence(finding, now_ms)
+        role = Role.ALERT if number == 0 and worst is Severity.RISK else ROLES[finding.severity]
+        if counts[-1] and line_width(lines[-1]) + width(between) + width(sentence) > cells:
+            lines.append(line("   "))
+            counts.append(0)
+        if counts[-1]:
+            lines[-1] += (Span(between, Role.DIM),)
+        lines[-1] += (Span(sentence, role),)
+        counts[-1] += 1
     if len(lines) > rows:
-        left = f" {glyphs.DOT} + {len(lines) - rows} more lines" if rows > 1 else f" {glyphs.ELLIPSIS}"
+        left = f"{between}+ {sum(counts[rows:])} more"
         room = cells - width(left)
         lines = [*lines[: rows - 1], (*cut(lines[rows - 1], room), Span(left, Role.DIM))]
     return [cut(made, cells) for made in lines]
@@ -138,7 +137,7 @@ class Header(Lines):
 
 
 class HeadlinePanel(Lines):
-    """Line 2 and more: is anything wrong. Before the first picture, what is being waited for."""
+    """Line 2 and more: is anything wrong. Before the first view, what is being waited for."""
 
     DEFAULT_CSS = "HeadlinePanel { height: 1; }"
 
@@ -150,32 +149,7 @@ class HeadlinePanel(Lines):
     def lines(self, width: int, height: int) -> list[Line]:
         """The headline."""
         if self.view is None:
-            text = self.notice.text if self.notice else "asking the cluster for a first picture"
+            text = self.notice.text if self.notice else "reading the cluster…"
             role = Role.WARN if self.notice else Role.DIM
             return [cut(line("   ", Span(text, role)), width)]
-        sentences = sentences_at(self.view, canvas(self).now_ms())
-        return headline_lines(sentences, self.view.headline.severities, width, height)
-
-
-def sentences_at(view: View, now_ms: int) -> tuple[str, ...]:
-    """The headline's sentences with the age of a silence and the countdown to fencing as of `now_ms`.
-
-    Only these two go on between observations: nothing is calculated from figures that are not there.
-    """
-    table, figures, seen_ms = view.snapshot.brokers, view.brokers, view.snapshot.observation.ended_ms
-    silent = table.state == BrokerState.SILENT
-    since = figures.silent_since_ms[silent & (figures.silent_since_ms != UNKNOWN)]
-    due = figures.fencing_due_ms[silent & (figures.fencing_due_ms != UNKNOWN)]
-    changes = []
-    if len(since):
-        since_ms = int(since.min())
-        changes.append(
-            (f" silent {words.duration(seen_ms - since_ms)}", f" silent {words.duration(now_ms - since_ms)}")
-        )
-    if len(due):
-        due_ms = int(due.min())
-        changes.append((words.fencing(due_ms, seen_ms), words.fencing(due_ms, now_ms)))
-    sentences = view.headline.sentences
-    for then, now in changes:
-        sentences = tuple(sentence.replace(then, now) for sentence in sentences)
-    return sentences
+        return headline_lines(self.view.headline.findings, canvas(self).now_ms(), width, height)

@@ -76,7 +76,7 @@ def throughput_lines(
     if body < 3:
         return [head]
     if not rates.values:
-        return [head, line(Span(" rates need two looks at the cluster", Role.DIM))]
+        return [head, line(Span(" rates appear after the second observation", Role.DIM))]
     legend = _legend(rates.topics, body) if cells >= AXIS_CELLS + MIN_PLOT_CELLS + LEGEND_CELLS + 2 else []
     plot_cells = cells - (LEGEND_CELLS + 2 if legend else 1)
     shown_ms = view.snapshot.observation.ended_ms

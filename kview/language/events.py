@@ -1,0 +1,95 @@
+"""Events as words: one short sentence for each."""
+
+from collections.abc import Callable, Mapping
+
+from kview.language import failures, nouns
+from kview.language.words import count, plural
+from kview.model.events import Event, EventKind
+from kview.model.failures import FailureKind
+from kview.model.units import UNKNOWN
+
+MAX_LISTED = 4
+"""Brokers named in a sentence; more are counted."""
+
+
+def sentence(event: Event) -> str:
+    """What happened, without when."""
+    return _SENTENCES[event.kind](event)
+
+
+def _brokers(event: Event) -> str:
+    ids = event.brokers
+    return nouns.brokers(ids) if len(ids) <= MAX_LISTED else f"{len(ids)} brokers"
+
+
+def _partitions(event: Event) -> str:
+    return nouns.partitions(event.partition_count, event.internal_count)
+
+
+def _names(event: Event) -> str:
+    """`invoice-3, invoice-9 + 1 more`, of all that the event counts."""
+    return nouns.some(event.partitions, of=event.partition_count + event.internal_count)
+
+
+def _is_one(event: Event) -> bool:
+    return event.partition_count + event.internal_count == 1
+
+
+def _silent(event: Event) -> str:
+    known = event.cause not in (FailureKind.NONE, FailureKind.OTHER)
+    why = f": {failures.WORDS[event.cause]}" if known else ""
+    return f"{_brokers(event)} stopped answering{why}"
+
+
+def _returned(event: Event) -> str:
+    return f"{_brokers(event)} {'leads' if len(event.brokers) == 1 else 'lead'} {_partitions(event)} again"
+
+
+def _members(event: Event) -> str:
+    return "an unknown number of members" if event.members == UNKNOWN else plural(event.members, "member")
+
+
+def _controller(event: Event) -> str:
+    epoch = f", epoch {event.epoch}" if event.epoch is not None else ""
+    before = f" (it was {event.before})" if event.before is not None else ""
+    return f"{event.after} is the active controller{epoch}{before}"
+
+
+def _number(value: str | int | None) -> str:
+    return count(value) if isinstance(value, int) else str(value)
+
+
+_SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
+    EventKind.BROKER_SILENT: _silent,
+    EventKind.BROKER_FENCED: lambda event: f"{_brokers(event)} was fenced",
+    EventKind.BROKER_GONE: lambda event: f"{_brokers(event)} has left the cluster",
+    EventKind.BROKER_BACK: lambda event: f"{_brokers(event)} is back",
+    EventKind.LEADER_MOVED: lambda event: f"{_partitions(event)} moved to {_brokers(event)}",
+    EventKind.LEADER_RETURNED: _returned,
+    EventKind.LEADER_LOST: lambda event: (
+        f"{_partitions(event)} {'has' if _is_one(event) else 'have'} no leader"
+    ),
+    EventKind.ISR_SHRANK: lambda event: f"{_brokers(event)} left the ISR of {_partitions(event)}",
+    EventKind.ISR_GREW: lambda event: f"{_brokers(event)} joined the ISR of {_partitions(event)}",
+    EventKind.WATERMARK_FROZEN: lambda event: f"watermark frozen on {_partitions(event)}",
+    EventKind.WATERMARK_MOVES: lambda event: f"watermark moves again on {_partitions(event)}",
+    EventKind.RECORDS_LOST: lambda event: (
+        f"≥ {plural(event.records, 'record')} of the old leader's log lost: {_names(event)}"
+    ),
+    EventKind.LOG_CUT: lambda event: (
+        f"{_brokers(event)} cut ≥ {plural(event.records, 'record')} off its log of {_names(event)}"
+    ),
+    EventKind.REBALANCE_STARTED: lambda event: f"{event.group} is rebalancing",
+    EventKind.REBALANCE_ENDED: lambda event: f"{event.group} is stable with {_members(event)}",
+    EventKind.REBALANCED: lambda event: f"{event.group} rebalanced: {_members(event)}",
+    EventKind.GROUP_STATE: lambda event: f"{event.group} is {event.after} (it was {event.before})",
+    EventKind.CONTROLLER_MOVED: _controller,
+    EventKind.TOPIC_CREATED: lambda event: (
+        f"topic {event.topic} was created with {_number(event.after)} "
+        f"partition{'' if event.after == 1 else 's'}"
+    ),
+    EventKind.TOPIC_DELETED: lambda event: f"topic {event.topic} was deleted",
+    EventKind.PARTITIONS_ADDED: lambda event: (
+        f"topic {event.topic} grew from {_number(event.before)} to {_number(event.after)} partitions"
+    ),
+}

@@ -1,0 +1,92 @@
+"""Findings as words: the headline's sentences, with ages and countdowns as of the moment they are said."""
+
+from collections.abc import Callable, Mapping
+
+from kview.language import nouns, words
+from kview.model.findings import Finding, FindingKind
+from kview.model.units import UNKNOWN
+
+
+def sentence(finding: Finding, now_ms: int) -> str:
+    """What is wrong, at `now_ms` (epoch ms): only the ages and countdowns in it depend on that."""
+    return _SENTENCES[finding.kind](finding, now_ms)
+
+
+def _brokers(finding: Finding) -> str:
+    """`broker 4`, `brokers 3, 4 and 5`, `rack R2 (brokers 3, 4 and 5)`."""
+    named = nouns.brokers(finding.brokers)
+    return f"rack {finding.rack} ({named})" if finding.rack else named
+
+
+def _partitions(finding: Finding) -> str:
+    return nouns.partitions(finding.partitions, finding.internal_partitions)
+
+
+def _for(finding: Finding, now_ms: int, before: str) -> str:
+    """The age of the finding after `before`; '' if it is not known."""
+    return "" if finding.since_ms == UNKNOWN else f"{before}{words.duration(now_ms - finding.since_ms)}"
+
+
+def _silent(finding: Finding, now_ms: int) -> str:
+    if finding.partitions:
+        leads = f"still listed as leader of {finding.partitions:,}"
+    elif finding.internal_partitions:
+        leads = f"still listed as leader of {finding.internal_partitions:,} internal"
+    else:
+        leads = "leads nothing"
+    return f"{_brokers(finding)} silent{_for(finding, now_ms, ' ')}, {leads}"
+
+
+def _frozen(finding: Finding, now_ms: int) -> str:
+    if finding.count in (0, UNKNOWN) or not finding.partitions:
+        return f"watermark frozen on {_partitions(finding)}"
+    internal = f" (+{finding.internal_partitions:,} internal)" if finding.internal_partitions else ""
+    return f"watermark frozen on {finding.partitions:,} more{internal}"
+
+
+def _controllers_lost(finding: Finding, now_ms: int) -> str:
+    verb = "is" if len(finding.controllers) == 1 else "are"
+    left = f"{finding.count - len(finding.controllers)} of {finding.count} controllers left"
+    return f"{nouns.controllers(finding.controllers)} {verb} out of the quorum: {left}"
+
+
+_SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
+    FindingKind.ALL_WELL: lambda finding, now_ms: (
+        f"all well: {words.plural(finding.count, 'broker')} up, every partition led, every replica in sync"
+    ),
+    FindingKind.NO_PARTITIONS: lambda finding, now_ms: (
+        f"{words.plural(finding.count, 'broker')} up, no partitions seen"
+    ),
+    FindingKind.NOTHING_KNOWN: lambda finding, now_ms: "nothing is known about the cluster yet",
+    FindingKind.PAST_PENDING: lambda finding, now_ms: (
+        f"{words.NOT_YET} reading the minutes before this moment"
+    ),
+    FindingKind.REST_PENDING: lambda finding, now_ms: words.NOT_YET,
+    FindingKind.NO_BROKER_ANSWERS: lambda finding, now_ms: (
+        f"no broker has answered{_for(finding, now_ms, ' for ')}: the figures are that old"
+    ),
+    FindingKind.BROKERS_SILENT: _silent,
+    FindingKind.WATERMARK_FROZEN: _frozen,
+    FindingKind.QUORUM_HEARS_BROKERS: lambda finding, now_ms: (
+        f"the quorum still hears {_brokers(finding)}: only kview does not"
+    ),
+    FindingKind.FENCING_DUE: lambda finding, now_ms: words.fencing(finding.due_ms, now_ms),
+    FindingKind.BROKERS_FENCED: lambda finding, now_ms: f"{_brokers(finding)} fenced",
+    FindingKind.BROKERS_GONE: lambda finding, now_ms: f"{_brokers(finding)} gone",
+    FindingKind.NO_LEADER: lambda finding, now_ms: f"{_partitions(finding)} without a leader",
+    FindingKind.SILENT_LEADER: lambda finding, now_ms: f"{_partitions(finding)} led by a silent broker",
+    FindingKind.UNDER_MIN_ISR: lambda finding, now_ms: (
+        f"{_partitions(finding)} under min ISR: acks=all is refused"
+    ),
+    FindingKind.UNDER_REPLICATED: lambda finding, now_ms: f"{_partitions(finding)} under-replicated",
+    FindingKind.AT_MIN_ISR: lambda finding, now_ms: f"{_partitions(finding)} at min ISR",
+    FindingKind.RECORDS_LOST: lambda finding, now_ms: (
+        f"{finding.group}: {words.plural(finding.count, 'record')} deleted before it read them"
+    ),
+    FindingKind.NO_CONTROLLER: lambda finding, now_ms: "no active controller: nothing is fenced or elected",
+    FindingKind.QUORUM_SILENT: lambda finding, now_ms: (
+        f"no answer about the controller quorum{_for(finding, now_ms, ' for ')}: "
+        "fencing and elections may have stopped"
+    ),
+    FindingKind.CONTROLLERS_LOST: _controllers_lost,
+}

@@ -1,0 +1,67 @@
+"""Findings: what is wrong now, as facts. `kview.language.findings` says them in words."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kview.model.events import Severity
+from kview.model.units import UNKNOWN
+
+
+class FindingKind(StrEnum):
+    """What can be found of a cluster. Values stay: they stand in JSON documents."""
+
+    ALL_WELL = "all_well"
+    """`count` brokers are up, every partition has a leader and every replica is in sync."""
+    NO_PARTITIONS = "no_partitions"
+    """`count` brokers are up, and no partition has been seen."""
+    NOTHING_KNOWN = "nothing_known"
+    """No broker has answered yet."""
+    PAST_PENDING = "past_pending"
+    """Nothing is wrong in the moment's own snapshot; its past is still being read."""
+    REST_PENDING = "rest_pending"
+    """More may be wrong than is said: the moment's past is still being read."""
+    NO_BROKER_ANSWERS = "no_broker_answers"
+    BROKERS_SILENT = "brokers_silent"
+    """`partitions` and `internal_partitions` are those they are still listed as leaders of."""
+    WATERMARK_FROZEN = "watermark_frozen"
+    """`count` more stand still because their leaders are silent: BROKERS_SILENT has them already."""
+    QUORUM_HEARS_BROKERS = "quorum_hears_brokers"
+    """Brokers silent to kview go on fetching from the controller quorum."""
+    FENCING_DUE = "fencing_due"
+    """The first of `brokers` is fenced at about `due_ms`."""
+    BROKERS_FENCED = "brokers_fenced"
+    BROKERS_GONE = "brokers_gone"
+    NO_LEADER = "no_leader"
+    SILENT_LEADER = "silent_leader"
+    UNDER_MIN_ISR = "under_min_isr"
+    UNDER_REPLICATED = "under_replicated"
+    AT_MIN_ISR = "at_min_isr"
+    RECORDS_LOST = "records_lost"
+    """`count` records were deleted before `group` read them."""
+    NO_CONTROLLER = "no_controller"
+    QUORUM_SILENT = "quorum_silent"
+    """Nobody has answered about the controller quorum since `since_ms`."""
+    CONTROLLERS_LOST = "controllers_lost"
+    """`controllers` are out of the quorum, which has `count` voters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong now, or that nothing is."""
+
+    kind: FindingKind
+    severity: Severity
+    brokers: tuple[int, ...] = ()
+    controllers: tuple[int, ...] = ()
+    rack: str = ""
+    """If `brokers` are all of a rack of several."""
+    group: str = ""
+    partitions: int = 0
+    """Partitions of the user's topics that it concerns."""
+    internal_partitions: int = 0
+    count: int = UNKNOWN
+    """What else is counted, by kind; UNKNOWN if nothing is."""
+    since_ms: int = UNKNOWN
+    """Since when, epoch ms."""
+    due_ms: int = UNKNOWN
+    """When something is to happen, ≈ epoch ms."""

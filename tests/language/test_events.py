@@ -1,0 +1,148 @@
+"""Events in words: every kind, of folds where a world can make it happen."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from kview.derive.fold import State, step
+from kview.language.events import MAX_LISTED, sentence
+from kview.model.events import Event, EventKind, Severity
+from kview.model.failures import FailureKind
+from kview.model.states import GroupState
+from kview.model.units import UNKNOWN
+from tests.language.said import well_said
+from tests.worlds import World, crash_script, default_world, views
+from tests.worlds.histories import HAPPENINGS
+
+AT = 1_760_000_000_000
+
+
+def events_of(world: World, *happenings: str) -> Iterator[Event]:
+    """The events of a world to which these happen, one a second."""
+    state = State()
+    for what in ("nothing", "nothing", "nothing", *happenings, "nothing", "nothing"):
+        HAPPENINGS[what](world)
+        state, view = step(state, world.tick())
+        yield from view.new_events
+
+
+def rebalances() -> Iterator[Event]:
+    """A rebalance from its begin to its end; then a group that is empty, and another controller."""
+    world = default_world()
+    group = world.group("billing")
+    state, _ = step(State(), world.tick())
+    for now in (GroupState.PREPARING_REBALANCE, GroupState.STABLE, GroupState.EMPTY):
+        group.state = now
+        state, view = step(state, world.tick())
+        yield from view.new_events
+    world.controller, world.controller_epoch = 102, 4
+    _, view = step(state, world.tick())
+    yield from view.new_events
+
+
+@cache
+def folded() -> tuple[Event, ...]:
+    """Real events: a crash with its end, topics that come, grow and go, groups, truncation, a controller."""
+    crash = [e for v in views(crash_script(4, healthy_s=20, silent_s=20, after_s=4)) for e in v.new_events]
+    grown = default_world()
+    state, _ = step(State(), grown.tick())
+    log = grown.log("payment", 5)
+    grown.logs.append(replace(log, partition=6, ends=dict(log.ends), seen={}))
+    grown.logs.sort(key=lambda log: log.key)
+    _, view = step(state, grown.tick())
+    return (
+        *crash,
+        *view.new_events,
+        *events_of(default_world(), "come or go", "come or go", "rebalance", "truncate"),
+        *rebalances(),
+    )
+
+
+MADE = (
+    Event(AT, EventKind.BROKER_GONE, Severity.WARN, brokers=(7,)),
+    Event(AT, EventKind.BROKER_SILENT, Severity.RISK, brokers=(7,), cause=FailureKind.REFUSED),
+    Event(AT, EventKind.LEADER_LOST, Severity.RISK, partition_count=3, internal_count=2),
+    Event(AT, EventKind.LEADER_RETURNED, Severity.GOOD, brokers=(1, 2), partition_count=1_200),
+    Event(AT, EventKind.LEADER_MOVED, Severity.GOOD, brokers=tuple(range(9)), partition_count=40),
+    Event(AT, EventKind.REBALANCED, Severity.WARN, group="billing", members=1),
+    Event(AT, EventKind.CONTROLLER_MOVED, Severity.WARN, controllers=(102,), after=102),
+    Event(AT, EventKind.TOPIC_CREATED, Severity.CALM, topic="one", after=1),
+)
+"""What a world does not do, and numbers that it does not have."""
+
+
+def numbers(event: Event) -> list[str]:
+    """What must stand in the event's sentence."""
+    found = [event.group, event.topic]
+    found += (
+        [str(id) for id in event.brokers] if len(event.brokers) <= MAX_LISTED else [str(len(event.brokers))]
+    )
+    found += [str(id) for id in event.controllers]
+    if event.kind not in (EventKind.RECORDS_LOST, EventKind.LOG_CUT):  # they name their partitions
+        found += [f"{n:,}" for n in (event.partition_count, event.internal_count) if n]
+    found += [f"≥ {event.records:,}"] if event.records else []
+    found += [str(event.after)] if event.after and not event.group else []
+    of_members = event.kind in (EventKind.REBALANCE_ENDED, EventKind.REBALANCED)
+    return found + ([f"{event.members} member"] if of_members and event.members != UNKNOWN else [])
+
+
+@pytest.mark.parametrize("kind", EventKind)
+def test_every_kind_is_said_with_its_numbers(kind: EventKind) -> None:
+    events = [event for event in (*folded(), *MADE) if event.kind is kind]
+    assert events
+    for event in events:
+        well_said(sentence(event), numbers(event))
+
+
+def test_folds_make_all_kinds_but_a_broker_that_leaves() -> None:
+    assert set(EventKind) - {event.kind for event in folded()} == {EventKind.BROKER_GONE}
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (MADE[1], "broker 7 stopped answering: connection refused"),
+        (replace(MADE[1], cause=FailureKind.OTHER), "broker 7 stopped answering"),
+        (MADE[2], "3 partitions (+2 internal) have no leader"),
+        (replace(MADE[2], partition_count=1, internal_count=0), "1 partition has no leader"),
+        (MADE[3], "brokers 1 and 2 lead 1,200 partitions again"),
+        (replace(MADE[3], brokers=(4,), partition_count=1), "broker 4 leads 1 partition again"),
+        (MADE[4], "40 partitions moved to 9 brokers"),
+        (MADE[5], "billing rebalanced: 1 member"),
+        (MADE[6], "102 is the active controller"),
+        (replace(MADE[6], before=101, epoch=4), "102 is the active controller, epoch 4 (it was 101)"),
+        (MADE[7], "topic one was created with 1 partition"),
+        (
+            Event(
+                AT,
+                EventKind.RECORDS_LOST,
+                Severity.RISK,
+                records=1,
+                partition_count=300,
+                partitions=(("a", 0), ("a", 1), ("b", 0)),
+            ),
+            "≥ 1 record of the old leader's log lost: a-0, a-1 + 298 more",
+        ),
+    ],
+)
+def test_sentences(event: Event, said: str) -> None:
+    assert sentence(event) == said
+
+
+def test_a_crash_from_its_begin_to_its_end() -> None:
+    assert [sentence(event) for event in folded()[:12]] == [
+        "broker 4 stopped answering",
+        "watermark frozen on 10 partitions (+25 internal)",
+        "broker 4 was fenced",
+        "3 partitions (+8 internal) moved to broker 2",
+        "1 partition has no leader",
+        "broker 4 left the ISR of 9 partitions (+25 internal)",
+        "≥ 12 records of the old leader's log lost: invoice-3, invoice-9 + 1 more",
+        "watermark moves again on 9 partitions (+25 internal)",
+        "broker 4 is back",
+        "broker 4 leads 1 partition again",
+        "broker 4 joined the ISR of 9 partitions (+25 internal)",
+        "topic payment grew from 6 to 7 partitions",
+    ]
