@@ -13,6 +13,9 @@ FULL_CHECK_US = 10_000_000
 TOUCHED_CHECK_US = 20_000
 """What was touched is checked together at most this often, half of a replication step's interval."""
 
+CLUSTER_CHECK_US = 100_000
+"""The rules on the whole cluster are checked this often."""
+
 
 class InvariantBroken(AssertionError):
     """An invariant does not hold: a bug of the engine."""
@@ -229,7 +232,7 @@ class Checker:
     """Checks a cluster as it runs: what events touched at once, everything every FULL_CHECK_US.
 
     `every_event` checks right after each event instead of every TOUCHED_CHECK_US. `others` are rules on the
-    whole cluster, checked every TOUCHED_CHECK_US.
+    whole cluster, checked every CLUSTER_CHECK_US.
     """
 
     def __init__(
@@ -265,7 +268,7 @@ class Checker:
             touched, self.cluster.touched = self.cluster.touched, {}
             self.check(touched)
         if now_us >= self._others_us:
-            self._others_us = now_us + TOUCHED_CHECK_US
+            self._others_us = now_us + CLUSTER_CHECK_US
             self._check_others()
 
     def check_all(self) -> None:

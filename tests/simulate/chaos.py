@@ -10,7 +10,8 @@ from kview.simulate.world import default_world
 from tests.simulate.chaos_clients import Clients
 from tests.simulate.engine import START_MS, go
 
-SECONDS = 45
+FAULTS_SECONDS = 45
+EVERYTHING_SECONDS = 32
 HEALING_SECONDS = 40
 STEP_US = 2_000_000
 """At most so long between two disturbances."""
@@ -46,7 +47,7 @@ class Chaos:
     def of_faults(self) -> None:
         """Disturb the cluster by faults alone."""
         kernel, source = self.cluster.kernel, self._random
-        end_us = kernel.now_us + SECONDS * 1_000_000
+        end_us = kernel.now_us + FAULTS_SECONDS * 1_000_000
         while kernel.now_us < end_us:
             go(self.cluster, source.randrange(10_000, 4_000_000) / 1e6)
             self._fault()
@@ -54,7 +55,7 @@ class Chaos:
     def of_everything(self) -> None:
         """Disturb the cluster by faults and by topics that come and go, with clients at work."""
         kernel, source = self.cluster.kernel, self._random
-        end_us = kernel.now_us + SECONDS * 1_000_000
+        end_us = kernel.now_us + EVERYTHING_SECONDS * 1_000_000
         while kernel.now_us < end_us:
             until_us = kernel.now_us + source.randrange(10_000, STEP_US)
             while kernel.now_us < until_us:

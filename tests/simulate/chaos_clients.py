@@ -139,7 +139,7 @@ class Clients:
     def act(self) -> None:
         """Do a little of everything."""
         for writer in self.writers:
-            self._at_a_leader(lambda b, t, p, writer=writer: writer.write(b, t, p))
+            self._at_a_leader(writer.write)
         self._at_a_leader(self.read)
         self._commit()
 
