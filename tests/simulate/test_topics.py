@@ -235,3 +235,22 @@ def test_clients_batches_stay_below_the_limit_of_the_process() -> None:
     go(cluster, 10)
     assert [replica(cluster, b).log.end for b in range(3)] == [300] * 3
     assert replica(cluster, 2).log.start == log.start
+
+
+@pytest.mark.parametrize("behind", [0, 1])
+def test_a_broker_that_still_has_the_deleted_topic_exchanges_no_records_with_the_new_one(behind: int) -> None:
+    cluster = cluster_of()
+    go(cluster, 1)
+    cluster.slow(behind, 400)
+    for _ in range(30):  # so that a fetch is under way when the topic is deleted
+        produce(cluster, 0, [b"old"] * 5, acks=1)
+        go(cluster, 0.05)
+    cluster.delete_topic(2, TOPIC, 1000, lambda result: None)
+    cluster.create_topic(2, TOPIC, -1, -1, [[0, 1, 2]], {}, False, 1000, lambda result: None)
+    for _ in range(30):
+        produce(cluster, 0, acks=1)
+        go(cluster, 0.05)
+    go(cluster, 2)
+    assert len({replica(cluster, b).topic_id for b in range(3)}) == 1
+    written = [list(cluster.client_batches(b, TOPIC, 0)) for b in range(3)]
+    assert written[0] and written[1] == written[2] == written[0]
