@@ -4,7 +4,6 @@ for."""
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from kview.simulate.codes import ErrorCode
 from kview.simulate.kernel import Timer
 from kview.simulate.metadata import MetadataImage, TopicPartition
 from kview.simulate.nodes import Node, ProcessState
@@ -107,9 +106,7 @@ class Broker:
         self.broker_epoch = epoch
         self.clean_shutdown = False
         self.image = self.cluster.controller.image
-        self.apply(self.image, [key for key, p in self.image.all_partitions() if self.id in p.replicas])
-        for key in [k for k in self.replicas if self.image.partition(*k) is None]:
-            del self.replicas[key]
+        self.apply(self.image, None)
         self.boot(self.cluster.kernel.now_us + self.latency_us)
 
     def _heartbeat(self) -> None:
@@ -153,25 +150,29 @@ class Broker:
         self._fetch_timer = None
         controller = self.cluster.controller
         if controller.ready() and controller.image.offset > self.image.offset:
-            keys = controller.changed_since(self.image.offset)
-            self.apply(controller.image, keys)
+            self.apply(controller.image, controller.changed_since(self.image.offset))
 
-    def apply(self, image: MetadataImage, keys: Iterable[TopicPartition]) -> None:
-        """Take over `image`, which differs from the one before in the partitions `keys`."""
+    def apply(self, image: MetadataImage, keys: Iterable[TopicPartition] | None) -> None:
+        """Take over `image`, which differs from the one before in the partitions `keys`, or perhaps in all.
+
+        A replica belongs to a topic id: that of a deleted topic goes, also when its name is in use again.
+        """
         before, self.image = self.image, image
+        if keys is None:
+            keys = dict.fromkeys([*self.replicas, *(key for key, _ in image.all_partitions())])
         now_us, cluster = self.cluster.kernel.now_us, self.cluster
         for key in keys:
-            partition = image.partition(*key)
+            topic, partition = image.topics.get(key[0]), image.partition(*key)
             replica = self.replicas.get(key)
-            if partition is None or self.id not in partition.replicas:
-                if replica is not None:
-                    replica.fail_waits(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-                    replica.leading = False
-                    replica.wake_readers()
-                    del self.replicas[key]
+            mine = partition is not None and self.id in partition.replicas
+            if replica is not None and (not mine or topic is None or replica.topic_id != topic.topic_id):
+                replica.drop()
+                del self.replicas[key]
+                replica = None
+            if topic is None or partition is None or not mine:
                 continue
             if replica is None:
-                replica = self.replicas[key] = Replica(self, key, partition.replicas)
+                replica = self.replicas[key] = Replica(self, key, topic.topic_id, partition.replicas)
             was_leading, epoch = replica.leading, replica.leader_epoch
             if partition.leader == self.id:
                 replica.lead(partition, cluster.min_insync_replicas(key[0]), now_us)
@@ -250,20 +251,16 @@ class Broker:
             self._isr_timer = self.after(RETRY_US, self._alter_partitions)
             return
         asked, self._isr_asked = self._isr_asked, {}
+        still = {r.key: r for r in asked if r.leading and r.isr_pending is not None}
         refused = controller.alter_partitions(
             self.id,
-            [
-                (r.key, r.leader_epoch, r.partition_epoch, isr)
-                for r, isr in asked.items()
-                if r.leading and r.isr_pending is not None
-            ],
+            [(key, r.topic_id, r.leader_epoch, r.partition_epoch, asked[r]) for key, r in still.items()],
         )
         for key in refused:
-            self.after(RETRY_US, self._refused, key)
+            self.after(RETRY_US, self._refused, still[key])
 
-    def _refused(self, key: TopicPartition) -> None:
-        replica = self.replicas.get(key)
-        if replica is not None and replica.leading:
+    def _refused(self, replica: Replica) -> None:
+        if replica.leading:
             replica.isr_pending = None
             self._check_join(replica)
 

@@ -21,7 +21,7 @@ from kview.simulate.metadata import (
 )
 from kview.simulate.placement import Assignment, place
 from kview.simulate.results import CreateTopicResult, DeleteTopicResult
-from kview.simulate.topics import new_topic, refusal
+from kview.simulate.topics import inactive, new_topic, refusal
 
 if TYPE_CHECKING:
     from kview.simulate.core import ClusterCore
@@ -32,7 +32,8 @@ REBALANCES_MAX = 1000
 CHANGES_KEPT = 1000
 """Steps of the metadata kept as lists of what changed; a broker further behind looks at everything."""
 
-Asked = tuple[TopicPartition, int, int, tuple[int, ...]]
+Asked = tuple[TopicPartition, bytes, int, int, tuple[int, ...]]
+"""An ISR that a leader asks for: partition, topic id, leader epoch, partition epoch, ISR."""
 
 
 class Controller:
@@ -58,15 +59,15 @@ class Controller:
         """Whether there is an active controller with a majority behind it."""
         return self.cluster.quorum_state.active()
 
-    def changed_since(self, offset: int) -> list[TopicPartition]:
-        """The partitions that changed after metadata offset `offset`."""
+    def changed_since(self, offset: int) -> list[TopicPartition] | None:
+        """Return the partitions changed after metadata offset `offset`, or None if that is too long ago."""
         if self._changes and self._changes[0][0] <= offset + 1:
             keys: dict[TopicPartition, None] = {}
             for at, changes in self._changes:
                 if at > offset:
                     keys.update(dict.fromkeys(changes))
             return list(keys)
-        return [key for key, _ in self.image.all_partitions()]
+        return None
 
     def commit(
         self,
@@ -229,10 +230,11 @@ class Controller:
         active = self._active({})
         changes: dict[TopicPartition, PartitionImage] = {}
         refused: list[TopicPartition] = []
-        for key, leader_epoch, partition_epoch, isr in asked:
+        for key, topic_id, leader_epoch, partition_epoch, isr in asked:
             p = self.image.partition(*key)
             if (
                 p is None
+                or self.image.topics[key[0]].topic_id != topic_id
                 or p.leader != broker
                 or p.leader_epoch != leader_epoch
                 or p.partition_epoch != partition_epoch
@@ -285,8 +287,6 @@ class Controller:
         refused = refusal(self.image, name, partitions, replication, assignment, configs)
         if refused is not None:
             return refused
-        if validate_only:
-            return CreateTopicResult(ErrorCode.NONE, None, bytes(16), partitions, replication)
         brokers = list(self.image.brokers.values())
         if assignment is not None:
             placed: Assignment = tuple(tuple(replicas) for replicas in assignment)
@@ -298,7 +298,13 @@ class Controller:
                 replication,
                 self.kernel.random("placement"),
             )
-        topic = new_topic(name, self.cluster.new_topic_id(), placed, configs, self._active({}))
+        active = self._active({})
+        refused = inactive(placed, active, assignment is not None)
+        if refused is not None:
+            return refused
+        if validate_only:
+            return CreateTopicResult(ErrorCode.NONE, None, bytes(16), partitions, replication)
+        topic = new_topic(name, self.cluster.new_topic_id(), placed, configs, active)
         self.commit({}, None, added=[topic])
         return CreateTopicResult(ErrorCode.NONE, None, topic.topic_id, partitions, replication)
 

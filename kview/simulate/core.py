@@ -114,15 +114,18 @@ class ClusterCore:
 
     def leader_replica(self, key: TopicPartition) -> Replica | None:
         """The replica that leads by the controller's image, if it knows that itself."""
-        partition = self.controller.image.partition(*key)
+        image = self.controller.image
+        partition = image.partition(*key)
         broker = self.brokers.get(partition.leader) if partition is not None else None
         replica = broker.replicas.get(key) if broker is not None else None
-        return replica if replica is not None and replica.leading else None
+        if replica is None or not replica.leading or replica.topic_id != image.topics[key[0]].topic_id:
+            return None
+        return replica
 
-    def all_replicas(self, key: TopicPartition) -> list[Replica]:
-        """Every broker's replica, also on those that are down."""
+    def all_replicas(self, key: TopicPartition, topic_id: bytes) -> list[Replica]:
+        """Every broker's replica of this topic's partition, including those on brokers that are down."""
         found = (broker.replicas.get(key) for broker in self.brokers.values())
-        return [replica for replica in found if replica is not None]
+        return [replica for replica in found if replica is not None and replica.topic_id == topic_id]
 
     # --- processes
 

@@ -1,6 +1,6 @@
 """What must hold after every event, as small named classes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, NamedTuple
 
 from kview.simulate.cluster import Cluster
@@ -12,6 +12,9 @@ FULL_CHECK_US = 10_000_000
 """Everything is checked this often; in between what events touched."""
 TOUCHED_CHECK_US = 20_000
 """What was touched is checked together at most this often, half of a replication step's interval."""
+
+CLUSTER_CHECK_US = 100_000
+"""The rules on the whole cluster are checked this often."""
 
 
 class InvariantBroken(AssertionError):
@@ -199,19 +202,44 @@ def standard() -> list[Invariant]:
     ]
 
 
-class Checker:
-    """Checks a cluster as it runs: what events touched, and everything from time to time.
+class ClusterInvariant:
+    """A rule on a whole cluster; calling it returns what is wrong, or None."""
 
-    `every_event` checks right after each event instead of every TOUCHED_CHECK_US. `others` are checks of
-    the whole cluster
-    (of groups, for example) that return what is wrong.
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    def __call__(self) -> str | None:
+        """Look at the cluster."""
+        raise NotImplementedError
+
+
+class ReplicasAreOfLivingTopics(ClusterInvariant):
+    """A broker holds replicas only of topics that its metadata has, by topic id, and that it is assigned."""
+
+    def __call__(self) -> str | None:
+        for broker in self.cluster.brokers.values():
+            topics = broker.image.topics
+            for key, replica in broker.replicas.items():
+                topic = topics.get(key[0])
+                if topic is None or topic.topic_id != replica.topic_id:
+                    return f"broker {broker.id} holds {key[0]}-{key[1]} of a topic that was deleted"
+                if broker.id not in topic.partitions[key[1]].replicas:
+                    return f"broker {broker.id} holds {key[0]}-{key[1]}, which is assigned to others"
+        return None
+
+
+class Checker:
+    """Checks a cluster as it runs: what events touched at once, everything every FULL_CHECK_US.
+
+    `every_event` checks right after each event instead of every TOUCHED_CHECK_US. `others` are rules on the
+    whole cluster, checked every CLUSTER_CHECK_US.
     """
 
     def __init__(
         self,
         cluster: Cluster,
         invariants: Sequence[Invariant] | None = None,
-        others: Sequence[Callable[[], str | None]] = (),
+        others: Sequence[ClusterInvariant] = (),
         every_event: bool = False,
     ) -> None:
         self.cluster = cluster
@@ -222,6 +250,7 @@ class Checker:
         self._looked_at: dict[TopicPartition, tuple[PartitionImage, object]] = {}
         self._every_event = every_event
         self._next_us = 0
+        self._others_us = 0
         self._full_us = 0
         cluster.touched = {}
         cluster.kernel.after_event = self._after_event
@@ -234,18 +263,28 @@ class Checker:
         if now_us >= self._full_us:
             self._full_us = now_us + FULL_CHECK_US
             self.check_all()
-        elif self.cluster.touched:
+            return
+        if self.cluster.touched:
             touched, self.cluster.touched = self.cluster.touched, {}
             self.check(touched)
+        if now_us >= self._others_us:
+            self._others_us = now_us + CLUSTER_CHECK_US
+            self._check_others()
 
     def check_all(self) -> None:
         """Check every partition, and the rest. Raises InvariantBroken."""
         self.cluster.touched = {}
         self.check(key for key, _ in self.cluster.controller.image.all_partitions())
+        self._check_others()
+
+    def _check_others(self) -> None:
         for other in self.others:
             wrong = other()
             if wrong:
-                raise InvariantBroken(wrong)
+                kernel = self.cluster.kernel
+                raise InvariantBroken(
+                    f"{type(other).__name__}: at {kernel.now_us} µs, seed {kernel.seed}: {wrong}"
+                )
 
     def check(self, keys: Iterable[TopicPartition]) -> None:
         """Check these partitions. Raises InvariantBroken."""
@@ -255,10 +294,10 @@ class Checker:
             if image is None:
                 continue
             self.checked += 1
-            found = [cluster.brokers[r].replicas.get(key) for r in image.replicas]
-            replicas = [replica for replica in found if replica is not None]
-            leader = next((r for r in replicas if r.leading and r.broker.id == image.leader), None)
             topic_id = cluster.controller.image.topics[key[0]].topic_id
+            found = [cluster.brokers[r].replicas.get(key) for r in image.replicas]
+            replicas = [r for r in found if r is not None and r.topic_id == topic_id]
+            leader = next((r for r in replicas if r.leading and r.broker.id == image.leader), None)
             partition = Partition(cluster, key, (topic_id, key[1]), image, replicas, leader)
             brokers = cluster.controller.image.brokers
             looked_at = self._looked_at.get(key)

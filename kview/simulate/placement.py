@@ -157,10 +157,18 @@ def place(
     replication: int,
     random: Randomness,
 ) -> Assignment:
-    """Replica lists of a new topic. At least one broker is unfenced and `replication` ≤ the number of
-    brokers."""
+    """Return the replica lists of a new topic.
+
+    At least one broker must be unfenced, and `replication` at most the number of brokers. No fenced broker
+    comes first in a list: it could not lead.
+    """
     if placement is Placement.STRIPED:
         return striped(brokers, partitions, replication, random)
-    if placement is Placement.RACK_AWARE:
-        return rack_aware(brokers, partitions, replication)
-    return teaching(brokers, partitions, replication)
+    rule = rack_aware if placement is Placement.RACK_AWARE else teaching
+    live = [b for b in brokers if not b.fenced]
+    fenced = sorted(b.id for b in brokers if b.fenced)
+    count = min(replication, len(live))
+    return tuple(
+        (*replicas, *(fenced[(p + k) % len(fenced)] for k in range(replication - count)))
+        for p, replicas in enumerate(rule(live, partitions, count))
+    )

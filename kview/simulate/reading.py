@@ -25,7 +25,7 @@ class RecordMaker:
         self._filler = filler
         self._producers: list[tuple[str, Keys | None]] = []
         self._keys: dict[tuple[int, str, int], Sequence[bytes]] = {}
-        self._cache: OrderedDict[tuple[str, int, int, int, int], bytes] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, int, int, Run], bytes] = OrderedDict()
         self._cached_bytes = 0
 
     def register(self, client_id: str, keys: Keys | None) -> int:
@@ -35,7 +35,8 @@ class RecordMaker:
 
     def batch(self, topic: str, partition: int, epoch: int, run: Run) -> bytes:
         """`run` as one batch."""
-        name = (topic, partition, epoch, run.base_offset, run.records)
+        # The whole run: a topic re-created under its name has other runs at the same offsets and epochs.
+        name = (topic, partition, epoch, run)
         made = self._cache.get(name)
         if made is not None:
             self._cache.move_to_end(name)

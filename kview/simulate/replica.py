@@ -78,12 +78,16 @@ class Replica:
         "reconciled",
         "replicas",
         "stream",
+        "topic_id",
         "waits",
     )
 
-    def __init__(self, broker: "Broker", key: TopicPartition, topic_replicas: tuple[int, ...]) -> None:
+    def __init__(
+        self, broker: "Broker", key: TopicPartition, topic_id: bytes, topic_replicas: tuple[int, ...]
+    ) -> None:
         self.broker = broker
         self.key = key
+        self.topic_id = topic_id
         self.log = Log()
         self.stream: Stream | None = None
         self.high_watermark = 0
@@ -208,6 +212,12 @@ class Replica:
         for wait in waits:
             self.broker.cluster.kernel.cancel(wait.timer)
             wait.answer(ProduceResult(error))
+
+    def drop(self) -> None:
+        """Answer everyone who waits: the broker no longer holds this replica."""
+        self.fail_waits(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        self.leading = False
+        self.wake_readers()
 
     def lose_memory(self) -> None:
         """The process died: the log stays, everything else is learned anew."""

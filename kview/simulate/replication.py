@@ -162,6 +162,7 @@ class Pair:
             own = mine.get(replica.key)
             if (
                 own is None
+                or own.topic_id != replica.topic_id
                 or not replica.leading
                 or own.leading
                 or own.leader_epoch != replica.leader_epoch

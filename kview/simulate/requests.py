@@ -257,12 +257,18 @@ class Requests(ClusterCore):
             data = self.records.read(topic, partition, log, offset, watermark, max_bytes)
         return ReadResult(ErrorCode.NONE, watermark, watermark, log.start, data)
 
-    def take(self, b: int, topic: str, partition: int, offset: int, max_records: int) -> TakeResult:
-        """Read as a simulated consumer: up to `max_records` below the high watermark, without making their
-        bytes."""
+    def take(
+        self, b: int, topic: str, partition: int, offset: int, max_records: int, topic_id: bytes | None = None
+    ) -> TakeResult:
+        """Read as a simulated consumer: up to `max_records` below the high watermark, without their bytes.
+
+        Answers UNKNOWN_TOPIC_ID if the broker knows another topic by this name than `topic_id`.
+        """
         error, replica = self._leader(b, topic, partition)
         if replica is None:
             return TakeResult(error)
+        if topic_id is not None and topic_id != replica.topic_id:
+            return TakeResult(ErrorCode.UNKNOWN_TOPIC_ID)
         log, watermark = replica.log, replica.high_watermark
         if not log.start <= offset <= log.end:
             return TakeResult(ErrorCode.OFFSET_OUT_OF_RANGE, -1, watermark, log.start)

@@ -55,12 +55,12 @@ def move_start(cluster: "ClusterCore", replica: Replica, start: int) -> None:
     cluster.kernel.trace("log-start", *replica.key, start)
     cluster.touch(replica.key)
     replica.broker.wake_followers(replica)
-    free(cluster, replica.key)
+    free(cluster, replica)
 
 
-def free(cluster: "ClusterCore", key: TopicPartition) -> None:
+def free(cluster: "ClusterCore", leader: Replica) -> None:
     """Drop from memory what lies below every replica's log start."""
-    replicas = cluster.all_replicas(key)
+    replicas = cluster.all_replicas(leader.key, leader.topic_id)
     lowest = min(replica.log.start for replica in replicas)
     for stream in {id(span.stream): span.stream for r in replicas for span in r.log.spans}.values():
         cluster.client_bytes -= stream.drop_before(lowest)
@@ -70,10 +70,10 @@ def evict(cluster: "ClusterCore") -> None:
     """Bring clients' batches below the limit: the largest logs' starts move, on every replica, also one
     that is down."""
     sizes: dict[TopicPartition, int] = {}
+    topics = cluster.controller.image.topics
     for key, _ in cluster.controller.image.all_partitions():
-        streams: dict[int, Stream] = {
-            id(span.stream): span.stream for r in cluster.all_replicas(key) for span in r.log.spans
-        }
+        replicas = cluster.all_replicas(key, topics[key[0]].topic_id)
+        streams: dict[int, Stream] = {id(span.stream): span.stream for r in replicas for span in r.log.spans}
         sizes[key] = sum(len(b) for stream in streams.values() for b in stream.batches.values())
     cluster.client_bytes = sum(sizes.values())
     for key in sorted(sizes, key=lambda k: (-sizes[k], k)):
@@ -84,7 +84,7 @@ def evict(cluster: "ClusterCore") -> None:
             continue
         log = replica.log
         start = log.fit(log.start, replica.high_watermark, log.size_between(log.start, log.end) // 2)
-        for other in cluster.all_replicas(key):
+        for other in cluster.all_replicas(key, replica.topic_id):
             if other is not replica:
                 if other.log.end < start:
                     other.log.reset(start)

@@ -55,6 +55,14 @@ def refusal(
     return None
 
 
+def inactive(placed: Assignment, active: Callable[[int], bool], manual: bool) -> CreateTopicResult | None:
+    """Why a topic placed like this is not created: a partition without an active replica could not be led."""
+    if all(any(active(r) for r in replicas) for replicas in placed):
+        return None
+    code = ErrorCode.INVALID_REPLICA_ASSIGNMENT if manual else ErrorCode.INVALID_REPLICATION_FACTOR
+    return CreateTopicResult(code, "All brokers of a partition are fenced or in controlled shutdown.")
+
+
 def valid_topic_name(name: str) -> bool:
     """Whether Kafka takes this as a topic's name: letters, digits, '.', '_' and '-', 249 at most."""
     return (
@@ -74,7 +82,6 @@ def new_topic(
     """A topic as it begins: each partition led by its first active replica, all active ones in sync."""
     partitions = []
     for replicas in assignment:
-        isr = tuple(r for r in replicas if active(r)) or replicas[:1]
-        leader = isr[0] if active(isr[0]) else -1
-        partitions.append(PartitionImage(leader, 0, 0, replicas, isr))
+        isr = tuple(r for r in replicas if active(r))
+        partitions.append(PartitionImage(isr[0], 0, 0, replicas, isr))
     return TopicImage(name, topic_id, tuple(partitions), name == OFFSETS_TOPIC, dict(configs))

@@ -164,6 +164,7 @@ def _warm(cluster: "Cluster", number: int) -> WarmGroup:
         cluster.kernel.now_us // 1000,
         cluster.kernel.random(f"warm/{spec.name}"),
         len(topics[OFFSETS_TOPIC].partitions),
+        {topic: topics[topic].topic_id for topic in spec.topics},
     )
     replica = cluster.leader_replica((OFFSETS_TOPIC, group.partition))
     assert replica is not None and replica.stream is not None

@@ -1,6 +1,6 @@
 """Small clusters for scenarios: no traffic, invariants on after every event."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kview.simulate.cluster import Cluster, build
 from kview.simulate.invariants import Checker
@@ -24,8 +24,7 @@ def cluster_of(
     seed: int = 1,
     client_bytes_max: int = CLIENT_BYTES_MAX,
 ) -> Cluster:
-    """A cluster with one empty topic `t`, teaching placement: partition 0 is on 0, 1, 2 where there is one
-    rack."""
+    """A cluster with one empty topic `t`; with one rack, partition 0 is on brokers 0, 1 and 2."""
     world = World(
         brokers=racked_brokers(brokers, racks),
         topics=(TopicSpec(TOPIC, partitions, replication, dict(configs or {})),),
@@ -43,12 +42,13 @@ def go(cluster: Cluster, seconds: float) -> None:
     cluster.run_until(cluster.kernel.now_us + round(seconds * 1_000_000))
 
 
-def seconds_until(cluster: Cluster, condition: str, limit: float = 60.0) -> float:
-    """How long it takes until `condition`, an expression on `p` (partition 0 in the controller's metadata),
-    holds."""
+def seconds_until(
+    cluster: Cluster, condition: Callable[[PartitionImage], bool], limit: float = 60.0
+) -> float:
+    """Let time pass until partition 0, as the controller has it, is as wanted; return how long it took."""
     begin = cluster.kernel.now_us
-    while not eval(condition, {"p": partition(cluster)}):
-        assert cluster.kernel.now_us - begin < limit * 1_000_000, f"{condition} never came"
+    while not condition(partition(cluster)):
+        assert cluster.kernel.now_us - begin < limit * 1_000_000, f"still {partition(cluster)}"
         go(cluster, 0.01)
     took_us = cluster.kernel.now_us - begin
     go(cluster, 0.01)  # until the brokers know it too

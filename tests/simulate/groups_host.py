@@ -30,6 +30,7 @@ class Offsets:
     leader: int = 0
     frozen: bool = False
     hung: set[int] = field(default_factory=set)
+    topics: dict[str, bytes] = field(default_factory=lambda: {"t": b"t" * 16})
     batches: list[tuple[int, bytes]] = field(default_factory=list)
     start: dict[int, int] = field(default_factory=dict)
     waiting: list[tuple[Callable[[ErrorCode, int], None], int]] = field(default_factory=list)
@@ -85,8 +86,8 @@ class BrokerHost:
     def offsets_leader(self, partition: int) -> int:
         return self._offsets.leader
 
-    def has_partition(self, topic: str, partition: int) -> bool:
-        return topic == "t" and partition < 10
+    def topic_id(self, topic: str, partition: int) -> bytes | None:
+        return self._offsets.topics.get(topic) if partition < 10 else None
 
     def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode, int], None]) -> None:
         if self._offsets.leader != self._broker:

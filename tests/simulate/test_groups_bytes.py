@@ -26,7 +26,8 @@ from kview.simulate.groups.records import (
 )
 from kview.simulate.groups.wire import MalformedBytes, Reader
 
-COMMIT = (OffsetKey("billing", "invoice", 3), OffsetValue(4711, 2, "note", 1_700_000_000_000))
+TOPIC_ID = bytes(range(16))
+COMMIT = (OffsetKey("billing", "invoice", 3), OffsetValue(4711, 2, "note", 1_700_000_000_000, TOPIC_ID))
 GROUP = (
     GroupKey("billing"),
     GroupValue(
@@ -49,11 +50,11 @@ def test_a_client_reads_the_records() -> None:
     batch = next(iter(MemoryRecords(encode_batch([COMMIT, (GroupKey("gone"), None)], 1_700_000_000_000))))
     assert batch.validate_crc()
     commit, gone = batch
-    # OffsetCommitKey v1 and OffsetCommitValue v3, field by field
+    # OffsetCommitKey v1 and OffsetCommitValue v4, field by field
     assert commit.key == b"\0\1" + b"\0\7billing" + b"\0\7invoice" + (3).to_bytes(4, "big")
-    assert commit.value == b"\0\3" + (4711).to_bytes(8, "big") + (2).to_bytes(4, "big") + b"\0\4note" + (
-        1_700_000_000_000
-    ).to_bytes(8, "big")
+    time_ms = (1_700_000_000_000).to_bytes(8, "big")
+    number, epoch = (4711).to_bytes(8, "big"), (2).to_bytes(4, "big")
+    assert commit.value == b"\0\4" + number + epoch + b"\5note" + time_ms + b"\1\0\x10" + TOPIC_ID
     assert (gone.key, gone.value) == (b"\0\2\0\4gone", None)
     assert commit.timestamp == 1_700_000_000_000
 

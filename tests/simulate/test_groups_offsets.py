@@ -1,8 +1,11 @@
 """The classic group coordinator: commits, how long they are kept, and its move to another broker."""
 
 from kview.simulate.codes import ErrorCode
+from kview.simulate.groups.coordinator import GroupCoordinator
 from kview.simulate.groups.placement import offsets_partition
+from kview.simulate.groups.records import OffsetKey, decode_batch
 from kview.simulate.groups.results import (
+    NO_OFFSET,
     CommitRequest,
     CommitResult,
     GroupProtocol,
@@ -217,3 +220,49 @@ def test_a_log_is_not_compacted_in_a_rebalance(offsets: Offsets) -> None:
         offsets.run(0.01)
     assert coordinator.describe("g").state == "PreparingRebalance"
     assert not offsets.start
+
+
+def test_a_deleted_topic_takes_its_committed_offsets_with_it(offsets: Offsets) -> None:
+    coordinator = offsets.coordinator()
+    outsider = Client(coordinator)
+    outsider.commit(7)
+    offsets.run(1)
+    offsets.topics["t"] = b"u" * 16
+    coordinator.topics_changed()
+    assert committed(coordinator) == NO_OFFSET
+    offsets.run(1)
+    assert decode_batch(offsets.batches[-1][1]) == [(OffsetKey("g", "t", 0), None)]
+
+
+def test_a_commit_that_is_acknowledged_after_its_topic_was_deleted_does_not_count(offsets: Offsets) -> None:
+    coordinator = offsets.coordinator()
+    offsets.frozen = True
+    Client(coordinator).commit(7)
+    offsets.topics["t"] = b"u" * 16
+    coordinator.topics_changed()
+    offsets.thaw()
+    assert committed(coordinator) == NO_OFFSET
+
+
+def test_a_new_coordinator_passes_over_the_offsets_of_a_deleted_topic(offsets: Offsets) -> None:
+    Client(offsets.coordinator()).commit(7)
+    offsets.run(1)
+    offsets.topics["t"] = b"u" * 16
+    other = offsets.coordinator(1)
+    offsets.move(1)
+    offsets.run(1)
+    assert committed(other) == NO_OFFSET
+
+
+def test_a_commit_with_the_id_of_another_topic_is_refused(offsets: Offsets) -> None:
+    coordinator = offsets.coordinator()
+    answers: list[CommitResult] = []
+    for topic_id in (b"u" * 16, b"t" * 16):
+        offset = OffsetToCommit("t", 0, 7, topic_id=topic_id)
+        coordinator.commit(CommitRequest("g", (offset,)), answers.append)
+    offsets.run(1)
+    assert [a.error_codes for a in answers] == [(ErrorCode.UNKNOWN_TOPIC_ID,), (ErrorCode.NONE,)]
+
+
+def committed(coordinator: GroupCoordinator) -> int:
+    return coordinator.fetch_offsets("g", [("t", 0)]).offsets[0].offset

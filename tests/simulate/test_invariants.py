@@ -5,6 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from kview.simulate.cluster import Cluster
+from kview.simulate.groups.invariants import of_the_cluster
+from kview.simulate.groups.results import CommitRequest, OffsetToCommit
 from kview.simulate.invariants import Checker, InvariantBroken
 from tests.simulate.engine import TOPIC, cluster_of, go, partition, produce, replica
 
@@ -76,4 +78,26 @@ def test_a_follower_with_other_records_is_found() -> None:
     stream.append_run(5, 0, 1, 100, 0)
     log.end = stream.end
     with pytest.raises(InvariantBroken, match="CommittedIsOnEveryIsrMember"):
+        checker.check_all()
+
+
+def test_a_replica_of_a_deleted_topic_is_found() -> None:
+    cluster = healthy()
+    checker = Checker(cluster, invariants=[], others=of_the_cluster(cluster))
+    checker.check_all()
+    replica(cluster, 1).topic_id = bytes(16)
+    with pytest.raises(InvariantBroken, match="ReplicasAreOfLivingTopics"):
+        checker.check_all()
+
+
+def test_an_offset_of_a_deleted_topic_is_found() -> None:
+    cluster = healthy()
+    checker = Checker(cluster, others=of_the_cluster(cluster))
+    coordinator = cluster.groups(cluster.groups(0).find("g"))
+    coordinator.commit(CommitRequest("g", (OffsetToCommit(TOPIC, 0, 3),)), lambda result: None)
+    go(cluster, 1)
+    checker.check_all()
+    (group,) = coordinator.groups()
+    group.offsets[TOPIC, 0] = group.offsets[TOPIC, 0]._replace(topic_id=bytes(16))
+    with pytest.raises(InvariantBroken, match="CommittedOffsetsAreOfLivingTopics"):
         checker.check_all()

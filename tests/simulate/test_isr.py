@@ -30,7 +30,7 @@ def test_a_silent_follower_freezes_the_watermark_until_it_is_fenced() -> None:
     assert cluster.list_offset(0, TOPIC, 0, -1, replica_id=-2).offset == 1, "the debugging one is the log end"
     assert cluster.list_offset(1, TOPIC, 0, -1, replica_id=-2).offset == 1, "on followers too"
     assert cluster.list_offset(1, TOPIC, 0, -1).error_code is ErrorCode.NOT_LEADER_OR_FOLLOWER
-    seconds_until(cluster, "p.isr == (0, 1)")
+    seconds_until(cluster, lambda p: p.isr == (0, 1))
     go(cluster, 0.1)
     assert answers[0].error_code is ErrorCode.NONE and replica(cluster, 0).high_watermark == 1
 
@@ -55,7 +55,7 @@ def test_a_live_follower_that_cannot_keep_up_leaves_by_lag() -> None:
         assert seconds < 30
     assert 9 <= seconds <= 17
     assert not any(b.fenced for b in cluster.controller.image.brokers.values())
-    seconds_until(cluster, "p.isr == (0, 1, 2)", limit=120)
+    seconds_until(cluster, lambda p: p.isr == (0, 1, 2), limit=120)
 
 
 def test_a_follower_that_hangs_leaves_by_lag_where_its_session_is_long() -> None:
@@ -63,7 +63,7 @@ def test_a_follower_that_hangs_leaves_by_lag_where_its_session_is_long() -> None
     go(cluster, 90)
     cluster.hang(2)
     produce(cluster, 0)
-    assert 29.9 <= seconds_until(cluster, "p.isr == (0, 1)") <= 45.1, "30 s, looked for every 15 s"
+    assert 29.9 <= seconds_until(cluster, lambda p: p.isr == (0, 1)) <= 45.1, "30 s, looked for every 15 s"
 
 
 def test_a_follower_far_away_is_in_sync_as_long_as_it_fetches_in_time() -> None:
@@ -80,14 +80,17 @@ def test_an_isr_that_was_asked_for_too_late_or_with_a_dead_broker_is_refused() -
     cluster = cluster_of()
     go(cluster, 5)
     cluster.crash(2)
-    seconds_until(cluster, "p.isr == (0, 1)")
+    seconds_until(cluster, lambda p: p.isr == (0, 1))
     key, now = (TOPIC, 0), partition(cluster)
+    of = cluster.controller.image.topics[TOPIC].topic_id
     ask = cluster.controller.alter_partitions
-    assert ask(0, [(key, now.leader_epoch, now.partition_epoch, (0, 1, 2))]) == [key], "2 is fenced"
-    assert ask(0, [(key, now.leader_epoch, now.partition_epoch - 1, (0,))]) == [key]
-    assert ask(0, [(key, now.leader_epoch - 1, now.partition_epoch, (0,))]) == [key]
-    assert ask(1, [(key, now.leader_epoch, now.partition_epoch, (0,))]) == [key], "not the leader"
-    assert ask(0, [(key, now.leader_epoch, now.partition_epoch, (0,))]) == []
+    assert ask(0, [(key, of, now.leader_epoch, now.partition_epoch, (0, 1, 2))]) == [key], "2 is fenced"
+    assert ask(0, [(key, of, now.leader_epoch, now.partition_epoch - 1, (0,))]) == [key]
+    assert ask(0, [(key, of, now.leader_epoch - 1, now.partition_epoch, (0,))]) == [key]
+    other = bytes(16)
+    assert ask(0, [(key, other, now.leader_epoch, now.partition_epoch, (0,))]) == [key], "another topic"
+    assert ask(1, [(key, of, now.leader_epoch, now.partition_epoch, (0,))]) == [key], "not the leader"
+    assert ask(0, [(key, of, now.leader_epoch, now.partition_epoch, (0,))]) == []
     assert partition(cluster).isr == (0,)
 
 
@@ -112,7 +115,7 @@ def test_below_min_insync_replicas_acks_all_is_refused_and_the_watermark_stands(
     cluster.crash(1)
     cluster.crash(2)
     waiting = produce(cluster, 0)
-    seconds_until(cluster, "p.isr == (0,)")
+    seconds_until(cluster, lambda p: p.isr == (0,))
     go(cluster, 0.1)
     assert waiting == [], "appended before the ISR was too small: it waits for the watermark"
     assert produce(cluster, 0)[0].error_code is ErrorCode.NOT_ENOUGH_REPLICAS
@@ -120,7 +123,7 @@ def test_below_min_insync_replicas_acks_all_is_refused_and_the_watermark_stands(
     assert (replica(cluster, 0).log.end, replica(cluster, 0).high_watermark) == (2, 0)
     assert partition(cluster).elr, "who had everything committed stays eligible"
     cluster.start(1)
-    seconds_until(cluster, "p.isr == (0, 1)")
+    seconds_until(cluster, lambda p: p.isr == (0, 1))
     go(cluster, 0.1)
     assert waiting[0].error_code is ErrorCode.NONE and replica(cluster, 0).high_watermark == 2
 
@@ -146,7 +149,7 @@ def test_after_an_election_latest_waits_for_the_new_epoch() -> None:
     produce(cluster, 0, [b"b"] * 5)
     go(cluster, 0.1)
     cluster.crash(0)
-    seconds_until(cluster, "p.leader == 1")
+    seconds_until(cluster, lambda p: p.leader == 1)
     assert partition(cluster).isr == (1, 2)
     new = replica(cluster, 1)
     assert new.high_watermark < new.epoch_start

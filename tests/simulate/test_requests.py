@@ -41,10 +41,10 @@ def test_what_a_producer_has_written_moves_with_the_leadership() -> None:
     produce(cluster, 0, data=numbered(2))
     go(cluster, 0.1)
     cluster.crash(0)
-    seconds_until(cluster, "p.leader == 1")
+    seconds_until(cluster, lambda p: p.leader == 1)
     again = produce(cluster, 1, data=numbered(2))
     more = produce(cluster, 1, data=numbered(4))
-    seconds_until(cluster, "p.isr == (1, 2)")
+    seconds_until(cluster, lambda p: p.isr == (1, 2))
     go(cluster, 0.1)
     assert (again[0].base_offset, more[0].base_offset) == (2, 4)
 
@@ -60,7 +60,7 @@ def test_what_was_cut_is_forgotten_by_its_producers_state() -> None:
     cluster.crash(0)
     cluster.start(1)
     cluster.start(2)
-    seconds_until(cluster, "p.leader == 1")
+    seconds_until(cluster, lambda p: p.leader == 1)
     assert produce(cluster, 1, data=numbered(2), acks=1)[0].base_offset == 2, "new to this log: appended"
 
 
@@ -76,12 +76,12 @@ def test_a_leader_that_was_cut_and_leads_again_takes_what_it_has_lost() -> None:
     cluster.hang(0)
     cluster.start(1)
     cluster.start(2)
-    seconds_until(cluster, "p.leader == 1")
+    seconds_until(cluster, lambda p: p.leader == 1)
     produce(cluster, 1, [b"other"] * 9)
     cluster.start(0)
-    seconds_until(cluster, "p.isr == (0, 1, 2)")
+    seconds_until(cluster, lambda p: p.isr == (0, 1, 2))
     cluster.stop(1)
-    seconds_until(cluster, "p.leader == 0")
+    seconds_until(cluster, lambda p: p.leader == 0)
     assert produce(cluster, 0, data=numbered(2), acks=1)[0].base_offset == 11
 
 

@@ -1,13 +1,17 @@
 """Topics made and deleted, their configurations, and what logs forget."""
 
+from collections.abc import Callable
+
 import pytest
 
 from kview.errors import BadUse
 from kview.simulate.cluster import Cluster, build
 from kview.simulate.codes import ErrorCode
+from kview.simulate.controller import CHANGES_KEPT
+from kview.simulate.records import decode_batch
 from kview.simulate.results import ConfigSource, CreateTopicResult, DeleteTopicResult
 from kview.simulate.world import TopicSpec, default_world
-from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, produce, replica
+from tests.simulate.engine import START_MS, TOPIC, cluster_of, go, produce, replica, seconds_until
 
 
 def create(
@@ -94,6 +98,72 @@ def test_a_topic_deleted_while_a_broker_was_away_is_gone_there_too() -> None:
     assert (TOPIC, 0) not in cluster.brokers[2].replicas
 
 
+@pytest.mark.parametrize("fault", [Cluster.crash, Cluster.hang])
+def test_a_broker_that_missed_a_deletion_drops_the_log_though_the_name_is_used_again(
+    fault: Callable[[Cluster, int], None],
+) -> None:
+    cluster = cluster_of(settings={"broker.session.timeout.ms": "3000"})
+    produce(cluster, 0, [b"a"] * 5)
+    go(cluster, 1)
+    fault(cluster, 2)
+    go(cluster, 5)
+    cluster.delete_topic(0, TOPIC, 1000, lambda result: None)
+    go(cluster, 1)
+    topic_id = create(cluster, TOPIC, assignment=[[0, 1, 2]]).topic_id
+    produce(cluster, 0, [b"b"] * 2)
+    cluster.start(2)
+    seconds_until(cluster, lambda p: p.isr == (0, 1, 2))
+    own = replica(cluster, 2)
+    assert (own.topic_id, own.log.end, own.log.epoch_at(0)) == (topic_id, 2, 0)
+    assert [value for _, value in cluster.client_batches(2, TOPIC, 0)] == [
+        value for _, value in cluster.client_batches(0, TOPIC, 0)
+    ]
+
+
+def test_a_broker_far_behind_drops_what_it_cannot_hear_was_deleted() -> None:
+    cluster = cluster_of()
+    go(cluster, 1)
+    cluster.hang(2)
+    cluster.delete_topic(0, TOPIC, 1000, lambda result: None)
+    go(cluster, 0.1)
+    for number in range(CHANGES_KEPT):
+        create(cluster, f"many-{number}", 1, assignment=[[0]])
+    cluster.start(2)
+    go(cluster, 1)
+    assert (TOPIC, 0) not in cluster.brokers[2].replicas
+
+
+def test_made_records_of_a_deleted_topic_do_not_come_back() -> None:
+    cluster = cluster_of()
+    producer = cluster.register_producer("p", None)
+
+    def first_time_ms() -> int:
+        cluster.append_run(0, TOPIC, 0, 5, cluster.kernel.now_us, 1000, 100, producer, -1, 1000, None)
+        go(cluster, 1)
+        return next(decode_batch(cluster.read(0, TOPIC, 0, 0, 1000).records)).timestamp_ms
+
+    before_ms = first_time_ms()
+    cluster.delete_topic(0, TOPIC, 1000, lambda result: None)
+    go(cluster, 10)
+    create(cluster, TOPIC, assignment=[[0, 1, 2]])
+    assert first_time_ms() - before_ms > 10_000
+
+
+def test_new_partitions_are_led_by_brokers_that_are_not_fenced() -> None:
+    cluster = cluster_of(brokers=4, replication=3, settings={"broker.session.timeout.ms": "3000"})
+    for broker in (0, 3):
+        cluster.crash(broker)
+    go(cluster, 5)
+    for replication in (1, 2, 4):
+        create(cluster, f"of-{replication}", 5, replication)
+        for p in cluster.image(1).topics[f"of-{replication}"].partitions:
+            assert p.leader == p.replicas[0] in (1, 2) and len(set(p.replicas)) == replication
+    for validate_only in (True, False):
+        result = create(cluster, "x", assignment=[[1, 2], [0, 3]], validate_only=validate_only)
+        assert result.error_code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert "x" not in cluster.image(1).topics
+
+
 def test_wrong_settings_name_the_nearest_key() -> None:
     with pytest.raises(BadUse, match=r"did you mean broker\.session\.timeout\.ms"):
         cluster_of(settings={"broker.sesion.timeout.ms": "3000"})
@@ -165,3 +235,22 @@ def test_clients_batches_stay_below_the_limit_of_the_process() -> None:
     go(cluster, 10)
     assert [replica(cluster, b).log.end for b in range(3)] == [300] * 3
     assert replica(cluster, 2).log.start == log.start
+
+
+@pytest.mark.parametrize("behind", [0, 1])
+def test_a_broker_that_still_has_the_deleted_topic_exchanges_no_records_with_the_new_one(behind: int) -> None:
+    cluster = cluster_of()
+    go(cluster, 1)
+    cluster.slow(behind, 400)
+    for _ in range(30):  # so that a fetch is under way when the topic is deleted
+        produce(cluster, 0, [b"old"] * 5, acks=1)
+        go(cluster, 0.05)
+    cluster.delete_topic(2, TOPIC, 1000, lambda result: None)
+    cluster.create_topic(2, TOPIC, -1, -1, [[0, 1, 2]], {}, False, 1000, lambda result: None)
+    for _ in range(30):
+        produce(cluster, 0, acks=1)
+        go(cluster, 0.05)
+    go(cluster, 2)
+    assert len({replica(cluster, b).topic_id for b in range(3)}) == 1
+    written = [list(cluster.client_batches(b, TOPIC, 0)) for b in range(3)]
+    assert written[0] and written[1] == written[2] == written[0]

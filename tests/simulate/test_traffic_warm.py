@@ -14,7 +14,7 @@ def warm(spec: GroupSpec) -> WarmGroup:
     def offset_at(topic: str, partition: int, time_ms: int) -> tuple[int, int]:
         return (time_ms - START_MS + 1_000_000) // 100 + partition, 3
 
-    return warm_group(spec, {"t": 10}, offset_at, START_MS, Random("1/warm"), 50)
+    return warm_group(spec, {"t": 10}, offset_at, START_MS, Random("1/warm"), 50, {"t": b"t" * 16})
 
 
 def test_a_warm_group_is_stable_and_at_work() -> None:

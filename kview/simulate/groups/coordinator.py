@@ -73,6 +73,11 @@ class GroupCoordinator:
             shard.close(answer=True)
             self._memberships.pop(partition).answer_all(ErrorCode.NOT_COORDINATOR)
 
+    def topics_changed(self) -> None:
+        """Topics were created or deleted: forget the offsets of those that are gone."""
+        for shard in self._shards.values():
+            offsets.forget_deleted_topics(shard)
+
     def _expire_later(self, shard: Shard) -> None:
         def due() -> None:
             offsets.expire(shard)
@@ -176,8 +181,11 @@ class GroupCoordinator:
             return
         refused: dict[int, ErrorCode] = {}
         for i, offset in enumerate(request.offsets):
-            if not self._host.has_partition(offset.topic, offset.partition):
+            topic_id = self._host.topic_id(offset.topic, offset.partition)
+            if topic_id is None:
                 refused[i] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif offset.topic_id not in (None, topic_id):
+                refused[i] = ErrorCode.UNKNOWN_TOPIC_ID
             elif len(offset.metadata.encode()) > self._settings.offset_metadata_max_bytes:
                 refused[i] = ErrorCode.OFFSET_METADATA_TOO_LARGE
         partition = self._partition(request.group)

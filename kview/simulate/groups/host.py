@@ -30,8 +30,8 @@ class Host(Protocol):
     def offsets_leader(self, partition: int) -> int:
         """The leader of an offsets partition in the broker's metadata, −1 without."""
 
-    def has_partition(self, topic: str, partition: int) -> bool:
-        """Whether the broker's metadata knows the partition."""
+    def topic_id(self, topic: str, partition: int) -> bytes | None:
+        """Return the topic's id, or None when the broker's metadata has no such partition."""
 
     def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode, int], None]) -> None:
         """Appends a batch to an offsets partition with acks=all.

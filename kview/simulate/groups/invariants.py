@@ -1,13 +1,14 @@
-"""What must hold of groups: `GroupPartitionHasOneOwner` is one of an invariant checker's other checks."""
+"""Rules on consumer groups, and the list of all rules on a whole cluster."""
 
 from kview.simulate.cluster import Cluster
 from kview.simulate.groups.consumer_protocol import CONSUMER, decode_assignment
 from kview.simulate.groups.group import Group, GroupState
 from kview.simulate.groups.wire import MalformedBytes
+from kview.simulate.invariants import ClusterInvariant, ReplicasAreOfLivingTopics
 
 
 def owned_twice(group: Group) -> str | None:
-    """What is wrong with a stable consumer group's assignment, None where nothing is."""
+    """Return what is wrong with a stable consumer group's assignment, or None."""
     if group.state is not GroupState.STABLE or group.protocol_type != CONSUMER:
         return None
     owners: dict[tuple[str, int], str] = {}
@@ -23,16 +24,35 @@ def owned_twice(group: Group) -> str | None:
     return None
 
 
-class GroupPartitionHasOneOwner:
+class GroupPartitionHasOneOwner(ClusterInvariant):
     """No partition of a stable group has two owners, at any broker that coordinates it."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-
     def __call__(self) -> str | None:
-        for broker in self._cluster.broker_ids():
-            for group in self._cluster.groups(broker).groups():
+        for broker in self.cluster.broker_ids():
+            for group in self.cluster.groups(broker).groups():
                 wrong = owned_twice(group)
                 if wrong is not None:
                     return f"broker {broker}: {wrong}"
         return None
+
+
+class CommittedOffsetsAreOfLivingTopics(ClusterInvariant):
+    """A coordinator keeps offsets only for topics that its broker's metadata has, by topic id."""
+
+    def __call__(self) -> str | None:
+        for broker in self.cluster.broker_ids():
+            topics = self.cluster.image(broker).topics
+            for group in self.cluster.groups(broker).groups():
+                for (topic, partition), value in group.offsets.items():
+                    if topic not in topics or topics[topic].topic_id != value.topic_id:
+                        return f"broker {broker}: {group.name} has an offset of deleted {topic}-{partition}"
+        return None
+
+
+def of_the_cluster(cluster: Cluster) -> list[ClusterInvariant]:
+    """Return all rules on a whole cluster."""
+    return [
+        ReplicasAreOfLivingTopics(cluster),
+        GroupPartitionHasOneOwner(cluster),
+        CommittedOffsetsAreOfLivingTopics(cluster),
+    ]

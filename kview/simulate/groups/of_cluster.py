@@ -1,6 +1,6 @@
 """The coordinators of a cluster's brokers: what each sees of the cluster and hears of its broker's life."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
@@ -45,9 +45,10 @@ class BrokerHost:
         found = self._cluster.image(self._broker).partition(OFFSETS_TOPIC, partition)
         return NO_LEADER if found is None else found.leader
 
-    def has_partition(self, topic: str, partition: int) -> bool:
-        """Whether the broker's metadata knows the partition."""
-        return self._cluster.image(self._broker).partition(topic, partition) is not None
+    def topic_id(self, topic: str, partition: int) -> bytes | None:
+        """Return the topic's id, or None when the broker's metadata has no such partition."""
+        found = self._cluster.image(self._broker).topics.get(topic)
+        return found.topic_id if found is not None and 0 <= partition < len(found.partitions) else None
 
     def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode, int], None]) -> None:
         """Appends with acks=all."""
@@ -85,8 +86,10 @@ class Coordinators:
         self._cluster = cluster
         self._of = {b: GroupCoordinator(b, BrokerHost(cluster, b), settings) for b in cluster.broker_ids()}
         self._topics: dict[int, TopicImage | None] = dict.fromkeys(self._of)
-        self._led: dict[int, dict[int, int]] = {b: {} for b in self._of}
-        """Broker → offsets partition that it leads → leader epoch."""
+        self._names: dict[int, Mapping[bytes, str]] = {b: {} for b in self._of}
+        """Broker → the topics that it knew last, as its image has them."""
+        self._led: dict[int, dict[int, tuple[bytes, int]]] = {b: {} for b in self._of}
+        """Broker → offsets partition that it leads → (id of the offsets topic, leader epoch)."""
         cluster.on_process_change(self._process_changed)
 
     def of(self, broker: int) -> GroupCoordinator:
@@ -102,22 +105,27 @@ class Coordinators:
 
     def metadata_changed(self, broker: int, load_ms: int = LOAD_MS) -> None:
         """This broker has a new image: it loads what it leads anew, and lets go of what others lead."""
-        topic = self._cluster.image(broker).topics.get(OFFSETS_TOPIC)
+        image = self._cluster.image(broker)
+        if image.topic_names is not self._names[broker]:
+            self._names[broker] = image.topic_names
+            self._of[broker].topics_changed()
+        topic = image.topics.get(OFFSETS_TOPIC)
         if topic is self._topics[broker]:
             return
         self._topics[broker] = topic
+        topic_id = topic.topic_id if topic is not None else b""
         coordinator, led = self._of[broker], self._led[broker]
         leads = {
-            number: partition.leader_epoch
+            number: (topic_id, partition.leader_epoch)
             for number, partition in enumerate(topic.partitions if topic is not None else ())
             if partition.leader == broker
         }
         for number in [number for number in led if number not in leads]:
             del led[number]
             coordinator.resigned(number)
-        for number, epoch in leads.items():
-            if led.get(number) != epoch:
-                led[number] = epoch
+        for number, term in leads.items():
+            if led.get(number) != term:
+                led[number] = term
                 coordinator.elected(number, load_ms)
 
     def _process_changed(self, node: int, state: ProcessState) -> None:

@@ -57,13 +57,15 @@ def commit(
     if member is not None:
         membership.sessions.restart(group, member)
     values = {
-        (o.topic, o.partition): OffsetValue(o.offset, o.leader_epoch, o.metadata, shard.now_ms)
+        (o.topic, o.partition): OffsetValue(o.offset, o.leader_epoch, o.metadata, shard.now_ms, topic_id)
         for i, o in enumerate(request.offsets)
-        if i not in refused
+        if i not in refused and (topic_id := shard.host.topic_id(o.topic, o.partition)) is not None
     }
 
     def apply() -> None:
-        shard.groups.setdefault(request.group, group).offsets.update(values)
+        # A topic may have been deleted since: its offsets count no more.
+        living = {key: value for key, value in values.items() if shard.lives(key, value)}
+        shard.groups.setdefault(request.group, group).offsets.update(living)
 
     def answer(code: ErrorCode) -> None:
         done(CommitResult(tuple(refused.get(i, code) for i in range(count))))
@@ -107,6 +109,17 @@ def expire(shard: Shard) -> None:
             if max(value.commit_ms, group.state_since_ms if group.protocol_type else 0) <= before_ms
         ]
         forget(shard, group, gone)
+
+
+def forget_deleted_topics(shard: Shard) -> None:
+    """Write tombstones for the offsets of topics that the broker's metadata no longer has."""
+    changes: list[Change] = []
+    for group in shard.groups.values():
+        for key in [key for key, value in group.offsets.items() if not shard.lives(key, value)]:
+            del group.offsets[key]
+            changes.append((OffsetKey(group.name, *key), None))
+    if changes:
+        shard.write(changes, None, lambda code: None)
 
 
 def forget(

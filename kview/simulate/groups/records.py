@@ -1,7 +1,7 @@
 """The records of `__consumer_offsets`: their meaning, and their bytes as Kafka writes them.
 
-Key versions: 1 an offset (OffsetCommitKey), 2 a group (GroupMetadataKey). Values are written in version 3.
-None as a value is a tombstone.
+Key versions: 1 for an offset (OffsetCommitKey), 2 for a group (GroupMetadataKey). Value versions: 4 for an
+offset, which has the topic's id, and 3 for a group. A value of None is a tombstone.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,13 @@ class OffsetKey(NamedTuple):
 
 
 class OffsetValue(NamedTuple):
-    """A committed offset."""
+    """A committed offset. `topic_id` tells a topic from a later one of the same name."""
 
     offset: int
     leader_epoch: int
     metadata: str
     commit_ms: int
+    topic_id: bytes
 
 
 class GroupKey(NamedTuple):
@@ -64,7 +65,10 @@ Change = tuple[Key, Value]
 
 _OFFSET_KEY_VERSION = 1
 _GROUP_KEY_VERSION = 2
-_VALUE_VERSION = 3
+_OFFSET_VALUE_VERSION = 4
+_GROUP_VALUE_VERSION = 3
+_TOPIC_ID_TAG = 0
+_TOPIC_ID_BYTES = 16
 
 
 def encode_key(key: Key) -> bytes:
@@ -77,10 +81,11 @@ def encode_key(key: Key) -> bytes:
 
 def encode_value(value: OffsetValue | GroupValue) -> bytes:
     """A value's bytes."""
-    writer = Writer().int16(_VALUE_VERSION)
     if isinstance(value, OffsetValue):
-        writer.int64(value.offset).int32(value.leader_epoch).string(value.metadata)
-        return writer.int64(value.commit_ms).done()
+        writer = Writer().int16(_OFFSET_VALUE_VERSION).int64(value.offset).int32(value.leader_epoch)
+        writer.compact_string(value.metadata).int64(value.commit_ms)
+        return writer.tagged(_TOPIC_ID_TAG, value.topic_id).done()
+    writer = Writer().int16(_GROUP_VALUE_VERSION)
     writer.string(value.protocol_type).int32(value.generation).string(value.protocol)
     writer.string(value.leader).int64(value.state_since_ms).int32(len(value.members))
     for member in value.members:
@@ -121,9 +126,14 @@ def decode_key(data: bytes) -> Key:
 def decode_value(key: Key, data: bytes) -> OffsetValue | GroupValue:
     """The value that belongs to a key, out of its bytes. Raises MalformedBytes."""
     reader = Reader(data)
-    reader.int16()
+    version = reader.int16()
     if isinstance(key, OffsetKey):
-        return OffsetValue(reader.int64(), reader.int32(), reader.string(), reader.int64())
+        if version != _OFFSET_VALUE_VERSION:
+            raise MalformedBytes(f"an offset of version {version}")
+        offset, epoch, metadata = reader.int64(), reader.int32(), reader.compact_string()
+        commit_ms = reader.int64()
+        topic_id = reader.tagged().get(_TOPIC_ID_TAG, bytes(_TOPIC_ID_BYTES))
+        return OffsetValue(offset, epoch, metadata, commit_ms, topic_id)
     return GroupValue(
         protocol_type=reader.string(),
         generation=reader.int32(),

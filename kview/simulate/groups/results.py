@@ -1,6 +1,6 @@
 """What is asked of a group coordinator and what it answers, with the fields of Kafka's messages.
 
-Times are in ms, Topics go by name: topic ids are the wire's business.
+Times are in ms. Topics go by name.
 """
 
 from collections.abc import Callable
@@ -109,13 +109,14 @@ class LeaveResult:
 
 
 class OffsetToCommit(NamedTuple):
-    """One partition's offset as a client commits it."""
+    """One partition's offset as a client commits it; a topic id, if there is one, must be the topic's own."""
 
     topic: str
     partition: int
     offset: int
     leader_epoch: int = NO_EPOCH
     metadata: str = ""
+    topic_id: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,8 @@ class Shard:
                 else:
                     of_group = offsets.setdefault(key.group, {})
                     of_group.pop((key.topic, key.partition), None)
-                    if isinstance(value, OffsetValue):
+                    # A topic may have been deleted while nobody led this partition.
+                    if isinstance(value, OffsetValue) and self.lives((key.topic, key.partition), value):
                         of_group[key.topic, key.partition] = value
         for name in sorted({*values, *(name for name, of_group in offsets.items() if of_group)}):
             group = groups[name] = Group(name, offsets=offsets.get(name, {}))
@@ -87,6 +88,10 @@ class Shard:
                 group.state_since_ms = self.now_ms
         self.groups = groups
         self.loading = False
+
+    def lives(self, key: tuple[str, int], value: OffsetValue) -> bool:
+        """Whether the topic that this offset was committed for exists, as far as the broker knows."""
+        return self.host.topic_id(*key) == value.topic_id
 
     def after(self, delay_ms: int, fn: Callable[[], None]) -> Timer:
         """Calls fn later while this shard lives; in a hung process it waits until that goes on."""

@@ -1,4 +1,4 @@
-"""Kafka's plain (not flexible) fields, read and written, for the group protocol's own bytes."""
+"""Read and write Kafka's fields, plain ones and a few flexible ones, for the group protocol's own bytes."""
 
 import struct
 from collections.abc import Sequence
@@ -35,6 +35,25 @@ class Writer:
             return self.int16(-1)
         data = value.encode()
         self.int16(len(data))
+        self._parts.append(data)
+        return self
+
+    def uvarint(self, value: int) -> "Writer":
+        while value >= 0x80:
+            self._parts.append(bytes((value & 0x7F | 0x80,)))
+            value >>= 7
+        self._parts.append(bytes((value,)))
+        return self
+
+    def compact_string(self, value: str) -> "Writer":
+        data = value.encode()
+        self.uvarint(len(data) + 1)
+        self._parts.append(data)
+        return self
+
+    def tagged(self, tag: int, data: bytes) -> "Writer":
+        """A section of tagged fields with one field in it."""
+        self.uvarint(1).uvarint(tag).uvarint(len(data))
         self._parts.append(data)
         return self
 
@@ -96,6 +115,25 @@ class Reader:
             return self._take(length).decode()
         except UnicodeDecodeError as error:
             raise MalformedBytes(str(error)) from error
+
+    def uvarint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+
+    def compact_string(self) -> str:
+        try:
+            return self._take(self.uvarint() - 1).decode()
+        except UnicodeDecodeError as error:
+            raise MalformedBytes(str(error)) from error
+
+    def tagged(self) -> dict[int, bytes]:
+        """A section of tagged fields: tag → bytes."""
+        return {self.uvarint(): self._take(self.uvarint()) for _ in range(self.uvarint())}
 
     def data(self) -> bytes | None:
         length = self.int32()

@@ -308,7 +308,7 @@ class SimulatedMember:
     def _commit(self) -> None:
         """Commits every position there is, as auto.commit does."""
         offsets = tuple(
-            OffsetToCommit(topic, partition, position)
+            OffsetToCommit(topic, partition, position, topic_id=self._reader.topic_id(topic))
             for (topic, partition), position in sorted(self._reader.positions.items())
         )
         if not offsets:

@@ -24,6 +24,7 @@ class ClientMetadata:
         self._random = random
         self._leaders: dict[str, list[int]] = {topic: [] for topic in topics}
         self._epochs: dict[str, list[int]] = {topic: [] for topic in topics}
+        self._ids: dict[str, bytes] = {}
         self._refreshing = False
         self._backoff_us = RETRY_BACKOFF_US
         self.refreshes = 0
@@ -32,6 +33,10 @@ class ClientMetadata:
     def partitions(self, topic: str) -> int:
         """How many partitions the topic has."""
         return len(self._leaders[topic])
+
+    def topic_id(self, topic: str) -> bytes | None:
+        """Return the id of the topic that the leaders are of; None when no broker ever named it."""
+        return self._ids.get(topic)
 
     def leader(self, topic: str, partition: int) -> int:
         """The leader the client believes in, NO_LEADER when it knows of none."""
@@ -65,6 +70,11 @@ class ClientMetadata:
         for topic, leaders in self._leaders.items():
             found = image.topics.get(topic)
             epochs = self._epochs[topic]
+            if found is not None and self._ids.get(topic) != found.topic_id:
+                # Another topic of the same name: its epochs and partitions are its own.
+                self._ids[topic] = found.topic_id
+                leaders.clear()
+                epochs.clear()
             for i, partition in enumerate(found.partitions if found is not None else ()):
                 if i == len(leaders):
                     leaders.append(NO_LEADER)

@@ -19,6 +19,7 @@ class Reader:
     def __init__(self, cluster: Cluster, metadata: ClientMetadata, records_per_second: float) -> None:
         self.owned: list[TopicPartition] = []
         self.positions: dict[TopicPartition, int] = {}
+        self._of_topics: dict[str, bytes | None] = {}
         self.records = 0
         """How many were read in all."""
         self._cluster = cluster
@@ -37,6 +38,7 @@ class Reader:
 
     def go_on(self) -> None:
         """Read on from the leaders that answer, as much as the rate allows since the last time."""
+        self._forget_deleted_topics()
         now_us = self._cluster.kernel.now_us
         elapsed_us, self._until_us = now_us - self._until_us, now_us
         budget = UNBOUNDED_RECORDS
@@ -49,13 +51,25 @@ class Reader:
         if pairs:
             self.owned = [*self.owned[1:], self.owned[0]]  # another one is first next time
 
+    def topic_id(self, topic: str) -> bytes | None:
+        """Return the id of the topic that the positions are in."""
+        return self._of_topics.get(topic)
+
+    def _forget_deleted_topics(self) -> None:
+        """Drop the positions in topics that were deleted, also if there is another one of the same name."""
+        for topic in {topic for topic, _ in self.owned}:
+            topic_id = self._metadata.topic_id(topic)
+            if self._of_topics.setdefault(topic, topic_id) != topic_id:
+                self._of_topics[topic] = topic_id
+                self.positions = {pair: at for pair, at in self.positions.items() if pair[0] != topic}
+
     def _read(self, pair: TopicPartition, records: int) -> int:
         leader = self._metadata.leader(*pair)
         if leader < 0 or self._cluster.process(leader) is not ProcessState.RUNNING:
             self._metadata.refresh()
             return 0
         position = self.positions[pair]
-        taken = self._cluster.take(leader, *pair, position, records)
+        taken = self._cluster.take(leader, *pair, position, records, self.topic_id(pair[0]))
         if taken.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
             # Below the log's start records have gone, above its end the log was cut.
             self.positions[pair] = (

@@ -60,6 +60,7 @@ def warm_group(
     start_ms: int,
     random: Random,
     offsets_partitions: int,
+    topic_ids: Mapping[str, bytes],
 ) -> WarmGroup:
     """A group's members, assignment and commits as of `start_ms`; `partitions` are its topics' counts.
 
@@ -78,9 +79,8 @@ def warm_group(
     for topic in sorted(wanted):
         for partition in range(wanted[topic]):
             offset, epoch = offset_at(topic, partition, start_ms - behind_ms)
-            changes.append(
-                (OffsetKey(spec.name, topic, partition), OffsetValue(offset, epoch, "", commit_ms))
-            )
+            value = OffsetValue(offset, epoch, "", commit_ms, topic_ids[topic])
+            changes.append((OffsetKey(spec.name, topic, partition), value))
     members = tuple(
         MemberValue(
             member_id,
@@ -96,8 +96,8 @@ def warm_group(
     )
     protocol = spec.assignor if members else None
     leader = ids[0] if ids else None
-    value = GroupValue(CONSUMER, generation, protocol, leader, commit_ms, members)
-    changes.append((GroupKey(spec.name), value))
+    group = GroupValue(CONSUMER, generation, protocol, leader, commit_ms, members)
+    changes.append((GroupKey(spec.name), group))
     return WarmGroup(
         spec,
         offsets_partition(spec.name, offsets_partitions),
