@@ -1,7 +1,7 @@
 """What the screen is handed: a feed of pictures, and, where the cluster is ours, its faults. Implemented by
 `run`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeVar
@@ -139,4 +139,18 @@ class SparkJob(Protocol):
 
     def restart(self) -> None:
         """Start it, or end it and start it anew; returns at once."""
+        ...
+
+
+class Attention(Protocol):
+    """What an observer hears from the screen. Both may be called on any thread and return at once."""
+
+    def dismiss(self, broker: int) -> None:
+        """Forget a broker that is gone: from the next observation on it has no row. One that the cluster
+        still lists stays."""
+        ...
+
+    def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Read these (topic, partition) in every observation, also where there are too many to read all of
+        them; they take the place of those preferred before."""
         ...

@@ -227,5 +227,5 @@ async def test_quit(key: str) -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         await pilot.press(key)
         await pilot.pause()
-        assert not app.is_running or app._exit
+        assert app.return_code == 0
     assert app.feed.stopped  # type: ignore[attr-defined]
