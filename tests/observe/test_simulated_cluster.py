@@ -60,7 +60,7 @@ def test_a_budget_reads_partitions_in_turn_and_the_preferred_ones_always(cluster
         assert (seen.partitions.log_end[seen.partitions.topic == "big"] != UNKNOWN).all()
     internal = "__consumer_offsets"
     with observing(cluster, settings) as observer:
-        observer.prefer([internal])
+        observer.prefer((internal, partition) for partition in range(50))
         for _ in range(4):
             seen = observer.observe()
             mine = seen.partitions.topic == internal
