@@ -118,6 +118,22 @@ class HeldTimeline:
         self.asked.append(("keep", name))
 
 
+class HeldAttention:
+    """An observer's ear that only notes what it heard."""
+
+    def __init__(self) -> None:
+        self.dismissed: list[int] = []
+        self.preferred: list[set[tuple[str, int]]] = []
+
+    def dismiss(self, broker: int) -> None:
+        """Note the broker."""
+        self.dismissed.append(broker)
+
+    def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Note the partitions."""
+        self.preferred.append(set(partitions))
+
+
 class HeldClock:
     """A clock that stands still until it is moved."""
 

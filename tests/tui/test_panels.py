@@ -51,7 +51,7 @@ BROKEN: list[tuple[str, str, set[str]]] = [
     ("overview", "events", {"events", "groups"}),
     ("overview", "headline", {"header", "headline"}),
     ("overview", "aggregates", {"throughput"}),
-    ("placement", "topics", {"topics", "heading"}),
+    ("placement", "topics", {"topics"}),
     ("topic", "partitions", {"partitions", "heading"}),
     ("groups", "groups", {"groups"}),
     ("group", "offsets", {"offsets", "selected"}),

@@ -147,7 +147,7 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
 
     def __init__(self, bindings: Sequence[Binding], name: str) -> None:
         super().__init__()
-        self._bindings = bindings
+        self._listed = bindings
         self._about = name
 
     def compose(self) -> ComposeResult:
@@ -166,4 +166,4 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
 
     def _fill(self) -> None:
         cells = self.app.size.width - GUTTER - KEY_CELLS - GAP
-        self.query_one(Table).fill(lambda: HelpRows(wrapped(entries(self._bindings), cells), self._about))
+        self.query_one(Table).fill(lambda: HelpRows(wrapped(entries(self._listed), cells), self._about))
