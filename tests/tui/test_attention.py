@@ -87,7 +87,7 @@ async def test_at_an_earlier_moment_it_does_nothing() -> None:
         select(app, 4)
         await press(pilot, ["delete"])
         assert "Delete acts on the cluster as it is now · space returns to it first" in text(app)
-        assert attention.dismissed == attention.preferred == []
+        assert not attention.dismissed and not attention.preferred
 
 
 @running
@@ -119,7 +119,7 @@ def in_sight(app: object, panel: str) -> set[object]:
     table = app.screen.query_one(f"#{panel}", Table)  # type: ignore[attr-defined]
     drawn = [str(strip.text) for strip in map(table.render_line, range(table.size.height))]
     keys = [table.rows.key(index) for index in range(len(table.rows))]
-    return {key for key in keys if any(line[2:].split()[:2] == [key[0], str(key[1])] for line in drawn)}  # type: ignore[index]
+    return {key for key in keys if any(line[2:].split()[:2] == [key[0], str(key[1])] for line in drawn)}
 
 
 @running
