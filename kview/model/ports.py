@@ -1,6 +1,6 @@
 """What the screen receives: a feed of views and, for a cluster of ours, its faults. Implemented in `run`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeVar
@@ -141,4 +141,18 @@ class SparkJob(Protocol):
 
     def restart(self) -> None:
         """Start the job, or end it and start it again. Returns at once."""
+        ...
+
+
+class Attention(Protocol):
+    """What an observer hears from the screen. Both may be called on any thread and return at once."""
+
+    def dismiss(self, broker: int) -> None:
+        """Forget a broker that is gone: from the next observation on it has no row. One that the cluster
+        still lists stays."""
+        ...
+
+    def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Read these (topic, partition) in every observation, also where there are too many to read all of
+        them; they take the place of those preferred before."""
         ...

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kview.model.snapshot import Ids
 from kview.model.units import NO_BROKER
 from kview.observe.layout import Layout
 from kview.observe.readings import Share, shares, slice_of
@@ -20,12 +21,22 @@ Shares = dict[int, Share]
 
 
 class Budget:
-    """Distributes the reading of offsets over observations and brokers. Always reads `preferred` topics."""
+    """Distributes the reading of offsets over observations and brokers. The preferred partitions are always read."""
 
     def __init__(self, settings: ObserveSettings) -> None:
         self._settings = settings
         self._whole: tuple[Any, Shares] = (None, {})
-        self.preferred: frozenset[str] = frozenset()
+        self._preferred: tuple[tuple[str, Ids], ...] = ()
+
+    def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Read these (topic, partition) in every observation, instead of those preferred before.
+
+        May be called on any thread.
+        """
+        by_topic: dict[str, list[int]] = {}
+        for topic, partition in partitions:
+            by_topic.setdefault(topic, []).append(partition)
+        self._preferred = tuple((topic, np.array(ids, np.int32)) for topic, ids in by_topic.items())
 
     def shares(self, at: Layout, sequence: int, failing: Iterable[int]) -> tuple[Shares, bool]:
         """Return what to ask each broker in that observation, and whether that covers all partitions.
@@ -56,8 +67,9 @@ class Budget:
         in_sync = (at.isr != NO_BROKER).sum(axis=1)
         always = in_sync < (at.replicas != NO_BROKER).sum(axis=1)
         always |= np.isin(at.leader, [NO_BROKER, *failing])
-        for topic in self.preferred:
-            always[slice(*at.first.get(topic, (0, 0)))] = True
         if always.sum() > len(at) / slices:
             always[:] = False  # too many partitions have problems: read all of them in turn
+        for topic, partitions in self._preferred:
+            rows = at.rows_of(topic, partitions)
+            always[rows[rows >= 0]] = True
         return slice_of(at, slices, sequence, always)

@@ -9,6 +9,7 @@ cells.
 """
 
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -40,6 +41,9 @@ FIRST_SLOW_S = 0.3
 REBOOTSTRAP_S = 5.0
 """Pause between attempts to find the cluster again when none of its brokers answers."""
 
+MOST_DISMISSED = 1_000
+"""More than a person can dismiss between two observations."""
+
 Ask = Callable[[], Coroutine[Any, Any, None]]
 
 
@@ -49,7 +53,10 @@ def system_clock_ms() -> int:
 
 
 class Observer:
-    """Observes one cluster. Call `connect`, `observe` and `close` on one thread."""
+    """Observes one cluster.
+
+    Call `connect`, `observe` and `close` on one thread; `dismiss` and `prefer` may be called on any.
+    """
 
     def __init__(
         self,
@@ -69,6 +76,8 @@ class Observer:
         self._counted = (0, 0, 0)
         self._budget = Budget(self._settings)
         self._rebootstrap_at_s = 0.0
+        self._dismissed: deque[int] = deque(maxlen=MOST_DISMISSED)
+        """Brokers to forget in the next round; a deque because `append` is safe on every thread."""
         self._open = False
 
     def connect(self, deadline_s: float = 10.0) -> None:
@@ -98,12 +107,12 @@ class Observer:
             self._loop.stop()
 
     def dismiss(self, broker: int) -> None:
-        """Forget a broker that is gone. A broker that is still listed stays."""
-        self._loop.net.call_soon_threadsafe(lambda: self._dismiss(broker))
+        """Forget a broker that is gone, from the next observation on. A broker that is still listed stays."""
+        self._dismissed.append(broker)
 
-    def prefer(self, topics: Iterable[str]) -> None:
-        """Read these topics in every observation, even if there are too many partitions to read all."""
-        self._budget.preferred = frozenset(topics)
+    def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Read these (topic, partition) in every observation, even if there are too many to read all."""
+        self._budget.prefer(partitions)
 
     async def _connect(self, deadline_s: float) -> None:
         began_s = self._loop.monotonic()
@@ -138,6 +147,8 @@ class Observer:
         if self._loop.bugs:
             bugs, self._loop.bugs[:] = list(self._loop.bugs), []
             raise bugs[0]
+        while self._dismissed:
+            self._dismiss(self._dismissed.popleft())
         began_ms = self._loop.clock_ms()
         fast, state = self._fast, self._state
         fast.ends_asked = False

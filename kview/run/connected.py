@@ -1,6 +1,6 @@
 """`kview connect`: a cluster that is there already, and its observer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kview.model.snapshot import Snapshot
@@ -12,13 +12,16 @@ if TYPE_CHECKING:
 
 
 class ConnectedSource:
-    """A `Source` over an observer, which is imported and made when it connects: the first frame need not
-    wait for it."""
+    """A `Source` over an observer, and its `Attention`. The observer is imported and made when it connects:
+    the first frame need not wait for it."""
 
     def __init__(self, bootstrap_servers: Sequence[str], interval_s: float) -> None:
         self._bootstrap_servers = [_address(server) for server in bootstrap_servers]
         self._interval_s = interval_s
         self._observer: Observer | None = None
+        self._preferred: frozenset[tuple[str, int]] = frozenset()
+        self._asked_for = self._preferred
+        """What the observer was asked to prefer."""
 
     def connect(self) -> None:
         """Find the cluster. Raises ClusterUnreachable."""
@@ -26,12 +29,26 @@ class ConnectedSource:
 
         observer = Observer(self._bootstrap_servers, ObserveSettings(interval_s=self._interval_s))
         observer.connect()
-        self._observer = observer
+        self._observer, self._asked_for = observer, frozenset()
 
     def observe(self) -> Snapshot:
         """Look once; what fails is in the snapshot."""
         assert self._observer is not None
+        preferred = self._preferred
+        if preferred is not self._asked_for:
+            self._observer.prefer(preferred)
+            self._asked_for = preferred
         return self._observer.observe()
+
+    def dismiss(self, broker: int) -> None:
+        """Forget a broker that is gone."""
+        observer = self._observer
+        if observer is not None:
+            observer.dismiss(broker)
+
+    def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Read these in every observation, from the next one on."""
+        self._preferred = frozenset(partitions)
 
     def close(self) -> None:
         """End the connections."""

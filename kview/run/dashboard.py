@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kview.derive.view import View
-from kview.model.ports import Faults, Feed, Timeline
-from kview.run.observing import Source
+from kview.model.ports import Attention, Faults, Feed, Timeline
+from kview.run.log import log_file
+from kview.run.observing import AttentiveSource
 from kview.run.settings import Display
 from kview.run.spark import Spark
 from kview.run.tape import Tape
@@ -48,7 +49,7 @@ class Run(Feed[View], Timeline, Protocol):
 
 
 def run_dashboard(
-    source: Source, faults: Faults | None, name: str, display: Display, ascii_only: bool
+    source: AttentiveSource, faults: Faults | None, name: str, display: Display, ascii_only: bool
 ) -> int:
     """Show `source` until the user ends it. Returns the exit code.
 
@@ -61,7 +62,7 @@ def run_dashboard(
     spark = None if display.no_spark else Spark(run.set_aggregates, wall_ms, live=True)
     if spark is not None:
         tape.on_folder, tape.on_stopped = spark.read, spark.nothing_to_read
-    code = drive(run, faults, SourceInfo(name, display.interval_ms), display, ascii_only, spark)
+    code = drive(run, faults, SourceInfo(name, display.interval_ms), display, ascii_only, spark, source)
     if tape.unfinished:
         print(f"kview: {tape.unfinished}", file=sys.stderr)
     return code
@@ -79,11 +80,13 @@ def drive(
     display: Display,
     ascii_only: bool,
     spark: Spark | None,
+    attention: Attention | None = None,
 ) -> int:
     """The dashboard of a run, until the user ends it. Returns the exit code; raises as `run_dashboard`."""
     from kview.tui.app import KviewApp
+    from kview.tui.textual_internals import draw_only_what_fits
 
-    _draw_only_what_fits(ascii_only)
+    draw_only_what_fits(ascii_only)
     app = KviewApp(
         feed=run,
         faults=faults,
@@ -94,6 +97,8 @@ def drive(
         timeline=run,
         spark=spark,
         wall_ms=wall_ms,
+        attention=attention,
+        log_file=log_file(),
     )
     try:
         code = asyncio.run(_drive(app, run))
@@ -131,11 +136,3 @@ async def _drive(app: Any, run: Run) -> int:
     if app.bug is not None:
         raise app.bug
     return code
-
-
-def _draw_only_what_fits(ascii_only: bool) -> None:
-    """Whatever has no stand-in becomes a `?`, never an exception in the thread that draws, nor a byte the
-    terminal cannot show."""
-    screen = sys.__stderr__
-    if screen is not None:
-        screen.reconfigure(encoding="ascii" if ascii_only else None, errors="replace")

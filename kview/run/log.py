@@ -45,11 +45,20 @@ def start_log() -> None:
     threading.excepthook = _log_thread
 
 
+def log_file() -> str:
+    """The log file that is written to, '' if it cannot be written."""
+    return "" if _is_dropped() else str(log_path())
+
+
+def _is_dropped() -> bool:
+    return isinstance(next(iter(logging.getLogger().handlers), None), logging.NullHandler)
+
+
 def keep_traceback(bug: BaseException) -> str:
     """Write the traceback of `bug` to the log file; says where it is, which is standard error if the file
     cannot be written."""
     start_log()
-    if isinstance(logging.getLogger().handlers[0], logging.NullHandler):
+    if _is_dropped():
         traceback.print_exception(bug)
         return f"standard error, as {log_path()} cannot be written"
     logging.getLogger("kview").error("bug", exc_info=bug)

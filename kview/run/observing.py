@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Generic, Protocol, TypeVar
 
 from kview.errors import KviewError
-from kview.model.ports import Notice
+from kview.model.ports import Attention, Notice
 from kview.model.snapshot import Snapshot
 
 SWITCH_INTERVAL_S = 0.001
@@ -50,6 +50,10 @@ class Source(Protocol):
     def close(self) -> None:
         """End the connections, and children with them."""
         ...
+
+
+class AttentiveSource(Source, Attention, Protocol):
+    """A source that hears from the screen what is in sight."""
 
 
 Fold = Callable[[Snapshot], V]

@@ -6,11 +6,11 @@ import sys
 from kview.model.ports import Faults
 from kview.run import terminal
 from kview.run.log import start_log
-from kview.run.observing import Source
+from kview.run.observing import AttentiveSource
 from kview.run.settings import Display
 
 
-def show(source: Source, faults: Faults | None, name: str, display: Display) -> int:
+def show(source: AttentiveSource, faults: Faults | None, name: str, display: Display) -> int:
     """Shows `source`, called `name` on the screen, until the user ends it or, with `once`, after one block.
 
     Returns the exit code. Raises KviewError where there was never anything to show.

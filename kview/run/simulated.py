@@ -1,7 +1,7 @@
 """`kview --simulate`: a simulated cluster as a child process, observed through its sockets like any other."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kview.model.ports import FaultCommand, FaultReply
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class SimulatedSource:
-    """A `Source` and the `Faults` of the simulated cluster that it starts, and starts again when that one
-    dies.
+    """A `Source`, the `Attention` and the `Faults` of the simulated cluster that it starts, and starts again
+    when that one dies.
 
     The first child starts at once, so that it gets ready while a dashboard draws its first frame.
     """
@@ -31,6 +31,7 @@ class SimulatedSource:
         self._cluster: SimulatedCluster | None = SimulatedCluster(arguments)
         self._faults: LineFaults | None = None
         self._observer: ConnectedSource | None = None
+        self._preferred: frozenset[tuple[str, int]] = frozenset()
 
     @property
     def pid(self) -> int:
@@ -60,7 +61,18 @@ class SimulatedSource:
         if how:
             self._drop()
             raise SourceEnded(f"the simulated cluster {how}")
+        self._observer.prefer(self._preferred)
         return self._observer.observe()
+
+    def dismiss(self, broker: int) -> None:
+        """Forget a broker that is gone."""
+        observer = self._observer
+        if observer is not None:
+            observer.dismiss(broker)
+
+    def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Read these in every observation, from the next one on, also in a cluster that is started again."""
+        self._preferred = frozenset(partitions)
 
     async def apply(self, command: FaultCommand) -> FaultReply:
         """Carry out a fault; never raises."""

@@ -1,25 +1,23 @@
-"""The app: receives pictures from the feed's thread, holds what the user chose, and knows the keys."""
+"""The app: receives views from the feed's thread, holds what the user chose, and knows the screens."""
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import tzinfo
 from importlib import import_module
 from typing import Any, ClassVar
 
-from textual.app import App, ScreenStackError, SystemCommand
+from textual.app import ScreenStackError, SystemCommand
 from textual.binding import BindingType
-from textual.dom import DOMNode
-from textual.events import Event, Key
-from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
-from textual.widgets import Input
+from textual.theme import Theme
 
 from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
-from kview.model.ports import Faults, Feed, Notice, SparkJob, Timeline
+from kview.model.ports import Attention, Faults, Feed, Notice, SparkJob, Timeline
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
+from kview.tui.attention import AttentionKeys
 from kview.tui.colours import Colours
 from kview.tui.command_list import commands
 from kview.tui.fault_keys import FaultKeys
@@ -28,11 +26,15 @@ from kview.tui.options import Options
 from kview.tui.paint import Palette
 from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.commands import CommandScreen
+from kview.tui.screens.group import GroupScreen
 from kview.tui.screens.groups import GroupsScreen
 from kview.tui.screens.help import HelpScreen
 from kview.tui.screens.overview import OverviewScreen
 from kview.tui.screens.placement import PlacementScreen
 from kview.tui.screens.throughput import ThroughputScreen
+from kview.tui.screens.topic import TopicScreen
+from kview.tui.status import Status
+from kview.tui.textual_internals import OwnApp
 from kview.tui.time_keys import TimeKeys
 from kview.tui.widgets.bottom import KeyLine, Said
 from kview.tui.widgets.header import SourceInfo
@@ -42,9 +44,6 @@ TICKS_A_SECOND = 5
 """How often ages and countdowns move: so tenths of seconds look like running, and two lines cost next to
 nothing."""
 
-SAID_MS = 12_000
-"""How long the status line keeps what was done: time to read it, and to try the undo it names."""
-
 NAMES = {
     "overview": "Overview",
     "placement": "Placement",
@@ -53,8 +52,9 @@ NAMES = {
 }
 
 
-class KviewApp(App[int], inherit_bindings=False):
-    """The dashboard. `faults` is None on a cluster that is not ours; `theme` '' or None is the default one.
+class KviewApp(OwnApp, inherit_bindings=False):
+    """The dashboard. `faults` is None on a cluster that is not ours, `attention` in a replay; `theme` '' or
+    None is the default one; `log_file` is where tracebacks are logged, '' if nowhere.
 
     `clock_ms` is the time at the moment shown, by the snapshots' clock: it stands still while a moment is
     held, and runs as fast as a recording is played; `wall_ms` is what that clock would say live (None: they
@@ -95,31 +95,32 @@ class KviewApp(App[int], inherit_bindings=False):
         timeline: Timeline | None = None,
         spark: SparkJob | None = None,
         wall_ms: Callable[[], int] | None = None,
+        attention: Attention | None = None,
+        log_file: str = "",
     ) -> None:
         colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
-        super().__init__(ansi_color=True if colourless else None)
+        super().__init__(colourless)
         self.feed = feed
         self.faults = FaultKeys(self, faults)
+        self.attention = AttentionKeys(self, attention)
         self.timeline = timeline
         self.spark = spark
         self.source = source
         self.clock_ms = clock_ms
         self.wall_ms = wall_ms or clock_ms
         self.time = TimeKeys(self)
-        self.arrivals = Arrivals(self, self._show)
+        self.arrivals = Arrivals(self._show, self.set_timer)
         self.ascii_only = ascii_only
+        self.log_file = log_file
         self.zone = zone
         loaded = load_themes(theme_folders()) if themes is None else themes
-        self.colours = Colours(self, loaded, theme, none=colourless)
+        self.colours = Colours(loaded, theme, colourless, self._dress, self.say)
         self.started_ms = self.wall_ms()
         self.view: View | None = None
         self.notice: Notice | None = None
         self.options = Options(stale_ms=source.late_ms)
-        self.said = Said()
-        self._said_ms = self.started_ms
-        self._keep_said = False
+        self.status = Status()
         self._ticks = 0
-        self.bug: Exception | None = None
 
     @property
     def palette(self) -> Palette:
@@ -133,7 +134,7 @@ class KviewApp(App[int], inherit_bindings=False):
 
     def now_ms(self) -> int:
         """Epoch ms at the moment shown: ages on the page count to it."""
-        if self.view is not None and self.arrivals.waits:  # the clock is that of a picture to come
+        if self.view is not None and self.arrivals.waits:  # the clock is that of a view to come
             return self.wall_ms() if self.live else self.view.snapshot.observation.ended_ms
         return self.clock_ms()
 
@@ -165,6 +166,8 @@ class KviewApp(App[int], inherit_bindings=False):
             threading.Thread(target=import_module, args=("plotext",), daemon=True).start()
         self.view = view
         self._update()
+        if screen := self.shown():
+            self.attention.look(screen.partitions_in_sight())
 
     def on_notice_arrived(self, message: NoticeArrived) -> None:
         """What kview has to say about itself; before the first picture it is the headline."""
@@ -189,48 +192,41 @@ class KviewApp(App[int], inherit_bindings=False):
                 keys.redraw()
 
     def _tick(self) -> None:
-        if self.said.text and not self._keep_said and self.wall_ms() - self._said_ms > SAID_MS:
-            self.say(Said())
+        screen = self.shown()
+        if self.status.expire(self.wall_ms()) and screen is not None:
+            screen.say()
         self._ticks += 1
-        if screen := self.shown():
+        if screen is not None:
             screen.tick(self._ticks % TICKS_A_SECOND == 0)
+
+    # -- the status line
+
+    @property
+    def said(self) -> Said:
+        """What the status line says."""
+        return self.status.said
+
+    @property
+    def active_faults(self) -> tuple[str, ...]:
+        """The faults in force."""
+        return self.faults.active
 
     def say(self, said: Said, keep: bool = False) -> None:
         """Show a sentence in the status line; `keep` until the next one."""
-        self.said, self._said_ms, self._keep_said = said, self.wall_ms(), keep
+        self.status.say(said, self.wall_ms(), keep)
         if screen := self.shown():
             screen.say()
 
-    def _handle_exception(self, error: Exception) -> None:
-        """A bug ends the dashboard. Whoever runs it finds it in `bug` and keeps the traceback: no screen is
-        a place for it."""
-        super()._handle_exception(error)
-        if not self.is_headless:
-            self.bug = self.bug or error
-            self._exit_renderables.clear()
-
-    # -- keys
-
-    async def on_event(self, event: Event) -> None:
-        """A command is done before the next key is looked at: keys that arrive in one go, over a slow line,
-        mean what they would mean one after the other. A line of text takes what is typed into it itself."""
-        if isinstance(event, Key) and not event.is_forwarded:
-            entry = self.screen.active_bindings.get(event.key)
-            if entry is not None and entry.enabled and not self._typed(event, entry.node):
-                await self.run_action(entry.binding.action, entry.node)
-                return
-        await super().on_event(event)
-
-    def _typed(self, key: Key, bound_by: DOMNode) -> bool:
-        """Whether a key is for the line of text that has the keys."""
-        return isinstance(self.focused, Input) and (key.is_printable or bound_by is self.focused)
+    def ask(self, question: Question) -> None:
+        """Ask for a line of text."""
+        if screen := self.shown():
+            screen.ask(question)
 
     # -- colours
 
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        """Without colours none gets out, whatever drew it."""
-        filters = list(super().get_line_filters())
-        return [*filters, NoColor()] if self.colours.none else filters
+    def _dress(self, theme: Theme) -> None:
+        self.register_theme(theme)
+        self.theme = theme.name
 
     def action_next_theme(self) -> None:
         """The next theme of those that are there."""
@@ -247,8 +243,16 @@ class KviewApp(App[int], inherit_bindings=False):
         while len(self.screen_stack) > 1:
             await self.pop_screen()
 
-    def show_broker(self, broker: object) -> None:
-        """A broker in the placement table."""
+    def show_topic(self, topic: str, partition: int = -1) -> None:
+        """Go to a topic's partitions, with `partition` selected if it is not −1."""
+        self.push_screen(TopicScreen(topic, partition))
+
+    def show_group(self, group: str) -> None:
+        """Go to a group."""
+        self.push_screen(GroupScreen(group))
+
+    def show_broker(self, broker: int) -> None:
+        """Go to a broker in the placement table."""
 
         async def show() -> None:
             await self._to("placement")
@@ -265,7 +269,9 @@ class KviewApp(App[int], inherit_bindings=False):
     def action_commands(self) -> None:
         """Every command by name."""
         before = self.palette
-        self.push_screen(CommandScreen(commands(self), lambda: self.colours.back_to(before)))
+        active = self.screen.active_bindings.values()
+        offered = commands(active, self.run_action, self.time, self.colours)
+        self.push_screen(CommandScreen(offered, lambda: self.colours.back_to(before)))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """None of Textual's own: the palette is made of the key bindings."""
@@ -323,10 +329,14 @@ class KviewApp(App[int], inherit_bindings=False):
         """Another moment."""
         self.time.do(what)
 
-    def ask(self, question: Question) -> None:
-        """Ask for a line of text."""
-        if screen := self.shown():
-            screen.ask(question)
+    def return_to_live(self) -> None:
+        """Show the live moment again, if another one is shown and there is one."""
+        if self.time.allows("live"):
+            self.time.do("live")
+
+    def action_dismiss_broker(self) -> None:
+        """Forget the selected broker, which has left the cluster."""
+        self.attention.delete()
 
     # -- faults
 
@@ -336,6 +346,8 @@ class KviewApp(App[int], inherit_bindings=False):
             return self.spark is not None
         if action == "time":
             return self.time.allows(str(parameters[0]))
+        if action == "dismiss_broker":
+            return self.attention.allows_delete
         if action == "fault":
             return self.faults.allows(str(parameters[0]))
         return True
@@ -343,9 +355,3 @@ class KviewApp(App[int], inherit_bindings=False):
     def action_fault(self, key: str) -> None:
         """Do a fault to what is selected."""
         self.faults.do(key)
-
-
-def run_app(app: KviewApp) -> int:
-    """Show the dashboard until the user ends it; returns the exit code."""
-    app.run()
-    return app.return_code or 0

@@ -2,7 +2,6 @@
 past takes long to read."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from textual.message import Message
 from textual.timer import Timer
@@ -10,9 +9,6 @@ from textual.timer import Timer
 from kview.derive.pending import pending
 from kview.derive.view import View
 from kview.model.ports import Notice
-
-if TYPE_CHECKING:
-    from kview.tui.app import KviewApp
 
 INCOMPLETE_AFTER_S = 0.08
 """A past that is read sooner comes with its picture: figures must not flicker at every step. Together with
@@ -43,10 +39,13 @@ class Arrivals:
     """Calls `show` with complete pictures, and with incomplete ones that are not followed by a complete one
     within `wait_s`; the latest wins."""
 
-    def __init__(self, app: "KviewApp", show: Callable[[View], None]) -> None:
+    def __init__(
+        self, show: Callable[[View], None], set_timer: Callable[[float, Callable[[], None]], Timer]
+    ) -> None:
         self.wait_s = INCOMPLETE_AFTER_S
-        self._app = app
         self._show = show
+        self._set_timer = set_timer
+        self._is_first = True
         self._waiting: View | None = None
         self._timer: Timer | None = None
 
@@ -57,15 +56,16 @@ class Arrivals:
 
     def take(self, view: View) -> None:
         """A picture has arrived."""
+        is_first, self._is_first = self._is_first, False
         if view.moment.complete:
             self._done()
             self._show(view)
-        elif self._app.view is None:
+        elif is_first:
             self._show(pending(view))
         else:
             self._waiting = view
             if self._timer is None:  # a key held down brings many: each may replace one, none may delay it
-                self._timer = self._app.set_timer(self.wait_s, self._late)
+                self._timer = self._set_timer(self.wait_s, self._late)
 
     def _late(self) -> None:
         view = self._waiting

@@ -14,6 +14,8 @@ class Canvas(Protocol):
     palette: Palette
     ascii_only: bool
     zone: tzinfo | None
+    log_file: str
+    """Where tracebacks are logged; '' if nowhere."""
 
     @property
     def live(self) -> bool:

@@ -1,37 +1,41 @@
 """What the palette offers: the key bindings in force, the end of a recording, and the themes."""
 
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from textual.binding import ActiveBinding
+from textual.dom import DOMNode
 
+from kview.tui.colours import Colours
 from kview.tui.screens.commands import Command
-from kview.tui.time_keys import LAST_HELP
+from kview.tui.time_keys import LAST_HELP, TimeKeys
 from kview.tui.widgets.bottom import key_name
 
-if TYPE_CHECKING:
-    from kview.tui.app import KviewApp
+RunAction = Callable[[str, DOMNode], Awaitable[object]]
+"""Runs an action as the node that its key is bound on."""
 
 
-def commands(app: "KviewApp") -> list[Command]:
-    """Every command that can be given on the screen that is shown."""
+def commands(
+    active: Iterable[ActiveBinding], run_action: RunAction, time: TimeKeys, colours: Colours
+) -> list[Command]:
+    """Every command that can be given while the bindings `active` are in force."""
     made = []
-    for entry in app.screen.active_bindings.values():
+    for entry in active:
         binding = entry.binding
         if entry.enabled and not binding.system and binding.show and binding.action != "commands":
-            made.append(_bound(app, entry))
-    if app.time.allows("last"):
-        made.append(Command("last moment", "", LAST_HELP, partial(app.time.do, "last")))
-    for name in app.colours.names:
-        use = partial(app.colours.use, name)
+            made.append(_bound(entry, run_action))
+    if time.allows("last"):
+        made.append(Command("last moment", "", LAST_HELP, partial(time.do, "last")))
+    for name in colours.names:
+        use = partial(colours.use, name)
         made.append(Command(f"theme {name}", "", "colours; shown while selected", use, use))
     return made
 
 
-def _bound(app: "KviewApp", entry: ActiveBinding) -> Command:
+def _bound(entry: ActiveBinding, run_action: RunAction) -> Command:
     binding = entry.binding
 
     async def run() -> None:
-        await app.run_action(binding.action, entry.node)
+        await run_action(binding.action, entry.node)
 
     return Command(binding.description, key_name(binding), binding.tooltip, run)

@@ -1,23 +1,19 @@
 """The keys of faults: which there are on the screen shown, and what each does to a simulated cluster."""
 
-from typing import TYPE_CHECKING
-
 from kview.language import glyphs
 from kview.model.events import Severity
 from kview.model.ports import FaultCommand, Faults
 from kview.tui.aim import command_for
+from kview.tui.dashboard import Dashboard
 from kview.tui.keys import FAULT_KEYS, FaultKey
 from kview.tui.widgets.bottom import Said
-
-if TYPE_CHECKING:
-    from kview.tui.app import KviewApp
 
 
 class FaultKeys:
     """What the actions `fault('…')` do; without a lab there are none. `active` are the faults in force, as
     the lab says them."""
 
-    def __init__(self, app: "KviewApp", faults: Faults | None) -> None:
+    def __init__(self, app: Dashboard, faults: Faults | None) -> None:
         self._app = app
         self._faults = faults
         self.active: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from textual.binding import Binding
 
 from kview.derive.times import FORMS
+from kview.language.panels import DELETE_HELP
 from kview.model.faults import WORDS
 from kview.model.ports import FaultKind
 
@@ -128,6 +129,7 @@ APP_BINDINGS = [
         key_display="/",
         tooltip="only topics and groups whose name holds what you type",
     ),
+    Binding("delete", "dismiss_broker", "drop broker", key_display="Del", tooltip=DELETE_HELP),
     Binding("s", "sort", "sort", tooltip="the next order of the panel that has the keys"),
     Binding("i", "internal", "internal", tooltip="show or hide internal topics"),
     Binding(

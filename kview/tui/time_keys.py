@@ -1,7 +1,6 @@
 """The keys of time: which of them there are at the moment shown, and what each asks of the timeline."""
 
 from datetime import datetime, time, tzinfo
-from typing import TYPE_CHECKING
 
 from kview.derive.times import FORMS, moment_of
 from kview.derive.view import LIVE
@@ -9,11 +8,9 @@ from kview.language import words
 from kview.model.events import Severity
 from kview.model.ports import Moment
 from kview.model.units import UNKNOWN
+from kview.tui.dashboard import Dashboard
 from kview.tui.widgets.bottom import Said
 from kview.tui.widgets.prompt import Question
-
-if TYPE_CHECKING:
-    from kview.tui.app import KviewApp
 
 ASK_TIME = f"go to {FORMS}; Enter goes, Esc leaves"
 ASK_NAME = "a name to keep the recording under; Enter keeps it, Esc leaves"
@@ -23,7 +20,7 @@ LAST_HELP = "show the end of the recording"
 class TimeKeys:
     """What the actions `time('…')` do; without a timeline there are none."""
 
-    def __init__(self, app: "KviewApp") -> None:
+    def __init__(self, app: Dashboard) -> None:
         self._app = app
         self._typed = ""
         """A time that could not be read, to be corrected."""

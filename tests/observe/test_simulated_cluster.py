@@ -60,11 +60,13 @@ def test_a_budget_reads_partitions_in_turn_and_the_preferred_ones_always(cluster
         assert (seen.partitions.log_end[seen.partitions.topic == "big"] != UNKNOWN).all()
     internal = "__consumer_offsets"
     with observing(cluster, settings) as observer:
-        observer.prefer([internal])
+        observer.prefer((internal, partition) for partition in range(50))
         for _ in range(4):
             seen = observer.observe()
             mine = seen.partitions.topic == internal
             assert (seen.partitions.high_watermark_ms[mine] >= seen.observation.began_ms).all()
+        observer.prefer([("big", 7), ("big", PARTITIONS - 1)])
+        assert all({7, PARTITIONS - 1} <= set(read_in(observer.observe())) for _ in range(4))
 
 
 def test_a_slow_broker_is_up_and_its_cells_are_not_old(cluster: Served) -> None:

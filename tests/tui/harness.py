@@ -16,6 +16,7 @@ from kview.derive.view import View
 from kview.model.ports import FaultCommand, FaultReply, Notice
 from kview.tui.app import KviewApp
 from kview.tui.widgets.header import SourceInfo
+from tests.tui.textual_internals import drawn_strips
 from tests.waiting import PATIENCE_S
 from tests.worlds import crash_script, views
 
@@ -26,6 +27,9 @@ SECONDS = {HEALTHY: 50, CRASH: 63, FENCED: 70, BACK: 93}
 
 SEEN_AFTER_MS = 300
 """How old a picture is when it is looked at."""
+
+LOG_FILE = "kview.log"
+"""Where panels say that tracebacks are."""
 
 AGO_MS = 200_000
 """How long ago a moment is that is held."""
@@ -114,6 +118,22 @@ class HeldTimeline:
         self.asked.append(("keep", name))
 
 
+class HeldAttention:
+    """An observer's ear that only notes what it heard."""
+
+    def __init__(self) -> None:
+        self.dismissed: list[int] = []
+        self.preferred: list[set[tuple[str, int]]] = []
+
+    def dismiss(self, broker: int) -> None:
+        """Note the broker."""
+        self.dismissed.append(broker)
+
+    def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Note the partitions."""
+        self.preferred.append(set(partitions))
+
+
 class HeldClock:
     """A clock that stands still until it is moved."""
 
@@ -137,7 +157,7 @@ async def dashboard(
     not the live moment, the clock stands at it, and the wall's is AGO_MS after it."""
     feed = HeldFeed(*pictures)
     now_ms = 1_760_000_000_000
-    settings: dict[str, Any] = {"no_color": False, "themes": own_themes(), "zone": UTC}
+    settings: dict[str, Any] = {"no_color": False, "themes": own_themes(), "zone": UTC, "log_file": LOG_FILE}
     if pictures and pictures[-1].moment.live:
         now_ms = pictures[-1].snapshot.observation.ended_ms + SEEN_AFTER_MS
     elif pictures:
@@ -157,7 +177,7 @@ def text(app: KviewApp) -> str:
 
 def lines(app: KviewApp) -> list[str]:
     """The screen's lines as they are drawn."""
-    return ["".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips()]
+    return ["".join(segment.text for segment in strip) for strip in drawn_strips(app.screen)]
 
 
 async def until(pilot: Pilot[int], probe: Callable[[], Any], what: str) -> Any:

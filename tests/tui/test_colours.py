@@ -21,6 +21,7 @@ from tests.tui.harness import (
     text,
     until,
 )
+from tests.tui.textual_internals import drawn_strips
 
 COLOUR = re.compile(r"\x1b\[[\d;]*?(?<![\d])(?:3[0-7]|4[0-7]|38|48|9[0-7]|10[0-7])[;m]")
 
@@ -53,7 +54,7 @@ def colours_of(app: object) -> set[str]:
 
     assert isinstance(app, KviewApp)
     found = set()
-    for strip in app.screen._compositor.render_strips():
+    for strip in drawn_strips(app.screen):
         filtered = strip
         for line_filter in app.get_line_filters():
             filtered = filtered.apply_filter(line_filter, app.screen.background_colors[1])
@@ -68,9 +69,7 @@ def styles_of(app: object) -> str:
     from kview.tui.app import KviewApp
 
     assert isinstance(app, KviewApp)
-    return " ".join(
-        str(s.style) for strip in app.screen._compositor.render_strips() for s in strip if s.style
-    )
+    return " ".join(str(s.style) for strip in drawn_strips(app.screen) for s in strip if s.style)
 
 
 def test_every_role_has_a_style_in_every_palette() -> None:

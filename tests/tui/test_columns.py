@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kview.tui.widgets.columns import GAP, Column, share
+from kview.tui.rows.columns import GAP, Column, share
 
 COLUMNS = (
     Column("topic", "topic", 8, flex=1, most=20, name=True),

@@ -23,6 +23,7 @@ from tests.tui.harness import (
     text,
     until,
 )
+from tests.tui.moments import held
 
 
 @pytest.mark.parametrize(
@@ -177,6 +178,36 @@ async def test_enter_goes_deeper_and_escape_back() -> None:
 
 
 @running
+async def test_escape_leaves_the_question_then_the_filter_then_the_screen_then_the_moment() -> None:
+    timeline = HeldTimeline()
+    async with dashboard(held(HEALTHY), timeline=timeline) as (app, pilot):
+        await press(pilot, ["5", "enter", "slash", *"invoice", "enter", "g", *"14"])
+        await until(pilot, lambda: "MEMBERS" in text(app), "the group")
+
+        def stands() -> tuple[bool, str, int, list[tuple[str | int, ...]]]:
+            asks = app.screen.has_class("-asking")
+            return asks, app.options.filter, len(app.screen_stack), timeline.asked
+
+        assert stands() == (True, "invoice", 2, [])
+        await press(pilot, ["escape"])
+        assert stands() == (False, "invoice", 2, [])
+        await press(pilot, ["escape"])
+        assert stands() == (False, "", 2, [])
+        await press(pilot, ["escape"])
+        assert stands() == (False, "", 1, [])
+        await press(pilot, ["escape"])
+        assert stands() == (False, "", 1, [("live",)])
+
+
+@running
+async def test_escape_leaves_a_filter_that_is_being_typed_before_the_one_in_force() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await press(pilot, ["slash", *"pay", "escape"])
+        assert app.options.filter == "" and isinstance(app.focused, Table)
+        assert not app.screen.has_class("-filtering")
+
+
+@running
 async def test_a_number_shows_its_screen_from_the_top() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         await press(pilot, ["2"])
@@ -227,5 +258,5 @@ async def test_quit(key: str) -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         await pilot.press(key)
         await pilot.pause()
-        assert not app.is_running or app._exit
+        assert app.return_code == 0
     assert app.feed.stopped  # type: ignore[attr-defined]

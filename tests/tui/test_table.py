@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from textual.pilot import Pilot
 
 from kview.tui.app import KviewApp
+from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
+from kview.tui.rows.row import Row
 from kview.tui.text import Line, Span, line
-from kview.tui.widgets.columns import Column
-from kview.tui.widgets.table import Row, Table
+from kview.tui.widgets.table import Table
 from tests.tui.harness import HEALTHY, dashboard, lines, press, running, state
 
 

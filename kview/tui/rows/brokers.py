@@ -10,10 +10,10 @@ from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
 from kview.tui.plot import sparkline
+from kview.tui.rows.columns import Column
 from kview.tui.rows.common import ROLES, Keyed, figure, fresh, name_width, rank, rate_width, title
+from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, Span, line
-from kview.tui.widgets.columns import Column
-from kview.tui.widgets.table import Row
 
 PANEL = "brokers"
 ORDERS = ("", "worst first", "by records in")

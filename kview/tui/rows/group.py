@@ -10,6 +10,7 @@ from kview.derive.view import Verdict, View
 from kview.language import glyphs, verdicts, words
 from kview.model.units import NO_OFFSET, UNKNOWN
 from kview.tui.options import Options
+from kview.tui.rows.columns import Column
 from kview.tui.rows.common import (
     Keyed,
     count_width,
@@ -19,9 +20,8 @@ from kview.tui.rows.common import (
     title,
     verdict,
 )
+from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, Span, line
-from kview.tui.widgets.columns import Column
-from kview.tui.widgets.table import Row
 
 ORDERS = ("worst first", "by name", "by lag")
 PANEL = "offsets"

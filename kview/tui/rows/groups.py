@@ -9,6 +9,7 @@ from kview.language import glyphs, verdicts, words
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.options import Options
 from kview.tui.plot import sparkline
+from kview.tui.rows.columns import Column
 from kview.tui.rows.common import (
     Keyed,
     count_width,
@@ -20,9 +21,8 @@ from kview.tui.rows.common import (
     title,
     verdict,
 )
+from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, Span, line
-from kview.tui.widgets.columns import Column
-from kview.tui.widgets.table import Row
 
 PANEL = "groups"
 ORDERS = ("worst first", "by name", "by lag")

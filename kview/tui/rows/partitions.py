@@ -9,6 +9,7 @@ from kview.derive.view import PartitionStatus, View
 from kview.language import glyphs, verdicts, words
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
+from kview.tui.rows.columns import Column
 from kview.tui.rows.common import (
     ROLES,
     SEVERITY_ORDER,
@@ -25,9 +26,8 @@ from kview.tui.rows.common import (
     replicas_width,
     title,
 )
+from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, Span, line
-from kview.tui.widgets.columns import Column
-from kview.tui.widgets.table import Row
 
 PANEL = "partitions"
 ORDERS = ("worst first", "by name", "by uncommitted", "by records in")

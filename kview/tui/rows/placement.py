@@ -10,11 +10,11 @@ from kview.language import glyphs, words
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.options import Options
+from kview.tui.rows.columns import Column
 from kview.tui.rows.common import ROLES, Keyed, fresh, name_width, title
+from kview.tui.rows.row import Row
 from kview.tui.rows.topics import ALL
 from kview.tui.text import EMPTY, Line, Role, Span, line
-from kview.tui.widgets.columns import Column
-from kview.tui.widgets.table import Row
 
 ORDINALS = ("LEADERS", "1ST FOLLOWERS", "2ND FOLLOWERS", "3RD FOLLOWERS")
 MAX_PLACES = 4

@@ -14,11 +14,11 @@ from kview.model.aggregates import Key, Kind, Sum
 from kview.model.events import Severity
 from kview.tui.options import Options
 from kview.tui.plot import sparkline
+from kview.tui.rows.columns import Column
 from kview.tui.rows.common import ROLES, SIGNS, Keyed, figure, name_width, rank, rate_width
+from kview.tui.rows.row import Row
 from kview.tui.spark import RATE_S, covered_until_s
 from kview.tui.text import Line, Role, Span, line
-from kview.tui.widgets.columns import Column
-from kview.tui.widgets.table import Row
 
 PANEL = "rates"
 ORDERS = ("", "by records", "worst first")

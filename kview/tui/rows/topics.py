@@ -9,10 +9,10 @@ from kview.language import glyphs, words
 from kview.language.verdicts import counted
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
+from kview.tui.rows.columns import Column
 from kview.tui.rows.common import ROLES, SIGNS, Keyed, figure, name_width, rank, rate_width, title
+from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, Span, line
-from kview.tui.widgets.columns import Column
-from kview.tui.widgets.table import Row
 
 PANEL = "topics"
 ORDERS = ("worst first", "by name", "by records in")

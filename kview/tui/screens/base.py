@@ -1,7 +1,7 @@
 """What all screens share: header, headline, status and keys around a body; the filter line; being too
 small."""
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -12,15 +12,13 @@ from textual.widgets import Input
 
 from kview.derive.view import View
 from kview.tui.aim import Target
+from kview.tui.dashboard import Dashboard
 from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
 from kview.tui.widgets.bottom import KeyLine, StatusLine, TooSmall
 from kview.tui.widgets.drawn import Drawn, Lines
 from kview.tui.widgets.header import Header, HeadlinePanel
 from kview.tui.widgets.prompt import Prompt, Question
 from kview.tui.widgets.table import Table
-
-if TYPE_CHECKING:
-    from kview.tui.app import KviewApp
 
 
 class KviewScreen(Screen[None], inherit_bindings=False):
@@ -43,25 +41,28 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     panel_sorts: ClassVar[dict[str, int]] = {}
     """By the id of a table: how many orders it has."""
 
+    partition_panels: ClassVar[frozenset[str]] = frozenset()
+    """The ids of the tables whose rows are partitions, with (topic, partition) as their keys."""
+
     has_targets: ClassVar[bool] = False
     """Whether something can be selected here that a fault could hit."""
 
     @property
-    def kview(self) -> "KviewApp":
-        """The app, as what it is."""
-        return cast("KviewApp", self.app)
+    def dashboard(self) -> Dashboard:
+        """The app, as its screens see it."""
+        return cast(Dashboard, self.app)
 
     @property
     def view(self) -> View | None:
         """The latest picture."""
-        return self.kview.view
+        return self.dashboard.view
 
     def body(self) -> ComposeResult:
         """The panels between headline and status."""
         raise NotImplementedError
 
     def draw(self, view: View) -> None:
-        """Hand the panels a picture."""
+        """Give every panel its part of a view, each in an `attempt` of its own."""
         raise NotImplementedError
 
     def share_out(self) -> None:
@@ -71,11 +72,21 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         """What a fault would hit now."""
         return None
 
+    def selected_broker(self) -> int | None:
+        """The broker whose row is selected."""
+        return None
+
+    def partitions_in_sight(self) -> frozenset[tuple[str, int]]:
+        """The partitions, as (topic, partition), that have a row on the screen."""
+        tables = (self.query_one(f"#{id}", Table) for id in self.partition_panels)
+        return frozenset(key for table in tables for key in table.in_sight if isinstance(key, tuple))
+
     def compose(self) -> ComposeResult:
         """Chrome around the body."""
         with Vertical(id="page"):
-            timeline = self.kview.timeline
-            yield Header(self.kview.source, timeline is not None and timeline.replay, self.kview.started_ms)
+            dashboard = self.dashboard
+            is_replay = dashboard.timeline is not None and dashboard.timeline.replay
+            yield Header(dashboard.source, is_replay, dashboard.started_ms)
             yield HeadlinePanel()
             with Vertical(id="body"):
                 yield from self.body()
@@ -122,7 +133,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         view = self.view
         header, headline = self.query_one(Header), self.query_one(HeadlinePanel)
         header.view = headline.view = view
-        headline.notice = self.kview.notice
+        headline.notice = self.dashboard.notice
         if view is not None:
             self.draw(view)
         self.say()
@@ -137,34 +148,35 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def say(self) -> None:
         """Show what the app has to say."""
         status = self.query_one(StatusLine)
-        status.said, status.active = self.kview.said, self.kview.faults.active
+        status.said, status.active = self.dashboard.said, self.dashboard.active_faults
         status.redraw()
 
     # -- keys
 
     def action_back(self) -> None:
-        """One step back."""
+        """Go one step back: leave the question, clear the filter, leave the screen, or return to the live
+        moment."""
         if self.has_class("-asking"):
             self._end_question()
-        elif self.kview.options.filter or self.has_class("-filtering"):
+        elif self.dashboard.options.filter or self.has_class("-filtering"):
             self._end_filter(keep=False)
         elif len(self.app.screen_stack) > 1:
             self.app.pop_screen()
-        elif self.kview.time.allows("live"):
-            self.kview.time.do("live")
+        else:
+            self.dashboard.return_to_live()
 
     def begin_filter(self) -> None:
         """Ask for a part of a name."""
         self.add_class("-filtering")
         line = self.query_one("#filter", Input)
-        line.value = self.kview.options.filter
+        line.value = self.dashboard.options.filter
         self.set_focus(line)
 
     def _end_filter(self, keep: bool) -> None:
         self.remove_class("-filtering")
         if not keep:
             self.query_one("#filter", Input).value = ""
-            self.kview.set_filter("")
+            self.dashboard.set_filter("")
         self._give_keys_back()
 
     def ask(self, question: Question) -> None:
@@ -202,7 +214,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     @on(Input.Changed, "#filter")
     def _filter_typed(self, event: Input.Changed) -> None:
         if self.has_class("-filtering"):
-            self.kview.set_filter(event.value)
+            self.dashboard.set_filter(event.value)
 
     @on(Input.Submitted, "#filter")
     def _filter_kept(self) -> None:

@@ -11,10 +11,11 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
+from kview.tui.rows.row import Row
 from kview.tui.text import EMPTY, Line, Role, Span, line
-from kview.tui.widgets.columns import Column
-from kview.tui.widgets.table import Row, Table
+from kview.tui.widgets.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class CommandScreen(ModalScreen[None], inherit_bindings=False):
 
     def _show(self, typed: str) -> None:
         table = self.query_one(Table)
-        table.set_rows(CommandRows(matching(self._commands, typed)))
+        table.fill(lambda: CommandRows(matching(self._commands, typed)))
         table.action_end(-1)
         self._preview()
 

@@ -1,6 +1,7 @@
 """Enter on a group: its members with what each owns, and every partition with its lag and verdict."""
 
 from collections.abc import Hashable
+from functools import cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +18,6 @@ from kview.tui.rows.common import verdict
 from kview.tui.rows.group import OffsetRows
 from kview.tui.rows.groups import behind, members
 from kview.tui.screens.base import KviewScreen
-from kview.tui.screens.topic import TopicScreen
 from kview.tui.text import EMPTY, Line, Role, Span, cut, line, line_width
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.drawn import Lines
@@ -81,6 +81,10 @@ class SelectedOffset(Lines):
     rows: OffsetRows | None = None
     key: Hashable = None
 
+    def select(self, rows: OffsetRows, key: Hashable) -> None:
+        """Show the row of `rows` with that key."""
+        self.rows, self.key = rows, key
+
     def lines(self, width: int, height: int) -> list[Line]:
         """The line."""
         index = self.rows.find(self.key) if self.rows else None
@@ -96,6 +100,7 @@ class GroupScreen(KviewScreen):
 
     AUTO_FOCUS = "#offsets"
     panel_sorts: ClassVar[dict[str, int]] = {rows.PANEL: len(rows.ORDERS)}
+    partition_panels: ClassVar[frozenset[str]] = frozenset({"offsets"})
 
     def __init__(self, group: str) -> None:
         super().__init__()
@@ -111,18 +116,17 @@ class GroupScreen(KviewScreen):
         yield SelectedOffset(id="selected")
 
     def draw(self, view: View) -> None:
-        """Hand the panels a picture."""
+        """Give the panels their parts of a view."""
         self.query_one(GroupHeading).view = view
-        member_rows = rows.MemberRows(view, self.group)
         members_table = self.query_one("#members", Table)
+        members_table.fill(lambda: rows.MemberRows(view, self.group))
         room = max(3, (self.app.size.height - 14) // 3)
-        members_table.styles.height = min(max(1, len(member_rows)) + 2, room)
-        members_table.set_rows(member_rows)
+        members_table.styles.height = min(max(1, len(members_table.rows)) + 2, room)
         offsets = self.query_one("#offsets", Table)
-        offset_rows = OffsetRows(view, self.group, self.kview.options)
-        offsets.set_rows(offset_rows)
+        offset_rows = cache(partial(OffsetRows, view, self.group, self.dashboard.options))
+        offsets.fill(offset_rows)
         selected = self.query_one(SelectedOffset)
-        selected.rows, selected.key = offset_rows, offsets.selected
+        selected.attempt(lambda: selected.select(offset_rows(), offsets.selected))
 
     @on(Table.Moved, "#offsets")
     def _another_partition(self, event: Table.Moved) -> None:
@@ -133,4 +137,4 @@ class GroupScreen(KviewScreen):
     @on(Table.Opened, "#offsets")
     def _open(self, event: Table.Opened) -> None:
         if isinstance(event.key, tuple):
-            self.app.push_screen(TopicScreen(*event.key))
+            self.dashboard.show_topic(*event.key)

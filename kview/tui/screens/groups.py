@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from kview.derive.view import View
 from kview.tui.rows import groups
 from kview.tui.screens.base import KviewScreen
-from kview.tui.screens.group import GroupScreen
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.table import Table
 
@@ -25,10 +24,11 @@ class GroupsScreen(KviewScreen):
         yield Table(id="groups")
 
     def draw(self, view: View) -> None:
-        """Hand the panel a picture."""
-        self.query_one("#groups", Table).set_rows(groups.GroupRows(view, self.kview.options))
+        """Give the panel its part of a view."""
+        options = self.dashboard.options
+        self.query_one("#groups", Table).fill(lambda: groups.GroupRows(view, options))
 
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
         if isinstance(event.key, str):
-            self.app.push_screen(GroupScreen(event.key))
+            self.dashboard.show_group(event.key)

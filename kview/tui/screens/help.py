@@ -12,11 +12,12 @@ from textual.screen import ModalScreen
 
 from kview.language import glyphs
 from kview.tui.keys import FAULT_KEYS, SPACE_BINDINGS, TIME_BINDINGS
+from kview.tui.rows.columns import GAP, Column
 from kview.tui.rows.common import Keyed
+from kview.tui.rows.row import Row
 from kview.tui.text import EMPTY, Line, Role, Span, line
 from kview.tui.widgets.bottom import KeyLine, key_name
-from kview.tui.widgets.columns import GAP, Column
-from kview.tui.widgets.table import GUTTER, Row, Table
+from kview.tui.widgets.table import GUTTER, Table
 
 SIGNS: tuple[tuple[str, str], ...] = (
     (glyphs.LEADER, "a leader, or healthy"),
@@ -146,7 +147,7 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
 
     def __init__(self, bindings: Sequence[Binding], name: str) -> None:
         super().__init__()
-        self._entries = entries(bindings)
+        self._listed = bindings
         self._about = name
 
     def compose(self) -> ComposeResult:
@@ -165,4 +166,4 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
 
     def _fill(self) -> None:
         cells = self.app.size.width - GUTTER - KEY_CELLS - GAP
-        self.query_one(Table).set_rows(HelpRows(wrapped(self._entries, cells), self._about))
+        self.query_one(Table).fill(lambda: HelpRows(wrapped(entries(self._listed), cells), self._about))

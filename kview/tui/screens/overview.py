@@ -1,6 +1,7 @@
 """1 Overview: which cluster, is anything wrong, which broker, which partitions, who suffers, what
 happened."""
 
+from functools import cache, partial
 from typing import ClassVar
 
 from textual import on
@@ -12,8 +13,6 @@ from kview.tui import layout
 from kview.tui.aim import Target, leader_of
 from kview.tui.rows import brokers, groups, partitions
 from kview.tui.screens.base import KviewScreen
-from kview.tui.screens.group import GroupScreen
-from kview.tui.screens.topic import TopicScreen
 from kview.tui.widgets.bottom import Bar, Rule
 from kview.tui.widgets.events import EventsPanel
 from kview.tui.widgets.table import Table
@@ -36,6 +35,8 @@ class OverviewScreen(KviewScreen):
         "groups": len(groups.ORDERS),
         "groups_below": len(groups.ORDERS),
     }
+
+    partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})
 
     def body(self) -> ComposeResult:
         """The panels."""
@@ -76,35 +77,40 @@ class OverviewScreen(KviewScreen):
         events.styles.height = shared.events
 
     def draw(self, view: View) -> None:
-        """Hand the panels a picture."""
-        options = self.kview.options
-        self.query_one("#brokers", Table).set_rows(brokers.BrokerRows(view, options))
-        self.query_one("#partitions", Table).set_rows(partitions.PartitionRows(view, options))
-        rows = groups.GroupRows(view, options)
+        """Give the panels their parts of a view."""
+        options = self.dashboard.options
+        self.query_one("#brokers", Table).fill(lambda: brokers.BrokerRows(view, options))
+        self.query_one("#partitions", Table).fill(lambda: partitions.PartitionRows(view, options))
+        rows = cache(partial(groups.GroupRows, view, options))
         for id in ("groups", "groups_below"):
             table = self.query_one(f"#{id}", Table)
             if table.display:
-                table.set_rows(rows)
+                table.fill(rows)
         panel = self.query_one(ThroughputPanel)
         panel.view, panel.options = view, options
         self.query_one(EventsPanel).view = view
 
     def target(self) -> Target | None:
         """The selected broker, or the leader of the selected partition."""
+        if (broker := self.selected_broker()) is not None:
+            return Target(broker)
         table = self.focused_table()
         if table is None or table.selected is None or self.view is None:
             return None
-        if table.id == "brokers" and isinstance(table.selected, int):
-            return Target(table.selected)
         if table.id == "partitions" and isinstance(table.selected, tuple):
             return leader_of(self.view, *table.selected)
         return None
 
+    def selected_broker(self) -> int | None:
+        """The broker whose row is selected, if the brokers have the keys."""
+        table = self.query_one("#brokers", Table)
+        return table.selected if table.has_focus and isinstance(table.selected, int) else None
+
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
-        if event.table.id == "brokers":
-            self.kview.show_broker(event.key)
+        if event.table.id == "brokers" and isinstance(event.key, int):
+            self.dashboard.show_broker(event.key)
         elif event.table.id == "partitions" and isinstance(event.key, tuple):
-            self.app.push_screen(TopicScreen(*event.key))
+            self.dashboard.show_topic(*event.key)
         elif isinstance(event.key, str):
-            self.app.push_screen(GroupScreen(event.key))
+            self.dashboard.show_group(event.key)

@@ -1,5 +1,6 @@
 """2 Placement: the teaching table, live, over the list of topics."""
 
+from functools import cache, partial
 from typing import ClassVar
 
 from textual import on
@@ -11,8 +12,8 @@ from kview.tui.aim import Target
 from kview.tui.rows import topics
 from kview.tui.rows.placement import PlacementRows
 from kview.tui.screens.base import KviewScreen
-from kview.tui.screens.topic import Heading, TopicScreen
 from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.heading import Heading
 from kview.tui.widgets.table import Table
 
 LEAST_TOPICS = 5
@@ -45,19 +46,19 @@ class PlacementScreen(KviewScreen):
         yield Table(id="topics")
 
     def draw(self, view: View) -> None:
-        """Hand the panels a picture."""
-        options = self.kview.options
+        """Give the panels their parts of a view."""
+        options = self.dashboard.options
         listed = self.query_one("#topics", Table)
-        listed.set_rows(topics.TopicRows(view, options))
+        listed.fill(lambda: topics.TopicRows(view, options))
         if not self._began:
             self._began = listed.select(listed.selected)
-        rows = PlacementRows(view, options, self._topic())
-        self.query_one(Heading).text = rows.headline()
+        rows = cache(partial(PlacementRows, view, options, self._topic()))
+        self.query_one(Heading).fill(lambda: rows().headline())
         grid = self.query_one("#grid", Table)
-        grid.styles.height = max(3, min(len(rows) + 1, self.app.size.height - 8 - LEAST_TOPICS))
-        grid.set_rows(rows)
+        grid.fill(rows)
+        grid.styles.height = max(3, min(len(grid.rows) + 1, self.app.size.height - 8 - LEAST_TOPICS))
 
-    def show_broker(self, broker: object) -> None:
+    def show_broker(self, broker: int) -> None:
         """Select a broker's row and give it the keys."""
         grid = self.query_one("#grid", Table)
         grid.select(broker)
@@ -68,13 +69,18 @@ class PlacementScreen(KviewScreen):
         return selected if isinstance(selected, str) else topics.ALL
 
     def target(self) -> Target | None:
-        """The selected broker, where the brokers have the keys."""
+        """The selected broker, if the brokers have the keys."""
+        broker = self.selected_broker()
+        return None if broker is None else Target(broker)
+
+    def selected_broker(self) -> int | None:
+        """The broker whose row is selected, if the brokers have the keys."""
         grid = self.query_one("#grid", Table)
-        return Target(grid.selected) if grid.has_focus and isinstance(grid.selected, int) else None
+        return grid.selected if grid.has_focus and isinstance(grid.selected, int) else None
 
     def action_racks(self) -> None:
         """Placement order or racks together."""
-        self.kview.toggle_racks()
+        self.dashboard.toggle_racks()
 
     def action_topic(self, by: int) -> None:
         """Another topic, wherever the keys are."""
@@ -83,7 +89,7 @@ class PlacementScreen(KviewScreen):
     def action_open(self) -> None:
         """The topic's partitions."""
         if topic := self._topic():
-            self.app.push_screen(TopicScreen(topic))
+            self.dashboard.show_topic(topic)
 
     @on(Table.Moved, "#topics")
     def _another_topic(self) -> None:

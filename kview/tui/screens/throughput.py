@@ -1,5 +1,6 @@
 """6 Throughput: what Spark makes of the recording, by topics, brokers or groups, over time."""
 
+from functools import cache, partial
 from typing import ClassVar
 
 from textual import on
@@ -16,8 +17,6 @@ from kview.tui.options import Options
 from kview.tui.rows import throughput as rows
 from kview.tui.rows.throughput_detail import STRETCHES, USUAL, detail_lines
 from kview.tui.screens.base import KviewScreen
-from kview.tui.screens.group import GroupScreen
-from kview.tui.screens.topic import TopicScreen
 from kview.tui.text import Line, Role, Span, joined, line, line_width
 from kview.tui.widgets.bottom import Bar, Rule
 from kview.tui.widgets.drawn import Lines
@@ -59,6 +58,10 @@ class Detail(Lines):
     stretch = STRETCHES[USUAL]
 
     _made: tuple[object, list[Line]] = (None, [])
+
+    def select(self, key: Key, label: str) -> None:
+        """Show the plots and figures of `key`, which is called `label`."""
+        self.key, self.label = key, label
 
     def lines(self, width: int, height: int) -> list[Line]:
         """The lines."""
@@ -116,17 +119,17 @@ class ThroughputScreen(KviewScreen):
         self.query_one(f"#{rows.PANEL}", Table).styles.width = width
 
     def draw(self, view: View) -> None:
-        """Hand the panels a picture."""
-        options = self.kview.options
+        """Give the panels their parts of a view."""
+        options = self.dashboard.options
         head, detail = self.query_one(SparkHead), self.query_one(Detail)
         table = self.query_one(f"#{rows.PANEL}", Table)
-        made = rows.ThroughputRows(view, options, rows.LISTS[self._listed])
-        table.set_rows(made)
+        made = cache(partial(rows.ThroughputRows, view, options, rows.LISTS[self._listed]))
+        table.fill(made)
         head.view = detail.view = view
         head.options = detail.options = options
         detail.stretch = STRETCHES[self._stretch]
-        detail.key = table.selected if isinstance(table.selected, Key) else rows.CLUSTER
-        detail.label = made.label(detail.key)
+        key = table.selected if isinstance(table.selected, Key) else rows.CLUSTER
+        detail.attempt(lambda: detail.select(key, made().label(key)))
 
     def action_list(self, by: int) -> None:
         """List others."""
@@ -147,8 +150,8 @@ class ThroughputScreen(KviewScreen):
         if not isinstance(event.key, Key):
             return
         if event.key.kind is Kind.TOPIC:
-            self.app.push_screen(TopicScreen(event.key.name))
+            self.dashboard.show_topic(event.key.name)
         elif event.key.kind is Kind.GROUP:
-            self.app.push_screen(GroupScreen(event.key.name))
+            self.dashboard.show_group(event.key.name)
         elif event.key.kind is Kind.BROKER:
-            self.kview.show_broker(int(event.key.name))
+            self.dashboard.show_broker(int(event.key.name))

@@ -10,22 +10,9 @@ from kview.tui.options import Options
 from kview.tui.rows.partitions import PartitionRows
 from kview.tui.rows.placement import PlacementRows
 from kview.tui.screens.base import KviewScreen
-from kview.tui.text import EMPTY, Line, line
 from kview.tui.widgets.bottom import Rule
-from kview.tui.widgets.drawn import Lines
+from kview.tui.widgets.heading import Heading
 from kview.tui.widgets.table import Table
-
-
-class Heading(Lines):
-    """A line that says what the screen is about."""
-
-    DEFAULT_CSS = "Heading { height: 1; }"
-
-    text: Line = EMPTY
-
-    def lines(self, width: int, height: int) -> list[Line]:
-        """The line."""
-        return [line("  ", *self.text)]
 
 
 class TopicScreen(KviewScreen):
@@ -34,6 +21,7 @@ class TopicScreen(KviewScreen):
     AUTO_FOCUS = "#partitions"
     has_targets = True
     panel_sorts: ClassVar[dict[str, int]] = {}
+    partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})
 
     def __init__(self, topic: str, partition: int = -1) -> None:
         super().__init__()
@@ -47,10 +35,11 @@ class TopicScreen(KviewScreen):
         yield Table(id="partitions", opens=False)
 
     def draw(self, view: View) -> None:
-        """Hand the panels a picture."""
-        self.query_one(Heading).text = PlacementRows(view, Options(), self.topic).headline()
+        """Give the panels their parts of a view."""
+        options = self.dashboard.options
+        self.query_one(Heading).fill(lambda: PlacementRows(view, Options(), self.topic).headline())
         table = self.query_one("#partitions", Table)
-        table.set_rows(PartitionRows(view, self.kview.options, self.topic))
+        table.fill(lambda: PartitionRows(view, options, self.topic))
         if self._wanted >= 0:
             table.select((self.topic, self._wanted))
             self._wanted = -1

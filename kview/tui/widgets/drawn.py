@@ -1,27 +1,61 @@
-"""Widgets drawn line by line, which repaint only the lines that changed."""
+"""Widgets drawn line by line, which repaint only the lines that changed.
+
+An exception while one of them is drawn stays with it: it says so in its place, the log has the traceback,
+and it is drawn again when the cause is gone.
+"""
+
+from collections.abc import Callable
+from textwrap import wrap
 
 from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
+from kview.language import panels
 from kview.tui.canvas import canvas
 from kview.tui.paint import blank, strip
-from kview.tui.text import Line
+from kview.tui.text import Line, Role, Span, cut, line
+from kview.tui.widgets.failing import FailureLog
+
+FAILURE_MARGIN = 2
+"""Cells before the line that says that a panel could not be drawn, as before a table's rows."""
 
 
 class Drawn(Widget):
-    """A widget whose picture is a list of strips; `painted` makes them, `redraw` shows those that differ."""
+    """A widget drawn as a list of strips; `painted` makes them, `redraw` shows those that differ."""
 
     _strips: list[Strip]
     _painted_for: object = None
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._has_data = True
+        self._was_painted = True
+        self._failures = FailureLog(f"the panel {id or type(self).__name__}")
+
+    @property
+    def is_drawn(self) -> bool:
+        """False while the panel says that it could not be drawn."""
+        return self._has_data and self._was_painted
 
     def painted(self, size: Size) -> list[Strip]:
         """The strips of the visible part, at most `size.height`, each `size.width` wide."""
         raise NotImplementedError
 
     def painted_for(self) -> object:
-        """What besides the data decides the picture."""
+        """What besides the data decides what is drawn."""
         return (self.size, self.scroll_offset, canvas(self).palette.name)
+
+    def attempt(self, take: Callable[[], None]) -> None:
+        """Let `take` give the panel its data. If it raises, the panel says that it could not be drawn, rather
+        than show older figures."""
+        self._has_data = True
+        try:
+            take()
+        except Exception as error:
+            self._has_data = False
+            self._failures.failed(error)
+            self.redraw()
 
     def redraw(self) -> None:
         """Paint again and send the lines that changed to the terminal."""
@@ -30,7 +64,7 @@ class Drawn(Widget):
         if self._painted_for != self.painted_for():
             self.refresh()
             return
-        before, self._strips = self._strips, self.painted(self.size)
+        before, self._strips = self._strips, self._paint()
         if len(before) != len(self._strips):
             self.refresh()
             return
@@ -42,11 +76,34 @@ class Drawn(Widget):
         """The strip of a line of the visible part."""
         key = self.painted_for()
         if self._painted_for != key:
-            self._strips = self.painted(self.size)
+            self._strips = self._paint()
             self._painted_for = key
         if y < len(self._strips):
             return self._strips[y]
         return blank(self.size.width, canvas(self).palette)
+
+    def _paint(self) -> list[Strip]:
+        """The panel's strips, or those that say that it could not be drawn."""
+        if not self._has_data:
+            return self._apology(self.size)
+        try:
+            strips = self.painted(self.size)
+        except Exception as error:
+            self._was_painted = False
+            self._failures.failed(error)
+            return self._apology(self.size)
+        self._was_painted = True
+        self._failures.drawn()
+        return strips
+
+    def _apology(self, size: Size) -> list[Strip]:
+        """One sentence, over as many lines as it needs and the panel has."""
+        at = canvas(self)
+        margin = min(FAILURE_MARGIN, size.width - 1)
+        text = panels.not_drawn(at.log_file)
+        parts = wrap(text, size.width - margin) if size.height > 1 else [text]
+        made = [cut(line(" " * margin, Span(part, Role.WARN)), size.width) for part in parts[: size.height]]
+        return [strip(spans, size.width, at.palette, at.ascii_only) for spans in made]
 
 
 class Lines(Drawn):

@@ -4,9 +4,9 @@ made.
 A selection is a row's key: it stays on its row while rows come, go and change places.
 """
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -18,73 +18,14 @@ from textual.strip import Strip
 from kview.language.glyphs import MARK
 from kview.tui.canvas import canvas
 from kview.tui.paint import strip
-from kview.tui.text import EMPTY, Line, Role, Span, content, joined, line, line_width, middle, pad
-from kview.tui.widgets.columns import GAP, Column, share
+from kview.tui.rows.columns import GAP, Column, share
+from kview.tui.rows.row import NoRows, Rows
+from kview.tui.text import EMPTY, Line, Role, Span, content, line, line_width, middle, pad
 from kview.tui.widgets.drawn import Drawn
+from kview.tui.widgets.table_head import head_height, head_lines
 
 GUTTER = 2
 """Cells before the first column, for the mark of the selected row."""
-
-
-class Row(NamedTuple):
-    """A row's cells by column; `fresh` when something of it changed within the last seconds."""
-
-    cells: tuple[Line, ...]
-    fresh: bool = False
-
-
-class Rows(Protocol):
-    """What a table shows: made anew for every picture, rows on demand."""
-
-    @property
-    def columns(self) -> Sequence[Column]:
-        """The columns, in order."""
-        ...
-
-    @property
-    def title(self) -> Line:
-        """The panel's name, and in which order its rows are."""
-        ...
-
-    @property
-    def empty(self) -> str:
-        """Why there are no rows, where there are none."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def key(self, index: int) -> Hashable:
-        """What the row is: the same thing has the same key in every picture."""
-        ...
-
-    def find(self, key: Hashable) -> int | None:
-        """Where the row with that key is."""
-        ...
-
-    def row(self, index: int, now_ms: int) -> Row:
-        """A row's cells; ages count to `now_ms`."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """The rows of a table that has not been given any."""
-
-    columns: Sequence[Column] = ()
-    title: Line = EMPTY
-    empty: str = ""
-
-    def __len__(self) -> int:
-        return 0
-
-    def key(self, index: int) -> Hashable:
-        raise IndexError(index)
-
-    def find(self, key: Hashable) -> int | None:
-        return None
-
-    def row(self, index: int, now_ms: int) -> Row:
-        raise IndexError(index)
 
 
 class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
@@ -134,20 +75,42 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str, opens: bool = True) -> None:
         super().__init__(id=id)
         self.opens = opens
-        self.rows: Rows = Nothing()
-        self.selected: Hashable | None = None
+        self.rows: Rows = NoRows()
+        self._key: Hashable | None = None
         self._index = 0
         self._chosen = False
         self._widest: dict[str, int] = {}
 
     # -- what it shows
 
+    @property
+    def selected(self) -> Hashable | None:
+        """The key of the selected row; None while there is none to be seen."""
+        return self._key if len(self.rows) and self.is_drawn else None
+
+    @property
+    def in_sight(self) -> list[Hashable]:
+        """The keys of the rows that the panel has room for, from the first one it shows."""
+        if not self.display or not self.is_drawn:
+            return []
+        top = self.scroll_offset.y
+        return [self.rows.key(index) for index in range(top, min(len(self.rows), top + self._room()))]
+
+    def fill(self, make: Callable[[], Rows]) -> None:
+        """Show the rows that `make` returns; if it raises, the panel says so."""
+        self.attempt(lambda: self.set_rows(make()))
+
     def set_rows(self, rows: Rows) -> None:
-        """Show other rows; the selected one stays selected where it still is."""
-        self.rows = rows
-        index = rows.find(self.selected) if self.selected is not None and self._holds() else None
-        self._index = index if index is not None else self._index if self._holds() else 0
-        self._settle()
+        """Show other rows; the selected one stays selected if it is still there. If the rows raise, the table
+        keeps the ones it has."""
+        before, self.rows = self.rows, rows
+        try:
+            index = rows.find(self._key) if self._key is not None and self._holds() else None
+            self._index = index if index is not None else self._index if self._holds() else 0
+            self._settle()
+        except Exception:
+            self.rows = before
+            raise
         self.redraw()
 
     def select(self, key: Hashable) -> bool:
@@ -167,12 +130,17 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 
     def _settle(self) -> None:
         self._index = max(0, min(self._index, len(self.rows) - 1))
-        self.selected = self.rows.key(self._index) if len(self.rows) else None
-        self.virtual_size = Size(self.size.width, self._head_lines() + len(self.rows))
+        if len(self.rows):
+            self._key = self.rows.key(self._index)
+        self.virtual_size = Size(self.size.width, self._head_height() + len(self.rows))
         self._show_selected()
 
+    def _room(self) -> int:
+        """How many rows fit."""
+        return self.size.height - self._head_height()
+
     def _show_selected(self) -> None:
-        room = self.size.height - self._head_lines()
+        room = self._room()
         if room <= 0:
             return
         top = self.scroll_offset.y
@@ -189,7 +157,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_page(self, by: int) -> None:
         """Select a row one page on."""
-        self._choose(self._index + by * max(1, self.size.height - self._head_lines() - 1))
+        self._choose(self._index + by * max(1, self._room() - 1))
 
     def action_end(self, by: int) -> None:
         """Select the first or the last row."""
@@ -215,8 +183,8 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_click(self, event: events.Click) -> None:
         """Select the row under the mouse; a click on the selected one opens it."""
-        index = event.y - self._head_lines() + self.scroll_offset.y
-        if event.y < self._head_lines() or not 0 <= index < len(self.rows):
+        index = event.y - self._head_height() + self.scroll_offset.y
+        if event.y < self._head_height() or not 0 <= index < len(self.rows):
             return
         if index == self._index and event.chain > 1 and self.opens:
             self.action_open()
@@ -245,7 +213,10 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         """The head and the visible rows."""
         at = canvas(self)
         shared = share(self._columns(), size.width - GUTTER)
-        lines = [strip(head, size.width, at.palette, at.ascii_only) for head in self._head(shared, size)]
+        title, columns = self.rows.title, self.rows.columns
+        in_sight = self._in_sight_text(size.height - head_height(title, columns, shared))
+        head = head_lines(title, columns, shared, in_sight, size.width)
+        lines = [strip(made, size.width, at.palette, at.ascii_only) for made in head]
         if not len(self.rows) and self.rows.empty:
             lines.append(
                 strip(
@@ -283,59 +254,20 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         for column in self.rows.columns:
             if column.right:
                 width = self._widest[column.key] = max(column.width, self._widest.get(column.key, 0))
-                column = _widened(column, width)
+                column = column if column.width == width else replace(column, width=width)
             columns.append(column)
         return columns
 
-    def _title_fits(self, shared: list[tuple[int, int]]) -> bool:
-        """Whether the title has room in the head itself."""
-        return line_width(self.rows.title) <= self._title_room(shared)
-
-    def _title_room(self, shared: list[tuple[int, int]]) -> int:
-        """The cells over leading columns that have no title of their own."""
-        room = 0
-        for column, width in shared:
-            if self.rows.columns[column].title:
-                break
-            room += width + GAP
-        return room - GAP
-
-    def _head_lines(self) -> int:
-        if not self.rows.columns:
-            return 1
+    def _head_height(self) -> int:
         shared = share(self._columns(), max(1, self.size.width - GUTTER))
-        return 1 if self._title_fits(shared) else 2
+        return head_height(self.rows.title, self.rows.columns, shared)
 
-    def _head(self, shared: list[tuple[int, int]], size: Size) -> list[Line]:
-        titles: Line = line("  ")
-        for position, (index, width) in enumerate(shared):
-            column = self.rows.columns[index]
-            titles += (Span(" " * GAP),) if position else ()
-            titles += pad(line(Span(column.title, Role.DIM)), width, column.right)
-        title = self.rows.title
-        merged = bool(self.rows.columns) and self._title_fits(shared)
-        parts = [title, *self._position(size.height - (1 if merged else 2))]
-        if merged:
-            shown = joined(parts, Span("  "), self._title_room(shared))
-            return [line("  ", *shown, Span(content(titles)[2 + line_width(shown) :], Role.DIM))]
-        return [line("  ", *joined(parts, Span("  "), size.width - 2)), titles][
-            : 2 if self.rows.columns else 1
-        ]
-
-    def _position(self, room: int) -> list[Line]:
-        """Which rows are in sight, where not all are."""
+    def _in_sight_text(self, room: int) -> Line:
+        """Which rows are in sight, if not all are."""
         top, rows = self.scroll_offset.y, len(self.rows)
         if rows <= room or room <= 0:
-            return []
-        return [line(Span(f"{top + 1:,}–{min(rows, top + room):,} of {rows:,}", Role.DIM))]
-
-
-def _widened(column: Column, width: int) -> Column:
-    if column.width == width:
-        return column
-    return Column(
-        column.key, column.title, width, column.right, column.flex, column.most, column.rank, column.name
-    )
+            return EMPTY
+        return line(Span(f"{top + 1:,}–{min(rows, top + room):,} of {rows:,}", Role.DIM))
 
 
 def _cell(spans: Line, column: Column, width: int) -> Line:

@@ -1,0 +1,110 @@
+"""What screens and keys may ask of the dashboard that they are part of. `kview.tui.app` implements it."""
+
+from collections.abc import Coroutine
+from datetime import tzinfo
+from typing import Any, Protocol
+
+from kview.derive.view import View
+from kview.model.ports import Notice, Timeline
+from kview.tui.aim import Target
+from kview.tui.options import Options
+from kview.tui.widgets.bottom import Said
+from kview.tui.widgets.header import SourceInfo
+from kview.tui.widgets.prompt import Question
+
+
+class Selecting(Protocol):
+    """A screen, as keys that act on what is selected see it."""
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether something can be selected here that a fault could hit."""
+        ...
+
+    def target(self) -> Target | None:
+        """What a fault would hit now."""
+        ...
+
+    def selected_broker(self) -> int | None:
+        """The broker whose row is selected."""
+        ...
+
+
+class Dashboard(Protocol):
+    """The app, as its screens and its keys see it."""
+
+    # -- what is shown
+
+    source: SourceInfo
+    started_ms: int
+    """When the dashboard started, epoch ms by the wall clock."""
+    zone: tzinfo | None
+    timeline: Timeline | None
+    view: View | None
+    """The view shown; None before the first one."""
+    notice: Notice | None
+    """The latest notice about kview itself."""
+    options: Options
+
+    @property
+    def live(self) -> bool:
+        """Whether the live moment is shown."""
+        ...
+
+    # -- the status line
+
+    @property
+    def said(self) -> Said:
+        """What the status line says."""
+        ...
+
+    @property
+    def active_faults(self) -> tuple[str, ...]:
+        """The faults in force."""
+        ...
+
+    def say(self, said: Said, keep: bool = False) -> None:
+        """Show a sentence in the status line; `keep` until the next one."""
+        ...
+
+    def ask(self, question: Question) -> None:
+        """Ask for a line of text."""
+        ...
+
+    # -- screens and moments
+
+    def shown(self) -> Selecting | None:
+        """The screen that draws views, unless help or the palette lies over it."""
+        ...
+
+    def show_topic(self, topic: str, partition: int = -1) -> None:
+        """Go to a topic's partitions, with `partition` selected if it is not −1."""
+        ...
+
+    def show_group(self, group: str) -> None:
+        """Go to a group."""
+        ...
+
+    def show_broker(self, broker: int) -> None:
+        """Go to a broker in the placement table."""
+        ...
+
+    def return_to_live(self) -> None:
+        """Show the live moment again, if another one is shown and there is one."""
+        ...
+
+    # -- how it is shown
+
+    def set_filter(self, text: str) -> None:
+        """Show only topics and groups whose name contains `text`."""
+        ...
+
+    def toggle_racks(self) -> None:
+        """Change between placement order and rows by rack."""
+        ...
+
+    # -- work
+
+    def run_worker(self, work: Coroutine[Any, Any, None], *, group: str) -> object:
+        """Run `work` while the dashboard goes on."""
+        ...

@@ -1,0 +1,71 @@
+"""All that relies on more than Textual documents, each with its reason.
+
+Textual is pinned to its minor version, and tests/tui/test_textual_internals.py fails when one of these moves.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from textual.app import App
+from textual.events import Event, Key
+from textual.filter import LineFilter, NoColor
+from textual.widgets import Input
+
+
+class OwnApp(App[int], inherit_bindings=False):
+    """An app whose bugs, keys and colours are handled by us. `colourless`: no colour leaves it."""
+
+    def __init__(self, colourless: bool) -> None:
+        super().__init__(ansi_color=True if colourless else None)
+        self.colourless = colourless
+        self.bug: Exception | None = None
+        """What ended the app, if a bug did."""
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Keep a bug for whoever runs the app: its traceback belongs in the log.
+
+        Textual prints a traceback with all local variables, in colour, over the restored terminal, and has no
+        setting against it; `_exit_renderables` is what it is about to print.
+        """
+        super()._handle_exception(error)
+        if not self.is_headless:
+            self.bug = self.bug or error
+            self._exit_renderables.clear()
+
+    async def on_event(self, event: Event) -> None:
+        """Carry out a key's command before looking at the next key.
+
+        Textual forwards a key to the focused widget as a message, so that several keys that arrive in one
+        go, as over a slow line, would all be looked up on the screen of the first. `is_forwarded` tells a
+        key from the terminal from one that has bubbled up again.
+        """
+        if isinstance(event, Key) and not event.is_forwarded:
+            entry = self.screen.active_bindings.get(event.key)
+            if entry is not None and entry.enabled:
+                is_typed = isinstance(self.focused, Input) and (
+                    event.is_printable or entry.node is self.focused
+                )
+                if not is_typed:
+                    await self.run_action(entry.binding.action, entry.node)
+                    return
+        await super().on_event(event)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Remove the colours of everything that is drawn, Textual's own widgets included.
+
+        Textual looks at NO_COLOR in the environment only, and takes it out of there: it can neither be asked
+        for colours nor be told that there are none.
+        """
+        filters = list(super().get_line_filters())
+        return [*filters, NoColor()] if self.colourless else filters
+
+
+def draw_only_what_fits(ascii_only: bool) -> None:
+    """Replace what the terminal cannot show by a `?` when it is written.
+
+    Textual's driver writes to `sys.__stderr__` on a thread of its own, where an encoding error would end the
+    dashboard.
+    """
+    screen = sys.__stderr__
+    if screen is not None:
+        screen.reconfigure(encoding="ascii" if ascii_only else None, errors="replace")

@@ -1,0 +1,26 @@
+"""A line that says what a screen is about."""
+
+from collections.abc import Callable
+
+from kview.tui.text import EMPTY, Line, line
+from kview.tui.widgets.drawn import Lines
+
+
+class Heading(Lines):
+    """The line."""
+
+    DEFAULT_CSS = "Heading { height: 1; }"
+
+    _text: Line = EMPTY
+
+    def fill(self, make: Callable[[], Line]) -> None:
+        """Show the text that `make` returns; if it raises, the panel says so."""
+
+        def take() -> None:
+            self._text = make()
+
+        self.attempt(take)
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """The line."""
+        return [line("  ", *self._text)]

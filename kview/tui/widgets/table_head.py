@@ -1,0 +1,48 @@
+"""A table's head: its title, which rows are in sight, and the columns' titles. Pure.
+
+Title and columns' titles share a line if the title fits over leading columns that have no title.
+"""
+
+from collections.abc import Sequence
+
+from kview.tui.rows.columns import GAP, Column
+from kview.tui.text import Line, Role, Span, content, joined, line, line_width, pad
+
+Shared = Sequence[tuple[int, int]]
+"""The columns that are shown, as (index, width)."""
+
+
+def head_height(title: Line, columns: Sequence[Column], shared: Shared) -> int:
+    """How many lines the head takes."""
+    return 2 if columns and not _shares_line(title, columns, shared) else 1
+
+
+def head_lines(
+    title: Line, columns: Sequence[Column], shared: Shared, in_sight: Line, cells: int
+) -> list[Line]:
+    """The head, `cells` wide; `in_sight` follows the title if there is room."""
+    titles: Line = line("  ")
+    for position, (index, width) in enumerate(shared):
+        column = columns[index]
+        titles += (Span(" " * GAP),) if position else ()
+        titles += pad(line(Span(column.title, Role.DIM)), width, column.right)
+    parts = [title, in_sight] if in_sight else [title]
+    if columns and _shares_line(title, columns, shared):
+        shown = joined(parts, Span("  "), _title_room(columns, shared))
+        return [line("  ", *shown, Span(content(titles)[2 + line_width(shown) :], Role.DIM))]
+    own = line("  ", *joined(parts, Span("  "), cells - 2))
+    return [own, titles] if columns else [own]
+
+
+def _shares_line(title: Line, columns: Sequence[Column], shared: Shared) -> bool:
+    return line_width(title) <= _title_room(columns, shared)
+
+
+def _title_room(columns: Sequence[Column], shared: Shared) -> int:
+    """The cells over leading columns that have no title of their own."""
+    room = 0
+    for index, width in shared:
+        if columns[index].title:
+            break
+        room += width + GAP
+    return room - GAP

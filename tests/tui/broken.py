@@ -1,0 +1,25 @@
+"""Views of which one part cannot be read, as a bug in what is derived would make them."""
+
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from kview.derive.view import View
+
+
+class Broken:
+    """Raises whatever is asked of it."""
+
+    def __init__(self, why: str = "a bug") -> None:
+        self._why = why
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise RuntimeError(f"{self._why} in {name}")
+
+    def __bool__(self) -> NoReturn:
+        raise RuntimeError(self._why)
+
+
+def without(view: View, part: str, why: str = "a bug") -> View:
+    """The view with that part broken."""
+    broken: dict[str, Any] = {part: Broken(why)}
+    return replace(view, **broken)

@@ -1,0 +1,173 @@
+"""Canaries for what kview.tui.textual_internals relies on: they fail when Textual moves.
+
+If one does: read its reach there, see what Textual has in its place, and pin that minor version.
+"""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.dom import DOMNode
+from textual.drivers.linux_driver import LinuxDriver
+from textual.events import Key
+from textual.filter import NoColor
+from textual.screen import Screen
+from textual.widgets import Static
+
+import kview.tui
+from kview.tui.app import KviewApp
+from kview.tui.textual_internals import OwnApp
+from tests.tui.harness import HEALTHY, dashboard, running, state
+from tests.tui.textual_internals import drawn_strips
+
+ROOT = Path(kview.tui.__file__).parents[2]
+INTERNALS = [ROOT / "kview/tui/textual_internals.py", ROOT / "tests/tui/textual_internals.py"]
+
+
+class BugAtOnce(OwnApp):
+    """An app with a bug that says whether it runs in a terminal."""
+
+    def __init__(self, is_headless: bool) -> None:
+        super().__init__(colourless=False)
+        self._without_terminal = is_headless
+        self.printed: list[Any] = []
+
+    @property
+    def is_headless(self) -> bool:
+        return self._without_terminal
+
+    def on_mount(self) -> None:
+        raise ZeroDivisionError("a bug")
+
+    def panic(self, *renderables: Any) -> None:
+        self.printed += renderables
+
+
+@running
+async def test_a_bug_is_kept_and_textual_prints_nothing() -> None:
+    app = BugAtOnce(is_headless=False)
+    with pytest.raises(ZeroDivisionError):
+        async with app.run_test():
+            pass
+    assert isinstance(app.bug, ZeroDivisionError)
+    assert app._exit_renderables == []
+
+
+def test_textual_would_print_what_it_keeps_under_that_name() -> None:
+    source = inspect.getsource(App)
+    assert "self._exit_renderables.extend(" in source
+    assert "self.error_console.print(self._exit_renderables[0])" in source
+    assert list(inspect.signature(App._handle_exception).parameters) == ["self", "error"]
+
+
+def test_a_key_that_has_been_forwarded_knows_it() -> None:
+    key = Key("x", "x")
+    assert not key.is_forwarded
+    assert inspect.iscoroutinefunction(App.on_event)
+    assert "not event.is_forwarded" in inspect.getsource(App.on_event)
+
+
+def test_line_filters_are_asked_for_when_something_is_drawn() -> None:
+    plain, colourless = OwnApp(colourless=False), OwnApp(colourless=True)
+    assert not any(isinstance(one, NoColor) for one in plain.get_line_filters())
+    assert any(isinstance(one, NoColor) for one in colourless.get_line_filters())
+    strip_cache = importlib.import_module("textual._styles_cache")
+    assert "get_line_filters()" in inspect.getsource(importlib.import_module("textual.widget")) + (
+        inspect.getsource(strip_cache)
+    )
+
+
+def test_the_driver_writes_to_the_standard_error_that_python_began_with() -> None:
+    assert "self._file = sys.__stderr__" in inspect.getsource(LinuxDriver.__init__)
+    assert sys.__stderr__ is None or hasattr(sys.__stderr__, "reconfigure")
+
+
+@running
+async def test_the_strips_on_the_screen_are_those_of_the_compositor() -> None:
+    async with dashboard(state(HEALTHY)) as (app, _):
+        strips = drawn_strips(app.screen)
+        assert len(strips) == 40 and {strip.cell_length for strip in strips} == {120}
+
+
+def python_files() -> Iterator[Path]:
+    """Every file that may use Textual."""
+    for folder in ("kview", "tests"):
+        yield from (ROOT / folder).rglob("*.py")
+
+
+def test_private_parts_of_other_objects_are_reached_for_in_one_file_only() -> None:
+    private = {name for base in (App, Screen, Static) for name in own_names(base)}
+    private |= {name for name in dir(App) + dir(Screen) + dir(Static) if is_private(name)}
+    found = []
+    for path in python_files():
+        text = path.read_text()
+        if path in INTERNALS or path == Path(__file__) or ("textual" not in text and "harness" not in text):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if not isinstance(node, ast.Attribute) or node.attr not in private:
+                continue
+            if ast.unparse(node.value) not in ("self", "cls", "os"):
+                found.append(f"{path.relative_to(ROOT)}:{node.lineno} {ast.unparse(node)}")
+    assert not found
+
+
+def is_private(name: str) -> bool:
+    """Whether it is a name that belongs to whoever wrote the class."""
+    return name.startswith("_") and not name.startswith("__")
+
+
+def own_names(cls: type) -> set[str]:
+    """The private names that a class and its bases in Textual define, or set on themselves."""
+    return {name for base in cls.__mro__ if from_textual(base) for name in private_names(base)}
+
+
+def from_textual(cls: type) -> bool:
+    """Whether Textual defines it."""
+    return cls.__module__.partition(".")[0] == "textual"
+
+
+def private_names(cls: type) -> set[str]:
+    """The private names of one class: its own, and those set on `self`."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+    made = {name for name in vars(cls) if is_private(name) and not name.startswith("_abc")}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_private(node.attr):
+            made |= {node.attr} if ast.unparse(node.value) == "self" else set()
+    return made
+
+
+def own_classes() -> list[type]:
+    """Kview's screens, widgets and app."""
+    for module in pkgutil.walk_packages(kview.tui.__path__, "kview.tui."):
+        importlib.import_module(module.name)
+    found, left = set(), [DOMNode]
+    while left:
+        for cls in left.pop().__subclasses__():
+            left.append(cls)
+            if cls.__module__.startswith("kview."):
+                found.add(cls)
+    return sorted(found, key=lambda cls: cls.__qualname__)
+
+
+TEXTUAL_MAKES = {"_merged_bindings", "_css_type_names", "_reactives", "_computes", "_inherit_bindings"}
+TEXTUAL_MAKES |= {"_inherit_css", "_inherit_component_classes", "_css_type_name", "_decorated_handlers"}
+"""What Textual itself sets on every class derived from its own."""
+
+
+@pytest.mark.parametrize("cls", own_classes(), ids=lambda cls: cls.__name__)
+def test_our_names_are_not_textuals(cls: type) -> None:
+    """A private name of ours that Textual uses too breaks it in ways that are hard to find."""
+    meant = {"_handle_exception", "_exit_renderables"} if cls is OwnApp else set()
+    assert private_names(cls) & own_names(cls) - TEXTUAL_MAKES <= meant
+
+
+def test_there_are_classes_to_look_at() -> None:
+    assert {KviewApp, OwnApp} < set(own_classes()) and len(own_classes()) > 15
