@@ -22,16 +22,38 @@ class ErrorKind(StrEnum):
     # -- Spark
 
     # -- reaching a cluster
+    CONNECTION_REFUSED = "connection refused"
+    NO_CONNECTION = "no connection"
+    NO_ANSWER = "no answer"
+    UNKNOWN_HOST = "unknown host"
+    HTTP_SERVER = "http server"
+    TLS_LISTENER = "tls listener"
+    CLOSES_CONNECTIONS = "closes connections"
+    NOT_A_BROKER = "not a broker"
+    NO_BOOTSTRAP_SERVER = "no bootstrap server"
+    """Each bootstrap server failed in its own way."""
+    ADVERTISED_UNREACHABLE = "advertised unreachable"
+    """A bootstrap server answers, and no address that the cluster advertises does."""
+    SERVER_EMPTY = "bootstrap server empty"
+    SERVER_IS_URL = "bootstrap server is a url"
+    SERVER_WITHOUT_PORT = "bootstrap server without port"
+    SERVER_UNBRACKETED = "bootstrap server unbracketed"
+    SERVER_WITHOUT_HOST = "bootstrap server without host"
+    SERVER_BAD_PORT = "bootstrap server with a bad port"
 
     # -- flags and arguments
 
 
+Value = str | int | float | tuple[str, ...] | tuple[tuple[str, str], ...]
+"""What an error can carry. Pairs are addresses, each with a FailureKind's value."""
+
+
 class KviewError(Exception):
-    """Something that the user can do something about: its kind, and values by name (text and numbers)."""
+    """Something that the user can do something about: its kind, and values by name."""
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, kind: ErrorKind, **values: str | int | float) -> None:
+    def __init__(self, kind: ErrorKind, **values: Value) -> None:
         super().__init__(kind, values)
         self.kind = kind
         self.values = values

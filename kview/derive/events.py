@@ -10,6 +10,7 @@ from kview.derive.align import Alignment, same
 from kview.derive.partitions import same_lists
 from kview.derive.rates import LOOK_BACK_MS
 from kview.derive.standing import Standing
+from kview.language import failures
 from kview.language import nouns as text
 from kview.language.words import plural
 from kview.model.events import Event, EventKind, Severity
@@ -75,7 +76,7 @@ def broker_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
         state, was = table.state[row], old.get(broker)
         if was is None or was == state:
             continue
-        error = f": {table.error[row]}" if table.error[row] else ""
+        error = f": {failures.of(table.error[row])}" if table.error[row] else ""
         match state:
             case BrokerState.SILENT:
                 first = max(int(table.since_ms[row]), before.observation.began_ms)

@@ -1,6 +1,31 @@
-"""Why something could not be asked, as a fact: `kview.language.failures` says it in words."""
+"""What could not be asked, and why, as facts: `kview.language.failures` says them in words."""
 
 from enum import StrEnum
+from typing import NamedTuple
+
+from kview.model.units import UNKNOWN_ID
+
+
+class Part(StrEnum):
+    """A part of an observation: what a request asks for."""
+
+    BROKER = "broker"
+    """The broker itself: it answers nothing."""
+    BOOTSTRAP = "bootstrap"
+    """The way back to a cluster none of whose known brokers answers."""
+    METADATA = "metadata"
+    REGISTERED_BROKERS = "registered brokers"
+    OFFSETS = "offsets"
+    LOG_ENDS = "log ends"
+    TIME_POINTS = "time points"
+    GROUPS = "groups"
+    COMMITS = "commits"
+    QUORUM = "quorum"
+    REASSIGNMENTS = "reassignments"
+    CONFIGS = "configs"
+    SESSION_TIMEOUT = "session timeout"
+    ELR = "elr"
+    LOG_DIRS = "log dirs"
 
 
 class FailureKind(StrEnum):
@@ -27,8 +52,28 @@ class FailureKind(StrEnum):
     """The broker does not know this request."""
     KAFKA_ERROR = "kafka error"
     """The broker answered with an error number."""
+    OVERDUE = "overdue"
+    """The answer has taken too long, and may still come."""
+    INCOMPLETE = "incomplete"
+    """The answer lacks what was asked for."""
     COORDINATOR_SILENT = "coordinator silent"
+    """The group's coordinator does not answer; its broker's own failure says why."""
     COORDINATOR_GONE = "coordinator gone"
     """The group's coordinator has left the cluster."""
     OTHER = "other"
     """Something else; the log has it."""
+
+
+class Cause(NamedTuple):
+    """Why a request failed. `code` is Kafka's error number if the kind is KAFKA_ERROR, else UNKNOWN_ID."""
+
+    kind: FailureKind
+    code: int = UNKNOWN_ID
+
+
+NO_FAILURE = Cause(FailureKind.NONE)
+
+
+def refused(code: int) -> Cause:
+    """The cause of an answer that is an error of Kafka's."""
+    return Cause(FailureKind.KAFKA_ERROR, code)

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Self, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from kview.model.failures import FailureKind, Part
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 
 
@@ -47,15 +48,16 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One part of an observation that failed: which, of which broker, why, and when the value shown instead
-    was received.
+    """One part of an observation that failed: which, of which broker, and why.
 
-    `shown_since_ms` is UNKNOWN where there is no earlier value to show.
+    `code` is Kafka's error number, UNKNOWN_ID if the broker did not answer with one. `shown_since_ms` is when
+    the value shown instead was received, UNKNOWN if there is no earlier value.
     """
 
-    part: str
+    part: Part
     broker: int
-    why: str
+    kind: FailureKind
+    code: int = UNKNOWN_ID
     shown_since_ms: int = UNKNOWN
 
 
@@ -75,9 +77,8 @@ class Observation:
     cluster_id: str = ""
     controller_id: int = UNKNOWN_ID
     controller_epoch: int = UNKNOWN_ID
-    quorum_high_watermark: int = UNKNOWN
     quorum_received_ms: int = UNKNOWN
-    asked: tuple[str, ...] = ()
+    asked: tuple[Part, ...] = ()
     requests: int = 0
     bytes_sent: int = 0
     bytes_received: int = 0
@@ -96,7 +97,8 @@ class Brokers(Table):
 
     `since_ms` is since when it has its state (for SILENT: the first request that it failed to answer).
     `answered_ms` is its last answer to us; `last_fetch_ms` its last fetch of metadata as the quorum saw it
-    (UNKNOWN without DescribeQuorum v1).
+    (UNKNOWN without DescribeQuorum v1). `error` is a FailureKind's value: why it does not answer, '' while it
+    does.
     """
 
     id: Ids
@@ -116,6 +118,8 @@ class Brokers(Table):
 @dataclass(frozen=True, slots=True)
 class Partitions(Table):
     """One row a partition; key: topic, partition. `*_ms` is when the offset before it was received.
+
+    `error_code` is Kafka's number of the error that stands for its leader or its offsets, 0 if there is none.
 
     `high_watermark` is the leader's (a client's "latest"), `log_end` the leader's own log end (the debugging
     replica id).
@@ -139,7 +143,7 @@ class Partitions(Table):
     log_end: Longs
     log_end_ms: Longs
     min_isr: Ids
-    error: Strings
+    error_code: Ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +179,11 @@ class TimePoints(Table):
 
 @dataclass(frozen=True, slots=True)
 class Groups(Table):
-    """One row a group; key: group. `error` says why its figures are old, '' when they are not."""
+    """One row a group; key: group.
+
+    `error` is a FailureKind's value: why its figures are old, '' when they are not. `error_code` is Kafka's
+    error number if that is KAFKA_ERROR, else 0.
+    """
 
     group: Strings
     type: Strings
@@ -185,6 +193,7 @@ class Groups(Table):
     members: Ids
     received_ms: Longs
     error: Strings
+    error_code: Ids
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.view import View
+from kview.language import failures
 from kview.model.events import Event
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 
@@ -52,7 +53,9 @@ def document(view: View) -> str:
             {
                 "part": failure.part,
                 "broker_id": _broker(failure.broker),
-                "why": failure.why,
+                "kind": failure.kind.value,
+                "code": _known(failure.code),
+                "text": failures.of(failure.kind, failure.code),
                 "shown_since_ms": _known(failure.shown_since_ms),
             }
             for failure in seen.failures
@@ -133,7 +136,7 @@ def _partitions(view: View) -> list[Row]:
             "frozen_since_ms": figures.frozen_since_ms,
             "leader_silent_since_ms": figures.leader_silent_since_ms,
             "in_records_per_second": figures.in_rate,
-            "error": table.error,
+            "error_code": table.error_code,
         }
     )
     lists = (_ids(table.replicas), _ids(table.isr), _ids(table.offline))
@@ -183,6 +186,7 @@ def _groups(view: View) -> list[Row]:
             "write_records_per_second": figures.write_rate,
             "age_ms": figures.age_ms,
             "error": table.error,
+            "error_code": table.error_code,
         }
     )
     by_group: dict[str, list[Row]] = {row["group"]: [] for row in rows}

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from kafka.protocol.api_header import ResponseHeader
+from kview.wire.kafka_internals import response_header
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class Message(Generic[T]):
 
     def parse_header(self, buffer: Any) -> Any:
         """The answer's header, read from `buffer`, which is left behind it."""
-        return ResponseHeader.decode(buffer, flexible=self._flexible)
+        return response_header(buffer, self._flexible)
 
     def decode(self, buffer: Any) -> T:
         """The answer's body."""

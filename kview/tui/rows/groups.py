@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kview.derive.view import View
-from kview.language import glyphs, words
+from kview.language import failures, glyphs, words
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.options import Options
 from kview.tui.plot import sparkline
@@ -109,7 +109,7 @@ class GroupRows(Keyed[str]):
         notes = [
             str(figures.reason[at]),
             f"{words.age(received_ms, now_ms)} old" if old else "",
-            str(table.error[at]),
+            failures.of_group(table.error[at], int(table.error_code[at]), coordinator),
         ]
         cells = (
             line(group),
