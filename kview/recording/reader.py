@@ -19,6 +19,7 @@ import pyarrow as pa
 from kview.errors import KviewError
 from kview.model.snapshot import Longs, Snapshot
 from kview.recording.columns import Codec, Encoded
+from kview.recording.formats import Format, format_of
 from kview.recording.manifest import SegmentEntry, read_manifest
 from kview.recording.moments import Moments
 from kview.recording.schema import observations
@@ -59,9 +60,10 @@ class Segment:
     """A piece of a recording that can be read by itself. An open one knows what there was when it was last
     looked at; nothing of it is held but where its observations begin."""
 
-    def __init__(self, recording: Path, entry: SegmentEntry) -> None:
+    def __init__(self, recording: Path, entry: SegmentEntry, form: Format) -> None:
         self.folder = recording / entry.folder
         self._entry = entry
+        self._format = form
         self._begins = [0]
         self._sequences: list[int] = []
         self._ended_ms: list[int] = []
@@ -78,7 +80,7 @@ class Segment:
 
     def look(self) -> None:
         """See what was added to an open segment. Raises FileNotFoundError where it was closed meanwhile."""
-        for batch, end in whole_batches(self.folder / STREAM_FILE, self._begins[-1]):
+        for batch, end in whole_batches(self.folder / STREAM_FILE, self._begins[-1], self._format.stream):
             seen = batch.column("observations").flatten()
             self._begins.append(end)
             self._sequences.append(seen.field("sequence")[0].as_py())
@@ -117,12 +119,13 @@ class Segment:
         if not self._entry.closed:
             begin = self._begins[bisect_right(self._sequences, after_sequence)]
             try:
-                batches = [batch for batch, _ in whole_batches(self.folder / STREAM_FILE, begin)]
+                stream = whole_batches(self.folder / STREAM_FILE, begin, self._format.stream)
+                batches = [batch for batch, _ in stream]
             except FileNotFoundError:
                 pass  # It was closed since the manifest was read.
             else:
-                return [part_of(batches, name) for name in names]
-        return [parquet_part(self.folder, name) for name in names]
+                return [part_of(batches, name, self._format.parts) for name in names]
+        return [parquet_part(self.folder, name, self._format.parts) for name in names]
 
 
 class Recording:
@@ -143,10 +146,12 @@ class Recording:
 
     def refresh(self) -> None:
         """Look again which segments and observations there are."""
-        entries = read_manifest(self.folder).segments
+        manifest = read_manifest(self.folder)
+        self._format = format_of(manifest)
         known = {(segment.number, segment.closed): segment for segment in self._segments}
         self._segments = [
-            known.get((entry.number, entry.closed)) or Segment(self.folder, entry) for entry in entries
+            known.get((entry.number, entry.closed)) or Segment(self.folder, entry, self._format)
+            for entry in manifest.segments
         ]
         closed = {segment.number for segment in self._segments if segment.closed}
         self._held = {number: held for number, held in self._held.items() if number in closed}
@@ -310,7 +315,9 @@ class Recording:
 
     def _hold(self, segment: Segment, tables: list[pa.Table]) -> Moments:
         numbers, words, seen = tables
-        self._held[segment.number] = held = Moments(numbers, words, observations(seen))
+        self._held[segment.number] = held = Moments(
+            numbers, words, observations(self._format.rows(seen)), self._format.layout
+        )
         while len(self._held) > SEGMENTS_HELD:
             del self._held[next(iter(self._held))]
         return held

@@ -4,7 +4,7 @@ A stream is an Arrow IPC stream whose record batches are whole observations (`sc
 one write each: what a kill or a full disk cuts off is a batch that is not whole, and no reader takes it."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,9 @@ ZSTD_LEVEL, SMALL_ZSTD_LEVEL, SMALL_ROWS = 9, 19, 200_000
 table."""
 
 
-def whole_batches(path: Path, begin: int = 0) -> Iterator[tuple[pa.RecordBatch, int]]:
+def whole_batches(
+    path: Path, begin: int = 0, schema: pa.Schema = STREAM
+) -> Iterator[tuple[pa.RecordBatch, int]]:
     """The whole batches of a stream from a place between two of them (0: all), up to the first that is not
     whole, each with the place after it. Raises FileNotFoundError."""
     if path.stat().st_size <= begin:
@@ -43,7 +45,7 @@ def whole_batches(path: Path, begin: int = 0) -> Iterator[tuple[pa.RecordBatch, 
             except (EOFError, pa.ArrowInvalid, OSError):
                 return
             if message.type != "schema":
-                yield pa.ipc.read_record_batch(message, STREAM), file.tell()
+                yield pa.ipc.read_record_batch(message, schema), file.tell()
 
 
 def stream_batches(path: Path) -> list[pa.RecordBatch]:
@@ -51,10 +53,10 @@ def stream_batches(path: Path) -> list[pa.RecordBatch]:
     return [batch for batch, _ in whole_batches(path)]
 
 
-def part_of(batches: list[pa.RecordBatch], part: str) -> pa.Table:
+def part_of(batches: list[pa.RecordBatch], part: str, parts: Mapping[str, pa.Schema] = PARTS) -> pa.Table:
     """The rows of one part in some batches, in their order."""
     arrays = [pa.RecordBatch.from_struct_array(batch.column(part).flatten()) for batch in batches]
-    return pa.Table.from_batches(arrays, PARTS[part]) if arrays else PARTS[part].empty_table()
+    return pa.Table.from_batches(arrays, parts[part]) if arrays else parts[part].empty_table()
 
 
 def parquet_file(folder: Path, part: str) -> Path:
@@ -62,19 +64,20 @@ def parquet_file(folder: Path, part: str) -> Path:
     return folder / f"{part}.parquet"
 
 
-def parquet_part(folder: Path, part: str) -> pa.Table:
+def parquet_part(folder: Path, part: str, parts: Mapping[str, pa.Schema] = PARTS) -> pa.Table:
     """All rows of one part of a closed segment, in the order of the file; numbers as CLOSED_NUMBERS, words as
     a dictionary."""
     path = parquet_file(folder, part)
+    schema = CLOSED_NUMBERS if part == "numbers" else parts[part]
     try:
         if part == "words":
             return pq.ParquetFile(path, memory_map=True, read_dictionary=["value"]).read()
         table = pq.ParquetFile(path, memory_map=True).read()
-        return table.cast(CLOSED_NUMBERS if part == "numbers" else PARTS[part])
+        return table.cast(schema)
     except FileNotFoundError:
         if not folder.is_dir():
             raise
-        return (CLOSED_NUMBERS if part == "numbers" else PARTS[part]).empty_table()
+        return schema.empty_table()
     except (pa.ArrowInvalid, OSError) as error:
         raise KviewError(f"{path} is damaged ({error})", "give another recording") from error
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import Failure, Observation, Replicas, Snapshot, columns, empty
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.recording.columns import TABLES
@@ -63,14 +64,14 @@ def histories(draw: st.DrawFn) -> list[Snapshot]:
     moment_ms = START_MS
     for sequence in range(draw(st.integers(1, 5))):
         moment_ms += draw(st.sampled_from((1000, 1000, 61_000, 0, -3_600_000)))
-        failures = (Failure("metadata", 1, "timed out"),) if draw(st.booleans()) else ()
+        failures = (Failure(Part.METADATA, 1, FailureKind.KAFKA_ERROR, 7),) if draw(st.booleans()) else ()
         seen = Observation(
             sequence=sequence % 3,
             began_ms=moment_ms - 5,
             ended_ms=moment_ms,
             cluster_id=draw(st.sampled_from(("one", "two"))),
             failures=failures,
-            asked=("metadata",),
+            asked=(Part.METADATA,),
             capabilities=frozenset({"quorum", "debugging_replica"}) if draw(st.booleans()) else frozenset(),
         )
         before = history[-1] if history else Snapshot(seen)
