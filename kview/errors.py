@@ -9,7 +9,11 @@ prints that without a traceback. Any other exception is a bug and keeps its trac
 """
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
+
+ErrorValue: TypeAlias = str | int | float | tuple[str | tuple[str, str], ...]
+"""What belongs to an error: a name, a number, a list of names, or a list of addresses, each with the value of
+the FailureKind that it met."""
 
 
 class ErrorKind(StrEnum):
@@ -34,18 +38,14 @@ class ErrorKind(StrEnum):
     """Each bootstrap server failed in its own way."""
     ADVERTISED_UNREACHABLE = "advertised unreachable"
     """A bootstrap server answers, and no address that the cluster advertises does."""
-    SERVER_EMPTY = "bootstrap server empty"
-    SERVER_IS_URL = "bootstrap server is a url"
-    SERVER_WITHOUT_PORT = "bootstrap server without port"
-    SERVER_UNBRACKETED = "bootstrap server unbracketed"
-    SERVER_WITHOUT_HOST = "bootstrap server without host"
-    SERVER_BAD_PORT = "bootstrap server with a bad port"
 
     # -- flags and arguments
-
-
-Value = str | int | float | tuple[str, ...] | tuple[tuple[str, str], ...]
-"""What an error can carry. Pairs are addresses, each with a FailureKind's value."""
+    SERVER_EMPTY = "server empty"
+    SERVER_IS_URL = "server is url"
+    SERVER_WITHOUT_PORT = "server without port"
+    SERVER_WITHOUT_BRACKETS = "server without brackets"
+    SERVER_WITHOUT_HOST = "server without host"
+    SERVER_PORT_WRONG = "server port wrong"
 
 
 class KviewError(Exception):
@@ -53,7 +53,7 @@ class KviewError(Exception):
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, kind: ErrorKind, **values: Value) -> None:
+    def __init__(self, kind: ErrorKind, **values: ErrorValue) -> None:
         super().__init__(kind, values)
         self.kind = kind
         self.values = values

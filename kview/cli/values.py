@@ -64,8 +64,8 @@ def _bad_server(error: AddressError, server: str, text: str) -> BadUse:
         case AddressFault.NO_PORT:
             return BadUse(ErrorKind.SERVER_WITHOUT_PORT, server=server)
         case AddressFault.UNBRACKETED:
-            return BadUse(ErrorKind.SERVER_UNBRACKETED, server=server)
+            return BadUse(ErrorKind.SERVER_WITHOUT_BRACKETS, server=server)
         case AddressFault.NO_HOST:
             return BadUse(ErrorKind.SERVER_WITHOUT_HOST, server=server)
         case AddressFault.BAD_PORT:
-            return BadUse(ErrorKind.SERVER_BAD_PORT, server=server, port=error.port)
+            return BadUse(ErrorKind.SERVER_PORT_WRONG, server=server, port=error.port)

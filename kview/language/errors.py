@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kview.errors import ErrorKind, KviewError
+from kview.errors import ErrorKind, ErrorValue, KviewError
 from kview.language import failures, nouns
 
-MOST_NAMED = 4
-"""Addresses and the like that a sentence names."""
+MOST_ADDRESSES = 4
+"""So many addresses are named in a sentence."""
+_SEPARATORS = {"where": ", ", "tried": "; "}
+"""By the name of a value that is a list of addresses: `tried` has failures with them."""
+_SERVER_FORM = "write HOST:PORT, such as localhost:9092"
 
 
 class ErrorWords(NamedTuple):
@@ -62,42 +65,32 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "{server} answers, but none of the addresses that the cluster advertises does ({tried})",
         "the brokers' advertised.listeners must be reachable from here: check them, and the network to them",
     ),
-    ErrorKind.SERVER_EMPTY: ErrorWords(
-        "{text!r} has an empty bootstrap server",
-        "write HOST:PORT, such as localhost:9092, several with a comma between them",
-    ),
-    ErrorKind.SERVER_IS_URL: ErrorWords(
-        "{server!r} is a URL, not a bootstrap server",
-        "write HOST:PORT, such as localhost:9092",
-    ),
-    ErrorKind.SERVER_WITHOUT_PORT: ErrorWords(
-        "{server!r} has no port",
-        "write HOST:PORT, such as {server}:9092",
-    ),
-    ErrorKind.SERVER_UNBRACKETED: ErrorWords(
-        "{server!r} has several colons",
-        "put an IPv6 address in brackets: [::1]:9092",
-    ),
-    ErrorKind.SERVER_WITHOUT_HOST: ErrorWords(
-        "{server!r} has no usable host name",
-        "write HOST:PORT, such as localhost:9092",
-    ),
-    ErrorKind.SERVER_BAD_PORT: ErrorWords(
-        "{server!r} has the port {port!r}",
-        "a port is a number from 1 to 65535",
-    ),
     # -- flags and arguments
+    ErrorKind.SERVER_EMPTY: ErrorWords(
+        "{text!r} has an empty bootstrap server", f"{_SERVER_FORM}, with commas between several"
+    ),
+    ErrorKind.SERVER_IS_URL: ErrorWords("{server!r} is a URL, not a bootstrap server", _SERVER_FORM),
+    ErrorKind.SERVER_WITHOUT_PORT: ErrorWords(
+        "{server!r} has no port", "write HOST:PORT, such as {server}:9092"
+    ),
+    ErrorKind.SERVER_WITHOUT_BRACKETS: ErrorWords(
+        "{server!r} has several colons", "put an IPv6 address in brackets: [::1]:9092"
+    ),
+    ErrorKind.SERVER_WITHOUT_HOST: ErrorWords("{server!r} has no valid host name", _SERVER_FORM),
+    ErrorKind.SERVER_PORT_WRONG: ErrorWords(
+        "{server!r} has the port {port!r}", "a port is a number from 1 to 65535"
+    ),
 }
 
 
 def message(error: KviewError) -> str:
     """What was wrong, and where."""
-    return WORDS[error.kind].message.format(**_worded(error))
+    return WORDS[error.kind].message.format(**_listed(error.values))
 
 
 def remedy(error: KviewError) -> str:
     """What to do about it."""
-    return WORDS[error.kind].remedy.format(**_worded(error))
+    return WORDS[error.kind].remedy.format(**_listed(error.values))
 
 
 def sentence(error: KviewError) -> str:
@@ -105,18 +98,18 @@ def sentence(error: KviewError) -> str:
     return f"{message(error)}: {remedy(error)}"
 
 
-def _worded(error: KviewError) -> dict[str, str | int | float]:
-    """An error's values as they stand in its sentence: lists in words, numbers as they are."""
+def _listed(values: Mapping[str, ErrorValue]) -> dict[str, str | int | float]:
     return {
-        name: _listed(value) if isinstance(value, tuple) else value for name, value in error.values.items()
+        name: _in_words(name, value) if isinstance(value, tuple) else value for name, value in values.items()
     }
 
 
-def _listed(items: tuple[str, ...] | tuple[tuple[str, str], ...]) -> str:
-    """`a, b and c`; addresses with failures as `a: connection refused; b: no connection`."""
-    shown, rest = items[:MOST_NAMED], len(items) - MOST_NAMED
-    pairs = [f"{item[0]}: {failures.of(item[1])}" for item in shown if isinstance(item, tuple)]
-    names = [item for item in shown if isinstance(item, str)]
+def _in_words(name: str, items: tuple[str | tuple[str, str], ...]) -> str:
+    """A list; of addresses, which can be many, the first ones: `a:1, b:2 and 3 more`."""
+    words = [item if isinstance(item, str) else f"{item[0]}: {failures.of(item[1])}" for item in items]
+    if name not in _SEPARATORS:
+        return ", ".join(words)
+    rest = len(words) - MOST_ADDRESSES
     if rest > 0:
-        return f"{'; '.join(pairs) or ', '.join(names)} and {rest} more"
-    return "; ".join(pairs) or nouns.listed(names)
+        return f"{_SEPARATORS[name].join(words[:MOST_ADDRESSES])} and {rest} more"
+    return nouns.listed(words) if name == "where" else _SEPARATORS[name].join(words)

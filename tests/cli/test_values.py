@@ -41,7 +41,7 @@ def test_bootstrap_servers_keep_their_order_and_each_comes_once() -> None:
         ("http://a:1", "'http://a:1' is a URL"),
         ("kafka", "'kafka' has no port: write HOST:PORT, such as kafka:9092"),
         ("::1:9092", "'::1:9092' has several colons: put an IPv6 address in brackets: [::1]:9092"),
-        (":9092", "':9092' has no usable host name"),
+        (":9092", "':9092' has no valid host name"),
         ("a:0", "'a:0' has the port '0': a port is a number from 1 to 65535"),
     ],
 )
