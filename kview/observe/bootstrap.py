@@ -1,7 +1,7 @@
 """The first contact: all bootstrap servers at once, the first answer wins; and which error it is when none
 answers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from kview.errors import ClusterUnreachable, ErrorKind
@@ -21,18 +21,6 @@ POLL_S = 0.02
 Tried = Sequence[tuple[Address, FailureKind]]
 """The addresses that were tried, and why each of them failed."""
 
-_KINDS: Mapping[FailureKind, ErrorKind] = {
-    FailureKind.UNRESOLVED: ErrorKind.UNKNOWN_HOST,
-    FailureKind.REFUSED: ErrorKind.CONNECTION_REFUSED,
-    FailureKind.UNREACHABLE: ErrorKind.NO_CONNECTION,
-    FailureKind.SILENT: ErrorKind.NO_ANSWER,
-    FailureKind.CLOSED: ErrorKind.CLOSES_CONNECTIONS,
-    FailureKind.HTTP: ErrorKind.HTTP_SERVER,
-    FailureKind.TLS: ErrorKind.TLS_LISTENER,
-    FailureKind.NOT_KAFKA: ErrorKind.NOT_A_BROKER,
-}
-"""A kind of error for what all bootstrap servers have in common."""
-
 
 class NoContact(Exception):
     """No bootstrap server answers."""
@@ -44,9 +32,32 @@ class NoContact(Exception):
     def error(self) -> ClusterUnreachable:
         """What the user is told."""
         kinds = {kind for _, kind in self.tried}
-        if len(kinds) == 1 and (same := _KINDS.get(*kinds)) is not None:
-            return ClusterUnreachable(same, where=tuple(str(address) for address, _ in self.tried))
-        return ClusterUnreachable(ErrorKind.NO_BOOTSTRAP_SERVER, tried=_named(self.tried))
+        alike = _of_all(kinds.pop(), self.tried) if len(kinds) == 1 else None
+        return alike or ClusterUnreachable(ErrorKind.NO_BOOTSTRAP_SERVER, tried=_named(self.tried))
+
+
+def _of_all(kind: FailureKind, tried: Tried) -> ClusterUnreachable | None:
+    """The error of bootstrap servers that have all failed alike, None if that kind of failure has none."""
+    where = tuple(str(address) for address, _ in tried)
+    match kind:
+        case FailureKind.UNRESOLVED:
+            return ClusterUnreachable(ErrorKind.UNKNOWN_HOST, where=where)
+        case FailureKind.REFUSED:
+            return ClusterUnreachable(ErrorKind.CONNECTION_REFUSED, where=where)
+        case FailureKind.UNREACHABLE:
+            return ClusterUnreachable(ErrorKind.NO_CONNECTION, where=where)
+        case FailureKind.SILENT:
+            return ClusterUnreachable(ErrorKind.NO_ANSWER, where=where)
+        case FailureKind.CLOSED:
+            return ClusterUnreachable(ErrorKind.CLOSES_CONNECTIONS, where=where)
+        case FailureKind.HTTP:
+            return ClusterUnreachable(ErrorKind.HTTP_SERVER, where=where)
+        case FailureKind.TLS:
+            return ClusterUnreachable(ErrorKind.TLS_LISTENER, where=where)
+        case FailureKind.NOT_KAFKA:
+            return ClusterUnreachable(ErrorKind.NOT_A_BROKER, where=where)
+        case _:
+            return None
 
 
 async def first_contact(

@@ -201,17 +201,6 @@ class Recording:
         before = np.flatnonzero(self._ended_ms <= ms)
         return int(before[-1]) if len(before) else 0
 
-    def snapshot_at(self, ms: int) -> Snapshot:
-        """What was seen last at that time."""
-        return self.at_place(self.place_of(ms))
-
-    def snapshot(self, sequence: int) -> Snapshot:
-        """The observation of that number. Raises KeyError where there is none."""
-        place = int(np.searchsorted(self._sequences, sequence))
-        if place == len(self._sequences) or self._sequences[place] != sequence:
-            raise KeyError(sequence)
-        return self.at_place(place)
-
     def at_place(self, place: int) -> Snapshot:
         """The observation at a place in `moments`. One place after the other is quick, and shares what did
         not change.
@@ -225,17 +214,6 @@ class Recording:
         encoded = cells.at(sequence, like)
         self._at = (segment, encoded)
         return self._codec.decode(encoded, cells.observation(sequence))
-
-    def snapshots(self, from_ms: int | None = None, to_ms: int | None = None) -> Iterator[Snapshot]:
-        """The observations that ended in that time (both included; None: no bound), in the order of
-        recording."""
-        chosen = np.ones(len(self._ended_ms), np.bool_)
-        if from_ms is not None:
-            chosen &= self._ended_ms >= from_ms
-        if to_ms is not None:
-            chosen &= self._ended_ms <= to_ms
-        for place in np.flatnonzero(chosen).tolist():
-            yield self.at_place(place)
 
     def stretch(self, first: int, last: int) -> Iterator[Snapshot]:
         """The observations from one place to another, both included. While those of a segment are asked for,

@@ -14,12 +14,18 @@ from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import Failure, Observation, Replicas, Snapshot, columns, empty
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.recording.columns import TABLES
+from kview.recording.reader import Recording
 from tests.worlds import default_world
 
 WORDS = ("", "invoice", "payment", "a", "ü–≈", "up", "silent")
 LONGS = (UNKNOWN, -1, 0, 1, 7, 2**62, -(2**62))
 IDS = (UNKNOWN_ID, -1, 0, 1, 2, 2**31 - 1)
 START_MS = 1_760_000_000_000
+
+
+def all_of(recording: Recording) -> list[Snapshot]:
+    """Every snapshot of a recording, in the order of recording."""
+    return list(recording.stretch(0, len(recording.moments()) - 1))
 
 
 def assert_equal(read: Snapshot, written: Snapshot) -> None:

@@ -22,7 +22,7 @@ from kview.recording.manifest import read_manifest
 from kview.recording.reader import Recording
 from kview.recording.replay import Jump, Onward, Replay
 from kview.recording.ring import keep, kept_folder
-from tests.recording.snapshots import assert_all_equal
+from tests.recording.snapshots import all_of, assert_all_equal
 
 DATA = Path(__file__).parent / "version1"
 FOLDERS = [DATA / "closed", DATA / "open"]
@@ -44,7 +44,7 @@ def facts(failures: tuple[Failure, ...]) -> list[tuple[Any, ...]]:
 
 
 def test_why_something_failed_is_a_kind(recording: Recording) -> None:
-    seen = list(recording.snapshots())
+    seen = all_of(recording)
     assert len(seen) == OBSERVATIONS
     crash = (Part.BROKER, 1, FailureKind.REFUSED, UNKNOWN_ID)
     loading = (Part.GROUPS, 2, FailureKind.KAFKA_ERROR, 14)
@@ -61,7 +61,7 @@ def test_why_something_failed_is_a_kind(recording: Recording) -> None:
 
 
 def test_open_and_closed_say_the_same(recording: Recording) -> None:
-    assert_all_equal(list(recording.snapshots()), list(Recording.open(FOLDERS[0]).snapshots()))
+    assert_all_equal(all_of(recording), all_of(Recording.open(FOLDERS[0])))
 
 
 def test_it_can_be_gone_through_in_any_order(recording: Recording) -> None:
@@ -106,7 +106,7 @@ def test_one_that_is_kept_stays_of_its_version(folder: Path, tmp_path: Path) -> 
     kept = keep(folder, "old", tmp_path)
     assert kept == kept_folder(tmp_path) / "old"
     assert read_manifest(kept).version == version1.VERSION
-    assert_all_equal(list(Recording.open(kept).snapshots()), list(Recording.open(folder).snapshots()))
+    assert_all_equal(all_of(Recording.open(kept)), all_of(Recording.open(folder)))
 
 
 @pytest.mark.parametrize(
