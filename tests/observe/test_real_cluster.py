@@ -149,7 +149,7 @@ def compare_with_admin(seen: Snapshot, admin: Any, topic: str, group: str) -> No
     assert lists(seen.partitions.isr[at]) == [p["isr_nodes"] for p in partitions]
     assert set(column(seen, "topic_id", topic)) == {str(described["topic_id"])}
     assert column(seen, "min_isr", topic) == [2, 2, 2]
-    assert column(seen, "error", topic) == ["", "", ""]
+    assert column(seen, "error_code", topic) == [0, 0, 0]
 
     keys = [TopicPartition(topic, p) for p in range(3)]
     latest = admin.list_partition_offsets(dict.fromkeys(keys, OffsetSpec.LATEST))
