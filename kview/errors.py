@@ -9,7 +9,11 @@ prints that without a traceback. Any other exception is a bug and keeps its trac
 """
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
+
+ErrorValue: TypeAlias = str | int | float | tuple[str | tuple[str, str], ...]
+"""What belongs to an error: a name, a number, a list of names, or a list of addresses, each with the value of
+the FailureKind that it met."""
 
 
 class ErrorKind(StrEnum):
@@ -22,16 +26,34 @@ class ErrorKind(StrEnum):
     # -- Spark
 
     # -- reaching a cluster
+    CONNECTION_REFUSED = "connection refused"
+    NO_CONNECTION = "no connection"
+    NO_ANSWER = "no answer"
+    UNKNOWN_HOST = "unknown host"
+    HTTP_SERVER = "http server"
+    TLS_LISTENER = "tls listener"
+    CLOSES_CONNECTIONS = "closes connections"
+    NOT_A_BROKER = "not a broker"
+    NO_BOOTSTRAP_SERVER = "no bootstrap server"
+    """Each bootstrap server failed in its own way."""
+    ADVERTISED_UNREACHABLE = "advertised unreachable"
+    """A bootstrap server answers, and no address that the cluster advertises does."""
 
     # -- flags and arguments
+    SERVER_EMPTY = "server empty"
+    SERVER_IS_URL = "server is url"
+    SERVER_WITHOUT_PORT = "server without port"
+    SERVER_WITHOUT_BRACKETS = "server without brackets"
+    SERVER_WITHOUT_HOST = "server without host"
+    SERVER_PORT_WRONG = "server port wrong"
 
 
 class KviewError(Exception):
-    """Something that the user can do something about: its kind, and values by name (text and numbers)."""
+    """Something that the user can do something about: its kind, and values by name."""
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, kind: ErrorKind, **values: str | int | float) -> None:
+    def __init__(self, kind: ErrorKind, **values: ErrorValue) -> None:
         super().__init__(kind, values)
         self.kind = kind
         self.values = values

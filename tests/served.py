@@ -16,6 +16,7 @@ from kafka.protocol.admin import DescribeClusterRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from kview.model.address import Address
 from kview.model.ports import FaultKind
 from tests.real_kafka.asking import ask, create_topic
 from tests.waiting import wait_until
@@ -72,9 +73,7 @@ class Served:
         first = self.process.stdout.readline().decode().strip()
         assert first.startswith("bootstrap.servers="), f"{first!r}, and said: {self.errors()}"
         self.bootstrap = first.removeprefix("bootstrap.servers=")
-        self.addresses = [
-            ("127.0.0.1", int(server.rpartition(":")[2])) for server in self.bootstrap.split(",")
-        ]
+        self.addresses = [Address.parse(server) for server in self.bootstrap.split(",")]
 
     def __enter__(self) -> Self:
         return self

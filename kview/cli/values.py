@@ -5,10 +5,8 @@ from typing import Any
 
 import click
 
-from kview.errors import BadUse
-
-DEFAULT_KAFKA_PORT = 9092
-"""Named in the remedy only: kview never guesses a port."""
+from kview.errors import BadUse, ErrorKind
+from kview.model.address import Address, AddressError, AddressFault
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "": 1_000}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|)")
@@ -45,29 +43,29 @@ def words(duration_ms: int) -> str:
     return f"{duration_ms}ms"
 
 
-def bootstrap_servers(text: str) -> tuple[str, ...]:
-    """`HOST:PORT[,HOST:PORT…]` as its parts, each once, in order; IPv6 addresses stand in brackets. Raises
-    BadUse."""
-    servers = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-    for server in servers:
-        _check(server, text)
-    return servers
+def bootstrap_servers(text: str) -> tuple[Address, ...]:
+    """The addresses in `HOST:PORT[,HOST:PORT…]`, each once, in order. Raises BadUse."""
+    return tuple(dict.fromkeys(_address(server.strip(), text) for server in text.split(",")))
 
 
-def _check(server: str, text: str) -> None:
-    example = f"write HOST:PORT, such as localhost:{DEFAULT_KAFKA_PORT}"
-    if not server:
-        raise BadUse(
-            f"{text!r} has an empty bootstrap server", f"{example}, several with a comma between them"
-        )
-    if "://" in server:
-        raise BadUse(f"{server!r} is a URL, not a bootstrap server", example)
-    host, colon, port = server.rpartition(":")
-    if not colon or server.endswith("]"):
-        raise BadUse(f"{server!r} has no port", example.replace("localhost", server))
-    if ":" in host and not (host.startswith("[") and host.endswith("]")):
-        raise BadUse(f"{server!r} has several colons", "put an IPv6 address in brackets: [::1]:9092")
-    if not host.strip("[]") or any(c.isspace() or c == "/" for c in host):
-        raise BadUse(f"{server!r} has no usable host name", example)
-    if not (port.isascii() and port.isdigit() and 1 <= int(port) <= 65535):
-        raise BadUse(f"{server!r} has the port {port!r}", "a port is a number from 1 to 65535")
+def _address(server: str, text: str) -> Address:
+    try:
+        return Address.parse(server)
+    except AddressError as error:
+        raise _bad_server(error, server, text) from error
+
+
+def _bad_server(error: AddressError, server: str, text: str) -> BadUse:
+    match error.fault:
+        case AddressFault.EMPTY:
+            return BadUse(ErrorKind.SERVER_EMPTY, text=text)
+        case AddressFault.URL:
+            return BadUse(ErrorKind.SERVER_IS_URL, server=server)
+        case AddressFault.NO_PORT:
+            return BadUse(ErrorKind.SERVER_WITHOUT_PORT, server=server)
+        case AddressFault.UNBRACKETED:
+            return BadUse(ErrorKind.SERVER_WITHOUT_BRACKETS, server=server)
+        case AddressFault.NO_HOST:
+            return BadUse(ErrorKind.SERVER_WITHOUT_HOST, server=server)
+        case AddressFault.BAD_PORT:
+            return BadUse(ErrorKind.SERVER_PORT_WRONG, server=server, port=error.port)

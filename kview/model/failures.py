@@ -1,13 +1,38 @@
-"""Why a request failed, as a fact. `kview.language.failures` puts it into words."""
+"""What could not be asked, and why, as facts: `kview.language.failures` says them in words."""
 
 from enum import StrEnum
+from typing import NamedTuple
+
+from kview.model.units import UNKNOWN_ID
+
+
+class Part(StrEnum):
+    """A part of an observation: what a request asks for."""
+
+    BROKER = "broker"
+    """The broker itself: it answers nothing."""
+    BOOTSTRAP = "bootstrap"
+    """The way back to a cluster none of whose known brokers answers."""
+    METADATA = "metadata"
+    REGISTERED_BROKERS = "registered_brokers"
+    OFFSETS = "offsets"
+    LOG_ENDS = "log_ends"
+    TIME_POINTS = "time_points"
+    GROUPS = "groups"
+    COMMITS = "commits"
+    QUORUM = "quorum"
+    REASSIGNMENTS = "reassignments"
+    CONFIGS = "configs"
+    SESSION_TIMEOUT = "session_timeout"
+    ELR = "elr"
+    LOG_DIRS = "log_dirs"
 
 
 class FailureKind(StrEnum):
     """Why a request was not answered, as seen from outside. `''` means no failure."""
 
     NONE = ""
-    NOT_CONNECTED = "not connected"
+    NOT_CONNECTED = "not_connected"
     """No connection is open yet."""
     UNRESOLVED = "unresolved"
     """The host name could not be resolved."""
@@ -21,14 +46,34 @@ class FailureKind(StrEnum):
     """Connections are closed without an answer."""
     HTTP = "http"
     TLS = "tls"
-    NOT_KAFKA = "not kafka"
+    NOT_KAFKA = "not_kafka"
     """The answer is not Kafka's protocol."""
     UNSUPPORTED = "unsupported"
     """The broker does not support this request."""
-    KAFKA_ERROR = "kafka error"
-    """The broker answered with an error code."""
-    COORDINATOR_SILENT = "coordinator silent"
-    COORDINATOR_GONE = "coordinator gone"
+    KAFKA_ERROR = "kafka_error"
+    """The broker answered with an error number."""
+    OVERDUE = "overdue"
+    """The answer has taken too long, and may still come."""
+    INCOMPLETE = "incomplete"
+    """The answer lacks what was asked for."""
+    COORDINATOR_SILENT = "coordinator_silent"
+    """The group's coordinator does not answer; its broker's own failure says why."""
+    COORDINATOR_GONE = "coordinator_gone"
     """The group's coordinator has left the cluster."""
     OTHER = "other"
-    """Something else. The log has the details."""
+    """Something else; the log has it."""
+
+
+class Cause(NamedTuple):
+    """Why a request failed. `code` is Kafka's error number if the kind is KAFKA_ERROR, else UNKNOWN_ID."""
+
+    kind: FailureKind
+    code: int = UNKNOWN_ID
+
+
+NO_FAILURE = Cause(FailureKind.NONE)
+
+
+def refused(code: int) -> Cause:
+    """The cause of an answer that is an error of Kafka's."""
+    return Cause(FailureKind.KAFKA_ERROR, code)

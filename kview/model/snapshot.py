@@ -15,6 +15,7 @@ from typing import Annotated, Any, Self, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from kview.model.failures import FailureKind, Part
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 
 
@@ -47,14 +48,16 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A part of an observation that failed, and why.
+    """One part of an observation that failed: which, of which broker, and why.
 
-    `shown_since_ms` is when the value shown in its place was received, UNKNOWN if there is no earlier value.
+    `code` is Kafka's error number, UNKNOWN_ID if the broker did not answer with one. `shown_since_ms` is when
+    the value shown instead was received, UNKNOWN if there is no earlier value.
     """
 
-    part: str
+    part: Part
     broker: int
-    why: str
+    kind: FailureKind
+    code: int = UNKNOWN_ID
     shown_since_ms: int = UNKNOWN
 
 
@@ -74,9 +77,8 @@ class Observation:
     cluster_id: str = ""
     controller_id: int = UNKNOWN_ID
     controller_epoch: int = UNKNOWN_ID
-    quorum_high_watermark: int = UNKNOWN
     quorum_received_ms: int = UNKNOWN
-    asked: tuple[str, ...] = ()
+    asked: tuple[Part, ...] = ()
     requests: int = 0
     bytes_sent: int = 0
     bytes_received: int = 0
@@ -96,9 +98,10 @@ class Observation:
 class Brokers(Table):
     """One row per broker. Key: id.
 
-    `since_ms` is when it entered its state (SILENT: when it first failed to answer a request). `answered_ms`
-    is when it last answered us, `last_fetch_ms` when it last fetched metadata according to the quorum
-    (UNKNOWN without DescribeQuorum v1).
+    `since_ms` is since when it has its state (for SILENT: the first request that it failed to answer).
+    `answered_ms` is its last answer to us; `last_fetch_ms` its last fetch of metadata as the quorum saw it
+    (UNKNOWN without DescribeQuorum v1). `error` is a FailureKind's value: why it does not answer, '' while it
+    does.
     """
 
     id: Ids
@@ -120,8 +123,10 @@ class Partitions(Table):
     """One row per partition. Key: topic, partition. Each `*_ms` is when the offset in front of it was
     received.
 
-    `high_watermark` is the leader's (a client's "latest"). `log_end` is the leader's own log end, as it tells
-    the debugging replica id.
+    `error_code` is Kafka's number of the error that stands for its leader or its offsets, 0 if there is none.
+
+    `high_watermark` is the leader's (a client's "latest"), `log_end` the leader's own log end (the debugging
+    replica id).
     """
 
     topic: Strings
@@ -142,7 +147,7 @@ class Partitions(Table):
     log_end: Longs
     log_end_ms: Longs
     min_isr: Ids
-    error: Strings
+    error_code: Ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +183,11 @@ class TimePoints(Table):
 
 @dataclass(frozen=True, slots=True)
 class Groups(Table):
-    """One row per group. Key: group. `error` says why its figures are old, '' if they are not."""
+    """One row a group; key: group.
+
+    `error` is a FailureKind's value: why its figures are old, '' when they are not. `error_code` is Kafka's
+    error number if that is KAFKA_ERROR, else 0.
+    """
 
     group: Strings
     type: Strings
@@ -188,6 +197,7 @@ class Groups(Table):
     members: Ids
     received_ms: Longs
     error: Strings
+    error_code: Ids
 
 
 @dataclass(frozen=True, slots=True)

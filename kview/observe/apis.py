@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-import kafka.errors as kafka_errors
-
 LIST_OFFSETS = 2
 METADATA = 3
 OFFSET_FETCH = 9
@@ -31,14 +29,6 @@ FENCED_BROKERS_FROM = 2
 
 Versions = Mapping[int, tuple[int, int]]
 """The lowest and highest version that a broker supports, by API."""
-
-
-def error_name(code: int) -> str:
-    """Return Kafka's name of an error code, '' for no error."""
-    if not code:
-        return ""
-    error = kafka_errors.for_code(code)
-    return getattr(error, "message", "") or f"error {code}"
 
 
 def highest(versions: Versions, api: int) -> int:

@@ -1,111 +1,78 @@
-"""The first contact: asks all bootstrap servers at once. The first answer wins; without one, says why."""
+"""The first contact: all bootstrap servers at once, the first answer wins; and which error it is when none
+answers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from kview.errors import ClusterUnreachable
+from kview.errors import ClusterUnreachable, ErrorKind
+from kview.model.address import Address
+from kview.model.failures import FailureKind
 from kview.observe.apis import METADATA
-from kview.observe.link import Link, LinkError, Refusal
+from kview.observe.causes import LinkError
+from kview.observe.link import Link
 from kview.observe.loop import Loop
 from kview.observe.settings import ObserveSettings
 from kview.wire import metadata
 from kview.wire.metadata import MetadataAnswer
 
 POLL_S = 0.02
-"""Pause between checks of connecting links. Short, as the first data should show within a second."""
-MOST_NAMED = 4
-"""At most this many addresses are named in an error message."""
+"""How often links are looked at while they connect: a frame with data is wanted within a second."""
+
+Tried = Sequence[tuple[Address, FailureKind]]
+"""The addresses that were tried, and why each of them failed."""
 
 
-class ConnectionRefused(ClusterUnreachable):
-    """The ports of the bootstrap servers refuse connections: no process listens."""
+class NoContact(Exception):
+    """No bootstrap server answers."""
+
+    def __init__(self, tried: Tried) -> None:
+        super().__init__(tried)
+        self.tried = tuple(tried)
+
+    def error(self) -> ClusterUnreachable:
+        """What the user is told."""
+        kinds = {kind for _, kind in self.tried}
+        alike = _of_all(kinds.pop(), self.tried) if len(kinds) == 1 else None
+        return alike or ClusterUnreachable(ErrorKind.NO_BOOTSTRAP_SERVER, tried=_named(self.tried))
 
 
-class NoConnection(ClusterUnreachable):
-    """The machines of the bootstrap servers cannot be reached."""
-
-
-class NoAnswer(ClusterUnreachable):
-    """The bootstrap servers accept connections, but do not answer."""
-
-
-class UnknownHost(ClusterUnreachable):
-    """The host names of the bootstrap servers cannot be resolved."""
-
-
-class HttpServer(ClusterUnreachable):
-    """The bootstrap server speaks HTTP."""
-
-
-class TlsListener(ClusterUnreachable):
-    """The bootstrap server speaks TLS."""
-
-
-class NotKafka(ClusterUnreachable):
-    """The bootstrap server closes connections, or does not speak Kafka's protocol."""
-
-
-class AdvertisedUnreachable(ClusterUnreachable):
-    """A bootstrap server answers, but none of the addresses that the cluster advertises does."""
-
-
-_SENTENCES: Mapping[Refusal, tuple[type[ClusterUnreachable], str, str]] = {
-    Refusal.REFUSED: (
-        ConnectionRefused,
-        "nothing listens on {where} (connection refused)",
-        "check host and port, and that the broker runs; Kafka's usual port is 9092",
-    ),
-    Refusal.UNREACHABLE: (
-        NoConnection,
-        "no connection to {where}",
-        "check the address, the network and firewalls between here and there",
-    ),
-    Refusal.SILENT: (
-        NoAnswer,
-        "{where} accepts connections but does not answer",
-        "the broker hangs, or it is no broker's port; name more bootstrap servers, separated by commas",
-    ),
-    Refusal.UNRESOLVED: (
-        UnknownHost,
-        "the name of {where} is not known",
-        "check its spelling, or give an address of numbers",
-    ),
-    Refusal.HTTP: (
-        HttpServer,
-        "{where} is the port of an HTTP server, not of a Kafka broker",
-        "give a broker's listener, usually port 9092, not that of a REST proxy or of Kafka Connect",
-    ),
-    Refusal.TLS: (
-        TlsListener,
-        "{where} is a TLS listener",
-        "give the address of a plaintext listener",
-    ),
-    Refusal.CLOSED: (
-        NotKafka,
-        "{where} closes connections without an answer",
-        "it may be a TLS or SASL listener, or no broker's port: give a plaintext listener",
-    ),
-    Refusal.NOT_KAFKA: (
-        NotKafka,
-        "{where} does not speak Kafka's protocol",
-        "give a broker's plaintext listener, usually port 9092",
-    ),
-}
+def _of_all(kind: FailureKind, tried: Tried) -> ClusterUnreachable | None:
+    """The error of bootstrap servers that have all failed alike, None if that kind of failure has none."""
+    where = tuple(str(address) for address, _ in tried)
+    match kind:
+        case FailureKind.UNRESOLVED:
+            return ClusterUnreachable(ErrorKind.UNKNOWN_HOST, where=where)
+        case FailureKind.REFUSED:
+            return ClusterUnreachable(ErrorKind.CONNECTION_REFUSED, where=where)
+        case FailureKind.UNREACHABLE:
+            return ClusterUnreachable(ErrorKind.NO_CONNECTION, where=where)
+        case FailureKind.SILENT:
+            return ClusterUnreachable(ErrorKind.NO_ANSWER, where=where)
+        case FailureKind.CLOSED:
+            return ClusterUnreachable(ErrorKind.CLOSES_CONNECTIONS, where=where)
+        case FailureKind.HTTP:
+            return ClusterUnreachable(ErrorKind.HTTP_SERVER, where=where)
+        case FailureKind.TLS:
+            return ClusterUnreachable(ErrorKind.TLS_LISTENER, where=where)
+        case FailureKind.NOT_KAFKA:
+            return ClusterUnreachable(ErrorKind.NOT_A_BROKER, where=where)
+        case _:
+            return None
 
 
 async def first_contact(
-    loop: Loop, servers: Sequence[tuple[str, int]], settings: ObserveSettings, deadline_s: float
-) -> tuple[MetadataAnswer, tuple[str, int]]:
-    """Ask all `servers` at once for metadata. Returns the first answer that lists brokers, and its server.
+    loop: Loop, servers: Sequence[Address], settings: ObserveSettings, deadline_s: float
+) -> tuple[MetadataAnswer, Address]:
+    """Ask all `servers` at once for metadata; the first answer that names brokers, and who gave it.
 
-    Raises ClusterUnreachable if all have failed, or at `deadline_s` (monotonic).
+    Raises NoContact when all have failed or `deadline_s` (monotonic) has come.
     """
     patience_s = max(0.1, deadline_s - loop.monotonic())
     links = [
-        Link(loop, host, port, patience_s, settings.retry_first_s, settings.retry_most_s)
-        for host, port in dict.fromkeys(servers)
+        Link(loop, address, patience_s, settings.retry_first_s, settings.retry_most_s)
+        for address in dict.fromkeys(servers)
     ]
-    answers: list[tuple[MetadataAnswer, tuple[str, int]]] = []
+    answers: list[tuple[MetadataAnswer, Address]] = []
 
     async def ask(link: Link) -> None:
         await until(loop, lambda: link.connected or link.failing, deadline_s)
@@ -115,17 +82,17 @@ async def first_contact(
         except LinkError:
             return  # the link knows why
         if answer.brokers:
-            answers.append((answer, (link.host, link.port)))
+            answers.append((answer, link.address))
 
     for link in links:
         link.open()
     asking = [loop.spawn(partial(ask, link)) for link in links]
     await until(loop, lambda: bool(answers) or all(f.is_done for f in asking), deadline_s)
-    errors = [(link, link.refusal if link.failing else Refusal.SILENT) for link in links]
+    tried = [(link.address, why_not(link)) for link in links]
     for link in links:
         link.close()
     if not answers:
-        raise no_contact([(f"{link.host}:{link.port}", refusal) for link, refusal in errors])
+        raise NoContact(tried)
     return answers[0]
 
 
@@ -135,38 +102,15 @@ async def until(loop: Loop, condition: Callable[[], bool], deadline_s: float) ->
         await loop.net.sleep(POLL_S)
 
 
-def no_contact(tried: Sequence[tuple[str, Refusal]]) -> ClusterUnreachable:
-    """Return the error for bootstrap servers that all failed to answer.
-
-    Its kind is that of the first server; its text names all servers.
-    """
-    first = tried[0][1]
-    kind, sentence, remedy = _SENTENCES.get(first, _SENTENCES[Refusal.SILENT])
-    if all(refusal is first for _, refusal in tried):
-        return kind(sentence.format(where=named([where for where, _ in tried])), remedy)
-    each = "; ".join(
-        _SENTENCES.get(refusal, _SENTENCES[Refusal.SILENT])[1].format(where=where)
-        for where, refusal in tried[:MOST_NAMED]
-    )
-    return kind(f"no bootstrap server answers: {each}", remedy)
+def why_not(link: Link) -> FailureKind:
+    """Why a link has no answer; one that still waits for it has met silence."""
+    return link.cause.kind if link.failing else FailureKind.SILENT
 
 
-def no_advertised(server: tuple[str, int], tried: Sequence[tuple[str, str]]) -> AdvertisedUnreachable:
-    """Return the error for a cluster whose bootstrap server answers while its brokers do not.
-
-    `tried` has the addresses and why each failed.
-    """
-    each = "; ".join(f"{where}: {why}" for where, why in tried[:MOST_NAMED])
-    more = f" and {len(tried) - MOST_NAMED} more" if len(tried) > MOST_NAMED else ""
-    where = f"{server[0]}:{server[1]}"
-    return AdvertisedUnreachable(
-        f"{where} answers, but none of the addresses that the cluster advertises does ({each}{more})",
-        "the brokers' advertised.listeners must be reachable from here: check them, and the network to them",
-    )
+def no_advertised(server: Address, tried: Tried) -> ClusterUnreachable:
+    """The error of a cluster whose bootstrap server answers and whose brokers do not."""
+    return ClusterUnreachable(ErrorKind.ADVERTISED_UNREACHABLE, server=str(server), tried=_named(tried))
 
 
-def named(items: Sequence[str]) -> str:
-    """Return names as a list in words."""
-    if len(items) > MOST_NAMED:
-        return f"{', '.join(items[:MOST_NAMED])} and {len(items) - MOST_NAMED} more"
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+def _named(tried: Tried) -> tuple[tuple[str, str], ...]:
+    return tuple((str(address), kind.value) for address, kind in tried)

@@ -7,29 +7,25 @@ from typing import Any
 import numpy as np
 from kafka.protocol.admin import DescribeClusterRequest
 
+from kview.model.failures import FailureKind, refused
 from kview.model.snapshot import Brokers, Quorum
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
-from kview.observe.answers import Refused
-from kview.observe.apis import error_name
+from kview.observe.causes import Refused
 from kview.observe.layout import strings
 from kview.wire.metadata import BrokerAddress
-
-STILL_FETCHING_AFTER_MS = 5_000
-"""If the quorum sees a broker fetch this long after it stopped answering us, the broker is alive. Answers
-about the quorum come every two seconds, and the first one after a crash still shows a fetch from before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What a link knows: since when its broker is silent (or UNKNOWN), its last answer, and the reason."""
+    """What a link knows: since when its broker does not answer (or UNKNOWN), its last answer, and why not."""
 
     failing_since_ms: int
     answered_ms: int
-    error: str
+    error: FailureKind
 
 
-NEVER_ASKED = Health(UNKNOWN, UNKNOWN, "")
+NEVER_ASKED = Health(UNKNOWN, UNKNOWN, FailureKind.NONE)
 
 
 @dataclass(slots=True)
@@ -41,12 +37,8 @@ class BrokerFacts:
     since_ms: int
     answers: bool = False
     answered_ms: int = UNKNOWN
-    seen_silent_ms: int = UNKNOWN
-    """When we noticed the silence, which is later than `since_ms`."""
-    error: str = ""
+    error: FailureKind = FailureKind.NONE
     last_fetch_ms: int = UNKNOWN
-    last_fetch_moved_ms: int = UNKNOWN
-    """When we received the quorum's answer in which `last_fetch_ms` last increased."""
     disk_bytes: int = UNKNOWN
     session_timeout_ms: int = UNKNOWN
 
@@ -67,7 +59,7 @@ def cluster_request() -> Any:
 def registered(answer: Any) -> dict[int, Registered]:
     """Return the brokers of an answer, by id. Raises Refused."""
     if answer.error_code:
-        raise Refused(error_name(answer.error_code))
+        raise Refused(refused(answer.error_code))
     return {
         b.broker_id: Registered(
             BrokerAddress(b.broker_id, b.host, b.port, b.rack or ""), bool(getattr(b, "is_fenced", False))
@@ -101,27 +93,21 @@ def update(
         if facts is None:
             assert address is not None
             facts = known[broker] = BrokerFacts(address, state.value, since_ms)
-            facts.seen_silent_ms = now_ms if state is BrokerState.SILENT else UNKNOWN
         elif facts.state != state:
             facts.state, facts.since_ms = state.value, since_ms
-            facts.seen_silent_ms = now_ms if state is BrokerState.SILENT else UNKNOWN
         if address is not None:
             facts.address = address
         facts.answered_ms = max(facts.answered_ms, seen.answered_ms)
         facts.answers = not failing and seen.answered_ms != UNKNOWN
-        facts.error = seen.error if failing else ""
-        found_ms = facts.seen_silent_ms
-        if found_ms != UNKNOWN and facts.last_fetch_moved_ms > found_ms + STILL_FETCHING_AFTER_MS:
-            facts.error += "; only kview cannot reach it: the quorum sees it fetching"
+        facts.error = seen.error if failing else FailureKind.NONE
 
 
-def saw_quorum(known: Mapping[int, BrokerFacts], nodes: Quorum, at_ms: int) -> None:
-    """Store when the quorum last saw each broker fetch metadata."""
+def saw_quorum(known: Mapping[int, BrokerFacts], nodes: Quorum) -> None:
+    """Take in when the quorum last saw each broker fetch metadata."""
     for node, last_fetch_ms in zip(nodes.node.tolist(), nodes.last_fetch_ms.tolist(), strict=True):
         facts = known.get(node)
         if facts is not None and last_fetch_ms > facts.last_fetch_ms:
             facts.last_fetch_ms = last_fetch_ms
-            facts.last_fetch_moved_ms = at_ms
 
 
 def table(known: Mapping[int, BrokerFacts]) -> Brokers:
@@ -137,7 +123,7 @@ def table(known: Mapping[int, BrokerFacts]) -> Brokers:
         answers=np.array([f.answers for f in ordered], np.bool_),
         answered_ms=np.array([f.answered_ms for f in ordered], np.int64),
         last_fetch_ms=np.array([f.last_fetch_ms for f in ordered], np.int64),
-        error=strings([f.error for f in ordered]),
+        error=strings([f.error.value for f in ordered]),
         disk_bytes=np.array([f.disk_bytes for f in ordered], np.int64),
         session_timeout_ms=np.array([f.session_timeout_ms for f in ordered], np.int64),
     )

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 
+from kview.model.failures import Part, refused
 from kview.observe import apis, brokers, groups, readings
-from kview.observe.answers import Refused
+from kview.observe.causes import LinkError, Refused
 from kview.observe.layout import Layout, Rows
-from kview.observe.link import Link, LinkError
+from kview.observe.link import Link
 from kview.observe.loop import Loop
 from kview.observe.readings import Share
 from kview.observe.state import State
@@ -52,24 +53,24 @@ class FastLane:
             answer, at_ms = await first
             listed = (await cluster)[0] if cluster else None
         except LinkError as error:
-            self.state.failed("metadata", broker, str(error))
+            self.state.failed(Part.METADATA, broker, error.cause)
             return
         try:
             self.state.cluster = brokers.registered(listed) if listed else {}
-        except Refused as refused:
+        except Refused as error:
             self.state.cluster = {}
-            self.state.failed("registered brokers", broker, str(refused))
+            self.state.failed(Part.REGISTERED_BROKERS, broker, error.cause)
         self.state.take_metadata(answer)
-        self.state.succeeded("metadata", broker, at_ms)
+        self.state.succeeded(Part.METADATA, broker, at_ms)
 
     async def list_groups(self, link: Link, broker: int) -> None:
         """Ask which groups a broker coordinates."""
         self.group_lists.pop(broker, None)
-        answer, at_ms = await self._answer("groups", link, broker, ListGroupsRequest())
+        answer, at_ms = await self._answer(Part.GROUPS, link, broker, ListGroupsRequest())
         if answer is None:
             return
         if answer.error_code:
-            self.state.failed("groups", broker, apis.error_name(answer.error_code))
+            self.state.failed(Part.GROUPS, broker, refused(answer.error_code))
             return
         groups.listed(self.state.groups, broker, answer, at_ms)
         self.group_lists[broker] = frozenset(entry.group_id for entry in answer.groups)
@@ -80,7 +81,7 @@ class FastLane:
             request = DescribeGroupsRequest(
                 groups=list(names[start : start + GROUPS_A_REQUEST]), include_authorized_operations=False
             )
-            answer, at_ms = await self._answer("groups", link, broker, request)
+            answer, at_ms = await self._answer(Part.GROUPS, link, broker, request)
             if answer is None:
                 return
             for entry in answer.groups:
@@ -103,7 +104,8 @@ class FastLane:
             at = self._turn * SINGLE_FETCHES % len(names)
             batches = [[name] for name in dict.fromkeys(doubled[at : at + SINGLE_FETCHES])]
         for batch in batches:
-            answer, at_ms = await self._answer("commits", link, broker, offset_fetch.request(version, batch))
+            request = offset_fetch.request(version, batch)
+            answer, at_ms = await self._answer(Part.COMMITS, link, broker, request)
             if answer is None:
                 return
             take = partial(self._take_commits, answer, at_ms)
@@ -123,7 +125,7 @@ class FastLane:
                 groups.committed(known, commits, at_ms)
 
     def _refused(self, known: groups.GroupFacts, code: int) -> None:
-        known.refused = apis.error_name(code)
+        known.refused = code
         self.moved |= code == apis.NOT_COORDINATOR
 
     async def followers(self, link: Link, broker: int, share: Share, whole: bool) -> None:
@@ -133,7 +135,7 @@ class FastLane:
             link, broker, "followers", layout, share.follows, whole,
             list_offsets.LATEST, list_offsets.DEBUGGING_REPLICA,
         )  # fmt: skip
-        answer, at_ms = await self._answer("log ends", link, broker, request)
+        answer, at_ms = await self._answer(Part.LOG_ENDS, link, broker, request)
         if answer is None or not self.state.still(layout):
             return
         errors = np.concatenate([topic.error for topic in answer.topics] or [np.empty(0, np.int16)])
@@ -165,7 +167,7 @@ class FastLane:
             second = await ends if ends else None
             third = await starts if starts else None
         except LinkError as error:
-            self.state.failed("offsets", broker, str(error))
+            self.state.failed(Part.OFFSETS, broker, error.cause)
             return
         if not self.state.still(layout):
             return
@@ -173,7 +175,7 @@ class FastLane:
         readings.read_leader(self.state.readings, now, broker, first, second)
         if third:
             readings.read_log_start(self.state.readings, now, *third)
-        self.state.succeeded("offsets", broker, first[1])
+        self.state.succeeded(Part.OFFSETS, broker, first[1])
 
     def _list_offsets(
         self, link: Link, broker: int, kind: str, layout: Layout, rows: Rows, whole: bool,
@@ -194,12 +196,12 @@ class FastLane:
         """Send the request at once, so that several go out together. Returns a future."""
         return self.loop.begin(partial(link.ask, request))
 
-    async def _answer(self, part: str, link: Link, broker: int, request: Any) -> tuple[Any, int]:
-        """Return an answer and when it was received. If the link fails, note the failure and return None."""
+    async def _answer(self, part: Part, link: Link, broker: int, request: Any) -> tuple[Any, int]:
+        """An answer and when it was received; None where the link failed, which is then noted."""
         try:
             answer, at_ms = await link.ask(request)
         except LinkError as error:
-            self.state.failed(part, broker, str(error))
+            self.state.failed(part, broker, error.cause)
             return None, 0
         self.state.succeeded(part, broker, at_ms)
         return answer, at_ms

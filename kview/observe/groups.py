@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
+from kview.model.failures import NO_FAILURE, Cause
 from kview.model.snapshot import Groups, Ids, Longs, Members, Offsets, Strings, empty
 from kview.model.states import GroupState, GroupType
 from kview.model.units import NO_OFFSET, UNKNOWN, UNKNOWN_ID
@@ -45,9 +46,9 @@ class GroupFacts:
     members: tuple[MemberFacts, ...] = ()
     received_ms: int = UNKNOWN
     described_ms: int = UNKNOWN
-    refused: str = ""
-    """The error that the coordinator answered with, if any."""
-    error: str = ""
+    refused: int = 0
+    """Kafka's number of the error that the coordinator answered with, 0 if it did not."""
+    cause: Cause = NO_FAILURE
     """Why the figures are old: `refused`, or that the coordinator does not answer."""
     commits: GroupCommits | None = None
     committed_ms: int = UNKNOWN
@@ -87,7 +88,7 @@ def listed(facts: dict[str, GroupFacts], broker: int, answer: Any, at_ms: int) -
             continue
         known.type = kind
         if known.coordinator != broker:
-            known.coordinator, known.refused = broker, ""
+            known.coordinator, known.refused = broker, 0
         if state != GroupState.UNKNOWN:
             known.state, known.received_ms = state, at_ms
 
@@ -119,15 +120,15 @@ def described(known: GroupFacts, entry: Any, at_ms: int) -> None:
         for m in sorted(entry.members, key=lambda m: m.member_id)
     )
     known.described_ms = known.received_ms = at_ms
-    known.refused = ""
+    known.refused = 0
 
 
 def committed(known: GroupFacts, commits: GroupCommits, at_ms: int) -> None:
     """Take in a group's committed offsets."""
     known.commits = commits
     known.committed_ms = at_ms
-    if known.type != GroupType.CLASSIC:  # for a classic group, DescribeGroups tells its state
-        known.refused = ""
+    if known.type != GroupType.CLASSIC:  # of a classic group a description says it
+        known.refused = 0
 
 
 def rows_of(known: GroupFacts) -> CommitRows:
@@ -223,7 +224,8 @@ def _groups(ordered: Sequence[GroupFacts]) -> Groups:
             [len(g.members) if g.described_ms != UNKNOWN else UNKNOWN_ID for g in ordered], np.int32
         ),
         received_ms=np.array([g.received_ms for g in ordered], np.int64),
-        error=strings([g.error for g in ordered]),
+        error=strings([g.cause.kind.value for g in ordered]),
+        error_code=np.array([0 if g.cause.code == UNKNOWN_ID else g.cause.code for g in ordered], np.int32),
     )
 
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from kview.model.snapshot import Flags, IdMatrix, Ids, Strings
 from kview.model.units import NO_BROKER
-from kview.observe.apis import error_name
 from kview.wire.metadata import Topics
 
 Rows = NDArray[np.intp]
@@ -35,7 +34,7 @@ class Layout:
     replicas: IdMatrix
     isr: IdMatrix
     offline: IdMatrix
-    error: Strings
+    error_code: Ids
     topic_number: Ids
     replica_row: Ids
     replica_topic: Strings
@@ -106,7 +105,7 @@ def layout(seen: Topics, previous: Layout | None) -> Layout:
         replicas=replicas,
         isr=matrix([p.isr for p in partitions]),
         offline=matrix([p.offline for p in partitions]),
-        error=strings([error_name(p.error) for p in partitions]),
+        error_code=np.fromiter((p.error for p in partitions), np.int32, rows),
         topic_number=np.repeat(np.arange(len(topics), dtype=np.int32), counts),
         replica_row=replica_row.astype(np.int32),
         replica_topic=topic[replica_row],

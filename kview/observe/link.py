@@ -2,18 +2,16 @@
 
 import socket
 from collections.abc import Callable
-from enum import Enum, auto
 from itertools import count
 from typing import Any
 
-import kafka.errors as kafka_errors
-from kafka.net.connection import KafkaConnection
-from kafka.net.inet import KafkaNetSocket
-from kafka.net.transport import KafkaTCPTransport
-
+from kview.model.address import Address
+from kview.model.failures import NO_FAILURE, Cause, FailureKind
 from kview.model.units import UNKNOWN
 from kview.observe.apis import READ_ONLY, Versions
-from kview.observe.loop import CLIENT_ID, Loop, Meter
+from kview.observe.causes import LinkError, Silence, cause_of, cause_of_end, is_silence
+from kview.observe.loop import CLIENT_ID, Loop
+from kview.wire.kafka_internals import Connection, ConnectTimedOut, Transport, connect
 
 SOCKET_OPTIONS = [
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
@@ -29,94 +27,30 @@ SOFTWARE_NAME = "kview-tui"
 that reads lines, such as an HTTP server, then replies at once that it did not understand."""
 
 
-class Refusal(Enum):
-    """Why there is no broker at the other end of a link, as precisely as can be told."""
-
-    NONE = auto()
-    UNRESOLVED = auto()
-    REFUSED = auto()
-    UNREACHABLE = auto()
-    SILENT = auto()
-    CLOSED = auto()
-    HTTP = auto()
-    TLS = auto()
-    NOT_KAFKA = auto()
-
-
-class LinkError(Exception):
-    """A request was not answered. The text says why."""
-
-
-class _Transport(KafkaTCPTransport):
-    def __init__(self, net: Any, sock: socket.socket, host: str, meter: Meter) -> None:
-        super().__init__(net, sock, host=host)
-        self._meter = meter
-
-    def write(self, data: bytes) -> None:
-        self._meter.bytes_sent += len(data)
-        super().write(data)
-
-    def _sock_recv(self) -> tuple[bytes, Exception | None]:
-        # kafka-python drops the bytes that arrive right before the connection ends, but only these tell us
-        # which other kind of server it was.
-        data, error = super()._sock_recv()
-        return (data, None) if data else (data, error)
-
-
-class _Connection(KafkaConnection):
-    """kafka-python's connection, which also keeps the first bytes received, and closes on garbage."""
-
-    def __init__(self, net: Any, meter: Meter) -> None:
-        super().__init__(
-            net,
-            client_id=CLIENT_ID,
-            client_software_name=SOFTWARE_NAME,
-            client_software_version="1",
-            max_in_flight_requests_per_connection=2 * MOST_WAITING,
-            receive_message_max_bytes=MOST_BYTES_AN_ANSWER,
-        )
-        self._meter = meter
-        self.first_bytes = b""
-
-    def data_received(self, data: bytes) -> None:
-        """Handle bytes from the broker. Garbage closes the connection."""
-        self._meter.bytes_received += len(data)
-        if len(self.first_bytes) < 8:
-            self.first_bytes += bytes(data[:8])
-        try:
-            super().data_received(data)
-        except kafka_errors.KafkaProtocolError:
-            raise
-        except Exception as error:
-            raise kafka_errors.KafkaProtocolError(f"not understood: {error!r}") from error
-
-
 class Link:
     """The connection to one broker on one lane.
 
-    `failing_since_ms` is when the first unanswered request was sent, UNKNOWN while the broker answers.
-    `answered_ms` is when it last answered. `error` says in words why it does not answer. After a refused or
-    reset connection, a second one is tried at once. Only if that fails does the link count as failing, and
-    further attempts follow with growing pauses.
+    `failing_since_ms` is when the first request that got no answer was sent, UNKNOWN while the broker
+    answers; `answered_ms` is its last answer; `cause` is why it does not answer. One connection that is
+    refused or reset is tried again at once before the link is failing; then attempts follow with a growing
+    pause.
     """
 
     def __init__(
-        self, loop: Loop, host: str, port: int, silence_s: float, retry_first_s: float, retry_most_s: float
+        self, loop: Loop, address: Address, silence_s: float, retry_first_s: float, retry_most_s: float
     ) -> None:
-        self.host = host
-        self.port = port
+        self.address = address
         self.versions: Versions = {}
         self.answered_ms = UNKNOWN
         self.failing_since_ms = UNKNOWN
-        self.error = ""
-        self.refusal = Refusal.NONE
+        self.cause = NO_FAILURE
         self.on_up: Callable[[], None] = lambda: None
         """Called when a connection is established."""
         self._loop = loop
         self._silence_s = silence_s
         self._retry_first_s = retry_first_s
         self._retry_most_s = retry_most_s
-        self._connection: _Connection | None = None
+        self._connection: Connection | None = None
         self._waiting: dict[int, tuple[float, int]] = {}
         """When each request in flight was sent, oldest first: monotonic seconds, and epoch ms."""
         self._numbers = count()
@@ -179,7 +113,7 @@ class Link:
         for last in (False, True):
             connection = self._connection
             if connection is None or self.failing:
-                raise LinkError(self.error or "not connected")
+                raise LinkError(self.cause if self.failing else Cause(FailureKind.NOT_CONNECTED))
             now_s = self._loop.monotonic()
             number = next(self._numbers)
             if not self._waiting:
@@ -192,8 +126,8 @@ class Link:
                     request, request_timeout_ms=self._silence_s * 1000 * MOST_WAITING
                 )
             except Exception as error:
-                if last or connection is self._connection or _is_silence(error):
-                    raise LinkError(_words(error)) from error
+                if last or connection is self._connection or is_silence(error):
+                    raise LinkError(self.cause if self.failing else cause_of(error)) from error
             else:
                 self._answered()
                 return answer, self.answered_ms
@@ -202,7 +136,15 @@ class Link:
         raise AssertionError("unreachable")
 
     def _begin(self) -> None:
-        connection = _Connection(self._loop.net, self._loop.meter)
+        connection = Connection(
+            self._loop.net,
+            self._loop.meter,
+            client_id=CLIENT_ID,
+            client_software_name=SOFTWARE_NAME,
+            client_software_version="1",
+            max_in_flight_requests_per_connection=2 * MOST_WAITING,
+            receive_message_max_bytes=MOST_BYTES_AN_ANSWER,
+        )
         self._connection = connection
         began_ms = self._loop.clock_ms()
         connection.close_future.add_callback(lambda _: self._lost(connection, None, began_ms))
@@ -210,11 +152,9 @@ class Link:
         connection.init_future.add_callback(lambda _: self._came_up(connection))
         self._loop.net.call_soon(lambda: self._connect(connection))
 
-    async def _connect(self, connection: _Connection) -> None:
+    async def _connect(self, connection: Connection) -> None:
         deadline_s = self._loop.monotonic() + self._silence_s
-        give_up = self._loop.net.call_at(
-            deadline_s, lambda: connection.close(kafka_errors.KafkaTimeoutError("not connected"))
-        )
+        give_up = self._loop.net.call_at(deadline_s, lambda: connection.close(ConnectTimedOut()))
         try:
             transport = await self._transport(deadline_s)
         except Exception as error:
@@ -230,20 +170,18 @@ class Link:
         connection.connection_made(transport)
         await connection.initialize(timeout_at=deadline_s)
 
-    async def _transport(self, deadline_s: float) -> _Transport:
-        error: Exception = kafka_errors.KafkaConnectionError("no address")
-        for address in await self._loop.addresses(self.host, self.port):
+    async def _transport(self, deadline_s: float) -> Transport:
+        error: Exception = ConnectTimedOut()
+        for resolved in await self._loop.addresses(*self.address):
             try:
-                sock = await KafkaNetSocket().connect(
-                    self._loop.net, address, SOCKET_OPTIONS, timeout_at=deadline_s
-                )
-            except (OSError, kafka_errors.KafkaError) as failed:
+                sock = await connect(self._loop.net, resolved, SOCKET_OPTIONS, deadline_s)
+            except (OSError, ConnectTimedOut) as failed:
                 error = failed
             else:
-                return _Transport(self._loop.net, sock, self.host, self._loop.meter)
+                return Transport(self._loop.net, sock, self.address.host, self._loop.meter)
         raise error
 
-    def _came_up(self, connection: _Connection) -> None:
+    def _came_up(self, connection: Connection) -> None:
         if connection is not self._connection:
             return
         data = connection.broker_version_data
@@ -257,8 +195,7 @@ class Link:
         self.answered_ms = self._loop.clock_ms()
         self._progress_s = self._loop.monotonic()
         self.failing_since_ms = self._suspect_ms = UNKNOWN
-        self.error = ""
-        self.refusal = Refusal.NONE
+        self.cause = NO_FAILURE
         self._failures = 0
         self._retry_at_s = 0.0
         self._spare_attempt = True
@@ -279,10 +216,10 @@ class Link:
             self._watching = True
             self._loop.net.call_later(left_s, self._check)
         else:
-            connection.close(kafka_errors.RequestTimedOutError(f"no answer for {self._silence_s:g} s"))
+            connection.close(Silence())
 
-    def _lost(self, connection: _Connection, error: Exception | None, began_ms: int) -> None:
-        """Handle a connection that ended without our doing."""
+    def _lost(self, connection: Connection, error: Exception | None, began_ms: int) -> None:
+        """The connection ended, not by our will."""
         if connection is not self._connection:
             return
         self._connection = None
@@ -290,58 +227,13 @@ class Link:
             oldest = next(iter(self._waiting.values()), None)
             came_up = connection.init_future.succeeded()
             self._suspect_ms = oldest[1] if oldest else self._loop.clock_ms() if came_up else began_ms
-        if self._spare_attempt and not _is_silence(error):
+        if self._spare_attempt and not is_silence(error):
             self._spare_attempt = False
             self._begin()
             return
         self._failures += 1
         if not self.failing:
             self.failing_since_ms = self._suspect_ms
-        self.refusal = _refusal(error, connection.first_bytes)
-        self.error = _WORDS.get(self.refusal) or _words(error)
-        if self.refusal is Refusal.SILENT:
-            self.error = f"accepts connections, no answer for {self._silence_s:g} s"
+        self.cause = cause_of_end(error, connection.first_bytes)
         pause_s = min(self._retry_most_s, self._retry_first_s * 2.0 ** min(self._failures - 1, 16))
         self._retry_at_s = self._loop.monotonic() + pause_s
-
-
-_WORDS = {
-    Refusal.REFUSED: "connection refused",
-    Refusal.CLOSED: "closes connections without an answer",
-    Refusal.HTTP: "answers in HTTP",
-    Refusal.TLS: "answers in TLS",
-    Refusal.NOT_KAFKA: "does not speak Kafka's protocol",
-}
-
-
-def _is_silence(error: BaseException | None) -> bool:
-    return isinstance(error, kafka_errors.RequestTimedOutError | kafka_errors.KafkaTimeoutError)
-
-
-def _words(error: BaseException | None) -> str:
-    if error is None:
-        return "connection closed"
-    if isinstance(error, kafka_errors.IncompatibleBrokerVersion):
-        return "the broker does not know this request"
-    text = str(error) or type(error).__name__
-    return text.removeprefix("KafkaConnectionError: ").removeprefix("[Error 7] ")
-
-
-def _refusal(error: BaseException | None, first_bytes: bytes) -> Refusal:
-    if first_bytes.startswith((b"HTTP", b"<!DO", b"<htm", b"<HTM")):
-        return Refusal.HTTP
-    if first_bytes.startswith((b"\x15\x03", b"\x16\x03")):
-        return Refusal.TLS
-    if isinstance(error, kafka_errors.KafkaProtocolError):
-        return Refusal.NOT_KAFKA
-    if _is_silence(error):
-        return Refusal.UNREACHABLE if "not connected" in str(error) else Refusal.SILENT
-    if "ECONNREFUSED" in str(error):
-        return Refusal.REFUSED
-    if type(error).__name__ == "Unresolved":
-        return Refusal.UNRESOLVED
-    if isinstance(error, kafka_errors.KafkaConnectionError) and "disconnected" in str(error):
-        return Refusal.CLOSED
-    if error is None or "ECONNRESET" in str(error) or "reset" in str(error):
-        return Refusal.CLOSED
-    return Refusal.UNREACHABLE

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from kview.model.address import Address
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER
 from kview.observe.link import MOST_WAITING, Link
@@ -34,13 +35,12 @@ class Links:
         for broker, address in wanted.items():
             for links, silence_s in ((self.fast, s.silence_s), (self.slow, s.slow_silence_s)):
                 link = links.get(broker)
-                if link is not None and (link.host, link.port) != (address.host, address.port):
+                where = Address(address.host, address.port)
+                if link is not None and link.address != where:
                     link.close()
                     link = None
                 if link is None:
-                    links[broker] = Link(
-                        self._loop, address.host, address.port, silence_s, s.retry_first_s, s.retry_most_s
-                    )
+                    links[broker] = Link(self._loop, where, silence_s, s.retry_first_s, s.retry_most_s)
         for broker in [broker for broker in self.fast if broker not in wanted]:
             self.fast.pop(broker).close()
             self.slow.pop(broker).close()

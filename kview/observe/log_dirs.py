@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from kafka.protocol.admin import DescribeLogDirsRequest
 
-from kview.observe.answers import Refused
-from kview.observe.apis import error_name
+from kview.model.failures import refused
+from kview.observe.causes import Refused
 from kview.observe.layout import Layout
 from kview.observe.readings import Readings, replica_rows
 
@@ -25,7 +25,7 @@ def read_sizes(readings: Readings, layout: Layout, broker: int, answer: Any) -> 
     """
     codes = [answer.error_code or 0, *(folder.error_code for folder in answer.results)]
     if any(codes) and not any(folder.topics for folder in answer.results):
-        raise Refused(error_name(next(code for code in codes if code)))
+        raise Refused(refused(next(code for code in codes if code)))
     sizes: dict[str, dict[int, int]] = defaultdict(dict)
     for folder in answer.results:
         for topic in folder.topics:

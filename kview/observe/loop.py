@@ -6,9 +6,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka.errors import KafkaConnectionError
-from kafka.future import Future
-from kafka.net.selector import NetworkSelector
+from kview.wire.kafka_internals import Future, NetworkSelector
 
 CLIENT_ID = "kview"
 LOOKUPS_AT_ONCE = 8
@@ -95,16 +93,16 @@ class Loop:
         self.net.cancel(timer)
 
     async def addresses(self, host: str, port: int) -> list[Any]:
-        """Return what `host` resolves to, in the form of getaddrinfo. Raises OSError.
+        """What `host` resolves to, in the form of getaddrinfo. Names are looked up on a thread.
 
-        Host names are looked up on a separate thread.
+        Raises Unresolved, TooManyLookups.
         """
         try:
             return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, 0, socket.AI_NUMERICHOST)
         except socket.gaierror:
             pass  # not an IP address, so a name
         if self._lookups >= LOOKUPS_AT_ONCE:
-            raise KafkaConnectionError("too many names are being looked up")
+            raise TooManyLookups
         found = Future()
 
         def look_up() -> None:
@@ -123,8 +121,12 @@ class Loop:
             self._lookups -= 1
 
 
-class Unresolved(OSError):
-    """A host name that cannot be resolved."""
+class Unresolved(Exception):
+    """A host's name that is not known."""
 
     def __init__(self, host: str, error: Exception) -> None:
-        super().__init__(f"the name {host} is not known ({error})")
+        super().__init__(host, error)
+
+
+class TooManyLookups(Exception):
+    """So many names are being looked up that this one must wait for the next attempt to connect."""

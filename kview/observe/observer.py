@@ -14,12 +14,13 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from kview.errors import ClusterUnreachable
+from kview.model.address import Address
+from kview.model.failures import NO_FAILURE, Cause, FailureKind, Part, refused
 from kview.model.snapshot import Observation, Snapshot
 from kview.model.states import BrokerState, GroupType
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.observe import apis, brokers, groups
-from kview.observe.bootstrap import first_contact, no_advertised, until
+from kview.observe.bootstrap import NoContact, first_contact, no_advertised, until, why_not
 from kview.observe.brokers import Health
 from kview.observe.budget import Budget
 from kview.observe.fast_lane import FastLane
@@ -60,7 +61,7 @@ class Observer:
 
     def __init__(
         self,
-        bootstrap: Sequence[tuple[str, int]],
+        bootstrap: Sequence[Address],
         settings: ObserveSettings | None = None,
         clock_ms: Callable[[], int] = system_clock_ms,
         monotonic: Callable[[], float] = time.monotonic,
@@ -83,12 +84,15 @@ class Observer:
     def connect(self, deadline_s: float = 10.0) -> None:
         """Find the cluster and at least one of its brokers.
 
-        Raises a subclass of ClusterUnreachable (see `kview.observe.bootstrap`) within `deadline_s`.
+        Raises ClusterUnreachable within `deadline_s`.
         """
         self._loop.start()
         self._open = True
         try:
             self._loop.run(partial(self._connect, deadline_s))
+        except NoContact as none:
+            self.close()
+            raise none.error() from none
         except BaseException:
             self.close()
             raise
@@ -128,9 +132,7 @@ class Observer:
             began_s + deadline_s,
         )
         if not any(link.connected for link in links):
-            raise no_advertised(
-                server, [(f"{link.host}:{link.port}", link.error or "no answer") for link in links]
-            )
+            raise no_advertised(server, [(link.address, why_not(link)) for link in links])
         await until(
             self._loop,
             lambda: not any(link.connecting for link in links),
@@ -191,7 +193,7 @@ class Observer:
         else:
             self._find_cluster_again()
         listing = self._sequence % self._settings.list_groups_rounds == 0
-        if listing or self._fast.moved or any(g.error for g in self._state.groups.values()):
+        if listing or self._fast.moved or any(g.cause.kind for g in self._state.groups.values()):
             self._fast.moved = False
             asks += [
                 (link, partial(self._fast.list_groups, link, b))
@@ -213,11 +215,11 @@ class Observer:
                 answer, _ = await first_contact(
                     self._loop, self._bootstrap, self._settings, now_s + REBOOTSTRAP_S
                 )
-            except ClusterUnreachable as error:
-                self._state.failed("bootstrap", NO_BROKER, error.message)
+            except NoContact as none:
+                self._state.failed(Part.BOOTSTRAP, NO_BROKER, Cause(none.tried[0][1]))
             else:
                 self._state.take_metadata(answer)
-                self._state.succeeded("bootstrap", NO_BROKER, self._loop.clock_ms())
+                self._state.succeeded(Part.BOOTSTRAP, NO_BROKER, self._loop.clock_ms())
 
         self._loop.spawn(find)
 
@@ -259,17 +261,20 @@ class Observer:
 
     def _update_brokers(self) -> None:
         state = self._state
-        health = {b: Health(k.failing_since_ms, k.answered_ms, k.error) for b, k in self._links.fast.items()}
+        health = {
+            b: Health(k.failing_since_ms, k.answered_ms, k.cause.kind) for b, k in self._links.fast.items()
+        }
         brokers.update(state.brokers, state.listed, state.cluster, health, self._loop.clock_ms())
 
     def _update_groups(self) -> None:
         for known in self._state.groups.values():
             link = self._links.fast.get(known.coordinator)
-            if link is None or link.failing:
-                why = link.error if link else "it has left the cluster"
-                known.error = f"coordinator {known.coordinator} does not answer: {why}"
+            if link is None:
+                known.cause = Cause(FailureKind.COORDINATOR_GONE)
+            elif link.failing:
+                known.cause = Cause(FailureKind.COORDINATOR_SILENT)
             else:
-                known.error = known.refused
+                known.cause = refused(known.refused) if known.refused else NO_FAILURE
         self._state.group_tables.update(self._state.groups)
 
     def _dismiss(self, broker: int) -> None:
@@ -290,7 +295,7 @@ class Observer:
         elif state.metadata is not None and known and "quorum" not in known:
             controller_id = state.metadata.controller_id  # with ZooKeeper, this is the real one
         silent = {
-            broker: (link.answered_ms, link.error)
+            broker: (link.answered_ms, link.cause)
             for broker, link in self._links.fast.items()
             if link.failing
         }
@@ -301,7 +306,6 @@ class Observer:
             cluster_id=state.metadata.cluster_id if state.metadata else "",
             controller_id=controller_id,
             controller_epoch=quorum.controller_epoch if quorum else UNKNOWN_ID,
-            quorum_high_watermark=quorum.high_watermark if quorum else UNKNOWN,
             quorum_received_ms=quorum.received_ms if quorum else UNKNOWN,
             asked=self._asked(),
             requests=cost[0],
@@ -312,8 +316,8 @@ class Observer:
         )
         return state.snapshot(observation, self._fast.debugging is not False)
 
-    def _asked(self) -> tuple[str, ...]:
-        """Return the parts of the cluster that have been answered at least once."""
+    def _asked(self) -> tuple[Part, ...]:
+        """The parts of a cluster that have been answered at least once."""
         return tuple(sorted({part for part, _ in self._state.received_ms}))
 
     def _capabilities(self) -> frozenset[str]:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from kafka.protocol.admin import DescribeQuorumRequest
 
+from kview.model.failures import Cause, FailureKind, refused
 from kview.model.snapshot import Quorum
 from kview.model.states import QuorumRole
 from kview.model.units import UNKNOWN
-from kview.observe.answers import Refused
-from kview.observe.apis import error_name
+from kview.observe.causes import Refused
 from kview.observe.layout import strings
 
 TOPIC = "__cluster_metadata"
@@ -25,7 +25,6 @@ class QuorumSeen:
 
     controller_id: int
     controller_epoch: int
-    high_watermark: int
     nodes: Quorum
     received_ms: int
 
@@ -42,7 +41,7 @@ def seen(answer: Any, at_ms: int) -> QuorumSeen:
     partitions = [p for t in answer.topics for p in t.partitions]
     code = answer.error_code or (partitions[0].error_code if partitions else 0)
     if code or not partitions:
-        raise Refused(error_name(code) or "the answer names no partition")
+        raise Refused(refused(code) if code else Cause(FailureKind.INCOMPLETE))
     (partition, *_) = partitions
     nodes = {}
     for role, replicas in (
@@ -56,7 +55,6 @@ def seen(answer: Any, at_ms: int) -> QuorumSeen:
     return QuorumSeen(
         partition.leader_id,
         partition.leader_epoch,
-        partition.high_watermark,
         Quorum(
             node=np.array([node for node, _, _ in ordered], np.int32),
             role=strings([role.value for _, role, _ in ordered]),

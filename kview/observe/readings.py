@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.model.snapshot import Longs, Strings
+from kview.model.snapshot import Ids, Longs
 from kview.model.units import UNKNOWN
-from kview.observe.apis import error_name
 from kview.observe.layout import Layout, Rows, old_replica_rows, old_rows, same_partitions, same_replicas
 from kview.wire.list_offsets import ListOffsetsAnswer
 
@@ -17,8 +16,8 @@ def _unknown(rows: int) -> Longs:
     return np.full(rows, UNKNOWN, np.int64)
 
 
-def _no_words(rows: int) -> Strings:
-    return np.full(rows, "", object)
+def _no_error(rows: int) -> Ids:
+    return np.zeros(rows, np.int32)
 
 
 @dataclass(slots=True)
@@ -31,8 +30,8 @@ class Readings:
     high_watermark_ms: Longs
     log_end: Longs
     log_end_ms: Longs
-    error: Strings
-    """Why the leader's last answer had no offset, '' if it had one."""
+    error_code: Ids
+    """Kafka's error number in the leader's last answer, 0 if it had an offset."""
     replica_log_end: Longs
     replica_log_end_ms: Longs
     replica_size_bytes: Longs
@@ -48,7 +47,7 @@ def nothing_read(layout: Layout) -> Readings:
         high_watermark_ms=_unknown(rows),
         log_end=_unknown(rows),
         log_end_ms=_unknown(rows),
-        error=_no_words(rows),
+        error_code=_no_error(rows),
         replica_log_end=_unknown(replicas),
         replica_log_end_ms=_unknown(replicas),
         replica_size_bytes=_unknown(replicas),
@@ -70,7 +69,7 @@ def carried(readings: Readings, old: Layout, new: Layout) -> Readings:
 
 
 def _moved(values: NDArray[Any], rows: Rows) -> NDArray[Any]:
-    empty: NDArray[Any] = _no_words(len(rows)) if values.dtype == object else _unknown(len(rows))
+    empty: NDArray[Any] = _no_error(len(rows)) if values.dtype == np.int32 else _unknown(len(rows))
     if len(values):
         known = rows >= 0
         empty[known] = values[rows[known]]
@@ -132,9 +131,7 @@ def read_leader(
     """
     answer, at_ms = high_watermarks
     rows, errors, offsets = answered_rows(layout, answer)
-    readings.error[rows] = ""
-    for code in np.unique(errors[errors != 0]).tolist():
-        readings.error[rows[errors == code]] = error_name(code)
+    readings.error_code[rows] = errors
     good = (errors == 0) & (offsets >= 0)
     if log_ends is not None:
         ends, ends_ms = log_ends

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
+from kview.model.failures import refused
 from kview.model.snapshot import Reassignments
-from kview.observe.answers import Refused
-from kview.observe.apis import error_name
+from kview.observe.causes import Refused
 from kview.observe.layout import matrix, strings
 
 TIMEOUT_MS = 5_000
@@ -21,7 +21,7 @@ def request() -> Any:
 def table(answer: Any) -> Reassignments:
     """Convert an answer to a table. Raises Refused."""
     if answer.error_code:
-        raise Refused(error_name(answer.error_code))
+        raise Refused(refused(answer.error_code))
     rows = sorted(
         (t.name, p.partition_index, p.adding_replicas, p.removing_replicas)
          for t in answer.topics for p in t.partitions

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kview.model.failures import Cause, FailureKind, Part
 from kview.model.units import NO_BROKER
 from kview.observe import apis, configs, elr, log_dirs, quorum, reassignments
-from kview.observe.answers import Refused
 from kview.observe.brokers import saw_quorum
+from kview.observe.causes import LinkError, Refused
 from kview.observe.layout import Layout, Rows
-from kview.observe.link import Link, LinkError
+from kview.observe.link import Link
 from kview.observe.loop import Loop
 from kview.observe.settings import ObserveSettings
 from kview.observe.state import State
@@ -29,13 +30,13 @@ FAILED_PAUSE_S = 1.0
 OVERDUE_S = 3.0
 """A request in flight for this long is reported as failed, while its answer is still accepted."""
 POINTS_A_REQUEST = 2_000
-"""Partitions per request: a look-up by time takes a broker about 10 µs per partition."""
-FORWARDED = ("quorum", "reassignments")
+"""A look-up by time takes a broker some 10 µs a partition."""
+FORWARDED = (Part.QUORUM, Part.REASSIGNMENTS)
 
 
 @dataclass(slots=True)
 class _Running:
-    part: str
+    part: Part
     since_s: float
     overdue: bool = False
 
@@ -49,9 +50,9 @@ class SlowLane:
     state: State
     links: dict[int, Link] = field(default_factory=dict)
     _running: dict[int, _Running] = field(default_factory=dict)
-    """By broker: the request in flight."""
-    _due_s: dict[tuple[str, int], float] = field(default_factory=dict)
-    """By part and broker: the earliest time (monotonic) to ask for it again."""
+    """By broker: what it was asked for and has not answered."""
+    _due_s: dict[tuple[Part, int], float] = field(default_factory=dict)
+    """By part and broker: before when (monotonic) it is not asked for again."""
     _healthy: Sequence[int] = ()
     _source: int = NO_BROKER
 
@@ -75,19 +76,20 @@ class SlowLane:
     def _pump(self) -> None:
         """Give every free broker a request that is due. Also called when a broker becomes free."""
         anyone = [self._source, *(b for b in self._healthy if b != self._source)]
-        self._anyone("quorum", anyone, apis.DESCRIBE_QUORUM, self._quorum)
-        self._anyone("configs", anyone, apis.DESCRIBE_CONFIGS, self._topic_configs)
-        self._anyone("reassignments", anyone, apis.LIST_PARTITION_REASSIGNMENTS, self._reassignments)
-        self._anyone("elr", anyone, apis.DESCRIBE_TOPIC_PARTITIONS, self._elr)
+        self._anyone(Part.QUORUM, anyone, apis.DESCRIBE_QUORUM, self._quorum)
+        self._anyone(Part.CONFIGS, anyone, apis.DESCRIBE_CONFIGS, self._topic_configs)
+        self._anyone(Part.REASSIGNMENTS, anyone, apis.LIST_PARTITION_REASSIGNMENTS, self._reassignments)
+        self._anyone(Part.ELR, anyone, apis.DESCRIBE_TOPIC_PARTITIONS, self._elr)
         for broker in self._healthy:
             self._each(
-                "session timeout",
+                Part.SESSION_TIMEOUT,
                 broker,
                 apis.DESCRIBE_CONFIGS,
                 self.settings.configs_s,
                 self._session_timeout,
             )
-            self._each("log dirs", broker, apis.DESCRIBE_LOG_DIRS, self.settings.log_dirs_s, self._log_dirs)
+            every_s = self.settings.log_dirs_s
+            self._each(Part.LOG_DIRS, broker, apis.DESCRIBE_LOG_DIRS, every_s, self._log_dirs)
         self._wanted_points()
 
     def _mark_overdue(self, now_s: float) -> None:
@@ -95,17 +97,17 @@ class SlowLane:
             if not running.overdue and now_s - running.since_s > OVERDUE_S:
                 running.overdue = True
                 reported = self._reported_broker(running.part, broker)
-                self.state.failed(running.part, reported, f"no answer for {OVERDUE_S:g} s")
+                self.state.failed(running.part, reported, Cause(FailureKind.OVERDUE))
 
     def _free(self, broker: int) -> bool:
         link = self.links.get(broker)
         return link is not None and link.connected and broker not in self._running
 
-    def _reported_broker(self, part: str, broker: int) -> int:
-        """Return the broker to name in a failure: NO_BROKER for parts that any broker can answer."""
-        return NO_BROKER if part in (*FORWARDED, "configs", "elr") else broker
+    def _reported_broker(self, part: Part, broker: int) -> int:
+        """The broker of a failure: none for what any broker can be asked for."""
+        return NO_BROKER if part in (*FORWARDED, Part.CONFIGS, Part.ELR) else broker
 
-    def _start(self, part: str, broker: int, ask: Callable[[Link, int], Awaitable[None]]) -> None:
+    def _start(self, part: Part, broker: int, ask: Callable[[Link, int], Awaitable[None]]) -> None:
         """Ask `broker`, which must be free, for `part`."""
         self._running[broker] = _Running(part, self.loop.monotonic())
         reported = self._reported_broker(part, broker)
@@ -114,10 +116,10 @@ class SlowLane:
             try:
                 await ask(self.links[broker], broker)
             except LinkError as error:
-                self.state.failed(part, reported, str(error))
+                self.state.failed(part, reported, error.cause)
                 self._due_s[part, reported] = self.loop.monotonic() + FAILED_PAUSE_S
-            except Refused as refused:
-                self.state.failed(part, reported, str(refused))
+            except Refused as error:
+                self.state.failed(part, reported, error.cause)
                 self._due_s[part, reported] = self.loop.monotonic() + REFUSED_PAUSE_S
             else:
                 self.state.succeeded(part, reported, self.loop.clock_ms())
@@ -128,7 +130,7 @@ class SlowLane:
         self.loop.spawn(run)
 
     def _anyone(
-        self, part: str, brokers: Iterable[int], api: int, ask: Callable[[Link, int], Awaitable[None]]
+        self, part: Part, brokers: Iterable[int], api: int, ask: Callable[[Link, int], Awaitable[None]]
     ) -> None:
         """Ask the first free broker for `part` when it is due, unless a request for it is in flight."""
         now_s = self.loop.monotonic()
@@ -142,20 +144,20 @@ class SlowLane:
                 self._start(part, broker, ask)
                 return
 
-    def _wanted(self, part: str) -> bool:
-        if part == "configs":
+    def _wanted(self, part: Part) -> bool:
+        if part == Part.CONFIGS:
             return bool(self._due_topics())
-        if part == "elr":
+        if part == Part.ELR:
             return bool(elr.wanting(self.state.layout, self.state.min_isr()).any())
         return True
 
-    def _pause_s(self, part: str) -> float:
-        """Return the pause: 0 for the settings of new topics, for forwarded parts two observations."""
-        return 0.0 if part == "configs" else (self.settings.quorum_rounds - 0.5) * self.settings.interval_s
+    def _pause_s(self, part: Part) -> float:
+        """New topics' settings are asked for at once, what is forwarded every second round."""
+        return 0.0 if part == Part.CONFIGS else (self.settings.quorum_rounds - 0.5) * self.settings.interval_s
 
     def _each(
         self,
-        part: str,
+        part: Part,
         broker: int,
         api: int,
         every_s: float,
@@ -172,7 +174,7 @@ class SlowLane:
         answer, at_ms = await link.ask(quorum.request())
         seen = quorum.seen(answer, at_ms)
         self.state.quorum = seen
-        saw_quorum(self.state.brokers, seen.nodes, at_ms)
+        saw_quorum(self.state.brokers, seen.nodes)
 
     async def _reassignments(self, link: Link, broker: int) -> None:
         answer, _ = await link.ask(reassignments.request())
@@ -202,9 +204,8 @@ class SlowLane:
         for name, settings in answered.items():
             row, _ = layout.first[name]
             self.state.settings[name] = configs.TopicSettings(layout.topic_id[row], settings, at_ms)
-        missing = sorted(set(names) - answered.keys())
-        if missing:
-            raise Refused(f"no settings of {len(missing)} topics, {missing[0]} among them")
+        if not answered.keys() >= set(names):
+            raise Refused(Cause(FailureKind.INCOMPLETE))
 
     async def _elr(self, link: Link, broker: int) -> None:
         layout = self.state.layout
@@ -230,7 +231,7 @@ class SlowLane:
             rows = due[layout.leader[due] == broker][:POINTS_A_REQUEST]
             if len(rows) and self._free(broker):
                 points.mark(layout, rows)
-                self._start("time points", broker, self._points_of(layout, rows))
+                self._start(Part.TIME_POINTS, broker, self._points_of(layout, rows))
 
     def _points_of(self, layout: Layout, rows: Rows) -> Callable[[Link, int], Awaitable[None]]:
         async def ask(link: Link, broker: int) -> None:

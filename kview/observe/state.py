@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from kview.model.failures import Cause, Part
 from kview.model.snapshot import (
     AnyTable,
     Failure,
@@ -50,23 +51,23 @@ class State:
     settings: dict[str, TopicSettings] = field(default_factory=dict)
     elr: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
     points: Points = field(default_factory=Points)
-    failures: dict[tuple[str, int], str] = field(default_factory=dict)
-    """By part and broker: why the last request failed."""
-    received_ms: dict[tuple[str, int], int] = field(default_factory=dict)
-    """By part and broker: when it was last answered."""
+    failures: dict[tuple[Part, int], Cause] = field(default_factory=dict)
+    """Why the last request for a part, of a broker, failed."""
+    received_ms: dict[tuple[Part, int], int] = field(default_factory=dict)
+    """When a part, of a broker, was last answered."""
     _configs_of: tuple[Any, ...] = ()
     _configs: TopicConfigs = field(default_factory=lambda: empty(TopicConfigs))
     _min_isr: Ids = field(default_factory=lambda: np.empty(0, np.int32))
     _last: Snapshot | None = None
 
-    def succeeded(self, part: str, broker: int, at_ms: int) -> None:
-        """Note that `broker` answered for `part`."""
+    def succeeded(self, part: Part, broker: int, at_ms: int) -> None:
+        """`broker` answered for `part`."""
         self.failures.pop((part, broker), None)
         self.received_ms[part, broker] = at_ms
 
-    def failed(self, part: str, broker: int, why: str) -> None:
-        """Note that `broker` did not answer for `part`."""
-        self.failures[part, broker] = why
+    def failed(self, part: Part, broker: int, cause: Cause) -> None:
+        """`broker` did not answer for `part`."""
+        self.failures[part, broker] = cause
 
     def take_metadata(self, answer: MetadataAnswer) -> None:
         """Take in a Metadata answer. Its topics are decoded only if their bytes changed."""
@@ -145,7 +146,7 @@ class State:
             log_end=read.log_end.copy() if log_ends else unknown,
             log_end_ms=read.log_end_ms.copy() if log_ends else unknown,
             min_isr=min_isr,
-            error=np.where(read.error != "", read.error, at.error),
+            error_code=np.where(read.error_code != 0, read.error_code, at.error_code),
         )
 
     def _replicas(self, log_ends: bool) -> Replicas:
@@ -173,10 +174,10 @@ def shared(new: AnyTable, last: AnyTable) -> AnyTable:
     return replace(new, **same) if same else new
 
 
-def failures(state: State, links: dict[int, tuple[int, str]]) -> tuple[Failure, ...]:
-    """Return the failures: brokers that do not answer (id: last answer, why), then parts of others."""
-    out = [Failure("broker", broker, why, at_ms) for broker, (at_ms, why) in sorted(links.items())]
-    for (part, broker), why in sorted(state.failures.items()):
+def failures(state: State, links: dict[int, tuple[int, Cause]]) -> tuple[Failure, ...]:
+    """What failed: brokers that do not answer (id: last answer, why), then parts of those that do."""
+    out = [Failure(Part.BROKER, broker, *cause, at_ms) for broker, (at_ms, cause) in sorted(links.items())]
+    for (part, broker), cause in sorted(state.failures.items()):
         if broker not in links:
-            out.append(Failure(part, broker, why, state.received_ms.get((part, broker), UNKNOWN)))
+            out.append(Failure(part, broker, *cause, state.received_ms.get((part, broker), UNKNOWN)))
     return tuple(out)

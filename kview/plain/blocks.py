@@ -4,8 +4,9 @@ events."""
 from collections.abc import Sequence
 from datetime import tzinfo
 
+from kview.derive.brokers import silence, still_heard
 from kview.derive.view import PartitionStatus, View
-from kview.language import events, findings, glyphs, verdicts, words
+from kview.language import events, failures, findings, glyphs, verdicts, words
 from kview.model.events import Severity
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
@@ -55,6 +56,7 @@ def _head(view: View, name: str, zone: tzinfo | None) -> list[str]:
 
 def _brokers(view: View) -> list[str]:
     table, figures = view.snapshot.brokers, view.brokers
+    heard = still_heard(view.snapshot, silence(table))
     now_ms = view.snapshot.observation.ended_ms
     rows = []
     for row in range(len(table)):
@@ -64,6 +66,7 @@ def _brokers(view: View) -> list[str]:
         else:
             shown = f"{glyphs.DEAD} {state} {words.age(int(table.since_ms[row]), now_ms)}"
         due = words.fencing(int(figures.fencing_due_ms[row]), now_ms)
+        error = failures.of_broker(table.error[row], bool(heard[row]))
         rows.append(
             [
                 str(table.rack[row]) or words.NONE,
@@ -74,7 +77,7 @@ def _brokers(view: View) -> list[str]:
                 words.rate(float(figures.in_rate[row])),
                 words.rate(float(figures.out_rate[row])),
                 words.size(int(table.disk_bytes[row])),
-                " · ".join(note for note in (due, str(table.error[row])) if note),
+                " · ".join(note for note in (due, error) if note),
             ]
         )
     head = ["RACK", "BROKER", "STATE", "LEADS", "REPLICAS", "IN REC/S", "OUT REC/S", "DISK", ""]

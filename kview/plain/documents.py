@@ -11,8 +11,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from kview.derive.brokers import silence, still_heard
 from kview.derive.view import GroupFigures, OffsetFigures, Reason, Verdict, View
-from kview.language import events, findings, verdicts
+from kview.language import events, failures, findings, verdicts
 from kview.model import events as facts
 from kview.model.failures import FailureKind
 from kview.model.findings import Finding
@@ -60,7 +61,9 @@ def document_of(view: View) -> schema.Document:
             schema.Failure(
                 part=failure.part,
                 broker_id=None if failure.broker == NO_BROKER else _known(failure.broker),
-                why=failure.why,
+                cause=schema.Cause(
+                    failure.kind, _known(failure.code), failures.of(failure.kind, failure.code)
+                ),
                 shown_since_ms=_known(failure.shown_since_ms),
             )
             for failure in seen.failures
@@ -107,8 +110,18 @@ def _event(event: facts.Event) -> schema.Event:
     )
 
 
+def _cause(kind: str, code: int, text: str) -> schema.Cause | None:
+    known = kind == FailureKind.KAFKA_ERROR and code not in (0, UNKNOWN_ID)
+    return schema.Cause(FailureKind(kind), code if known else None, text) if kind else None
+
+
+def _kafka_error(code: int) -> schema.Cause | None:
+    return _cause(FailureKind.KAFKA_ERROR, code, failures.of_partition(code)) if code else None
+
+
 def _brokers(view: View) -> list[schema.Broker]:
     table, figures = view.snapshot.brokers, view.brokers
+    still = still_heard(view.snapshot, silence(table))
     columns: Columns = {
         "id": table.id,
         "host": table.host,
@@ -129,7 +142,12 @@ def _brokers(view: View) -> list[schema.Broker]:
         "in_records_per_second": figures.in_rate,
         "out_records_per_second": figures.out_rate,
         "disk_bytes": table.disk_bytes,
-        "error": _optional(table.error),
+        "error": [
+            _cause(kind, UNKNOWN_ID, failures.of_broker(kind, heard))
+            for kind, heard in zip(
+                table.error.tolist(), still_heard(view.snapshot, silence(table)).tolist(), strict=True
+            )
+        ],
     }
     return _rows(schema.Broker, columns)
 
@@ -185,7 +203,7 @@ def _partitions(view: View) -> list[schema.Partition]:
         "frozen_since_ms": figures.frozen_since_ms,
         "leader_silent_since_ms": figures.leader_silent_since_ms,
         "in_records_per_second": figures.in_rate,
-        "error": _optional(table.error),
+        "error": [_kafka_error(code) for code in table.error_code.tolist()],
         "isr": _split(table.isr[table.isr >= 0].tolist(), (table.isr >= 0).sum(1)),
         "offline": _split(table.offline[table.offline >= 0].tolist(), (table.offline >= 0).sum(1)),
         "replicas": _split(_rows(schema.Replica, replicas), real.sum(1)),
@@ -217,7 +235,12 @@ def _groups(view: View) -> list[schema.Group]:
         "read_records_per_second": figures.read_rate,
         "write_records_per_second": figures.write_rate,
         "age_ms": figures.age_ms,
-        "error": _optional(table.error),
+        "error": [
+            _cause(kind, code, failures.of_group(kind, code, coordinator))
+            for kind, code, coordinator in zip(
+                table.error.tolist(), table.error_code.tolist(), table.coordinator.tolist(), strict=True
+            )
+        ],
         "partitions": list(by_group.values()),
     }
     return _rows(schema.Group, columns)

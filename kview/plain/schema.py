@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from kview.derive.view import PartitionStatus, Reason, Verdict
 from kview.model.events import EventKind, Severity
-from kview.model.failures import FailureKind
+from kview.model.failures import FailureKind, Part
 from kview.model.findings import FindingKind
 from kview.model.states import BrokerState
 
@@ -42,6 +42,14 @@ def _partitions(description: str) -> Meta:
 
 Text = Annotated[str, _said("The same in words, as the screen says it. It may change: do not parse it.")]
 HowBad = Annotated[Severity, _said("How much it matters: risk, warn, good or calm.")]
+
+
+class Cause(Struct, gc=False):
+    """Why something was not answered."""
+
+    kind: Annotated[FailureKind, _said("What went wrong.")]
+    code: Annotated[int | None, _said("Kafka's error number, if the kind is kafka_error.")]
+    text: Text
 
 
 class Finding(Struct, gc=False):
@@ -130,7 +138,7 @@ class Broker(Struct, gc=False):
     in_records_per_second: Annotated[float | None, _rate("Appended to the partitions that it leads.")]
     out_records_per_second: Annotated[float | None, _rate("Committed by groups on what it leads.")]
     disk_bytes: Annotated[int | None, _said("What its logs take on its disks.", "bytes")]
-    error: Annotated[str | None, _said("Why it does not answer.")]
+    error: Annotated[Cause | None, _said("Why it does not answer.")]
 
 
 class Topic(Struct, gc=False):
@@ -184,7 +192,7 @@ class Partition(Struct, gc=False):
     frozen_since_ms: Annotated[int | None, _time("Since when the high watermark stands still.")]
     leader_silent_since_ms: Annotated[int | None, _time("Since when the leader does not answer.")]
     in_records_per_second: Annotated[float | None, _rate("Appended to it.")]
-    error: Annotated[str | None, _said("Kafka's error for it.")]
+    error: Annotated[Cause | None, _said("Kafka's error for it.")]
     isr: Annotated[list[int], _said("The broker ids of the replicas in sync.")]
     offline: Annotated[list[int], _said("The broker ids of the replicas that Kafka calls offline.")]
     replicas: Annotated[list[Replica], _said("Its replicas, the preferred leader first.")]
@@ -243,16 +251,16 @@ class Group(Struct, gc=False):
     read_records_per_second: Annotated[float | None, _rate("Committed by it.")]
     write_records_per_second: Annotated[float | None, _rate("Appended to its partitions.")]
     age_ms: Annotated[int | None, _duration("How old these figures are.")]
-    error: Annotated[str | None, _said("Why they are old.")]
+    error: Annotated[Cause | None, _said("Why they are old.")]
     partitions: Annotated[list[GroupPartition], _said("Its partitions.")]
 
 
 class Failure(Struct, gc=False):
     """Something that could not be asked."""
 
-    part: Annotated[str, _said("Which part of the observation failed.")]
+    part: Annotated[Part, _said("Which part of the observation failed.")]
     broker_id: Annotated[int | None, _said("The broker that was asked.")]
-    why: Annotated[str, _said("What went wrong.")]
+    cause: Annotated[Cause, _said("Why.")]
     shown_since_ms: Annotated[int | None, _time("When the value shown in its place was received.")]
 
 

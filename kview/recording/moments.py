@@ -5,10 +5,10 @@ are differences to the previous value at the same position). A column in which m
 moment is kept as a matrix, others as cells.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,19 @@ from kview.recording.segment import cells, differences
 MATRIX_SHARE = 0.25
 """A column in which a smaller share of values than this changes at each of its moments is kept as cells,
 which then take less memory."""
+
+
+class Kind(NamedTuple):
+    """What a column's values are, and which of them stands where nothing was said."""
+
+    dtype: Any
+    fill: Any
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of a column of NAMES."""
+    return Kind(dtype_of(name), fill_of(name))
+
 
 Shapes = Mapping[int, tuple[int, ...]]
 """The sequences at which a column was written completely, each with its shape from then on."""
@@ -40,11 +53,22 @@ class Column(Protocol):
         ...
 
 
+class Layout(NamedTuple):
+    """What a recording's column numbers mean, and how its columns become those of NAMES."""
+
+    names: tuple[str, ...] = NAMES
+    kind: Callable[[str], Kind] = kind_of
+    upgrade: Callable[[dict[str, Column]], dict[str, Column]] = lambda columns: columns
+
+
+TODAYS = Layout()
+
+
 @dataclass(slots=True)
 class Written:
     """A column as cells, in the order of their moments."""
 
-    name: str
+    kind: Kind
     moments: Longs
     starts: Longs
     """Where the cells of each moment begin, followed by where the last ones end."""
@@ -60,7 +84,7 @@ class Written:
         if self.held is not None and whole <= self.held[0] <= number:
             begin, out = self.held[0] + 1, self.held[1].copy()
         else:
-            begin, out = whole, np.full(self.shapes[whole], fill_of(self.name), dtype_of(self.name))
+            begin, out = whole, np.full(self.shapes[whole], self.kind.fill, self.kind.dtype)
         which = slice(self.starts[begin], self.starts[number + 1])
         # If a position has several values, the last one wins.
         out.reshape(-1)[self.row[which]] = self.value[which]
@@ -72,15 +96,15 @@ class Written:
 class Matrix:
     """A column of numbers as a matrix, with a row for each of its moments."""
 
-    name: str
+    kind: Kind
     moments: Longs
     shape: tuple[int, ...]
     values: NDArray[np.int64]
 
     def layer(self, number: int) -> Array:
         """See Column."""
-        # A copy, so that keeping the values does not keep the whole matrix.
-        values: Array = self.values[number].astype(dtype_of(self.name))
+        # A copy: who keeps it shall not keep the whole matrix.
+        values: Array = self.values[number].astype(self.kind.dtype)
         return values.reshape(self.shape)
 
 
@@ -112,22 +136,25 @@ class Moments:
     object.
     """
 
-    def __init__(self, numbers: pa.Table, words: pa.Table, seen: dict[int, Observation]) -> None:
-        """Take the `numbers` and `words` of a segment, from a stream or from Parquet."""
+    def __init__(
+        self, numbers: pa.Table, words: pa.Table, seen: dict[int, Observation], layout: Layout = TODAYS
+    ) -> None:
+        """`numbers` and `words` are a segment's parts, of a stream or of Parquet."""
         self._seen = seen
         by_place = "change" in numbers.schema.names
-        texts = _by_column(cells(words))
-        self._places: dict[str, _Place] = {}
-        for name, run in _by_column(cells(numbers)).items():
-            # In the order of positions, lengths and widths come first.
+        texts = _by_column(cells(words), layout.names)
+        written: dict[str, Column] = {}
+        for name, run in _by_column(cells(numbers), layout.names).items():
+            # Lengths and widths come first where cells are in the order of places.
             low = slice(0, int(np.searchsorted(run.row, np.int32(0)))) if by_place else run.row < 0
             values = run.select(slice(low.stop, None)) if isinstance(low, slice) else run.select(~low)
             shapes = _shapes(run.select(low), by_place)
             if name in texts:
-                made: Column = _written(name, _by_moment(texts[name]), shapes)
+                written[name] = _written(layout.kind(name), _by_moment(texts[name]), shapes)
             else:
-                made = _numbers(name, values, shapes) if by_place else _written(name, values, shapes)
-            self._places[name] = _Place(made)
+                make = _numbers if by_place else _written
+                written[name] = make(layout.kind(name), values, shapes)
+        self._places = {name: _Place(column) for name, column in layout.upgrade(written).items()}
         self._moving = [name for name, place in self._places.items() if len(place.column.moments) > 1]
         self._still: dict[str, Array] = {}
 
@@ -148,12 +175,12 @@ class Moments:
         return np.unique(np.concatenate([self._places[name].column.moments for name in names]))
 
 
-def _by_column(part: Cells) -> dict[str, Cells]:
-    """Split cells by column. Within a column, their order stays."""
+def _by_column(part: Cells, names: tuple[str, ...]) -> dict[str, Cells]:
+    """Within a column the order stays."""
     if np.any(part.column[1:] < part.column[:-1]):
         part = part.select(np.argsort(part.column, kind="stable"))
-    bounds = np.searchsorted(part.column, np.arange(len(NAMES) + 1, dtype=np.int16)).tolist()
-    runs = zip(NAMES, pairwise(bounds), strict=True)
+    bounds = np.searchsorted(part.column, np.arange(len(names) + 1, dtype=np.int16)).tolist()
+    runs = zip(names, pairwise(bounds), strict=True)
     return {name: part.select(slice(begin, end)) for name, (begin, end) in runs if begin < end}
 
 
@@ -176,17 +203,17 @@ def _shapes(part: Cells, by_place: bool) -> Shapes:
     return {at: (length, widths[at]) if at in widths else (length,) for at, length in lengths.items()}
 
 
-def _written(name: str, part: Cells, shapes: Shapes) -> Written:
-    """Build a column from its cells in the order of moments."""
+def _written(kind: Kind, part: Cells, shapes: Shapes) -> Written:
+    """A column from its cells in the order of moments."""
     moments = np.array(sorted({*part.sequence[_starts(part.sequence)].tolist(), *shapes}), np.int64)
     starts = np.append(np.searchsorted(part.sequence, moments), len(part))
     numbers = np.searchsorted(moments, list(shapes)).tolist()
     by_number = dict(zip(numbers, shapes.values(), strict=True))
-    return Written(name, moments, starts, part.row, part.value, by_number)
+    return Written(kind, moments, starts, part.row, part.value, by_number)
 
 
-def _numbers(name: str, part: Cells, shapes: Shapes) -> Column:
-    """Build a column from its changes in the order of positions."""
+def _numbers(kind: Kind, part: Cells, shapes: Shapes) -> Column:
+    """A column from its changes in the order of places."""
     first = min(shapes)
     number = part.sequence - first
     present = np.bincount(number, minlength=1) > 0
@@ -194,8 +221,8 @@ def _numbers(name: str, part: Cells, shapes: Shapes) -> Column:
     moments = np.flatnonzero(present)
     places = int(np.prod(shapes[first]))
     few = len(part) < MATRIX_SHARE * places * len(moments)
-    if few or len(shapes) > 1 or fill_of(name) != 0:
-        return _written(name, _by_moment(_summed(part)), shapes)
+    if few or len(shapes) > 1 or kind.fill != 0:
+        return _written(kind, _by_moment(_summed(part)), shapes)
     if len(moments) < len(present):
         number = (np.cumsum(present) - 1)[number]
     matrix = np.zeros((len(moments), places), np.int64)
@@ -206,7 +233,7 @@ def _numbers(name: str, part: Cells, shapes: Shapes) -> Column:
     for line in matrix:
         sums += differences(line)
         line[:] = sums
-    return Matrix(name, moments + first, shapes[first], matrix)
+    return Matrix(kind, moments + first, shapes[first], matrix)
 
 
 def _summed(part: Cells) -> Cells:

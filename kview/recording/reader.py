@@ -19,6 +19,7 @@ import pyarrow as pa
 from kview.errors import KviewError
 from kview.model.snapshot import Longs, Snapshot
 from kview.recording.columns import Codec, Encoded
+from kview.recording.formats import Format, format_of
 from kview.recording.manifest import SegmentEntry, read_manifest
 from kview.recording.moments import Moments
 from kview.recording.schema import observations
@@ -60,9 +61,10 @@ class Segment:
     An open segment knows the observations that the last `read_new` found. It keeps only where each begins.
     """
 
-    def __init__(self, recording: Path, entry: SegmentEntry) -> None:
+    def __init__(self, recording: Path, entry: SegmentEntry, form: Format) -> None:
         self.folder = recording / entry.folder
         self._entry = entry
+        self._format = form
         self._begins = [0]
         self._sequences: list[int] = []
         self._ended_ms: list[int] = []
@@ -78,8 +80,8 @@ class Segment:
         return self._entry.closed
 
     def read_new(self) -> None:
-        """Read what was added to an open segment. Raises FileNotFoundError if it has been closed."""
-        for batch, end in whole_batches(self.folder / STREAM_FILE, self._begins[-1]):
+        """See what was added to an open segment. Raises FileNotFoundError where it was closed meanwhile."""
+        for batch, end in whole_batches(self.folder / STREAM_FILE, self._begins[-1], self._format.stream):
             seen = batch.column("observations").flatten()
             self._begins.append(end)
             self._sequences.append(seen.field("sequence")[0].as_py())
@@ -118,12 +120,13 @@ class Segment:
         if not self._entry.closed:
             begin = self._begins[bisect_right(self._sequences, after_sequence)]
             try:
-                batches = [batch for batch, _ in whole_batches(self.folder / STREAM_FILE, begin)]
+                stream = whole_batches(self.folder / STREAM_FILE, begin, self._format.stream)
+                batches = [batch for batch, _ in stream]
             except FileNotFoundError:
                 pass  # it was closed after the manifest was read
             else:
-                return [part_of(batches, name) for name in names]
-        return [parquet_part(self.folder, name) for name in names]
+                return [part_of(batches, name, self._format.parts) for name in names]
+        return [parquet_part(self.folder, name, self._format.parts) for name in names]
 
 
 class Recording:
@@ -143,11 +146,13 @@ class Recording:
         return cls(Path(folder))
 
     def refresh(self) -> None:
-        """Update the list of segments and observations."""
-        entries = read_manifest(self.folder).segments
+        """Look again which segments and observations there are."""
+        manifest = read_manifest(self.folder)
+        self._format = format_of(manifest)
         known = {(segment.number, segment.closed): segment for segment in self._segments}
         self._segments = [
-            known.get((entry.number, entry.closed)) or Segment(self.folder, entry) for entry in entries
+            known.get((entry.number, entry.closed)) or Segment(self.folder, entry, self._format)
+            for entry in manifest.segments
         ]
         closed = {segment.number for segment in self._segments if segment.closed}
         self._held = {number: held for number, held in self._held.items() if number in closed}
@@ -201,17 +206,6 @@ class Recording:
         before = np.flatnonzero(self._ended_ms <= ms)
         return int(before[-1]) if len(before) else 0
 
-    def snapshot_at(self, ms: int) -> Snapshot:
-        """Return the last snapshot at or before that time."""
-        return self.at_place(self.place_of(ms))
-
-    def snapshot(self, sequence: int) -> Snapshot:
-        """Return the snapshot with that number. Raises KeyError if there is none."""
-        place = int(np.searchsorted(self._sequences, sequence))
-        if place == len(self._sequences) or self._sequences[place] != sequence:
-            raise KeyError(sequence)
-        return self.at_place(place)
-
     def at_place(self, place: int) -> Snapshot:
         """Return the snapshot at an index of `moments`. Reading in order is quick, and shares what did not
         change.
@@ -225,19 +219,6 @@ class Recording:
         encoded = cells.at(sequence, like)
         self._at = (segment, encoded)
         return self._codec.decode(encoded, cells.observation(sequence))
-
-    def snapshots(self, from_ms: int | None = None, to_ms: int | None = None) -> Iterator[Snapshot]:
-        """Yield the snapshots that ended between two times, in the order of recording.
-
-        Both bounds are inclusive, epoch ms. None means no bound.
-        """
-        chosen = np.ones(len(self._ended_ms), np.bool_)
-        if from_ms is not None:
-            chosen &= self._ended_ms >= from_ms
-        if to_ms is not None:
-            chosen &= self._ended_ms <= to_ms
-        for place in np.flatnonzero(chosen).tolist():
-            yield self.at_place(place)
 
     def stretch(self, first: int, last: int) -> Iterator[Snapshot]:
         """Yield the snapshots from one index of `moments` to another, both included.
@@ -320,7 +301,9 @@ class Recording:
 
     def _hold(self, segment: Segment, tables: list[pa.Table]) -> Moments:
         numbers, words, seen = tables
-        self._held[segment.number] = held = Moments(numbers, words, observations(seen))
+        self._held[segment.number] = held = Moments(
+            numbers, words, observations(self._format.rows(seen)), self._format.layout
+        )
         while len(self._held) > SEGMENTS_HELD:
             del self._held[next(iter(self._held))]
         return held

@@ -10,7 +10,7 @@ import platformdirs
 
 from kview.errors import BadUse
 from kview.model.snapshot import Snapshot
-from kview.recording.manifest import Manifest, SegmentEntry, read_manifest, write_manifest
+from kview.recording.manifest import SegmentEntry, read_manifest, write_manifest
 from kview.recording.names import MANIFEST
 from kview.recording.segment import STREAM_FILE
 from kview.recording.writer import RecordingWriter
@@ -132,7 +132,7 @@ def keep(folder: Path, name: str, state: Path) -> Path:
     try:
         for entry in manifest.segments:
             _copy_segment(folder / entry.folder, unfinished / entry.folder, entry.closed)
-        write_manifest(unfinished, Manifest(columns=manifest.columns, segments=manifest.segments))
+        write_manifest(unfinished, manifest)
         os.rename(unfinished, target)
     except OSError:
         shutil.rmtree(unfinished, ignore_errors=True)

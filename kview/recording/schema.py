@@ -1,5 +1,6 @@
 """The columns of a recording on disk as Arrow types, and the rows of one observation."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -7,14 +8,21 @@ import numpy as np
 import pyarrow as pa
 
 from kview.derive.deltas import OffsetDeltas, PartitionDeltas
+from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import Failure, Observation, Snapshot
 from kview.recording.cells import Cells
 
-SCHEMA_VERSION = 1
-"""Increases when an older kview could not read what this one writes."""
+SCHEMA_VERSION = 2
+"""Goes up when an older kview could not read what this one writes."""
 
 _FAILURE = pa.struct(
-    [("part", pa.string()), ("broker", pa.int32()), ("why", pa.string()), ("shown_since_ms", pa.int64())]
+    [
+        ("part", pa.string()),
+        ("broker", pa.int32()),
+        ("kind", pa.string()),
+        ("code", pa.int32()),
+        ("shown_since_ms", pa.int64()),
+    ]
 )
 OBSERVATIONS = pa.schema(
     [
@@ -25,7 +33,6 @@ OBSERVATIONS = pa.schema(
         ("cluster_id", pa.string()),
         ("controller_id", pa.int32()),
         ("controller_epoch", pa.int32()),
-        ("quorum_high_watermark", pa.int64()),
         ("quorum_received_ms", pa.int64()),
         ("asked", pa.list_(pa.string())),
         ("requests", pa.int64()),
@@ -100,8 +107,14 @@ PARTS = {
 }
 """The parts of a segment."""
 
-STREAM = pa.schema([(name, pa.list_(pa.struct(list(schema)))) for name, schema in PARTS.items()])
-"""Each row is one complete observation: the rows that it adds to each part."""
+
+def stream_of(parts: Mapping[str, pa.Schema]) -> pa.Schema:
+    """The schema of an open segment that consists of `parts`."""
+    return pa.schema([(name, pa.list_(pa.struct(list(schema)))) for name, schema in parts.items()])
+
+
+STREAM = stream_of(PARTS)
+"""One row is one whole observation: the rows that it adds to each part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +199,16 @@ def _cells(cells: Cells, schema: pa.Schema) -> list[pa.Array]:
     return [pa.array(getattr(cells, field.name), field.type) for field in schema]
 
 
-def observations(table: pa.Table) -> dict[int, Observation]:
-    """Return the observations in rows of OBSERVATIONS, by the recording's own number."""
+def observations(rows: Iterable[dict[str, Any]]) -> dict[int, Observation]:
+    """The observations of rows of OBSERVATIONS, by the recording's own number."""
     out = {}
-    for row in table.to_pylist():
+    for row in rows:
         number, row["sequence"] = row["sequence"], row.pop("observed_sequence")
-        row["failures"] = tuple(Failure(**failure) for failure in row["failures"])
-        row["asked"], row["capabilities"] = tuple(row["asked"]), frozenset(row["capabilities"])
+        row["failures"] = tuple(map(_failure, row["failures"]))
+        row["asked"], row["capabilities"] = tuple(map(Part, row["asked"])), frozenset(row["capabilities"])
         out[number] = Observation(**row)
     return out
+
+
+def _failure(row: dict[str, Any]) -> Failure:
+    return Failure(**row | {"part": Part(row["part"]), "kind": FailureKind(row["kind"])})

@@ -6,7 +6,7 @@ ignore.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +32,11 @@ ZSTD_LEVEL, SMALL_ZSTD_LEVEL, SMALL_ROWS = 9, 19, 200_000
 it takes a second at most."""
 
 
-def whole_batches(path: Path, begin: int = 0) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """Yield the complete batches of a stream, each with the position after it.
-
-    `begin` is a position between two batches (0: all). Stops at the first incomplete batch. Raises
-    FileNotFoundError.
-    """
+def whole_batches(
+    path: Path, begin: int = 0, schema: pa.Schema = STREAM
+) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """The whole batches of a stream from a place between two of them (0: all), up to the first that is not
+    whole, each with the place after it. Raises FileNotFoundError."""
     if path.stat().st_size <= begin:
         return
     with pa.memory_map(str(path)) as file:
@@ -48,7 +47,7 @@ def whole_batches(path: Path, begin: int = 0) -> Iterator[tuple[pa.RecordBatch, 
             except (EOFError, pa.ArrowInvalid, OSError):
                 return
             if message.type != "schema":
-                yield pa.ipc.read_record_batch(message, STREAM), file.tell()
+                yield pa.ipc.read_record_batch(message, schema), file.tell()
 
 
 def stream_batches(path: Path) -> list[pa.RecordBatch]:
@@ -56,10 +55,10 @@ def stream_batches(path: Path) -> list[pa.RecordBatch]:
     return [batch for batch, _ in whole_batches(path)]
 
 
-def part_of(batches: list[pa.RecordBatch], part: str) -> pa.Table:
-    """Return the rows of one part in some batches, in their order."""
+def part_of(batches: list[pa.RecordBatch], part: str, parts: Mapping[str, pa.Schema] = PARTS) -> pa.Table:
+    """The rows of one part in some batches, in their order."""
     arrays = [pa.RecordBatch.from_struct_array(batch.column(part).flatten()) for batch in batches]
-    return pa.Table.from_batches(arrays, PARTS[part]) if arrays else PARTS[part].empty_table()
+    return pa.Table.from_batches(arrays, parts[part]) if arrays else parts[part].empty_table()
 
 
 def parquet_file(folder: Path, part: str) -> Path:
@@ -67,22 +66,20 @@ def parquet_file(folder: Path, part: str) -> Path:
     return folder / f"{part}.parquet"
 
 
-def parquet_part(folder: Path, part: str) -> pa.Table:
-    """Return all rows of one part of a closed segment, in the order of the file.
-
-    Numbers come as CLOSED_NUMBERS, words dictionary-encoded. Raises KviewError if the file is damaged,
-    FileNotFoundError if the segment is gone.
-    """
+def parquet_part(folder: Path, part: str, parts: Mapping[str, pa.Schema] = PARTS) -> pa.Table:
+    """All rows of one part of a closed segment, in the order of the file; numbers as CLOSED_NUMBERS, words as
+    a dictionary."""
     path = parquet_file(folder, part)
+    schema = CLOSED_NUMBERS if part == "numbers" else parts[part]
     try:
         if part == "words":
             return pq.ParquetFile(path, memory_map=True, read_dictionary=["value"]).read()
         table = pq.ParquetFile(path, memory_map=True).read()
-        return table.cast(CLOSED_NUMBERS if part == "numbers" else PARTS[part])
+        return table.cast(schema)
     except FileNotFoundError:
         if not folder.is_dir():
             raise
-        return (CLOSED_NUMBERS if part == "numbers" else PARTS[part]).empty_table()
+        return schema.empty_table()
     except (pa.ArrowInvalid, OSError) as error:
         raise KviewError(f"{path} is damaged ({error})", "give another recording") from error
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import kview
 from kview.errors import BadUse, KviewError
+from kview.model.address import Address
 
 BOOTSTRAP = "bootstrap.servers="
 
@@ -73,9 +74,8 @@ class SimulatedCluster:
         """The child's process id."""
         return self._process.pid
 
-    def bootstrap_servers(self) -> tuple[str, ...]:
-        """What it printed as its first line, `HOST:PORT` each. Waits for it. Raises KviewError where it
-        ended before."""
+    def bootstrap_servers(self) -> tuple[Address, ...]:
+        """The addresses in its first line. Waits for it. Raises KviewError if it ended before."""
         assert self._process.stdout is not None
         deadline_s = time.monotonic() + READY_WITHIN_S
         line = b""
@@ -92,7 +92,8 @@ class SimulatedCluster:
             if not byte:
                 raise self._never_started()
             line += byte
-        return tuple(line.decode().strip().removeprefix(BOOTSTRAP).split(","))
+        servers = line.decode().strip().removeprefix(BOOTSTRAP).split(",")
+        return tuple(Address.parse(server) for server in servers)
 
     def ended(self) -> str:
         """How it ended, as words that follow its name; '' while it runs."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from kview.model.address import Address
 from kview.model.snapshot import Snapshot
 from kview.run.settings import Display
 from kview.run.tape import check
@@ -15,8 +16,8 @@ class ConnectedSource:
     """A `Source` over an observer, and its `Attention`. The observer is imported and made when it connects:
     the first frame need not wait for it."""
 
-    def __init__(self, bootstrap_servers: Sequence[str], interval_s: float) -> None:
-        self._bootstrap_servers = [_address(server) for server in bootstrap_servers]
+    def __init__(self, bootstrap_servers: Sequence[Address], interval_s: float) -> None:
+        self._bootstrap_servers = tuple(bootstrap_servers)
         self._interval_s = interval_s
         self._observer: Observer | None = None
         self._preferred: frozenset[tuple[str, int]] = frozenset()
@@ -57,16 +58,11 @@ class ConnectedSource:
             observer.close()
 
 
-def connect(bootstrap_servers: Sequence[str], display: Display) -> int:
+def connect(bootstrap_servers: Sequence[Address], display: Display) -> int:
     """Run `kview connect`. Returns the exit code. Raises KviewError where there was never anything to
     show."""
     from kview.run.showing import show
 
     check(display.record)
     source = ConnectedSource(bootstrap_servers, display.interval_ms / 1000)
-    return show(source, None, ",".join(bootstrap_servers), display)
-
-
-def _address(server: str) -> tuple[str, int]:
-    host, _, port = server.rpartition(":")
-    return host.removeprefix("[").removesuffix("]"), int(port)
+    return show(source, None, ",".join(map(str, bootstrap_servers)), display)

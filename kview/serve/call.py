@@ -11,6 +11,7 @@ from kview.serve.frames import Garbage, Header, pack, parse_header, skip_tags
 from kview.serve.listener import HOST
 from kview.simulate.cluster import Cluster
 from kview.simulate.metadata import MetadataImage, TopicImage
+from kview.wire.kafka_internals import request_decoder
 
 log = logging.getLogger(__name__)
 
@@ -148,10 +149,7 @@ def take_request(
             return
         flexible = api.flexible(header.api_version)
         begin = skip_tags(frame, header.end) if flexible else header.end
-        decode = api.request._struct.compiled_decode_from(
-            header.api_version, compact=flexible, tagged=flexible, data_class=api.request[None]
-        )
-        request, end = decode(frame, begin)
+        request, end = request_decoder(api.request, header.api_version, flexible)(frame, begin)
         if end > len(frame):
             raise Garbage("a message longer than its frame")
     except Garbage:

@@ -1,11 +1,10 @@
 """The parts of a cluster and how they know each other. Requests and faults are built on this."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kview.simulate.broker import Broker, connect
 from kview.simulate.controller import Controller
-from kview.simulate.kernel import Kernel, Timer
+from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import MetadataImage, TopicPartition
 from kview.simulate.nodes import Node, ProcessListener, ProcessState
 from kview.simulate.quorum import Quorum
@@ -173,7 +172,3 @@ class ClusterCore:
                 theirs.unreachable(broker)
                 self.pairs[broker][other].cut()
                 self.pairs[other][broker].cut()
-
-    def after_on(self, broker: int, delay_us: int, fn: Callable[..., object], *args: object) -> Timer:
-        """A timer of the broker's process: held while it hangs, gone when it dies."""
-        return self.brokers[broker].after(delay_us, fn, *args)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from kafka.protocol.api_header import ResponseHeader
+from kview.wire.kafka_internals import response_header
 
 T = TypeVar("T")
 
@@ -73,8 +73,8 @@ class Message(Generic[T]):
         return True
 
     def parse_header(self, buffer: Any) -> Any:
-        """Read the response header from `buffer`, and leave its position after the header."""
-        return ResponseHeader.decode(buffer, flexible=self._flexible)
+        """The answer's header, read from `buffer`, which is left behind it."""
+        return response_header(buffer, self._flexible)
 
     def decode(self, buffer: Any) -> T:
         """Decode the response body."""

@@ -8,7 +8,6 @@ Prints each figure's median for both, and the median of the ratios pair by pair 
 
 import argparse
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -94,9 +93,7 @@ def key_ms(checkout: Path, bootstrap: str, state: str, times: int) -> list[float
             for key, shows in KEYS:
                 began_s = time.monotonic()
                 terminal.press(key)
-                terminal.wait_for(
-                    lambda shows=shows: re.search(shows, terminal.text()), f"the screen of {key}"
-                )
+                terminal.wait_for_text(shows)
                 if number:
                     took.append((time.monotonic() - began_s) * 1000)
                 settle(terminal)

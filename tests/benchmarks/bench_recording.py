@@ -66,7 +66,8 @@ def speeds(partitions: int, folder: Path) -> str:
             writer.close()
         closing = milliseconds(began)
         began = time.perf_counter()
-        Recording.open(folder).snapshot_at(before_last)
+        recording = Recording.open(folder)
+        recording.at_place(recording.place_of(before_last))
         found.append(milliseconds(began))
     median, worst = statistics.median(appends), statistics.quantiles(appends[1:], n=20)[-1]
     append = f"append {median:.1f} ms median, {worst:.1f} ms p95, {appends[0]:.0f} ms for a key"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kview.model.address import Address
 from tests.cli.commands import KVIEW, ROOT, run_kview
 
 START_S = 30
@@ -130,7 +131,7 @@ def test_a_world_that_cannot_be(arguments: list[str], sentence: str) -> None:
 
 
 def test_a_port_that_is_taken(served: Served) -> None:
-    port = served[0].split(",")[0].rpartition(":")[2]
+    port = str(Address.parse(served[0].split(",")[0]).port)
     done = run_kview("--simulate", "--port", port, timeout_s=START_S)
     assert done.returncode == 2, done.stderr
     assert port in done.stderr and "Traceback" not in done.stderr

@@ -4,6 +4,9 @@ import click
 import pytest
 
 from kview.cli.values import Duration, bootstrap_servers, words
+from kview.errors import BadUse
+from kview.language.errors import sentence
+from kview.model.address import Address
 
 
 @pytest.mark.parametrize(
@@ -28,5 +31,21 @@ def test_durations_in_sentences(duration_ms: int, text: str) -> None:
 
 
 def test_bootstrap_servers_keep_their_order_and_each_comes_once() -> None:
-    assert bootstrap_servers("b:2, a:1,b:2") == ("b:2", "a:1")
-    assert bootstrap_servers("[::1]:9092") == ("[::1]:9092",)
+    assert bootstrap_servers("b:2, a:1,b:2") == (Address("b", 2), Address("a", 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a:1,,b:2", "'a:1,,b:2' has an empty bootstrap server: write HOST:PORT, such as localhost:9092"),
+        ("http://a:1", "'http://a:1' is a URL"),
+        ("kafka", "'kafka' has no port: write HOST:PORT, such as kafka:9092"),
+        ("::1:9092", "'::1:9092' has several colons: put an IPv6 address in brackets: [::1]:9092"),
+        (":9092", "':9092' has no valid host name"),
+        ("a:0", "'a:0' has the port '0': a port is a number from 1 to 65535"),
+    ],
+)
+def test_what_is_not_a_bootstrap_server_is_said(text: str, said: str) -> None:
+    with pytest.raises(BadUse) as caught:
+        bootstrap_servers(text)
+    assert said in sentence(caught.value)

@@ -10,6 +10,8 @@ from typing import Any, Self
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
+from kview.model.address import Address
+
 VERSIONS = {18: (0, 3), 3: (0, 12), 2: (1, 5)}
 Handler = Callable[[Any], Any]
 
@@ -25,8 +27,8 @@ class Server:
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
-    def address(self) -> tuple[str, int]:
-        return "127.0.0.1", self.port
+    def address(self) -> Address:
+        return Address("127.0.0.1", self.port)
 
     def _accept(self) -> None:
         while True:
@@ -80,7 +82,7 @@ class FakeBroker(Server):
     def __init__(
         self,
         node: int = 0,
-        advertised: dict[int, tuple[str, int]] | None = None,
+        advertised: dict[int, Address] | None = None,
         versions: Mapping[int, tuple[int, int]] = VERSIONS,
     ) -> None:
         self.node = node

@@ -8,16 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from kview.errors import ClusterUnreachable
-from kview.observe.bootstrap import (
-    AdvertisedUnreachable,
-    ConnectionRefused,
-    HttpServer,
-    NoAnswer,
-    NotKafka,
-    TlsListener,
-    UnknownHost,
-)
+from kview.errors import ClusterUnreachable, ErrorKind
+from kview.language.errors import message, remedy
+from kview.model.address import Address
 from kview.observe.observer import Observer
 from tests.observe.fake_broker import FakeBroker, Server, says, silent
 
@@ -25,91 +18,91 @@ DEADLINE_S = 3.0
 SLACK_S = 1.0
 
 
-def refusal(*servers: tuple[str, int]) -> ClusterUnreachable:
+def refusal(*servers: Address) -> ClusterUnreachable:
     """The error of connecting to `servers`, which must come in time."""
     began_s = time.monotonic()
     with pytest.raises(ClusterUnreachable) as caught:
         Observer(servers).connect(DEADLINE_S)
     assert time.monotonic() - began_s < DEADLINE_S + SLACK_S
     assert caught.value.exit_code == 3
-    assert not caught.value.message.endswith(".")
+    assert not message(caught.value).endswith(".")
     return caught.value
 
 
 @pytest.fixture
-def closed_port() -> tuple[str, int]:
+def closed_port() -> Address:
     with socket.create_server(("127.0.0.1", 0)) as probe:
-        return "127.0.0.1", probe.getsockname()[1]
+        return Address(*probe.getsockname())
 
 
 @pytest.fixture
-def http_server() -> Iterator[tuple[str, int]]:
+def http_server() -> Iterator[Address]:
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
-        yield "127.0.0.1", server.server_address[1]
+        yield Address("127.0.0.1", server.server_address[1])
         server.shutdown()
         thread.join()
 
 
-def test_a_closed_port_is_refused_at_once(closed_port: tuple[str, int]) -> None:
+def test_a_closed_port_is_refused_at_once(closed_port: Address) -> None:
     began_s = time.monotonic()
     error = refusal(closed_port)
-    assert isinstance(error, ConnectionRefused)
-    assert f"{closed_port[0]}:{closed_port[1]}" in error.message
+    assert error.kind is ErrorKind.CONNECTION_REFUSED
+    assert message(error) == f"nothing listens on {closed_port} (connection refused)"
     assert time.monotonic() - began_s < SLACK_S
 
 
 def test_a_port_that_says_nothing() -> None:
     with Server(silent) as server:
         error = refusal(server.address)
-    assert isinstance(error, NoAnswer)
-    assert "does not answer" in error.message
+    assert error.kind is ErrorKind.NO_ANSWER
+    assert "does not answer" in message(error)
 
 
-def test_an_http_server_is_told_by_its_answer(http_server: tuple[str, int]) -> None:
+def test_an_http_server_is_told_by_its_answer(http_server: Address) -> None:
     error = refusal(http_server)
-    assert isinstance(error, HttpServer)
-    assert "HTTP" in error.message
+    assert error.kind is ErrorKind.HTTP_SERVER
+    assert "HTTP" in message(error)
 
 
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
-        (b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", HttpServer),
-        (b"\x15\x03\x03\x00\x02\x02\x16", TlsListener),
-        (b"SSH-2.0-OpenSSH_9.6\r\n", NotKafka),
-        (b"\x00\x00\x00\x08\x00\x00\x00\x01\xff\xff\xff\xff", NotKafka),
-        (b"", NotKafka),
+        (b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", ErrorKind.HTTP_SERVER),
+        (b"\x15\x03\x03\x00\x02\x02\x16", ErrorKind.TLS_LISTENER),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", ErrorKind.NOT_A_BROKER),
+        (b"\x00\x00\x00\x08\x00\x00\x00\x01\xff\xff\xff\xff", ErrorKind.NOT_A_BROKER),
+        (b"", ErrorKind.CLOSES_CONNECTIONS),
     ],
 )
-def test_other_servers(answer: bytes, kind: type[ClusterUnreachable]) -> None:
+def test_other_servers(answer: bytes, kind: ErrorKind) -> None:
     with Server(says(answer)) as server:
-        assert isinstance(refusal(server.address), kind)
+        assert refusal(server.address).kind is kind
 
 
 def test_a_name_that_is_not_known() -> None:
-    error = refusal(("no-such-host.invalid", 9092))
-    assert isinstance(error, UnknownHost)
-    assert "no-such-host.invalid" in error.message
+    error = refusal(Address("no-such-host.invalid", 9092))
+    assert error.kind is ErrorKind.UNKNOWN_HOST
+    assert "no-such-host.invalid:9092" in message(error)
 
 
-def test_several_servers_are_each_named(closed_port: tuple[str, int]) -> None:
+def test_several_servers_are_each_named(closed_port: Address) -> None:
     with Server(says(b"")) as server:
         error = refusal(closed_port, server.address)
-    assert str(closed_port[1]) in error.message
-    assert str(server.port) in error.message
+    assert error.kind is ErrorKind.NO_BOOTSTRAP_SERVER
+    assert f"{closed_port}: connection refused; {server.address}: closes connections" in message(error)
 
 
-def test_no_advertised_address_answers(closed_port: tuple[str, int]) -> None:
+def test_no_advertised_address_answers(closed_port: Address) -> None:
     with FakeBroker(advertised={0: closed_port, 1: closed_port}) as broker:
         error = refusal(broker.address)
-    assert isinstance(error, AdvertisedUnreachable)
-    assert str(closed_port[1]) in error.message
-    assert "advertised.listeners" in error.remedy
+    assert error.kind is ErrorKind.ADVERTISED_UNREACHABLE
+    assert f"{closed_port}: connection refused" in message(error)
+    assert "advertised.listeners" in remedy(error)
 
 
-def test_hung_and_closed_servers_do_not_delay_one_that_answers(closed_port: tuple[str, int]) -> None:
+def test_hung_and_closed_servers_do_not_delay_one_that_answers(closed_port: Address) -> None:
     with Server(silent) as hung, FakeBroker() as broker:
         observer = Observer([closed_port, hung.address, broker.address])
         began_s = time.monotonic()
@@ -120,7 +113,7 @@ def test_hung_and_closed_servers_do_not_delay_one_that_answers(closed_port: tupl
     assert snapshot.partitions.high_watermark.tolist() == [100]
 
 
-def test_one_broker_of_those_advertised_is_enough(closed_port: tuple[str, int]) -> None:
+def test_one_broker_of_those_advertised_is_enough(closed_port: Address) -> None:
     with Server(silent) as hung, FakeBroker(node=1) as broker:
         broker.advertised = {1: broker.address, 2: closed_port, 3: hung.address}
         observer = Observer([broker.address])

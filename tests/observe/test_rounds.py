@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from kafka.protocol.admin import DeleteTopicsRequest
 
+from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
 from kview.observe.apis import READ_ONLY
@@ -80,12 +81,12 @@ def test_a_hung_broker_changes_its_own_cells_age_and_nothing_else() -> None:
             assert time.monotonic() - began_s < 1.8 * settings.silence_s
         row = after.brokers.id.tolist().index(0)
         assert hung_ms - 50 <= after.brokers.since_ms[row] <= hung_ms + 500
-        assert "no answer" in after.brokers.error[row]
+        assert after.brokers.error[row] == FailureKind.SILENT
         assert (state(after, 1), slowest_s < 0.5) == ("up", True)
         assert after.partitions.high_watermark.tolist() == [100]
         assert after.partitions.high_watermark_ms[0] <= hung_ms + 50
         assert after.partitions.leader.tolist() == [0]
-        assert [(f.part, f.broker) for f in after.observation.failures] == [("broker", 0)]
+        assert [(f.part, f.broker) for f in after.observation.failures] == [(Part.BROKER, 0)]
         assert after.observation.failures[0].shown_since_ms <= hung_ms + 50
         assert before.observation.failures == ()
         leader.go_on()
@@ -157,7 +158,7 @@ def test_a_closed_broker_is_silent_in_the_next_round_and_stays_a_row() -> None:
         until(observer, lambda s: state(s, 1) == "up", "both are up")
         other.close()
         silent = until(observer, lambda s: state(s, 1) == "silent", "it is silent", timeout_s=1.0)
-        assert silent.brokers.error[1] == "connection refused"
+        assert silent.brokers.error[1] == FailureKind.REFUSED
         leader.advertised = {0: leader.address}
         gone = until(observer, lambda s: state(s, 1) == "gone", "it has left the answers")
         assert gone.brokers.id.tolist() == [0, 1]
@@ -225,7 +226,7 @@ def test_a_request_that_writes_does_not_get_out() -> None:
         loop.start()
 
         async def delete() -> None:
-            link = Link(loop, *leader.address, 1.0, 0.1, 0.1)
+            link = Link(loop, leader.address, 1.0, 0.1, 0.1)
             link.open()
             await link.ask(DeleteTopicsRequest(topic_names=["invoice"], timeout_ms=1))
 

@@ -4,10 +4,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
+from kview.model.failures import NO_FAILURE, Cause, FailureKind, refused
 from kview.model.snapshot import Quorum
 from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN
 from kview.observe import brokers, groups
@@ -177,7 +179,7 @@ def test_a_leaders_watermark_and_end_come_together_or_not_at_all() -> None:
     )
     assert (readings.high_watermark.tolist(), readings.log_end.tolist()) == ([7, 8], [9, 8])
     assert readings.high_watermark_ms.tolist() == [10, 20]
-    assert readings.error.tolist() == ["OFFSET_NOT_AVAILABLE", ""]
+    assert readings.error_code.tolist() == [78, 0]
     assert readings.replica_log_end.tolist() == [99, UNKNOWN, 8, UNKNOWN]
     watermarks, ends = answer("a", [(0, 0, 50), (1, 0, 50)]), answer("a", [(0, 6, -1), (1, 0, 51)])
     read_leader(readings, seen, 0, (watermarks, 30), (ends, 31))
@@ -193,8 +195,8 @@ def test_a_followers_own_end_goes_to_its_replica() -> None:
 
 
 HERE = BrokerAddress(0, "h", 9092, "R1")
-FINE = Health(UNKNOWN, 900, "")
-DEAD = Health(950, 900, "connection refused")
+FINE = Health(UNKNOWN, 900, FailureKind.NONE)
+DEAD = Health(950, 900, FailureKind.REFUSED)
 
 
 def states(known: dict[int, BrokerFacts]) -> tuple[str, int, bool]:
@@ -219,24 +221,32 @@ def test_a_brokers_way_through_its_states() -> None:
     assert states(known) == ("up", 5000, True)
 
 
-def quorum_saw(known: dict[int, BrokerFacts], last_fetch_ms: int, at_ms: int) -> None:
-    one = np.array([1], np.int64)
-    nodes = Quorum(np.array([0], np.int32), np.array(["observer"], object), one, one * last_fetch_ms, one)
-    brokers.saw_quorum(known, nodes, at_ms)
-
-
-def test_a_broker_that_only_we_cannot_reach() -> None:
+def test_a_brokers_last_fetch_is_what_the_quorum_saw_and_its_error_is_ours() -> None:
     known: dict[int, BrokerFacts] = {}
     brokers.update(known, [HERE], {}, {0: DEAD}, 1_000)
-    quorum_saw(known, 500, 3_000)
-    brokers.update(known, [HERE], {}, {0: DEAD}, 4_000)
-    assert known[0].error == "connection refused"
-    quorum_saw(known, 500, 60_000)  # nothing new
-    brokers.update(known, [HERE], {}, {0: DEAD}, 61_000)
-    assert known[0].error == "connection refused"
-    quorum_saw(known, 61_500, 62_000)
-    brokers.update(known, [HERE], {}, {0: DEAD}, 63_000)
-    assert "only kview cannot reach it" in known[0].error
+    for last_fetch_ms in (500, 700, 600):
+        one = np.array([1], np.int64)
+        nodes = Quorum(np.array([0], np.int32), np.array(["observer"], object), one, one * last_fetch_ms, one)
+        brokers.saw_quorum(known, nodes)
+    table = brokers.table(known)
+    assert (table.last_fetch_ms.tolist(), table.error.tolist()) == ([700], ["refused"])
+    brokers.update(known, [HERE], {}, {0: FINE}, 2_000)
+    assert brokers.table(known).error.tolist() == [""]
+
+
+@pytest.mark.parametrize(
+    ("cause", "row"),
+    [
+        (NO_FAILURE, ("", 0)),
+        (Cause(FailureKind.COORDINATOR_SILENT), ("coordinator silent", 0)),
+        (refused(15), ("kafka error", 15)),
+        (refused(-1), ("kafka error", -1)),
+    ],
+)
+def test_why_a_groups_figures_are_old(cause: Cause, row: tuple[str, int]) -> None:
+    tables = GroupTables()
+    tables.update({"g": GroupFacts("g", "classic", "Stable", 1, cause=cause)})
+    assert (tables.groups.error[0], int(tables.groups.error_code[0])) == row
 
 
 def assignment(*owned: tuple[str, list[int]]) -> bytes:

@@ -11,6 +11,7 @@ import numpy as np
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
+from kview.model.address import Address
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
 from kview.observe.observer import Observer
@@ -43,7 +44,7 @@ class Counted:
         return float(np.interp(ms, times, counts))
 
 
-def recorded(addresses: list[tuple[str, int]], folder: Path) -> list[Snapshot]:
+def recorded(addresses: list[Address], folder: Path) -> list[Snapshot]:
     """Observations of every second for a while, as a closed recording."""
     writer, snapshots = RecordingWriter(folder), []
     observer = Observer(addresses)

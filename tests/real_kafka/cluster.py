@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from kview.model.address import Address
 from tests.real_kafka.asking import PartitionSeen, create_topic, elect_preferred, metadata, partitions_in
 from tests.real_kafka.settings import LOGGING, LOOPBACK, QUICK, SMALL, common, properties, racks_by_halves
 from tests.waiting import wait_until
@@ -104,9 +105,9 @@ class RealKafka:
         """All brokers' addresses, as clients take them."""
         return ",".join(f"{LOOPBACK}:{self.nodes[broker].port}" for broker in self.broker_ids)
 
-    def address(self, node_id: int) -> tuple[str, int]:
+    def address(self, node_id: int) -> Address:
         """Where a node listens."""
-        return LOOPBACK, self.nodes[node_id].port
+        return Address(LOOPBACK, self.nodes[node_id].port)
 
     def start(self) -> None:
         """Format all nodes, start them and wait until every broker is registered and unfenced."""

@@ -10,15 +10,22 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import Failure, Observation, Replicas, Snapshot, columns, empty
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.recording.columns import TABLES
+from kview.recording.reader import Recording
 from tests.worlds import default_world
 
 WORDS = ("", "invoice", "payment", "a", "ü–≈", "up", "silent")
 LONGS = (UNKNOWN, -1, 0, 1, 7, 2**62, -(2**62))
 IDS = (UNKNOWN_ID, -1, 0, 1, 2, 2**31 - 1)
 START_MS = 1_760_000_000_000
+
+
+def all_of(recording: Recording) -> list[Snapshot]:
+    """Every snapshot of a recording, in the order of recording."""
+    return list(recording.stretch(0, len(recording.moments()) - 1))
 
 
 def assert_equal(read: Snapshot, written: Snapshot) -> None:
@@ -63,14 +70,14 @@ def histories(draw: st.DrawFn) -> list[Snapshot]:
     moment_ms = START_MS
     for sequence in range(draw(st.integers(1, 5))):
         moment_ms += draw(st.sampled_from((1000, 1000, 61_000, 0, -3_600_000)))
-        failures = (Failure("metadata", 1, "timed out"),) if draw(st.booleans()) else ()
+        failures = (Failure(Part.METADATA, 1, FailureKind.KAFKA_ERROR, 7),) if draw(st.booleans()) else ()
         seen = Observation(
             sequence=sequence % 3,
             began_ms=moment_ms - 5,
             ended_ms=moment_ms,
             cluster_id=draw(st.sampled_from(("one", "two"))),
             failures=failures,
-            asked=("metadata",),
+            asked=(Part.METADATA,),
             capabilities=frozenset({"quorum", "debugging_replica"}) if draw(st.booleans()) else frozenset(),
         )
         before = history[-1] if history else Snapshot(seen)

@@ -14,7 +14,7 @@ from kview.recording.names import MANIFEST
 from kview.recording.reader import Recording
 from kview.recording.segment import STREAM_FILE
 from kview.recording.writer import RecordingWriter
-from tests.recording.snapshots import assert_all_equal, ticking
+from tests.recording.snapshots import all_of, assert_all_equal, ticking
 from tests.served import kview_environment
 from tests.waiting import wait_until
 
@@ -39,7 +39,7 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, list[
 def check_cut(stream: tuple[Path, bytes, list[int]], cut: int, tail: bytes = b"") -> None:
     folder, content, ends = stream
     (folder / "seg-000001" / STREAM_FILE).write_bytes(content[:cut] + tail)
-    read = list(Recording.open(folder).snapshots())
+    read = all_of(Recording.open(folder))
     whole = sum(end <= cut for end in ends)
     assert_all_equal(read, ticking(8, crash_at=4)[:whole])
     batches = list(Recording.open(folder).delta_batches())
@@ -93,11 +93,11 @@ def test_a_kill_while_a_segment_is_being_closed(tmp_path: Path) -> None:
     for path in sorted((closed / "seg-000001").iterdir()):
         for part in (path.read_bytes()[:100], path.read_bytes()):
             (killed / "seg-000001" / path.name).write_bytes(part)
-            assert_all_equal(list(Recording.open(killed).snapshots()), written)
+            assert_all_equal(all_of(Recording.open(killed)), written)
     (killed / f"{MANIFEST}.new").write_bytes((closed / MANIFEST).read_bytes()[:10])
-    assert_all_equal(list(Recording.open(killed).snapshots()), written)
+    assert_all_equal(all_of(Recording.open(killed)), written)
     shutil.copy(closed / MANIFEST, killed / MANIFEST)
-    assert_all_equal(list(Recording.open(killed).snapshots()), written)
+    assert_all_equal(all_of(Recording.open(killed)), written)
 
 
 RECORD_FOR_EVER = """
@@ -119,6 +119,6 @@ def test_a_process_killed_while_it_records(tmp_path: Path) -> None:
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    read = list(Recording.open(folder).snapshots())
+    read = all_of(Recording.open(folder))
     assert len(read) >= 9
     assert_all_equal(read, ticking(len(read)))

@@ -18,6 +18,7 @@ from kview.recording.schema import SCHEMA_VERSION
 from kview.recording.segment import STREAM_FILE, part_of, stream_batches
 from kview.recording.writer import RecordingWriter
 from tests.recording.snapshots import (
+    all_of,
     assert_all_equal,
     assert_equal,
     changed_partitions,
@@ -46,17 +47,17 @@ def test_any_snapshots_come_back_equal(history: list[Snapshot]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "recording"
         writer = recorded(folder, history, small_segment_bytes=0)
-        assert_all_equal(list(Recording.open(folder).snapshots()), history)
+        assert_all_equal(all_of(Recording.open(folder)), history)
         writer.close()
         recording = Recording.open(folder)
-        assert_all_equal(list(recording.snapshots()), history)
+        assert_all_equal(all_of(recording), history)
         assert_all_equal([recording.at_place(at) for at in reversed(range(len(history)))], history[::-1])
 
 
 def test_unchanged_columns_are_the_same_objects_from_moment_to_moment(tmp_path: Path) -> None:
     written = ticking(5)
     recorded(tmp_path / "r", written).close()
-    read = list(Recording.open(tmp_path / "r").snapshots())
+    read = all_of(Recording.open(tmp_path / "r"))
     assert read[1].partitions.topic is read[4].partitions.topic
     assert read[1].partitions.isr is read[4].partitions.isr
     assert read[1].time_points is read[4].time_points
@@ -67,7 +68,7 @@ def test_columns_are_shared_across_segments(tmp_path: Path) -> None:
     recorded(tmp_path / "r", ticking(4), segment_s=2, small_segment_bytes=0).close()
     recording = Recording.open(tmp_path / "r")
     assert len(recording.segments()) == 2
-    read = list(recording.snapshots())
+    read = all_of(recording)
     assert read[0].partitions.topic is read[3].partitions.topic
 
 
@@ -84,11 +85,11 @@ def test_a_moment_is_found_by_its_time(tmp_path: Path) -> None:
     assert [segment.closed for segment in recording.segments()] == [True, True, False]
     moments = recording.moments()
     for place in (0, 9, 10, 11, 25, 29):
-        assert_equal(recording.snapshot_at(int(moments[place])), written[place])
-        assert_equal(recording.snapshot_at(int(moments[place]) + 999), written[place])
-        assert_equal(Recording.open(tmp_path / "r").snapshot(place), written[place])
-    assert_equal(recording.snapshot_at(0), written[0])
-    between = recording.snapshots(int(moments[9]), int(moments[21]))
+        assert_equal(recording.at_place(recording.place_of(int(moments[place]))), written[place])
+        assert_equal(recording.at_place(recording.place_of(int(moments[place]) + 999)), written[place])
+        assert_equal(Recording.open(tmp_path / "r").at_place(place), written[place])
+    assert_equal(recording.at_place(recording.place_of(0)), written[0])
+    between = recording.stretch(9, 21)
     assert_all_equal(list(between), written[9:22])
 
 
@@ -108,7 +109,7 @@ def test_the_order_is_that_of_recording_when_the_clock_jumps(tmp_path: Path) -> 
         [3, 4, 5],
         [6, 7, 8],
     ]
-    assert_all_equal(list(recording.snapshots()), written)
+    assert_all_equal(all_of(recording), written)
     assert (np.diff(recording.moments()) < 0).sum() == 1
 
 
@@ -116,7 +117,7 @@ def test_an_observer_that_counts_anew_does_not_confuse_the_order(tmp_path: Path)
     written = [*ticking(3), *ticking(3)]
     assert [s.observation.sequence for s in written] == [0, 1, 2, 0, 1, 2]
     recorded(tmp_path / "r", written).close()
-    assert_all_equal(list(Recording.open(tmp_path / "r").snapshots()), written)
+    assert_all_equal(all_of(Recording.open(tmp_path / "r")), written)
 
 
 def test_a_recording_that_is_being_written_grows_under_its_reader(tmp_path: Path) -> None:
@@ -127,10 +128,10 @@ def test_a_recording_that_is_being_written_grows_under_its_reader(tmp_path: Path
     for at in range(5, 25):
         writer.append(written[at])
         recording.refresh()
-        assert_equal(recording.snapshot(at), written[at])
+        assert_equal(recording.at_place(at), written[at])
     writer.close()
     recording.refresh()
-    assert_all_equal(list(recording.snapshots()), written)
+    assert_all_equal(all_of(recording), written)
 
 
 def test_a_segment_that_is_closed_between_two_looks_is_read_as_well(tmp_path: Path) -> None:
@@ -138,7 +139,7 @@ def test_a_segment_that_is_closed_between_two_looks_is_read_as_well(tmp_path: Pa
     writer = recorded(tmp_path / "r", written)
     recording = Recording.open(tmp_path / "r")
     writer.close()
-    assert_all_equal(list(recording.snapshots()), written)
+    assert_all_equal(all_of(recording), written)
     assert recording.segments()[0].delta_batches().last_sequence == 4
 
 
@@ -164,7 +165,7 @@ def test_an_empty_recording_is_a_sentence(tmp_path: Path) -> None:
     recording = Recording.open(tmp_path / "r")
     assert not len(recording.moments())
     with pytest.raises(KviewError, match="no whole observation"):
-        recording.snapshot_at(0)
+        recording.at_place(recording.place_of(0))
 
 
 def test_damaged_parquet_is_a_sentence(tmp_path: Path) -> None:

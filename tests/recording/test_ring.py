@@ -10,7 +10,7 @@ from kview.recording import ring
 from kview.recording.reader import Recording
 from kview.recording.ring import EARLIER_RUNS, FlightRecorder, find_recording, kept_folder
 from kview.recording.writer import LARGEST_SEGMENT_BYTES, LONGEST_SEGMENT_S
-from tests.recording.snapshots import assert_all_equal, size_of, ticking
+from tests.recording.snapshots import all_of, assert_all_equal, size_of, ticking
 from tests.worlds import World, default_world
 
 
@@ -67,7 +67,7 @@ def test_a_killed_run_is_there_and_an_old_one_goes(tmp_path: Path) -> None:
             recorder.append(snapshot)
         os.utime(recorder.folder, (run, run))
         recorder.close()
-        assert_all_equal(list(Recording.open(recorder.folder).snapshots()), written)
+        assert_all_equal(all_of(Recording.open(recorder.folder)), written)
     left = sorted(folder.name for folder in (tmp_path / "flight").iterdir())
     assert left == [f"run-{run}" for run in range(2, EARLIER_RUNS + 3)]
 
@@ -83,13 +83,13 @@ def test_a_run_that_goes_on_is_left_alone(tmp_path: Path) -> None:
 def test_keeping_under_a_name(tmp_path: Path) -> None:
     recorder, world = FlightRecorder(tmp_path, "run", limit_ms=LONGEST_SEGMENT_S * 2000), default_world()
     filled(recorder, world, 3)
-    before = list(Recording.open(recorder.folder).snapshots())
+    before = all_of(Recording.open(recorder.folder))
     kept = recorder.keep("incident-7")
     assert kept == kept_folder(tmp_path) / "incident-7" == find_recording("incident-7", tmp_path)
     assert find_recording(str(kept), tmp_path) == kept
     filled(recorder, world, 9)
     recorder.close()
-    assert_all_equal(list(Recording.open(kept).snapshots()), before)
+    assert_all_equal(all_of(Recording.open(kept)), before)
     with pytest.raises(BadUse, match="there is a recording incident-7 already"):
         recorder.keep("incident-7")
 

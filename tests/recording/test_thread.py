@@ -13,7 +13,7 @@ from kview.model.snapshot import Snapshot
 from kview.recording.reader import Recording
 from kview.recording.thread import QUEUE_OBSERVATIONS, RecordingThread, Writes
 from kview.recording.writer import RecordingStopped, RecordingWriter
-from tests.recording.snapshots import assert_all_equal, ticking
+from tests.recording.snapshots import all_of, assert_all_equal, ticking
 from tests.served import kview_environment
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -27,7 +27,7 @@ def test_what_is_offered_is_recorded(tmp_path: Path) -> None:
         thread.offer(snapshot)
     thread.stop(PATIENCE_S)
     recording = Recording.open(tmp_path / "r")
-    assert_all_equal(list(recording.snapshots()), written)
+    assert_all_equal(all_of(recording), written)
     assert [segment.closed for segment in recording.segments()] == [True]
     assert not notices
 
@@ -104,7 +104,7 @@ import resource, sys
 from pathlib import Path
 from kview.recording.thread import RecordingThread
 from kview.recording.writer import RecordingWriter
-from tests.recording.snapshots import ticking
+from tests.recording.snapshots import all_of, ticking
 limit, folder = int(sys.argv[1]), Path(sys.argv[2])
 def writer():
     made = RecordingWriter(folder)
@@ -129,7 +129,7 @@ def test_a_disk_that_is_full_leaves_what_was_written(tmp_path: Path, limit: int)
         check=True,
     )
     assert done.stdout.count("\n") == 1 and "has stopped: File too large" in done.stdout, done
-    read = list(Recording.open(tmp_path / "r").snapshots())
+    read = all_of(Recording.open(tmp_path / "r"))
     assert_all_equal(read, ticking(len(read)))
     assert bool(read) == (limit >= 130_000)
 
@@ -149,7 +149,7 @@ def test_a_small_file_system_that_is_full(tmp_path: Path) -> None:
                 writer.append(snapshot)
                 appended += 1
         assert appended > 5
-        assert_all_equal(list(Recording.open(disk / "r").snapshots()), written[:appended])
+        assert_all_equal(all_of(Recording.open(disk / "r")), written[:appended])
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 
@@ -162,4 +162,4 @@ def test_a_disk_that_fills_while_a_segment_is_closed(tmp_path: Path) -> None:
     (tmp_path / "r" / "seg-000001" / "numbers.parquet").mkdir()
     with pytest.raises(RecordingStopped):
         writer.close()
-    assert_all_equal(list(Recording.open(tmp_path / "r").snapshots()), written)
+    assert_all_equal(all_of(Recording.open(tmp_path / "r")), written)

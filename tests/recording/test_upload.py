@@ -9,7 +9,7 @@ from kview.model.ports import Notice
 from kview.recording.reader import Recording
 from kview.recording.upload import Uploading, open_target, upload_missing, without_secrets
 from kview.recording.writer import RecordingWriter
-from tests.recording.snapshots import assert_all_equal, ticking
+from tests.recording.snapshots import all_of, assert_all_equal, ticking
 from tests.waiting import PATIENCE_S, wait_until
 
 
@@ -23,12 +23,12 @@ def test_segments_are_uploaded_as_they_are_closed(tmp_path: Path) -> None:
         writer.append(snapshot)
     there = tmp_path / "there" / "r"
     wait_until((there / "manifest.json").exists, "the first segment")
-    assert_all_equal(list(Recording.open(there).snapshots()), written[:5])
+    assert_all_equal(all_of(Recording.open(there)), written[:5])
     for snapshot in written[8:]:
         writer.append(snapshot)
     writer.close()
     assert uploading.stop(PATIENCE_S)
-    assert_all_equal(list(Recording.open(there).snapshots()), written)
+    assert_all_equal(all_of(Recording.open(there)), written)
     assert not list(there.rglob("*.arrows")) and not notices
 
 

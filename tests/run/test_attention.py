@@ -10,8 +10,7 @@ from tests.waiting import wait_until
 
 def connected(broker: FakeBroker) -> ConnectedSource:
     """A source that observes the broker, five times a second."""
-    host, port = broker.address
-    return ConnectedSource([f"{host}:{port}"], 0.2)
+    return ConnectedSource([broker.address], 0.2)
 
 
 def states(view: View) -> dict[int, str]:

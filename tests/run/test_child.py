@@ -33,8 +33,7 @@ def test_it_serves_takes_faults_and_ends_at_once(cluster: SimulatedCluster) -> N
     servers = cluster.bootstrap_servers()
     assert len(servers) == 3
     for server in servers:
-        host, _, port = server.rpartition(":")
-        socket.create_connection((host, int(port)), timeout=5).close()
+        socket.create_connection(server, timeout=5).close()
     faults = LineFaults(cluster.control.dup())
     reply = asyncio.run(faults.apply(FaultCommand(FaultKind.CRASH, "1")))
     assert reply.ok and reply.active == ("1 crashed",)

@@ -16,7 +16,7 @@ from kview.recording.reader import Recording
 from kview.recording.replay import SPEEDS
 from kview.recording.writer import RecordingWriter
 from kview.run.replaying import ReplayTimeline, interval_ms, open_recording, views
-from tests.recording.snapshots import assert_all_equal, ticking
+from tests.recording.snapshots import all_of, assert_all_equal, ticking
 from tests.run.fakes import Shown
 from tests.waiting import PATIENCE_S, wait_until
 from tests.worlds.compare import unlike
@@ -118,7 +118,7 @@ def test_it_begins_at_a_time_and_takes_every_control(
     stage.timeline.keep("again")
     wait_until(lambda: stage.shown.said("kview replay again"), "that it is kept")
     stage.timeline.stop()
-    assert_all_equal(list(open_recording("again").snapshots()), SNAPSHOTS)
+    assert_all_equal(all_of(open_recording("again")), SNAPSHOTS)
     assert (state_home / "kview" / "recordings" / "again" / MANIFEST).is_file()
 
 

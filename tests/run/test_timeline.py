@@ -15,7 +15,7 @@ from kview.recording.reader import Recording
 from kview.run.settings import Record
 from kview.run.tape import Tape
 from kview.run.timeline import LiveTimeline
-from tests.recording.snapshots import assert_all_equal, ticking
+from tests.recording.snapshots import all_of, assert_all_equal, ticking
 from tests.run.fakes import HeldSource, Shown
 from tests.waiting import wait_until
 from tests.worlds.compare import unlike
@@ -90,7 +90,7 @@ def test_a_pause_freezes_the_picture_and_nothing_else(stage: Stage) -> None:
     assert [*unlike(replace(view, moment=LIVE), folded(6))] == []
     stage.observe(7)
     stage.wait_for(7, live=True)
-    assert_all_equal(list(Recording.open(stage.tape.folder or "").snapshots()), SNAPSHOTS[:8])
+    assert_all_equal(all_of(Recording.open(stage.tape.folder or "")), SNAPSHOTS[:8])
 
 
 def test_a_step_back_is_shown_at_once_and_then_completed(stage: Stage) -> None:
@@ -156,7 +156,7 @@ def test_the_tape_is_kept_under_a_name(stage: Stage, state_home: Path) -> None:
     stage.timeline.keep("of-a-test")
     wait_until(lambda: stage.shown.said("kview replay of-a-test"), "that it is kept")
     kept = Recording.open(state_home / "kview" / "recordings" / "of-a-test")
-    assert_all_equal(list(kept.snapshots()), SNAPSHOTS[:4])
+    assert_all_equal(all_of(kept), SNAPSHOTS[:4])
     stage.timeline.keep("of-a-test")
     wait_until(lambda: stage.shown.said("there is a recording of-a-test already"), "why not")
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from kview.model.address import Address
 from tests.served import Served, kview_command, kview_environment
 from tests.waiting import wait_until
 
@@ -50,7 +51,7 @@ def first_port(process: subprocess.Popen[str]) -> int:
     assert process.stdout is not None
     line = process.stdout.readline()
     assert line.startswith("bootstrap.servers=127.0.0.1:"), line
-    return int(line.strip().split(",")[0].rpartition(":")[2])
+    return Address.parse(line.strip().removeprefix("bootstrap.servers=").split(",")[0]).port
 
 
 def free_ports(count: int) -> int:

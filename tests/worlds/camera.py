@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import (
     Brokers,
     Failure,
@@ -73,13 +74,14 @@ class Camera:
             cluster_id="MkU3OEVBNTcwNTJENDM2Qg",
             controller_id=self._world.controller,
             controller_epoch=self._world.controller_epoch,
-            quorum_high_watermark=4000 + 2 * self._world.sequence,
             quorum_received_ms=began + 30,
-            asked=("metadata", "offsets", "groups", "quorum"),
+            asked=(Part.METADATA, Part.OFFSETS, Part.GROUPS, Part.QUORUM),
             requests=41 - 3 * len(silent),
             bytes_sent=6_000,
             bytes_received=28_000,
-            failures=tuple(Failure("offsets", node.id, node.why, node.answered_ms) for node in silent),
+            failures=tuple(
+                Failure(Part.OFFSETS, node.id, node.why, shown_since_ms=node.answered_ms) for node in silent
+            ),
             capabilities=self._world.capabilities,
         )
 
@@ -102,7 +104,7 @@ class Camera:
                     "answers": node.up,
                     "answered_ms": node.answered_ms,
                     "last_fetch_ms": node.fetched_ms,
-                    "error": node.why,
+                    "error": node.why.value,
                     "disk_bytes": 1_100_000_000 + 1_000_000 * node.id,
                     "session_timeout_ms": SESSION_TIMEOUT_MS,
                 }
@@ -147,7 +149,7 @@ class Camera:
             "topic_id": np.array([log.topic_id for log in logs], object),
             "internal": np.array([log.internal for log in logs], np.bool_),
             "min_isr": np.array([log.min_isr for log in logs], np.int32),
-            "error": np.array(["" for _ in logs], object),
+            "error_code": np.zeros(len(logs), np.int32),
         }
 
     @staticmethod
@@ -231,7 +233,7 @@ class Camera:
                 group.seen = self._group_rows(group)
             row, its_members, its_offsets = group.seen
             if not self._world.nodes[group.coordinator].up:
-                row = row | {"error": f"coordinator {group.coordinator} does not answer"}
+                row = row | {"error": FailureKind.COORDINATOR_SILENT.value}
             groups.append(row)
             members.extend(its_members)
             offsets.extend(its_offsets)
@@ -256,6 +258,7 @@ class Camera:
             "members": len(ids),
             "received_ms": self._world.now_ms,
             "error": "",
+            "error_code": 0,
         }
         its_members = [
             {

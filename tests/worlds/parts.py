@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from kview.model.failures import FailureKind
 from kview.model.states import GroupState
 from kview.model.units import UNKNOWN
 
@@ -24,7 +25,7 @@ class Node:
     silent_ms: int = UNKNOWN
     answered_ms: int = UNKNOWN
     fetched_ms: int = UNKNOWN
-    why: str = ""
+    why: FailureKind = FailureKind.NONE
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from kview.model.failures import FailureKind
 from kview.model.snapshot import Snapshot, TimePoints
 from kview.model.states import GroupState
 from kview.model.units import NO_BROKER, UNKNOWN
@@ -39,7 +40,7 @@ class World:
 
     # What happens to it.
 
-    def crash(self, broker: int, why: str = "connection refused") -> None:
+    def crash(self, broker: int, why: FailureKind = FailureKind.REFUSED) -> None:
         """The process ends now; the cluster learns of it when the session does."""
         node = self.nodes[broker]
         node.up, node.why = False, why
@@ -47,7 +48,7 @@ class World:
     def back(self, broker: int) -> None:
         """The process is there again; unfenced at the next tick, in sync at the one after."""
         node = self.nodes[broker]
-        node.up, node.why = True, ""
+        node.up, node.why = True, FailureKind.NONE
 
     def log(self, topic: str, partition: int) -> Log:
         """The partition of that name."""

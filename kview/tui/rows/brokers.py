@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kview.derive.brokers import silence, still_heard
 from kview.derive.view import View
-from kview.language import glyphs, words
+from kview.language import failures, glyphs, words
+from kview.model.address import Address
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
@@ -42,6 +44,7 @@ class BrokerRows(Keyed[int]):
         self._order = _order(view, options)
         super().__init__([int(view.snapshot.brokers.id[row]) for row in self._order])
         self._view = view
+        self._heard = still_heard(view.snapshot, silence(view.snapshot.brokers))
         self._options = options
         self.title: Line = title("BROKERS", ORDERS[options.sort(PANEL, len(ORDERS))])
         racks = list(view.snapshot.brokers.rack)
@@ -80,7 +83,7 @@ class BrokerRows(Keyed[int]):
             figure(words.rate(float(figures.out_rate[at]))),
             figure(words.size(int(table.disk_bytes[at])), dim=state != BrokerState.UP),
             line(Span(sparkline(figures.in_series[at], SPARK_CELLS), Role.DIM)),
-            line(Span(f"{table.host[at]}:{table.port[at]}", Role.DIM)),
+            line(Span(str(Address(table.host[at], int(table.port[at]))), Role.DIM)),
             self._note(at, now_ms),
         )
         return Row(cells, fresh(int(table.since_ms[at]), now_ms))
@@ -106,7 +109,7 @@ class BrokerRows(Keyed[int]):
         notes = [
             words.fencing(int(figures.fencing_due_ms[at]), now_ms),
             "active controller" if figures.is_controller[at] else "",
-            str(table.error[at]),
+            failures.of_broker(table.error[at], bool(self._heard[at])),
         ]
         if table.state[at] == BrokerState.UP and table.answered_ms[at] != UNKNOWN:
             quiet_ms = now_ms - int(table.answered_ms[at])

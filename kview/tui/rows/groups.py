@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kview.derive.view import View
-from kview.language import glyphs, verdicts, words
+from kview.language import failures, glyphs, verdicts, words
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.options import Options
 from kview.tui.plot import sparkline
@@ -109,7 +109,7 @@ class GroupRows(Keyed[str]):
         notes = [
             verdicts.of_group(figures, at),
             f"{words.age(received_ms, now_ms)} old" if old else "",
-            str(table.error[at]),
+            failures.of_group(table.error[at], int(table.error_code[at]), coordinator),
         ]
         cells = (
             line(group),

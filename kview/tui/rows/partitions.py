@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.view import PartitionStatus, View
-from kview.language import glyphs, verdicts, words
+from kview.language import failures, glyphs, verdicts, words
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.columns import Column
@@ -157,8 +157,8 @@ class PartitionRows(Keyed[tuple[str, int]]):
             notes.append(f"read {age} ago")
             if status == PartitionStatus.OK:
                 sign, sign_role = f"? {age}", Role.DIM
-        if table.error[at]:
-            notes.append(str(table.error[at]))
+        if table.error_code[at]:
+            notes.append(failures.of_partition(int(table.error_code[at])))
         if not figures.rack_safe[at]:
             notes.append("one rack only")
         said = [] if old and status == PartitionStatus.OK else [Span(text, role)]

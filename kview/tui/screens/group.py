@@ -9,7 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from kview.derive.view import View
-from kview.language import glyphs, verdicts, words
+from kview.language import failures, glyphs, verdicts, words
 from kview.model.units import NO_BROKER
 from kview.tui.canvas import canvas
 from kview.tui.plot import sparkline
@@ -37,7 +37,8 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
     facts = [members(view, at), f"{table.type[at]} protocol"]
     facts += [f"assignor {table.assignment_strategy[at]}"] if table.assignment_strategy[at] else []
     facts += [f"coordinator {coordinator}"] if coordinator > NO_BROKER else []
-    facts += [f"not answered: {table.error[at]}"] if table.error[at] else []
+    error = failures.of_group(table.error[at], int(table.error_code[at]), coordinator)
+    facts += [f"not answered: {error}"] if error else []
     lag = words.at_least(words.count(int(figures.lag[at])), bool(figures.lag_is_bound[at]))
     read, written = words.rate(float(figures.read_rate[at])), words.rate(float(figures.write_rate[at]))
     rates = f"reads {read}/s of {written}/s written"

@@ -1,0 +1,60 @@
+"""Where a broker listens: a host and a port, parsed in this one place."""
+
+from enum import StrEnum
+from typing import NamedTuple, Self
+
+HIGHEST_PORT = 65_535
+
+
+class AddressFault(StrEnum):
+    """What is wrong with a text that should be an address."""
+
+    EMPTY = "empty"
+    URL = "url"
+    NO_PORT = "no port"
+    UNBRACKETED = "unbracketed"
+    """An IPv6 address without its brackets."""
+    NO_HOST = "no host"
+    BAD_PORT = "bad port"
+
+
+class AddressError(ValueError):
+    """A text that is not `HOST:PORT`; `port` is what stands in the port's place."""
+
+    def __init__(self, fault: AddressFault, port: str = "") -> None:
+        super().__init__(fault, port)
+        self.fault = fault
+        self.port = port
+
+
+class Address(NamedTuple):
+    """A host name or IP address, without brackets, and a port. Sockets take it as it is."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The address in `HOST:PORT`; an IPv6 address stands in brackets. Raises AddressError."""
+        text = text.strip()
+        if not text:
+            raise AddressError(AddressFault.EMPTY)
+        if "://" in text:
+            raise AddressError(AddressFault.URL)
+        host, colon, port = text.rpartition(":")
+        if not colon or text.endswith("]"):
+            raise AddressError(AddressFault.NO_PORT)
+        bracketed = host.startswith("[") and host.endswith("]")
+        if ":" in host and not bracketed:
+            raise AddressError(AddressFault.UNBRACKETED)
+        if bracketed:
+            host = host[1:-1]
+        if not host or any(c.isspace() or c in "/[]" for c in host):
+            raise AddressError(AddressFault.NO_HOST)
+        if not (port.isascii() and port.isdigit() and 1 <= int(port) <= HIGHEST_PORT):
+            raise AddressError(AddressFault.BAD_PORT, port)
+        return cls(host, int(port))
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"

@@ -1,0 +1,211 @@
+"""A canary for each reach into kafka-python: these fail when the library has moved."""
+
+import errno
+import inspect
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import kafka.errors as kafka_errors
+import pytest
+from kafka.net.connection import KafkaConnection
+from kafka.net.transport import KafkaTCPTransport
+from kafka.protocol.consumer import HeartbeatRequest
+from kafka.protocol.frame import KafkaBytes
+from kafka.protocol.parser import KafkaProtocol
+
+from kview.wire import list_offsets
+from kview.wire.kafka_internals import (
+    Connection,
+    ConnectTimedOut,
+    Disconnected,
+    Future,
+    NetworkSelector,
+    Transport,
+    connect,
+    network_error,
+    request_decoder,
+    response_header,
+)
+from tests.waiting import wait_until
+
+WITHIN_S = 5.0
+
+
+@dataclass
+class Counted:
+    bytes_sent: int = 0
+    bytes_received: int = 0
+
+
+@dataclass
+class Heard:
+    """What a transport tells its connection."""
+
+    data: bytes = b""
+    ends: list[Exception | None] = field(default_factory=list)
+    _sensors: None = None
+
+    def data_received(self, data: bytes) -> None:
+        self.data += data
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.ends.append(error)
+
+
+@pytest.fixture
+def net() -> Iterator[Any]:
+    selector = NetworkSelector(client_id="canary", slow_task_threshold_secs=0)
+    selector.start()
+    yield selector
+    selector.stop(timeout_ms=500)
+    selector.close()
+
+
+def transport(net: Any, heard: Heard) -> tuple[Transport, socket.socket, Counted]:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    meter = Counted()
+    made = Transport(net, ours, "localhost", meter)
+    made.set_protocol(heard)
+    return made, theirs, meter
+
+
+def test_what_comes_right_before_the_end_is_read_and_the_end_has_a_type(net: Any) -> None:
+    """`_sock_recv` is what the transport reads with, and its `_sock` is the socket."""
+    assert list(inspect.signature(KafkaTCPTransport._sock_recv).parameters) == ["self"]
+    heard = Heard()
+    made, theirs, _ = transport(net, heard)
+    theirs.sendall(b"HTTP/1.1 400")
+    theirs.close()
+    net.call_soon_threadsafe(made.resume_reading)
+    wait_until(lambda: heard.ends, "the end", WITHIN_S)
+    assert heard.data == b"HTTP/1.1 400"
+    assert [type(end) for end in heard.ends] == [Disconnected]
+
+
+def test_an_error_of_sending_has_its_number(net: Any) -> None:
+    """The transport hands on the OSError as the argument of a KafkaConnectionError."""
+    heard = Heard()
+    made, theirs, meter = transport(net, heard)
+    theirs.close()
+    net.call_soon_threadsafe(lambda: made.write(b"request"))
+    wait_until(lambda: heard.ends, "the end", WITHIN_S)
+    (end,) = heard.ends
+    assert isinstance(end, kafka_errors.KafkaConnectionError)
+    found = network_error(end)
+    assert found is not None and found.errno == errno.EPIPE
+    assert meter.bytes_sent == len(b"request")
+
+
+def test_a_text_alone_is_not_a_network_error() -> None:
+    assert network_error(kafka_errors.KafkaConnectionError("111 ECONNREFUSED")) is None
+    assert network_error(None) is None
+    assert network_error(Disconnected()) is not None
+
+
+def connecting(net: Any, port: int, seconds: float) -> Any:
+    (resolved,) = socket.getaddrinfo("127.0.0.1", port, 0, socket.SOCK_STREAM)
+    return net.run(lambda: connect(net, resolved, [], time.monotonic() + seconds))
+
+
+def test_connecting_says_how_it_failed_by_number(net: Any) -> None:
+    """The selector's `wait_write` is awaited, and raises KafkaTimeoutError."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        connected = connecting(net, port, WITHIN_S)
+        assert connected.getpeername() == ("127.0.0.1", port)
+        connected.close()
+    with pytest.raises(ConnectionRefusedError) as refused:
+        connecting(net, port, WITHIN_S)
+    assert refused.value.errno == errno.ECONNREFUSED
+
+
+def test_connecting_ends_in_time(net: Any) -> None:
+    """A listener whose queue is full leaves further connections without an answer."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
+        port = listener.getsockname()[1]
+        waiting = [socket.socket() for _ in range(4)]
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(("127.0.0.1", port))
+        with pytest.raises(ConnectTimedOut):
+            connecting(net, port, 0.2)
+        for one in waiting:
+            one.close()
+
+
+def test_a_connection_closes_on_garbage_and_remembers_how_it_began(net: Any) -> None:
+    """`data_received`, `connection_made`, `initialize`, `init_future`, `close_future` and the rest that a
+    link uses."""
+    meter = Counted()
+    connection = Connection(net, meter, client_id="canary")
+    assert isinstance(connection, KafkaConnection)
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    ends: list[Exception] = []
+    connection.close_future.add_errback(ends.append)
+
+    async def begin() -> None:
+        connection.connection_made(Transport(net, ours, "localhost", meter))
+        await connection.initialize(timeout_at=time.monotonic() + WITHIN_S)
+
+    net.call_soon_threadsafe(lambda: net.call_soon(begin))
+    theirs.settimeout(WITHIN_S)
+    asked = theirs.recv(4096)
+    assert int.from_bytes(asked[4:6], "big") == 18, "ApiVersions comes first"
+    theirs.sendall(b"SSH-2.0-OpenSSH\r\n")
+    wait_until(lambda: ends, "the end", WITHIN_S)
+    theirs.close()
+    assert isinstance(ends[0], kafka_errors.KafkaProtocolError)
+    assert connection.first_bytes.startswith(b"SSH-2.0-")
+    assert not connection.connected and connection.init_future.failed()
+    assert meter.bytes_sent == len(asked)
+
+
+def test_the_selector_has_what_the_loop_uses() -> None:
+    wanted = {
+        "start": [], "stop": ["timeout_ms"], "close": [], "run": ["coro"], "call_soon": ["task"],
+        "call_soon_threadsafe": ["callback"], "call_at": ["when", "task"], "call_later": ["delay", "task"],
+        "cancel": ["task"], "sleep": ["delay"], "wait_write": ["fileobj", "timeout_at"],
+    }  # fmt: skip
+    for name, parameters in wanted.items():
+        found = inspect.signature(getattr(NetworkSelector, name)).parameters
+        assert set(parameters) <= set(found), name
+    future = Future()
+    outcomes: list[Any] = []
+    future.add_both(outcomes.append)
+    future.success(7)
+    assert (future.is_done, outcomes) == (True, [7])
+
+
+@pytest.mark.parametrize("version", [0, 3, 4])
+def test_a_request_is_decoded_and_its_end_is_known(version: int) -> None:
+    """`_struct.compiled_decode_from` gives the message and the place after it."""
+    flexible = HeartbeatRequest.flexible_version_q(version)
+    sent = HeartbeatRequest(version=version, group_id="billing", generation_id=3, member_id="m")
+    body = bytes(sent.encode())
+    frame = memoryview(b"head" + body + b"rest")
+    request, end = request_decoder(HeartbeatRequest, version, flexible)(frame, 4)
+    assert (request.group_id, request.generation_id, request.member_id) == ("billing", 3, "m")
+    assert end == 4 + len(body)
+
+
+@pytest.mark.parametrize(("flexible", "data"), [(False, b"\0\0\0\7"), (True, b"\0\0\0\7\0")])
+def test_an_answers_header_is_read_and_left_behind(flexible: bool, data: bytes) -> None:
+    buffer = KafkaBytes(data + b"body")
+    assert response_header(buffer, flexible).correlation_id == 7
+    assert buffer.read() == b"body"
+
+
+def test_a_request_of_our_own_stands_in_for_the_librarys() -> None:
+    """KafkaProtocol sends any object of this shape, and decodes its answer by it."""
+    parser = KafkaProtocol(client_id="canary", receive_message_max_bytes=1_000_000, ident="")
+    number = parser.send_request(list_offsets.request(2, [], list_offsets.LATEST))
+    sent = parser.send_bytes()
+    assert int.from_bytes(sent[4:6], "big") == list_offsets.API_KEY
+    answer = number.to_bytes(4, "big") + bytes(8)
+    ((correlation_id, decoded),) = parser.receive_bytes(len(answer).to_bytes(4, "big") + answer)
+    assert (correlation_id, decoded) == (number, list_offsets.ListOffsetsAnswer(0, ()))
