@@ -26,7 +26,6 @@ from tests.worlds.parts import PLACEMENT, Node, topic
 
 STARTS_WITHIN_S = 90
 TOLD_WITHIN_S = 30
-LEFT_WITHIN_S = 2.0
 NOW_MS = 1_760_000_500_000
 
 WRITTEN = ticking(20)
@@ -89,7 +88,7 @@ class Watched:
         def left() -> list[object]:
             return [*filter(runs, processes), *self.folder.glob("kview-spark-*")]
 
-        wait_until(lambda: not left(), f"the end of {processes}", LEFT_WITHIN_S)
+        wait_until(lambda: not left(), f"the end of {processes}")
 
 
 @pytest.fixture
@@ -99,7 +98,7 @@ def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched
     yield watched
     watched.job.stop()
     # Also of what has lost its parent.
-    wait_until(lambda: not named(str(tmp_path)), "the end of all", LEFT_WITHIN_S)
+    wait_until(lambda: not named(str(tmp_path)), "the end of all")
 
 
 def assert_sentence(why: str) -> None:
@@ -237,7 +236,7 @@ def test_a_jvm_that_ends_while_roll_ups_are_sent_does_not_spoil_them(tmp_path: P
         assert select.select([ours], [], [], STARTS_WITHIN_S)[0]
         (jvm,) = jvms(child.pid)
         os.kill(jvm, signal.SIGKILL)
-        wait_until(lambda: not exists(jvm), "its noticing", LEFT_WITHIN_S)
+        wait_until(lambda: not exists(jvm), "its noticing")
         ours.settimeout(TOLD_WITHIN_S)
         said = list(messages(ours))
     assert [kind for kind, _ in said] == [MessageKind.ROLLUPS, MessageKind.FAILED]
