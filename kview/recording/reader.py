@@ -128,8 +128,9 @@ class Segment:
 class Recording:
     """A recording that is read; `refresh` looks whether there is more of one that is being written."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, grows_within_s: float = GROWS_WITHIN_S) -> None:
         self.folder = folder
+        self._grows_within_s = grows_within_s
         self._segments: list[Segment] = []
         self._held: dict[int, Moments] = {}
         self._codec = Codec()
@@ -173,7 +174,7 @@ class Recording:
             written_s = (self._segments[-1].folder / STREAM_FILE).stat().st_mtime
         except FileNotFoundError:
             return True  # It is being closed.
-        return time.time() - written_s < GROWS_WITHIN_S
+        return time.time() - written_s < self._grows_within_s
 
     def segments(self) -> list[Segment]:
         """Its segments, the oldest first."""

@@ -8,8 +8,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,13 +38,13 @@ TOPICS = 2_000
 class Watched:
     """A live job whose scratch folder is in `folder`, and all that it tells."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **options: Any) -> None:
         self.folder = folder
         self.recording = folder / "recording"
         self.told: list[Aggregates] = []
         self.writer: RecordingWriter | None = None
         self._lock = threading.Lock()
-        self.job = LiveJob(self.recording, self._hear, lambda: NOW_MS)
+        self.job = LiveJob(self.recording, self._hear, lambda: NOW_MS, **options)
 
     def _hear(self, aggregates: Aggregates) -> None:
         with self._lock:
@@ -91,14 +92,29 @@ class Watched:
         wait_until(lambda: not left(), f"the end of {processes}")
 
 
+Watch = Callable[..., Watched]
+
+
 @pytest.fixture
-def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
+    """Makes a job with options of its own: `watch(python="/no/python")`."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    watched = Watched(tmp_path)
-    yield watched
-    watched.job.stop()
+    made: list[Watched] = []
+
+    def watching(**options: Any) -> Watched:
+        made.append(Watched(tmp_path, **options))
+        return made[-1]
+
+    yield watching
+    for watched in made:
+        watched.job.stop()
     # Also of what has lost its parent.
     wait_until(lambda: not named(str(tmp_path)), "the end of all")
+
+
+@pytest.fixture
+def watched(watch: Watch) -> Watched:
+    return watch()
 
 
 def assert_sentence(why: str) -> None:
@@ -243,13 +259,11 @@ def test_a_jvm_that_ends_while_roll_ups_are_sent_does_not_spoil_them(tmp_path: P
     assert len(said[0][1]) > 500_000 and said[1][1] == b"Java was killed (SIGKILL)"
 
 
-def test_a_child_that_cannot_be_started_or_understood_is_a_sentence(
-    watched: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = watched.folder / "python"
+def test_a_child_that_cannot_be_started_or_understood_is_a_sentence(watch: Watch, tmp_path: Path) -> None:
+    program = tmp_path / "python"
     program.write_text(f"#!{sys.executable}\nimport os, sys\nos.write(int(sys.argv[4]), bytes(100))\n")
     program.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(program))
+    watched = watch(python=str(program))
     watched.job.start()
     failure = watched.wait_for_failure()
     assert_sentence(failure.why)
@@ -258,12 +272,9 @@ def test_a_child_that_cannot_be_started_or_understood_is_a_sentence(
     assert watched.wait_for_failure(2).why == "it could not be started: No such file or directory"
 
 
-def test_its_rests_get_longer_until_somebody_asks_for_it(
-    watched: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_rests_get_longer_until_somebody_asks_for_it(watch: Watch, tmp_path: Path) -> None:
     first_s = 0.1
-    monkeypatch.setattr("kview.pipeline.process.FIRST_BACK_OFF_S", first_s)
-    monkeypatch.setattr(sys, "executable", str(watched.folder / "no-python"))
+    watched = watch(python=str(tmp_path / "no-python"), first_back_off_s=first_s)
 
     def rest_s(number: int) -> float:
         return (watched.wait_for_failure(number).next_start_ms - NOW_MS) / 1000
