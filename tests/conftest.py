@@ -21,7 +21,11 @@ ClusterFactory = Callable[..., RealKafka]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The suite's own options."""
-    parser.addoption("--update-golden", action="store_true", help="write tests/tui/golden from what is drawn")
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write tests/tui/golden and tests/tui/pictures from what is drawn",
+    )
     parser.addoption(
         "--seeds", type=int, default=2, help="more seeds to try random faults with, three ways each"
     )

@@ -35,10 +35,10 @@ def local_modes(terminal: PseudoTerminal) -> Any:
     ("end", "code"),
     [
         pytest.param(lambda terminal: terminal.press("q"), 0, id="q"),
-        pytest.param(lambda terminal: terminal.press("\x03"), 0, id="ctrl-c"),
+        pytest.param(lambda terminal: terminal.press("\x03"), 0, id="ctrl-c", marks=pytest.mark.slow),
         pytest.param(send(signal.SIGINT), 128 + signal.SIGINT, id="SIGINT"),
         pytest.param(send(signal.SIGTERM), 128 + signal.SIGTERM, id="SIGTERM"),
-        pytest.param(send(signal.SIGHUP), 128 + signal.SIGHUP, id="SIGHUP"),
+        pytest.param(send(signal.SIGHUP), 128 + signal.SIGHUP, id="SIGHUP", marks=pytest.mark.slow),
     ],
 )
 def test_a_dashboard_ends_within_a_second(end: Callable[[PseudoTerminal], None], code: int) -> None:
@@ -81,7 +81,9 @@ def test_after_a_kill_of_kview_no_simulated_cluster_is_left() -> None:
         wait_until(lambda: not runs(child), "the simulated cluster ends")
 
 
-@pytest.mark.parametrize("after_s", [0.03, 0.1, 0.2, 0.3, 0.45, 0.7])
+@pytest.mark.parametrize(
+    "after_s", [0.1, 0.3, 0.7, *(pytest.param(s, marks=pytest.mark.slow) for s in (0.03, 0.2, 0.45))]
+)
 def test_ctrl_c_at_any_moment_of_the_start_is_quiet(after_s: float) -> None:
     with kview_on_a_terminal("--simulate") as terminal:
         while time.monotonic() - terminal.began_s < after_s:

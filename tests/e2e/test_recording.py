@@ -49,9 +49,11 @@ def goes_on(terminal: PseudoTerminal) -> None:
     ("end", "code"),
     [
         pytest.param(lambda terminal: terminal.press("q"), 0, id="q"),
-        pytest.param(lambda terminal: terminal.press("\x03"), 0, id="ctrl-c"),
+        pytest.param(lambda terminal: terminal.press("\x03"), 0, id="ctrl-c", marks=pytest.mark.slow),
         pytest.param(lambda terminal: os.kill(terminal.pid, signal.SIGTERM), 143, id="SIGTERM"),
-        pytest.param(lambda terminal: os.kill(terminal.pid, signal.SIGHUP), 129, id="SIGHUP"),
+        pytest.param(
+            lambda terminal: os.kill(terminal.pid, signal.SIGHUP), 129, id="SIGHUP", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_recording_is_whole_and_closed_at_the_end(

@@ -82,7 +82,14 @@ def test_figures_are_those_of_the_cluster_and_a_killed_jvm_is_started_again(tmp_
             wait_until(lambda pid=pid: not runs(pid), f"the end of {pid}")  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "how",
+    [
+        signal.SIGKILL,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+    ],
+)
 def test_no_jvm_is_left(how: signal.Signals) -> None:
     with kview_on_a_terminal("--simulate", spark=True) as terminal:
         terminal.wait_for_text("invoice")

@@ -257,6 +257,7 @@ def test_a_killed_leader(real_kafka: RealKafka, names: tuple[str, str]) -> None:
         assert back.brokers.answers[2]
 
 
+@pytest.mark.slow  # a cluster of its own; a hung broker of the shared one is guarded by other tests
 def test_a_hung_coordinator_ages_only_its_groups(
     real_kafka_factory: ClusterFactory, names: tuple[str, str]
 ) -> None:

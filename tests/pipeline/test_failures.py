@@ -168,7 +168,7 @@ def test_a_child_that_is_killed_while_java_starts_takes_it_with_it(watched: Watc
     watched.assert_nothing_is_left(processes)
 
 
-@pytest.mark.parametrize("moment", ["child", "java", "gateway"])
+@pytest.mark.parametrize("moment", ["child", pytest.param("java", marks=pytest.mark.slow), "gateway"])
 def test_nothing_is_left_of_a_start_that_is_stopped(watched: Watched, moment: str) -> None:
     watched.record(WRITTEN)
     watched.job.start()
@@ -210,6 +210,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@pytest.mark.slow  # without any folder for its files it takes the same way
 def test_a_full_disk_is_a_sentence(
     small_disk: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
