@@ -97,6 +97,12 @@ def test_a_mark_that_may_not_be_ends_the_run(suite: Suite) -> None:
         ran.stdout.fnmatch_lines([f"tests/{room}/test_it.py::test_it: *{why}*"])
 
 
+def test_another_mark_does_not_bring_slow_tests_back(suite: Suite) -> None:
+    suite.write("serve", SLOW_AND_QUICK)
+    ran = suite.run("-n0", "-m", "not real_cluster")
+    assert ran.parseoutcomes()["passed"] == 1
+
+
 def test_slow_tests_are_left_out_and_the_summary_says_so(suite: Suite) -> None:
     suite.write("serve", SLOW_AND_QUICK)
     ran = suite.run("-n2")

@@ -58,6 +58,6 @@ class LeftOut:
 
 
 def wants_slow(config: pytest.Config) -> bool:
-    """Whether the run is to have slow tests: it says so, or it names single tests or marks by itself."""
+    """Whether the run is to have slow tests: under CI, if it asks for the mark, or if it names single tests."""
     named = any("::" in argument for argument in config.args)
-    return os.environ.get("CI") == "true" or named or bool(config.option.markexpr)
+    return os.environ.get("CI") == "true" or named or "slow" in config.option.markexpr
