@@ -52,7 +52,7 @@ class Suite:
 
     def run(self, *flags: str) -> pytest.RunResult:
         """Run pytest over all that was written."""
-        run = self._pytester.runpytest_subprocess if "-n2" in flags else self._pytester.runpytest_inprocess
+        run = self._pytester.runpytest_inprocess if "-n0" in flags else self._pytester.runpytest_subprocess
         return run("--strict-markers", "--import-mode=importlib", *flags)
 
 
@@ -91,7 +91,7 @@ REFUSED = {
 def test_a_mark_that_may_not_be_ends_the_run(suite: Suite) -> None:
     for room, (mark, _) in REFUSED.items():
         suite.write(room, f"import pytest\n@pytest.mark.{mark}\ndef test_it(): ...\n")
-    ran = suite.run("-n2")
+    ran = suite.run("-n1")
     assert ran.ret != pytest.ExitCode.OK and "passed" not in ran.parseoutcomes()
     for room, (_, why) in REFUSED.items():
         ran.stdout.fnmatch_lines([f"tests/{room}/test_it.py::test_it: *{why}*"])
@@ -99,7 +99,7 @@ def test_a_mark_that_may_not_be_ends_the_run(suite: Suite) -> None:
 
 def test_another_mark_does_not_bring_slow_tests_back(suite: Suite) -> None:
     suite.write("serve", SLOW_AND_QUICK)
-    ran = suite.run("-n0", "-m", "not real_cluster")
+    ran = suite.run("-n0", "-m", "not retried")
     assert ran.parseoutcomes()["passed"] == 1
 
 

@@ -58,6 +58,6 @@ class LeftOut:
 
 
 def wants_slow(config: pytest.Config) -> bool:
-    """Whether the run is to have slow tests: under CI, if it asks for the mark, or if it names single tests."""
+    """Whether the run is to have slow tests: under CI, or if it asks for the mark or for single tests."""
     named = any("::" in argument for argument in config.args)
     return os.environ.get("CI") == "true" or named or "slow" in config.option.markexpr
