@@ -14,19 +14,26 @@ from tests.real_kafka.cluster import RealKafka
 from tests.real_kafka.jars import Unavailable, fetch_jars, find_java
 from tests.served import Served, ServedFactory
 
+pytest_plugins = ["pytester", "tests.retries", "tests.tiers"]
+
 ClusterFactory = Callable[..., RealKafka]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The suite's own options."""
     parser.addoption(
-        "--update-golden", action="store_true", help="write tests/tui/golden anew from what is drawn"
+        "--update-golden",
+        action="store_true",
+        help="write tests/tui/golden and tests/tui/pictures from what is drawn",
     )
     parser.addoption(
         "--seeds", type=int, default=2, help="more seeds to try random faults with, three ways each"
     )
     parser.addoption(
-        "--soak-minutes", type=int, default=10, help="how much data the soak of the live Spark job is"
+        "--soak-minutes",
+        type=int,
+        default=10,
+        help="how many minutes of data the soak of the live Spark job has",
     )
 
 
@@ -115,36 +122,11 @@ def simulated_cluster_factory() -> Iterator[ServedFactory]:
         yield lambda *flags, **options: stack.enter_context(Served(*flags, **options))
 
 
-REAL_TIME = (
-    "tests/cli/test_recordings.py",
-    "tests/cli/test_text.py",
-    "tests/cli/test_unreachable.py",
-    "tests/e2e/",
-    "tests/observe/test_bootstrap.py",
-    "tests/observe/test_real_cluster.py",
-    "tests/observe/test_rounds.py",
-    "tests/observe/test_simulated_cluster.py",
-    "tests/pipeline/test_clusters.py",
-    "tests/pipeline/test_failures.py",
-    "tests/pipeline/test_process.py",
-    "tests/real_kafka/",
-    "tests/run/test_child.py",
-    "tests/serve/",
-)
-"""What watches processes by the clock on the wall: a machine that stands still for a second, as shared ones
-do, fails the best of them."""
-
-TRIES_AGAIN = 2
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a real cluster, so that `-m 'not real_cluster'` leaves it out, and what is tried again
-    before it is a failure."""
+    """Mark what needs a real cluster, so that `-m 'not real_cluster'` leaves it out."""
     for item in items:
         if "kafka_runtime" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.real_cluster)
-        if item.nodeid.startswith(REAL_TIME):
-            item.add_marker(pytest.mark.flaky(reruns=TRIES_AGAIN))
 
 
 HEAVY = (

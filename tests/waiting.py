@@ -1,7 +1,7 @@
-"""Waiting on a condition with a deadline, the one place where tests sleep."""
+"""Waiting on a condition with a deadline, and a pace to work at: the one place where tests sleep."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -25,3 +25,11 @@ def wait_until(probe: Callable[[], T], what: str, timeout_s: float = PATIENCE_S)
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {timeout_s:g} s: {what}; the last answer was {answer!r}")
         time.sleep(POLL_S)
+
+
+def paced(interval_s: float) -> Iterator[None]:
+    """Yield once per interval, without end; after a delay at once."""
+    while True:
+        began_s = time.monotonic()
+        yield
+        time.sleep(max(0.0, began_s + interval_s - time.monotonic()))

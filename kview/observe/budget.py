@@ -21,7 +21,7 @@ Shares = dict[int, Share]
 
 
 class Budget:
-    """Distributes the reading of offsets over observations and brokers; preferred partitions are always read."""
+    """Distributes the reading of offsets over observations and brokers. Reads preferred partitions always."""
 
     def __init__(self, settings: ObserveSettings) -> None:
         self._settings = settings

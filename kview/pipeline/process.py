@@ -48,12 +48,17 @@ class LiveJob:
         on_aggregates: Callable[[Aggregates], None],
         clock_ms: Callable[[], int],
         live: bool = True,
+        *,
+        python: str = sys.executable,
+        first_back_off_s: float = FIRST_BACK_OFF_S,
     ) -> None:
-        """`live`: the recording is still being written, so its end is now."""
+        """`live`: the recording is being written, so that its end is now. `python` runs the child."""
         self._recording = recording
         self._on_aggregates = on_aggregates
         self._clock_ms = clock_ms
         self._live = live
+        self._python = python
+        self._first_back_off_s = first_back_off_s
         self.rollups = Rollups()
         """The roll-ups so far."""
         self._changed = threading.Condition()
@@ -96,7 +101,7 @@ class LiveJob:
         from kview.pipeline.store import RollupStore
 
         store = RollupStore()
-        back_off_s = FIRST_BACK_OFF_S
+        back_off_s = self._first_back_off_s
         while not self._ending:
             asked = self._wanted
             self._tell(store, SparkStatus(SparkState.STARTING, "", self._clock_ms()))
@@ -106,10 +111,10 @@ class LiveJob:
                 if self._ending:
                     return
                 if self._wanted != asked:
-                    back_off_s = FIRST_BACK_OFF_S
+                    back_off_s = self._first_back_off_s
                     continue
             if time.monotonic() - began_s > STEADY_S:
-                back_off_s = FIRST_BACK_OFF_S
+                back_off_s = self._first_back_off_s
             now_ms = self._clock_ms()
             next_ms = now_ms + int(back_off_s * 1000)
             _log.warning("the Spark job has ended: %s", why)
@@ -117,7 +122,7 @@ class LiveJob:
             with self._changed:
                 self._changed.wait_for(lambda: self._ending or self._wanted != asked, back_off_s)  # noqa: B023
                 by_itself = self._wanted == asked
-            back_off_s = min(2 * back_off_s, MAX_BACK_OFF_S) if by_itself else FIRST_BACK_OFF_S
+            back_off_s = min(2 * back_off_s, MAX_BACK_OFF_S) if by_itself else self._first_back_off_s
 
     def _run_once(self, store: "RollupStore") -> str:
         """Run the job until it ends, and return why it ended."""
@@ -132,7 +137,7 @@ class LiveJob:
         child: _Child | None = None
         why = ""
         try:
-            child = _Child(self._recording, store.last_sequence, scratch)
+            child = _Child(self._python, self._recording, store.last_sequence, scratch)
             with self._changed:
                 self._child = child
                 if self._ending:
@@ -169,13 +174,13 @@ class LiveJob:
 class _Child:
     """The child process. It ends when this side of its control socket closes, even if kview is killed."""
 
-    def __init__(self, recording: Path, after: int, scratch: Path) -> None:
+    def __init__(self, python: str, recording: Path, after: int, scratch: Path) -> None:
         self.control, theirs = socket.socketpair()
         with theirs:
             try:
                 self._process = subprocess.Popen(
                     [
-                        sys.executable,
+                        python,
                         *("-m", "kview.pipeline.child", "--control-fd", str(theirs.fileno())),
                         *("--recording", str(recording), "--after", str(after), "--scratch", str(scratch)),
                     ],

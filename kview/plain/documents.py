@@ -121,7 +121,6 @@ def _kafka_error(code: int) -> schema.Cause | None:
 
 def _brokers(view: View) -> list[schema.Broker]:
     table, figures = view.snapshot.brokers, view.brokers
-    still = still_heard(view.snapshot, silence(table))
     columns: Columns = {
         "id": table.id,
         "host": table.host,

@@ -132,8 +132,9 @@ class Segment:
 class Recording:
     """A recording to read. If it is still being written, `refresh` finds what was added."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, grows_within_s: float = GROWS_WITHIN_S) -> None:
         self.folder = folder
+        self._grows_within_s = grows_within_s
         self._segments: list[Segment] = []
         self._held: dict[int, Moments] = {}
         self._codec = Codec()
@@ -178,8 +179,8 @@ class Recording:
         try:
             written_s = (self._segments[-1].folder / STREAM_FILE).stat().st_mtime
         except FileNotFoundError:
-            return True  # it is being closed
-        return time.time() - written_s < GROWS_WITHIN_S
+            return True  # It is being closed.
+        return time.time() - written_s < self._grows_within_s
 
     def segments(self) -> list[Segment]:
         """Return its segments, oldest first."""

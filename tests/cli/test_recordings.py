@@ -12,6 +12,7 @@ from kview.recording.reader import Recording
 from kview.recording.writer import RecordingWriter
 from tests.cli.commands import KVIEW, ROOT, run_kview
 from tests.recording.snapshots import ticking
+from tests.waiting import PATIENCE_S
 
 START_S = 30
 SNAPSHOTS = ticking(12, crash_at=5)
@@ -42,7 +43,7 @@ def test_text_is_recorded_and_closed_by_a_signal(tmp_path: Path, number: int) ->
         printed = [json.loads(process.stdout.readline())["at_ms"] for _ in range(5)]
         process.send_signal(number)
         printed += [json.loads(line)["at_ms"] for line in process.stdout.read().splitlines()]
-        assert process.wait(10) == 128 + number
+        assert process.wait(PATIENCE_S) == 128 + number
         assert process.stderr.read() == ""
     recording = Recording.open(folder)
     assert recording.moments().tolist()[: len(printed)] == printed

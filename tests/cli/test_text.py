@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from statistics import median
 
 import pytest
 
 from kview.model.address import Address
 from tests.cli.commands import KVIEW, ROOT, run_kview
+from tests.waiting import PATIENCE_S
 
 START_S = 30
 
@@ -61,10 +63,12 @@ def test_a_document_an_interval(served: Served) -> None:
         assert process.stdout is not None and process.stderr is not None
         documents = [json.loads(process.stdout.readline()) for _ in range(6)]
         process.send_signal(signal.SIGINT)
-        assert process.wait(2) in (0, 130, -signal.SIGINT)
+        assert process.wait(PATIENCE_S) in (0, 130, -signal.SIGINT)
         assert process.stderr.read() == ""
     steps_ms = [b["at_ms"] - a["at_ms"] for a, b in itertools.pairwise(documents)]
-    assert 150 < sum(steps_ms) / len(steps_ms) < 500, steps_ms
+    assert 150 < median(steps_ms) < 900, (
+        f"200 ms were asked for, and not the second that is usual: {steps_ms}"
+    )
     invoice = [row for row in documents[-1]["partitions"] if row["topic"] == "invoice"]
     assert [row["replicas"][0]["broker_id"] for row in invoice] == [0, 3, 1, 4, 2, 5, 0, 3, 1, 4]
     assert all(row["status"] == "ok" for row in invoice)
@@ -94,7 +98,7 @@ def test_a_reader_that_has_gone_ends_it_quietly(served: Served) -> None:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(10) == 0
+        assert process.wait(PATIENCE_S) == 0
         assert process.stderr.read() == ""
 
 

@@ -44,13 +44,16 @@ def goes_on(terminal: PseudoTerminal) -> None:
         terminal.wait_for(lambda before=before: watermark(terminal) not in ("", before), "news")  # type: ignore[misc]
 
 
+@pytest.mark.retried(reason="an end within a second is what it is about")
 @pytest.mark.parametrize(
     ("end", "code"),
     [
         pytest.param(lambda terminal: terminal.press("q"), 0, id="q"),
-        pytest.param(lambda terminal: terminal.press("\x03"), 0, id="ctrl-c"),
+        pytest.param(lambda terminal: terminal.press("\x03"), 0, id="ctrl-c", marks=pytest.mark.slow),
         pytest.param(lambda terminal: os.kill(terminal.pid, signal.SIGTERM), 143, id="SIGTERM"),
-        pytest.param(lambda terminal: os.kill(terminal.pid, signal.SIGHUP), 129, id="SIGHUP"),
+        pytest.param(
+            lambda terminal: os.kill(terminal.pid, signal.SIGHUP), 129, id="SIGHUP", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_recording_is_whole_and_closed_at_the_end(
@@ -70,6 +73,7 @@ def test_a_recording_is_whole_and_closed_at_the_end(
     assert observations(there) == observations(folder) > 3
 
 
+@pytest.mark.retried(reason="an end within a second is what it is about")
 def test_a_dashboard_records_by_itself_and_ends_at_once(tmp_path: Path) -> None:
     with kview_on_a_terminal("--simulate", environment={"XDG_STATE_HOME": str(tmp_path)}) as terminal:
         (folder,) = terminal.wait_for(
@@ -83,7 +87,9 @@ def test_a_dashboard_records_by_itself_and_ends_at_once(tmp_path: Path) -> None:
 
 def test_after_a_kill_everything_that_was_seen_is_replayed(tmp_path: Path) -> None:
     folder = tmp_path / "seen"
-    with kview_on_a_terminal("--simulate", "--record", str(folder)) as terminal:
+    # With a session that outlasts the test the broker stays silent, however slow the machine is.
+    session = ("--set", "broker.session.timeout.ms=120000")
+    with kview_on_a_terminal("--simulate", *session, "--record", str(folder)) as terminal:
         terminal.wait_for(lambda: observations(folder) > 2, "observations on the disk")
         terminal.press("K")
         terminal.wait_for_text(r"broker 0 silent [\d.]+ s")
@@ -105,7 +111,7 @@ def test_after_a_kill_everything_that_was_seen_is_replayed(tmp_path: Path) -> No
         terminal.wait_for_text("broker 0 silent")
         assert not re.search("K crash", terminal.text()), "a recording has no faults"
         terminal.press("q")
-        assert terminal.wait_for_end(END_S) == 0
+        assert terminal.wait_for_end() == 0
 
 
 def test_a_state_folder_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
@@ -116,7 +122,7 @@ def test_a_state_folder_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> 
         terminal.wait_for_text("recording has stopped: Not a directory")
         goes_on(terminal)
         terminal.press("q")
-        assert terminal.wait_for_end(END_S) == 0
+        assert terminal.wait_for_end() == 0
 
 
 def test_a_full_disk_is_a_sentence_and_what_was_recorded_stays(tmp_path: Path) -> None:
@@ -128,7 +134,7 @@ def test_a_full_disk_is_a_sentence_and_what_was_recorded_stays(tmp_path: Path) -
         terminal.wait_for_text("recording has stopped: File too large")
         goes_on(terminal)
         terminal.press("q")
-        assert terminal.wait_for_end(END_S) == 0
+        assert terminal.wait_for_end() == 0
     assert observations(folder) > 5
     assert run_kview("replay", str(folder), "--once").returncode == 0
 
@@ -172,7 +178,7 @@ def test_pausing_stepping_and_keeping_by_key(tmp_path: Path) -> None:
         terminal.wait_for_text("seen [0-9.]+ s ago")
         goes_on(terminal)
         terminal.press("q")
-        assert terminal.wait_for_end(END_S) == 0
+        assert terminal.wait_for_end() == 0
 
     with kview_on_a_terminal("replay", "by-key", environment=environment) as terminal:
         terminal.wait_for_text("► .*of")
@@ -183,7 +189,7 @@ def test_pausing_stepping_and_keeping_by_key(tmp_path: Path) -> None:
         terminal.press("[[")
         wait_held(terminal, lambda at: at < last, "two steps back")
         terminal.press("q")
-        assert terminal.wait_for_end(END_S) == 0
+        assert terminal.wait_for_end() == 0
 
 
 def changes(values: list[str]) -> list[str]:
@@ -191,6 +197,7 @@ def changes(values: list[str]) -> list[str]:
     return [value for at, value in enumerate(values) if not at or value != values[at - 1]]
 
 
+@pytest.mark.retried(reason="Kafka's session of two seconds is all the time there is to see a broker silent")
 def test_an_incident_of_real_kafka_is_on_its_recording(real_kafka: RealKafka, tmp_path: Path) -> None:
     folder, topic = tmp_path / "incident", f"incident-{uuid.uuid4().hex[:8]}"
     real_kafka.create_topic(topic, [[0, 1, 2]], {"min.insync.replicas": "2"})
@@ -228,4 +235,4 @@ def test_an_incident_of_real_kafka_is_on_its_recording(real_kafka: RealKafka, tm
         terminal.press("{")
         terminal.wait_for_text("✕ broker 0 silent")
         terminal.press("q")
-        assert terminal.wait_for_end(END_S) == 0
+        assert terminal.wait_for_end() == 0

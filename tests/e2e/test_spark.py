@@ -19,7 +19,6 @@ STARTS_WITHIN_S = 90
 """A start takes ten seconds on a quiet machine of two cores."""
 
 COUNTED_S = 15.0
-LEFT_WITHIN_S = 5.0
 
 CLUSTER = re.compile(r"cluster +([\d,]+) +([\d,]+)")
 
@@ -56,6 +55,7 @@ def jvm(terminal: PseudoTerminal) -> int:
     return found
 
 
+@pytest.mark.retried(reason="it compares rates of two stretches of fifteen seconds of the clock")
 def test_figures_are_those_of_the_cluster_and_a_killed_jvm_is_started_again(tmp_path: Path) -> None:
     environment = {"XDG_STATE_HOME": str(tmp_path)}
     with kview_on_a_terminal("--simulate", environment=environment, spark=True) as terminal:
@@ -77,12 +77,19 @@ def test_figures_are_those_of_the_cluster_and_a_killed_jvm_is_started_again(tmp_
 
         left = [pid for pid, _ in descendants(terminal.pid)]
         terminal.press("q")
-        assert terminal.wait_for_end(10) == 0
+        assert terminal.wait_for_end() == 0
         for pid in left:
-            wait_until(lambda pid=pid: not runs(pid), f"the end of {pid}", LEFT_WITHIN_S)  # type: ignore[misc]
+            wait_until(lambda pid=pid: not runs(pid), f"the end of {pid}")  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "how",
+    [
+        signal.SIGKILL,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+    ],
+)
 def test_no_jvm_is_left(how: signal.Signals) -> None:
     with kview_on_a_terminal("--simulate", spark=True) as terminal:
         terminal.wait_for_text("invoice")
@@ -94,4 +101,4 @@ def test_no_jvm_is_left(how: signal.Signals) -> None:
         left = [pid for pid, _ in descendants(terminal.pid)]
         os.kill(terminal.pid, how)
         for pid in left:
-            wait_until(lambda pid=pid: not runs(pid), f"the end of {pid}", LEFT_WITHIN_S)  # type: ignore[misc]
+            wait_until(lambda pid=pid: not runs(pid), f"the end of {pid}")  # type: ignore[misc]

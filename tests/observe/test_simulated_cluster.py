@@ -32,12 +32,12 @@ def observing(cluster: Served, settings: ObserveSettings) -> Iterator[Observer]:
         observer.close()
 
 
-def until(observer: Observer, holds: Callable[[Snapshot], bool], what: str, timeout_s: float) -> Snapshot:
+def until(observer: Observer, holds: Callable[[Snapshot], bool], what: str) -> Snapshot:
     def probe() -> Snapshot | None:
         snapshot = observer.observe()
         return snapshot if holds(snapshot) else None
 
-    found = wait_until(probe, what, timeout_s)
+    found = wait_until(probe, what)
     assert found is not None
     return found
 
@@ -69,9 +69,10 @@ def test_a_budget_reads_partitions_in_turn_and_the_preferred_ones_always(cluster
         assert all({7, PARTITIONS - 1} <= set(read_in(observer.observe())) for _ in range(4))
 
 
+@pytest.mark.retried(reason="no broker that is slow by 200 ms may ever count as silent after 1.5 s")
 def test_a_slow_broker_is_up_and_its_cells_are_not_old(cluster: Served) -> None:
     with observing(cluster, ObserveSettings(interval_s=0.5)) as observer:
-        until(observer, lambda s: set(s.brokers.state) == {"up"}, "all are up", 5)
+        until(observer, lambda s: set(s.brokers.state) == {"up"}, "all are up")
         cluster.do("slow 4 200ms")
         try:
             ages, states = [], set()
@@ -89,11 +90,11 @@ def test_a_slow_broker_is_up_and_its_cells_are_not_old(cluster: Served) -> None:
 
 def test_looking_at_dead_brokers_costs_next_to_nothing(cluster: Served) -> None:
     with observing(cluster, ObserveSettings(interval_s=1.0)) as observer:
-        until(observer, lambda s: set(s.brokers.state) == {"up"}, "all are up", 5)
+        until(observer, lambda s: set(s.brokers.state) == {"up"}, "all are up")
         for broker in range(5):
             cluster.do(f"crash {broker}")
         try:
-            until(observer, lambda s: (s.brokers.state != "up").sum() == 5, "five are down", 10)
+            until(observer, lambda s: (s.brokers.state != "up").sum() == 5, "five are down")
             spent_s, rounds = 0.0, 10
             for _ in range(rounds):
                 cpu_s = time.process_time()

@@ -4,10 +4,10 @@ interval apart."""
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import numpy as np
+import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
@@ -20,9 +20,12 @@ from kview.recording.writer import RecordingWriter
 from tests.pipeline.figures import Cell, Figures, of_table
 from tests.real_kafka.cluster import RealKafka
 from tests.served import ServedFactory
+from tests.waiting import paced, wait_until
 
 SECONDS = 12
 INTERVAL_MS = 1000
+MARGIN_MS = 1500
+COUNT_EVERY_S = 0.1
 VALUE = b"x" * 100
 RECORDS_BEFORE = 3000
 PERIODS_OF_PRODUCING_S = (0.002, 0.02)
@@ -30,7 +33,7 @@ PERIODS_OF_PRODUCING_S = (0.002, 0.02)
 
 
 class Counted:
-    """How many records there were at which moments, by somebody who knows; linear between two of them."""
+    """How many records there were at which moments, counted by the cluster or the producer itself."""
 
     def __init__(self) -> None:
         self._moments: list[tuple[int, int]] = []
@@ -38,10 +41,17 @@ class Counted:
     def add(self, at_ms: int, records: int) -> None:
         self._moments.append((at_ms, records))
 
-    def at(self, ms: int) -> float:
-        times, counts = np.array(self._moments).T
-        assert times[0] <= ms <= times[-1], "counted for too short a time"
-        return float(np.interp(ms, times, counts))
+    def covers(self, ms: int) -> bool:
+        """Whether it was counted after that moment."""
+        return bool(self._moments) and self._moments[-1][0] >= ms
+
+    def at_least(self, ms: int) -> int:
+        """What had been counted at that moment, however long ago the last count was."""
+        return max(records for at_ms, records in self._moments if at_ms <= ms)
+
+    def at_most(self, ms: int) -> int:
+        """What the first count from that moment on was."""
+        return min(records for at_ms, records in self._moments if at_ms >= ms)
 
 
 def recorded(addresses: list[Address], folder: Path) -> list[Snapshot]:
@@ -52,11 +62,9 @@ def recorded(addresses: list[Address], folder: Path) -> list[Snapshot]:
     try:
         while (observer.observe().partitions.log_end == UNKNOWN).any():
             pass  # a busy machine: what is recorded begins with everything read
-        for _ in range(SECONDS):
-            began = time.monotonic()
+        for _ in zip(range(SECONDS), paced(INTERVAL_MS / 1000), strict=False):
             snapshots.append(observer.observe())
             writer.append(snapshots[-1])
-            time.sleep(max(0.0, INTERVAL_MS / 1000 - (time.monotonic() - began)))
     finally:
         observer.close()
     writer.close()
@@ -93,25 +101,34 @@ def assert_within_an_interval(
     for second in range(first, last - 1):
         reached += figures.get(Cell(second, "topic", topic), {}).get("records_in", 0)
         since_ms, until_ms = interval_around(snapshots, topic, (second + 1) * 1000)
-        assert counted.at(since_ms) <= reached <= counted.at(until_ms), second
+        assert counted.at_least(since_ms) <= reached <= counted.at_most(until_ms), second
     assert reached > records_of(snapshots[0], topic) + 100
 
 
-def while_counting(count: Callable[[], None], work: Callable[[], list[Snapshot]]) -> list[Snapshot]:
-    """Counts again and again, from a second and a half before the work until as long after it."""
+def while_counting(
+    count: Callable[[], None], counted: Callable[[], Iterable[Counted]], work: Callable[[], list[Snapshot]]
+) -> list[Snapshot]:
+    """Count again and again, from more than an interval before the work until more than one after it."""
     ending = threading.Event()
 
     def run() -> None:
-        while not ending.is_set():
+        for _ in paced(COUNT_EVERY_S):
             count()
-            time.sleep(0.1)
+            if ending.is_set():
+                return
 
+    def covered(ms: int) -> bool:
+        return all(one.covers(ms) for one in counted())
+
+    count()
+    began_ms = time.time_ns() // 1_000_000
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        time.sleep(1.5)
+        wait_until(lambda: covered(began_ms + MARGIN_MS), "counts before the first observation")
         snapshots = work()
-        time.sleep(1.5)
+        ended_ms = snapshots[-1].observation.ended_ms
+        wait_until(lambda: covered(ended_ms + MARGIN_MS), "counts after the last observation")
     finally:
         ending.set()
         thread.join()
@@ -129,12 +146,13 @@ def test_the_simulated_cluster_counts_the_same(
         for topic, row in counters["topics"].items():
             counted.setdefault(topic, Counted()).add(counters["time_ms"], row["log_end"])
 
-    snapshots = while_counting(count, lambda: recorded(cluster.addresses, tmp_path / "r"))
+    snapshots = while_counting(count, counted.values, lambda: recorded(cluster.addresses, tmp_path / "r"))
     figures = of_table(rollups(spark, tmp_path / "r").toArrow())
     for topic in ("invoice", "payment", "audit-log"):
         assert_within_an_interval(figures, topic, snapshots, counted[topic])
 
 
+@pytest.mark.slow  # the simulated cluster counts the same every time
 def test_a_producer_of_the_real_cluster_was_acknowledged_the_same(
     spark: SparkSession, real_kafka: RealKafka, tmp_path: Path
 ) -> None:
@@ -149,13 +167,11 @@ def test_a_producer_of_the_real_cluster_was_acknowledged_the_same(
         acknowledged += 1
 
     def count() -> None:
-        """Produces for a tenth of a second or two."""
+        """Produce for three tenths of a second."""
         for pause_s in PERIODS_OF_PRODUCING_S:
-            end_s = time.monotonic() + 0.15
-            while time.monotonic() < end_s:
+            for _ in zip(range(int(0.15 / pause_s)), paced(pause_s), strict=False):
                 producer.produce(topic, VALUE, on_delivery=heard)
                 producer.poll(0)
-                time.sleep(pause_s)
                 counted.add(time.time_ns() // 1_000_000, acknowledged)
 
     # Something whose size the observer is told at its start.
@@ -163,7 +179,7 @@ def test_a_producer_of_the_real_cluster_was_acknowledged_the_same(
         producer.produce(topic, VALUE, partition=number % 3, on_delivery=heard)
     assert producer.flush(20) == 0
     addresses = [real_kafka.address(broker) for broker in real_kafka.broker_ids]
-    snapshots = while_counting(count, lambda: recorded(addresses, tmp_path / "r"))
+    snapshots = while_counting(count, lambda: [counted], lambda: recorded(addresses, tmp_path / "r"))
     assert producer.flush(20) == 0
     figures = of_table(rollups(spark, tmp_path / "r").toArrow())
     assert_within_an_interval(figures, topic, snapshots, counted)

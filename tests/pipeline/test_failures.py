@@ -8,8 +8,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,6 @@ from tests.worlds.parts import PLACEMENT, Node, topic
 
 STARTS_WITHIN_S = 90
 TOLD_WITHIN_S = 30
-LEFT_WITHIN_S = 2.0
 NOW_MS = 1_760_000_500_000
 
 WRITTEN = ticking(20)
@@ -38,13 +38,13 @@ TOPICS = 2_000
 class Watched:
     """A live job whose scratch folder is in `folder`, and all that it tells."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **options: Any) -> None:
         self.folder = folder
         self.recording = folder / "recording"
         self.told: list[Aggregates] = []
         self.writer: RecordingWriter | None = None
         self._lock = threading.Lock()
-        self.job = LiveJob(self.recording, self._hear, lambda: NOW_MS)
+        self.job = LiveJob(self.recording, self._hear, lambda: NOW_MS, **options)
 
     def _hear(self, aggregates: Aggregates) -> None:
         with self._lock:
@@ -89,17 +89,32 @@ class Watched:
         def left() -> list[object]:
             return [*filter(runs, processes), *self.folder.glob("kview-spark-*")]
 
-        wait_until(lambda: not left(), f"the end of {processes}", LEFT_WITHIN_S)
+        wait_until(lambda: not left(), f"the end of {processes}")
+
+
+Watch = Callable[..., Watched]
 
 
 @pytest.fixture
-def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
+    """Makes a job with options of its own: `watch(python="/no/python")`."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    watched = Watched(tmp_path)
-    yield watched
-    watched.job.stop()
+    made: list[Watched] = []
+
+    def watching(**options: Any) -> Watched:
+        made.append(Watched(tmp_path, **options))
+        return made[-1]
+
+    yield watching
+    for watched in made:
+        watched.job.stop()
     # Also of what has lost its parent.
-    wait_until(lambda: not named(str(tmp_path)), "the end of all", LEFT_WITHIN_S)
+    wait_until(lambda: not named(str(tmp_path)), "the end of all")
+
+
+@pytest.fixture
+def watched(watch: Watch) -> Watched:
+    return watch()
 
 
 def assert_sentence(why: str) -> None:
@@ -153,7 +168,7 @@ def test_a_child_that_is_killed_while_java_starts_takes_it_with_it(watched: Watc
     watched.assert_nothing_is_left(processes)
 
 
-@pytest.mark.parametrize("moment", ["child", "java", "gateway"])
+@pytest.mark.parametrize("moment", ["child", pytest.param("java", marks=pytest.mark.slow), "gateway"])
 def test_nothing_is_left_of_a_start_that_is_stopped(watched: Watched, moment: str) -> None:
     watched.record(WRITTEN)
     watched.job.start()
@@ -195,6 +210,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@pytest.mark.slow  # without any folder for its files it takes the same way
 def test_a_full_disk_is_a_sentence(
     small_disk: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,20 +253,18 @@ def test_a_jvm_that_ends_while_roll_ups_are_sent_does_not_spoil_them(tmp_path: P
         assert select.select([ours], [], [], STARTS_WITHIN_S)[0]
         (jvm,) = jvms(child.pid)
         os.kill(jvm, signal.SIGKILL)
-        wait_until(lambda: not exists(jvm), "its noticing", LEFT_WITHIN_S)
+        wait_until(lambda: not exists(jvm), "its noticing")
         ours.settimeout(TOLD_WITHIN_S)
         said = list(messages(ours))
     assert [kind for kind, _ in said] == [MessageKind.ROLLUPS, MessageKind.FAILED]
     assert len(said[0][1]) > 500_000 and said[1][1] == b"Java was killed (SIGKILL)"
 
 
-def test_a_child_that_cannot_be_started_or_understood_is_a_sentence(
-    watched: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = watched.folder / "python"
+def test_a_child_that_cannot_be_started_or_understood_is_a_sentence(watch: Watch, tmp_path: Path) -> None:
+    program = tmp_path / "python"
     program.write_text(f"#!{sys.executable}\nimport os, sys\nos.write(int(sys.argv[4]), bytes(100))\n")
     program.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(program))
+    watched = watch(python=str(program))
     watched.job.start()
     failure = watched.wait_for_failure()
     assert_sentence(failure.why)
@@ -259,12 +273,9 @@ def test_a_child_that_cannot_be_started_or_understood_is_a_sentence(
     assert watched.wait_for_failure(2).why == "it could not be started: No such file or directory"
 
 
-def test_its_rests_get_longer_until_somebody_asks_for_it(
-    watched: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_rests_get_longer_until_somebody_asks_for_it(watch: Watch, tmp_path: Path) -> None:
     first_s = 0.1
-    monkeypatch.setattr("kview.pipeline.process.FIRST_BACK_OFF_S", first_s)
-    monkeypatch.setattr(sys, "executable", str(watched.folder / "no-python"))
+    watched = watch(python=str(tmp_path / "no-python"), first_back_off_s=first_s)
 
     def rest_s(number: int) -> float:
         return (watched.wait_for_failure(number).next_start_ms - NOW_MS) / 1000

@@ -1,6 +1,6 @@
 """Hours of data through the live job, faster than they pass: its figures stay right, and it keeps nothing.
 
-Ten minutes of data; `--soak-minutes 360` makes it six hours.
+Ten minutes of data, with CI=true; `--soak-minutes 360` makes it six hours.
 """
 
 import os
@@ -159,6 +159,7 @@ def forget(writer: RecordingWriter, now_ms: int) -> None:
             shutil.rmtree(writer.folder / segment.folder)
 
 
+@pytest.mark.slow  # that the figures are right, other tests say of a minute; this one says it of hours
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="it is Linux that tells memory")
 def test_hours_of_data_leave_nothing_behind(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     observations = 60 * pytestconfig.getoption("--soak-minutes")

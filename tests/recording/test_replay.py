@@ -212,14 +212,11 @@ def test_a_recording_that_grows(tmp_path: Path) -> None:
     assert shown(replay.step(1)) == [3]
 
 
-def test_the_end_of_a_recording_that_is_being_written_is_waited_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kview.recording.reader.GROWS_WITHIN_S", 600.0)
+def test_the_end_of_a_recording_that_is_being_written_is_waited_at(tmp_path: Path) -> None:
     writer, snapshots = RecordingWriter(tmp_path / "r"), ticking(6)
     for snapshot in snapshots[:3]:
         writer.append(snapshot)
-    replay = Replay(Recording.open(tmp_path / "r"))
+    replay = Replay(Recording(tmp_path / "r", grows_within_s=600.0))
     replay.step(0)
     replay.play(0.0)
     assert shown(replay.due(9.0)) == [1, 2]

@@ -43,9 +43,10 @@ def at_ms(sequence: int) -> int:
 class Stage:
     """A replay and what it has shown."""
 
-    def __init__(self, folder: Path, begin_ms: int | None = None, speed: int = 1) -> None:
+    def __init__(self, recording: Recording | Path, begin_ms: int | None = None, speed: int = 1) -> None:
+        opened = open_recording(str(recording)) if isinstance(recording, Path) else recording
         self.shown = Shown()
-        self.timeline = ReplayTimeline(open_recording(str(folder)), begin_ms, speed)
+        self.timeline = ReplayTimeline(opened, begin_ms, speed)
         self.timeline.start(self.shown.views.append, self.shown.notices.append)
 
     def wait_for(self, sequence: int, **moment: object) -> View:
@@ -122,12 +123,11 @@ def test_it_begins_at_a_time_and_takes_every_control(
     assert (state_home / "kview" / "recordings" / "again" / MANIFEST).is_file()
 
 
-def test_what_is_still_being_written_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kview.recording.reader.GROWS_WITHIN_S", 600.0)
+def test_what_is_still_being_written_is_followed(tmp_path: Path) -> None:
     writer = RecordingWriter(tmp_path / "r")
     for snapshot in SNAPSHOTS[:3]:
         writer.append(snapshot)
-    stage = Stage(tmp_path / "r", speed=64)
+    stage = Stage(Recording(tmp_path / "r", grows_within_s=600.0), speed=64)
     stage.wait_for(2, playing=True, complete=True)
     assert stage.timeline.clock_ms() == at_ms(2), "at its end ages do not run ahead"
     for snapshot in SNAPSHOTS[3:6]:

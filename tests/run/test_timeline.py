@@ -1,8 +1,8 @@
 """The live run's timeline: pausing, going back on the tape, and the live moment going on meanwhile."""
 
-import errno
-import os
+import resource
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from kview.derive.fold import State, step
 from kview.derive.view import LIVE, View
 from kview.model.aggregates import Aggregates, SparkState, SparkStatus
 from kview.recording.reader import Recording
+from kview.recording.segment import STREAM_FILE
 from kview.run.settings import Record
 from kview.run.tape import Tape
 from kview.run.timeline import LiveTimeline
@@ -187,17 +188,24 @@ def test_without_a_tape_pausing_works_and_the_rest_says_why(tmp_path: Path) -> N
     stage.timeline.stop()
 
 
-def test_what_was_recorded_before_the_disk_was_full_can_be_gone_to(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@contextmanager
+def no_file_grows(beyond_bytes: int) -> Iterator[None]:
+    """As on a full disk: the system refuses to write more than that to any file of this process."""
+    before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (beyond_bytes, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
+
+
+def test_what_was_recorded_before_the_disk_was_full_is_still_there(stage: Stage) -> None:
     stage.observe(5)
-
-    def full(*of: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("kview.recording.writer.write_all", full)
-    stage.source.let(*SNAPSHOTS[6:9])
-    wait_until(lambda: stage.shown.said("recording has stopped: No space left"), "why not")
+    assert stage.tape.folder is not None
+    (stream,) = stage.tape.folder.glob(f"*/{STREAM_FILE}")
+    with no_file_grows(stream.stat().st_size):
+        stage.source.let(*SNAPSHOTS[6:9])
+        wait_until(lambda: stage.shown.said("recording has stopped: File too large"), "why not")
     stage.wait_for(8, live=True)
     stage.timeline.step(-2)
     view = stage.wait_for(3, live=False, complete=True)

@@ -11,10 +11,11 @@ import pytest
 
 from tests.serve.clients import deliver, producer
 from tests.served import DEBUGGING, Served
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 API_VERSIONS = pack(">ihhih", 10, 18, 0, 7, -1)
 FENCED_WITHIN_S = 10.0
+SESSION = "all that comes before the fencing must be done in the quick session of 1.5 s"
 
 
 def answers(cluster: Served, broker: int, timeout_s: float = 1.0) -> bool:
@@ -25,6 +26,13 @@ def answers(cluster: Served, broker: int, timeout_s: float = 1.0) -> bool:
             return connection.recv(1) != b""
         except TimeoutError:
             return False
+
+
+def answering_took_s(cluster: Served, broker: int) -> float:
+    """How long a broker took to answer on a new connection."""
+    began_s = time.monotonic()
+    assert answers(cluster, broker, PATIENCE_S)
+    return time.monotonic() - began_s
 
 
 def test_a_killed_broker_resets_and_refuses_and_keeps_its_port(simulated_cluster: Served) -> None:
@@ -43,6 +51,7 @@ def test_a_killed_broker_resets_and_refuses_and_keeps_its_port(simulated_cluster
     assert answers(simulated_cluster, 4), "the same port answers again"
 
 
+@pytest.mark.retried(reason=SESSION)
 def test_a_crash_is_seen_as_kafka_shows_it(simulated_cluster: Served) -> None:
     topic = "crashed"
     simulated_cluster.create(topic, [[4, 2, 1]])
@@ -95,15 +104,11 @@ def test_a_restarted_broker_listens_while_it_is_still_fenced(simulated_cluster: 
 
 
 def test_a_slow_broker_answers_later(simulated_cluster: Served) -> None:
-    simulated_cluster.do("slow 4 300ms")
-    for _ in range(2):
-        start = time.monotonic()
-        assert answers(simulated_cluster, 4)
-        assert 0.3 <= time.monotonic() - start < 1
+    simulated_cluster.do("slow 4 1500ms")
+    took_s = answering_took_s(simulated_cluster, 4)
+    assert 1.5 <= took_s < 3.0, "later by so much, and not twice"
     simulated_cluster.do("start 4")
-    start = time.monotonic()
-    assert answers(simulated_cluster, 4)
-    assert time.monotonic() - start < 0.3
+    assert answering_took_s(simulated_cluster, 4) < 1.5
 
 
 def test_a_stopped_broker_has_handed_over_before_it_is_gone(simulated_cluster: Served) -> None:
@@ -143,6 +148,7 @@ def test_the_active_controller_is_replaced(simulated_cluster: Served) -> None:
     simulated_cluster.create("after-the-election", [[0, 1]])
 
 
+@pytest.mark.retried(reason=SESSION)
 def test_acks_1_loses_what_no_follower_has_and_acks_all_does_not(simulated_cluster: Served) -> None:
     topic = "lossy"
     simulated_cluster.create(topic, [[4, 2, 1]])
@@ -188,6 +194,7 @@ def test_acks_1_loses_what_no_follower_has_and_acks_all_does_not(simulated_clust
     assert values == [*(b"safe-%d" % n for n in range(100)), b"after"]
 
 
+@pytest.mark.retried(reason=SESSION)
 def test_acks_all_waits_while_a_silent_follower_is_in_the_isr(simulated_cluster: Served) -> None:
     topic = "frozen"
     simulated_cluster.create(topic, [[4, 2]])

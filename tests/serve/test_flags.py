@@ -174,11 +174,11 @@ def test_a_reader_that_goes_away_does_not_end_it() -> None:
 
 def test_a_child_ends_when_its_parent_is_killed() -> None:
     parent = """
-import subprocess, sys, time
+import signal
 from tests.served import Served
 cluster = Served("--brokers", "1", "--no-traffic")
 print(cluster.process.pid, flush=True)
-time.sleep(600)
+signal.pause()
 """
     with subprocess.Popen(
         [sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True, env=kview_environment()

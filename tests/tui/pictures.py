@@ -1,14 +1,16 @@
-"""Pictures of the screens for people, out of the same states as the golden files: `python -m
-tests.tui.pictures [FOLDER]`."""
+"""Pictures of the screens for people, of the same states as the golden files: `python -m tests.tui.pictures
+[FOLDER]`."""
 
 import asyncio
 import re
 import sys
+from functools import partial
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 from kview.derive.view import View
+from kview.tui.app import KviewApp
 from tests.tui.harness import (
     BACK,
     CRASH,
@@ -20,6 +22,8 @@ from tests.tui.harness import (
     dashboard,
     press,
     state,
+    text,
+    until,
 )
 from tests.tui.moments import PLAYED, REPLAY, held, incomplete
 from tests.tui.throughput_states import INCIDENT, throughput_state
@@ -51,8 +55,8 @@ PICTURES: dict[str, tuple[str, tuple[int, int], str, list[str]]] = {
 }
 
 
-async def picture(folder: Path, name: str) -> Path:
-    """One picture as an SVG file."""
+async def picture(name: str) -> str:
+    """One picture as SVG."""
     at, size, theme, keys = PICTURES[name]
     options: dict[str, Any] = {"theme": theme or None, "no_color": not theme, "size": size}
     if at in MOMENTS:
@@ -63,11 +67,17 @@ async def picture(folder: Path, name: str) -> Path:
         options |= {"lab": HeldLab()}
     async with dashboard(view, **options) as (app, pilot):
         for key in keys:
+            before = text(app)
             await press(pilot, [key])
-            await pilot.pause(0.3)
-        path = folder / f"{name}.svg"
-        path.write_text(with_spaces(app.export_screenshot(title="kview")))
-        return path
+            await until(pilot, lambda before=before: text(app) != before, f"what {key} shows")  # type: ignore[misc]
+            await until(pilot, partial(is_settled, app, [""]), "a screen that is drawn whole")
+        return with_spaces(app.export_screenshot(title="kview"))
+
+
+def is_settled(app: KviewApp, last: list[str]) -> bool:
+    """Whether the screen is as it was when this was asked last; `last` keeps that."""
+    before, last[0] = last[0], text(app)
+    return last[0] == before
 
 
 def with_spaces(svg: str) -> str:
@@ -96,7 +106,9 @@ def main(folder: Path) -> None:
     """All pictures."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in PICTURES:
-        print(asyncio.run(picture(folder, name)))
+        path = folder / f"{name}.svg"
+        path.write_text(asyncio.run(picture(name)))
+        print(path)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""The screens as text, kept as golden files, and what they must say in the four states of a crash."""
+"""The screens as text: a golden file of each state, its cells at other sizes, what a crash must say."""
 
 import difflib
 import re
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from kview.model.ports import Notice
 from kview.tui.app import KviewApp
 from kview.tui.text import content
 from kview.tui.widgets.header import headline_lines
+from tests.tui.cells import GOLDEN_SIZE, OTHER_SIZES, Size, misplaced, missing
 from tests.tui.harness import (
     BACK,
     CRASH,
@@ -32,7 +34,6 @@ from tests.tui.harness import (
 
 GOLDEN = Path(__file__).parent / "golden"
 
-SIZES = [(80, 24), (120, 40), (200, 50)]
 STATES = [HEALTHY, CRASH, FENCED, BACK]
 
 SCREENS: dict[str, tuple[list[str], str]] = {
@@ -61,23 +62,52 @@ def agrees(name: str, shown: str, update: bool) -> None:
 
 @pytest.fixture
 def update(request: pytest.FixtureRequest) -> bool:
-    """Whether golden files are written anew."""
+    """Whether golden files are written from what is drawn."""
     return bool(request.config.getoption("--update-golden"))
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+at_other_sizes = pytest.mark.parametrize("size", OTHER_SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+
+
+def shows_the_same(name: str, app: KviewApp, size: Size) -> None:
+    """At a size without a golden file the lines fit, and every cell that counts is there."""
+    fits(lines(app), size)
+    lacks = missing(lines(app), name)
+    assert not lacks, f"not shown at {size}: {lacks}\n{text(app)}"
+
+
 @pytest.mark.parametrize("name", STATES)
 @running
-async def test_overview(name: str, size: tuple[int, int], update: bool) -> None:
+async def test_overview(name: str, update: bool) -> None:
+    async with dashboard(state(name), size=GOLDEN_SIZE, lab=HeldLab()) as (app, _):
+        shows_the_same(f"overview-{name}", app, GOLDEN_SIZE)
+        agrees(f"overview-{name}-120x40", text(app), update)
+
+
+@at_other_sizes
+@pytest.mark.parametrize("name", STATES)
+@running
+async def test_overview_at_other_sizes(name: str, size: Size) -> None:
     async with dashboard(state(name), size=size, lab=HeldLab()) as (app, _):
-        fits(lines(app), size)
-        agrees(f"overview-{name}-{size[0]}x{size[1]}", text(app), update)
+        shows_the_same(f"overview-{name}", app, size)
+        assert not misplaced(lines(app), size), text(app)
 
 
-@pytest.mark.parametrize("size", SIZES[:2], ids=lambda size: f"{size[0]}x{size[1]}")
 @pytest.mark.parametrize("name", SCREENS)
 @running
-async def test_other_screens(name: str, size: tuple[int, int], update: bool) -> None:
+async def test_other_screens(name: str, update: bool) -> None:
+    await walk_to(name, GOLDEN_SIZE, lambda app: agrees(f"{name}-120x40", text(app), update))
+
+
+@at_other_sizes
+@pytest.mark.parametrize("name", SCREENS)
+@running
+async def test_other_screens_at_other_sizes(name: str, size: Size) -> None:
+    await walk_to(name, size, lambda app: None)
+
+
+async def walk_to(name: str, size: Size, check: Callable[[KviewApp], None]) -> None:
+    """Open a screen with its keys; its cells are there, and `check` has no objection."""
     keys, shows = SCREENS[name]
     async with dashboard(state(FENCED), size=size, lab=HeldLab()) as (app, pilot):
         for key in keys:
@@ -85,21 +115,22 @@ async def test_other_screens(name: str, size: tuple[int, int], update: bool) -> 
             await press(pilot, [key])
             await until(pilot, partial(differs, app, before), f"what {key} shows")
         await until(pilot, lambda: shows in text(app), shows)
-        fits(lines(app), size)
-        agrees(f"{name}-{size[0]}x{size[1]}", text(app), update)
+        shows_the_same(name, app, size)
+        check(app)
 
 
 @running
-async def test_in_ascii_nothing_moves(update: bool) -> None:
+async def test_in_ascii_nothing_moves() -> None:
     async with dashboard(state(CRASH), size=(120, 40), lab=HeldLab(), ascii_only=True) as (app, _):
         shown = text(app)
         assert shown.isascii() and "?" not in shown.replace("? help", "")
-        agrees("overview-crash-120x40-ascii", shown, update)
     async with dashboard(state(CRASH), size=(120, 40), lab=HeldLab()) as (app, _):
         in_unicode = text(app).splitlines()
     below_plot = slice(12, None)
     for plain, rich in zip(shown.splitlines()[below_plot], in_unicode[below_plot], strict=True):
         assert re.sub(r"\S", "#", plain) == re.sub(r"\S", "#", rich)
+    assert re.search(r"4 +x silent 3 s +4 +10 ", shown)
+    assert re.search(r"^ x broker 4 silent 3\.4 s", shown, re.MULTILINE)
 
 
 def fits(drawn: list[str], size: tuple[int, int]) -> None:

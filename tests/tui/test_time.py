@@ -1,18 +1,22 @@
 """Time: which moment is shown, and the keys that change it."""
 
 import re
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from textual.pilot import Pilot
 
 from kview.model.ports import Moment, Notice
 from kview.model.units import UNKNOWN
+from kview.tui.app import KviewApp
 from kview.tui.keys import FAULT_KEYS
 from kview.tui.text import Role
 from kview.tui.time_keys import asked_ms
 from kview.tui.widgets.header import header_line
 from kview.tui.widgets.moment import shown_moment
+from tests.tui.cells import GOLDEN_SIZE, Size, misplaced
 from tests.tui.harness import (
     AGO_MS,
     CRASH,
@@ -29,7 +33,7 @@ from tests.tui.harness import (
     until,
 )
 from tests.tui.moments import FIRST_MS, HELD, PLAYED, REPLAY, held, incomplete
-from tests.tui.test_screens import SIZES, agrees, fits, update
+from tests.tui.test_screens import agrees, at_other_sizes, shows_the_same, update
 
 __all__ = ["update"]
 
@@ -52,23 +56,37 @@ KEYS = {
 # -- the picture
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("name", MOMENTS)
-@running
-async def test_overview(name: str, size: tuple[int, int], update: bool) -> None:
+def shown(name: str, size: Size) -> AbstractAsyncContextManager[tuple[KviewApp, Pilot[int]]]:
+    """The dashboard at one of the moments."""
     view, replay = MOMENTS[name]
     options = {"source": REPLAY} if replay else {"lab": HeldLab()}
-    async with dashboard(view, size=size, timeline=HeldTimeline(replay), **options) as (app, _):
-        fits(lines(app), size)
-        agrees(f"overview-{name}-{size[0]}x{size[1]}", text(app), update)
+    return dashboard(view, size=size, timeline=HeldTimeline(replay), **options)
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+@running
+async def test_overview(name: str, update: bool) -> None:
+    async with shown(name, GOLDEN_SIZE) as (app, _):
+        shows_the_same(f"overview-{name}", app, GOLDEN_SIZE)
+        agrees(f"overview-{name}-120x40", text(app), update)
+
+
+@at_other_sizes
+@pytest.mark.parametrize("name", MOMENTS)
+@running
+async def test_overview_at_other_sizes(name: str, size: Size) -> None:
+    async with shown(name, size) as (app, _):
+        shows_the_same(f"overview-{name}", app, size)
+        assert not misplaced(lines(app), size), text(app)
 
 
 @running
-async def test_in_ascii(update: bool) -> None:
+async def test_in_ascii() -> None:
     async with dashboard(incomplete(), timeline=HeldTimeline(), ascii_only=True) as (app, _):
-        shown = text(app)
-        assert shown.isascii()
-        agrees("overview-incomplete-120x40-ascii", shown, update)
+        drawn = text(app)
+        assert drawn.isascii()
+        assert re.search(r"4 +x silent 3 s +4 +10 +~ +~ ", drawn)
+        assert "08:54:23 - 3 m 20 s ago" in drawn.splitlines()[0]
 
 
 @running

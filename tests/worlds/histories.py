@@ -49,8 +49,7 @@ def _come_or_go(world: World) -> None:
         world.logs = [log for log in world.logs if log.topic != EXTRA_TOPIC]
     else:
         made: list[Log] = topic(EXTRA_TOPIC, 3, 2, 20.0)
-        world.logs = sorted([*world.logs, *made], key=lambda log: log.key)
-        world._by_key.update({log.key: log for log in made})
+        world.add(made)
 
 
 def _idle(world: World) -> None:

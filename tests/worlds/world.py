@@ -1,6 +1,6 @@
 """The clockwork: brokers, partitions and groups that move at constant rates."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kview.model.failures import FailureKind
 from kview.model.snapshot import Snapshot, TimePoints
@@ -49,6 +49,12 @@ class World:
         """The process is there again; unfenced at the next tick, in sync at the one after."""
         node = self.nodes[broker]
         node.up, node.why = True, FailureKind.NONE
+
+    def add(self, logs: Iterable[Log]) -> None:
+        """Partitions that are new."""
+        made = list(logs)
+        self.logs = sorted([*self.logs, *made], key=lambda log: log.key)
+        self._by_key.update({log.key: log for log in made})
 
     def log(self, topic: str, partition: int) -> Log:
         """The partition of that name."""

@@ -1,0 +1,137 @@
+"""What a screen must show at every size: which line holds what, and the cells that matter most."""
+
+import re
+
+Size = tuple[int, int]
+
+GOLDEN_SIZE: Size = (120, 40)
+"""The size of the one golden picture of each state."""
+
+OTHER_SIZES: list[Size] = [(80, 24), (200, 50)]
+
+
+def row(*cells: str) -> str:
+    """A pattern of these cells in one line; wide screens may have numbers between two of them."""
+    return r" +(?:[\d,]+ +){0,2}".join(re.escape(cell) for cell in cells)
+
+
+CRASHED = (
+    row("4", "✕ silent 3 s", "4", "10"),
+    row("audit-log", "3", "4✕·5", "4✕", "1/1", "318,054"),
+    row("invoice", "3", "4✕·5", "4✕ 2○ 5○", "3/3", "1,229,461", "–"),
+    row("invoice", "1", "3·5", "3● 1○ 4✕", "3/3", "1,227,435", "+1,764"),
+)
+FENCED_BROKER = (r"broker 4 fenced",)
+
+CELLS: dict[str, tuple[str, ...]] = {
+    "overview-healthy": (
+        r"^ ● ",
+        row("4", "● up", "4", "10", "1,530", "2,410"),
+        row("invoice", "0", "0·5", "0● 3○ 1○", "3/3", "1,222,462", "+4"),
+    ),
+    "overview-crash": (
+        r"^ ✕ broker 4 silent 3\.4 s",
+        r"fenced in ≈ 5\.5 s",
+        *CRASHED,
+        r"4✕·5 .* ✕ 3 s",
+        r"3● 1○ 4✕ .* ▮ 3 s",
+    ),
+    "overview-fenced": (
+        r"^ ✕ ",
+        *FENCED_BROKER,
+        row("4", "✕ fenced 10 s", "0", "10", "–", "–"),
+        row("audit-log", "3", "none·6", "4✕", "1/1", "318,054"),
+        row("invoice", "3", "2▲·6", "4✕ 2● 5○", "2/3", "1,229,923", "+4"),
+    ),
+    "overview-back": (
+        r"^ ● ",
+        row("4", "● up", "1", "10", "250"),
+        row("invoice", "3", "2▲·6", "4○ 2● 5○", "3/3", "1,240,043", "+4"),
+    ),
+    "overview-paused": (r"❚❚ 08:54:23 · 3 m 20 s ago", r"fenced in ≈ 5\.8 s", *CRASHED, r"\[ \] step"),
+    "overview-incomplete": (
+        r"❚❚ 08:54:23 · 3 m 20 s ago",
+        r"^ ✕ broker 4 silent 3\.1 s",
+        *CRASHED,
+        row("4", "✕ silent 3 s", "4", "10", "…", "…"),
+        r"\+1,764 .*▮ …",
+    ),
+    "overview-playing": (r"► ×4 08:54:23 of 08:53–09:54", *CRASHED, r"< > speed"),
+    "placement": (
+        *FENCED_BROKER,
+        row("4", "✕ fenced 10 s", "(P3)✕"),
+        row("R1", "0", "●", "P0"),
+        row("audit-log", "4", "1", "1", "750") + " .*✕",
+        row("invoice", "10", "3", "1", "4,400") + " .*▲",
+    ),
+    "topic": (
+        *FENCED_BROKER,
+        r"invoice 10 partitions × 3 replicas",
+        row("3", "2▲·6", "4✕ 2● 5○", "2/3", "1,229,923", "+4", "◌"),
+        row("9", "2▲·6", "4✕ 2● 5○", "2/3", "1,236,001", "+4", "◌"),
+    ),
+    "groups": (
+        *FENCED_BROKER,
+        row("▸ audit-export", "Empty 0/0", "≥150,795", "3 m 21 s ▲"),
+        row("billing", "Stable 3/3", "270"),
+        row("fraud-check", "Stable 4/5", "60"),
+    ),
+    "group": (
+        *FENCED_BROKER,
+        r"audit-export  Empty 0/0",
+        r"lag ≥150,795 +behind 3 m 21 s",
+        row("audit-log", "0", "50,265", "3 m 21 s"),
+        row("audit-log", "3", "–"),
+    ),
+    "help": (row("Enter", "open"), row("K", "crash"), row("q", "quit")),
+    "commands": (row("open", "Enter"), row("crash", "K"), row("quit", "q"), r"theme dark"),
+    "throughput-running": (
+        r"^ Spark ● ",
+        row("cluster", "9,123", "14,804"),
+        row("in", "9,123", "7,771", "7,901"),
+        row("hottest", "invoice-9"),
+    ),
+    "throughput-starting": (r"^ Spark ◌ ", row("cluster", "9,312", "14,495"), row("invoice", "5,256", "–")),
+    "throughput-failed": (
+        r"^ Spark ✕ .*signal 9",
+        r"next start in 7 s",
+        row("cluster", "9,312", "14,495"),
+        row("in", "–", "6,205", "7,811"),
+    ),
+    "throughput-off": (r"^ Spark ○ ", row("cluster", "9,312", "14,495"), row("invoice", "5,256", "–")),
+    "throughput-incident": (
+        r"^ Spark ● ",
+        r"✕ partition-s.* 11 offline · 36 silent",
+        row("✕", "cluster", "9,043", "12,290"),
+        row("in", "9,043", "8,365", "7,831"),
+        row("hottest", "invoice-0"),
+    ),
+}
+"""Patterns, each of one line, by the name of a state's golden picture."""
+
+OVERVIEW_LINES: dict[Size, dict[int, tuple[str, ...]]] = {
+    (80, 24): {0: ("kview ▸",), 4: ("BROKERS",), 12: ("PARTITIONS",), -1: ("? help", "q quit")},
+    (200, 50): {
+        0: ("kview ▸",),
+        5: ("BROKERS", "THROUGHPUT"),
+        13: ("PARTITIONS", "GROUPS"),
+        41: ("EVENTS",),
+        -1: ("? help", "q quit"),
+    },
+}
+"""What stands in which line of the overview."""
+
+
+def missing(drawn: list[str], name: str) -> list[str]:
+    """The patterns of a state that no line has."""
+    return [pattern for pattern in CELLS[name] if not any(re.search(pattern, line) for line in drawn)]
+
+
+def misplaced(drawn: list[str], size: Size) -> list[str]:
+    """What does not stand in its line of the overview."""
+    return [
+        f"{text!r} is not in line {number}"
+        for number, texts in OVERVIEW_LINES[size].items()
+        for text in texts
+        if text not in drawn[number]
+    ]
