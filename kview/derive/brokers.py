@@ -68,7 +68,7 @@ def fencing_due(snapshot: Snapshot, quiet: Silence) -> Longs:
     the session timeout.
 
     The last fetch counts where it lies at most a session before our first silence: further off, the clocks
-    differ. And only if the quorum told it after that silence: until then the broker may have fetched again.
+    differ. And only if the quorum said so after that silence: until then the broker may have fetched again.
     """
     brokers = snapshot.brokers
     listed = np.asarray(brokers.state == BrokerState.SILENT, np.bool_)

@@ -24,7 +24,7 @@ MIN_MOVES = 2
 """One commit after a pause says nothing about a trend."""
 
 TREND_MIN_SPAN_MS = 30_000
-"""A lag trend is not told from less than this."""
+"""Less than this does not show a lag trend."""
 
 
 @dataclass(frozen=True, slots=True)

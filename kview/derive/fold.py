@@ -95,7 +95,7 @@ class LookBack(Protocol):
 
 def step(state: State, snapshot: Snapshot) -> tuple[State, View]:
     """The next state and view. A snapshot from before the last one (a clock that jumped back), or
-    of another observer, begins anew."""
+    of another observer, starts from nothing again."""
     return fold_on(state, (snapshot,))
 
 

@@ -19,7 +19,7 @@ class Standing:
 
 
 def standing(snapshot: Snapshot, before: Standing | None = None) -> Standing:
-    """Of a snapshot; what did not change since the one before is not calculated anew."""
+    """Of a snapshot; what did not change since the one before is taken over from there."""
     table, replicas, quiet = snapshot.partitions, snapshot.replicas, silence(snapshot.brokers)
     placed, listed = None, None
     if before is not None:

@@ -257,7 +257,7 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One picture, shared by every panel. `events` holds the latest of the look-back, oldest first."""
+    """One moment, shared by every panel. `events` holds the latest of the look-back, oldest first."""
 
     snapshot: Snapshot
     headline: Headline
@@ -270,8 +270,8 @@ class View:
     events: tuple[Event, ...]
     new_events: tuple[Event, ...]
     worst_partitions: NDArray[np.int64]
-    """Rows of `snapshot.partitions` of the user's topics in the order in which they need a look; troubled
-    ones first."""
+    """Rows of `snapshot.partitions` of the user's topics in the order in which they need attention, the
+    worst first."""
     internal_troubled: int
     """Partitions of internal topics whose severity is RISK."""
     moment: Moment = LIVE
