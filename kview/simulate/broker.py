@@ -1,5 +1,4 @@
-"""One broker: its image of the metadata, its replicas, its heartbeats, and the ISR changes that it asks
-for."""
+"""One broker: its copy of the metadata, its replicas, its heartbeats, and the ISR changes it asks for."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -15,15 +14,15 @@ if TYPE_CHECKING:
     from kview.simulate.core import ClusterCore
 
 START_UP_US = 2_000_000
-"""From the start of a broker's process to its first registration."""
+"""Time from the start of a broker's process to its first registration."""
 RETRY_US = 500_000
-"""Until a request to the controller that failed is made again."""
+"""Wait before a failed request to the controller is repeated."""
 SHUTDOWN_LIMIT_US = 300_000_000
 """How long a controlled shutdown waits for a controller (Kafka: 5 minutes)."""
 
 
 class Broker:
-    """A broker process and what it keeps on its disk."""
+    """A broker process and what it keeps on disk."""
 
     def __init__(self, cluster: "ClusterCore", node: Node, image: MetadataImage) -> None:
         settings, link, now_us = cluster.settings, cluster.world.link, cluster.kernel.now_us
@@ -45,13 +44,13 @@ class Broker:
         self._isr_asked: dict[Replica, tuple[int, ...]] = {}
         self._isr_timer: Timer | None = None
         self._fetch_timer: Timer | None = None
-        # Bounded by the timers that there were: nothing new is begun while the process hangs.
+        # Never longer than the number of timers: a hung process starts nothing new.
         self._held: list[tuple[Callable[..., object], tuple[object, ...]]] = []
 
     # --- the process
 
     def boot(self, first_beat_us: int) -> None:
-        """Run as a broker that has been up for long: the first heartbeat comes at `first_beat_us`."""
+        """Start the timers of a running broker, with the first heartbeat at `first_beat_us`."""
         kernel = self.cluster.kernel
         self._beat = kernel.at(first_beat_us, self.execute, self.node.incarnation, self._heartbeat)
         phase_us = kernel.random("lag-check").randrange(max(1, self.lag_max_us // 2))
@@ -60,11 +59,11 @@ class Broker:
         self.after(kernel.random("retention").randrange(interval_us), self._retain)
 
     def after(self, delay_us: int, fn: Callable[..., object], *args: object) -> Timer:
-        """A timer of this process: held while it hangs, gone when it dies."""
+        """Start a timer of this process: it waits while the process hangs and is dropped when it dies."""
         return self.cluster.kernel.after(delay_us, self.execute, self.node.incarnation, fn, *args)
 
     def execute(self, incarnation: int, fn: Callable[..., object], *args: object) -> None:
-        """Do this if the process of that incarnation runs; later, if it hangs."""
+        """Call `fn` if the process of that incarnation runs, or once it resumes if it hangs."""
         node = self.node
         if node.incarnation != incarnation:
             return
@@ -74,7 +73,7 @@ class Broker:
             self._held.append((fn, args))
 
     def died(self, clean: bool) -> None:
-        """The process ended: what it had in memory is gone, its logs stay."""
+        """Forget what the process had in memory; the logs stay on disk."""
         kernel = self.cluster.kernel
         self.clean_shutdown = clean
         self.node.incarnation += 1
@@ -87,12 +86,12 @@ class Broker:
             replica.lose_memory()
 
     def start(self) -> None:
-        """The process begins: logs are loaded, then the broker registers."""
+        """Start the process: it loads its logs, then registers."""
         self.broker_epoch = -1
         self.after(START_UP_US, self._register)
 
     def resume(self) -> None:
-        """A hung process goes on, with what it was asked in between."""
+        """Resume after a hang: run the timers that came due in the meantime."""
         held, self._held = self._held, []
         for fn, args in held:
             self.cluster.kernel.after(0, self.execute, self.node.incarnation, fn, *args)
@@ -118,12 +117,12 @@ class Broker:
         self.cluster.controller.heartbeat(self.id, self.broker_epoch, offset)
 
     def shut_down(self, since_us: int) -> None:
-        """Leave in order: leaderships and ISRs first, then the process ends."""
+        """Shut down cleanly: give up leaderships and ISR memberships first, then end the process."""
         if not self.node.running or not self.node.stopping:
             return
         waited_us = self.cluster.kernel.now_us - since_us
         if self.cluster.controller.begin_shutdown(self.id):
-            # Everyone has the new leaders' image before this process ends.
+            # By then every broker knows the new leaders.
             slowest_us = max(broker.node.slow_us for broker in self.cluster.brokers.values())
             self.after(
                 4 * self.latency_us + 2 * slowest_us + self.heartbeat_us // 4, self.cluster.stopped, self.id
@@ -136,12 +135,12 @@ class Broker:
     # --- metadata
 
     def is_active(self, broker: int) -> bool:
-        """Whether, as far as this broker knows, that one may be in an ISR."""
+        """Whether this broker's metadata allows that broker in an ISR."""
         found = self.image.brokers.get(broker)
         return found is not None and found.active
 
     def metadata_changed(self) -> None:
-        """The controller has something newer: fetch it."""
+        """Fetch the controller's newer metadata after the usual delay."""
         if self._fetch_timer is None and self.broker_epoch >= 0:
             delay_us = self.latency_us + self.node.slow_us + self.cluster.quorum_state.slow_us()
             self._fetch_timer = self.after(delay_us, self._fetch_metadata)
@@ -153,9 +152,9 @@ class Broker:
             self.apply(controller.image, controller.changed_since(self.image.offset))
 
     def apply(self, image: MetadataImage, keys: Iterable[TopicPartition] | None) -> None:
-        """Take over `image`, which differs from the one before in the partitions `keys`, or perhaps in all.
+        """Switch to `image`, in which the partitions `keys` have changed (None: possibly all).
 
-        A replica belongs to a topic id: that of a deleted topic goes, also when its name is in use again.
+        Replicas belong to a topic id: those of a deleted topic are dropped, even if its name is in use again.
         """
         before, self.image = self.image, image
         if keys is None:
@@ -198,13 +197,13 @@ class Broker:
     # --- replication and ISR
 
     def wake_followers(self, replica: Replica) -> None:
-        """Let each follower's fetch see that there is something."""
+        """Let the followers' fetches see that there is something new."""
         pair = self.cluster.pair
         for follower in replica.followers:
             pair(self.id, follower).wake(replica)
 
     def appended(self, replica: Replica, old_end: int, size_bytes: int) -> None:
-        """A leader's log has grown from `old_end`."""
+        """React to growth of a leader's log, which ended at `old_end` before."""
         self.disk.take(size_bytes)
         cluster = self.cluster
         cluster.touch(replica.key)
@@ -215,7 +214,7 @@ class Broker:
             for follower in followers.values():
                 pair = pairs[follower.broker]
                 if follower.log_end == old_end and pair.reachable:
-                    # Up to here its long poll had nothing to fetch: it was caught up all the time.
+                    # Until now its long poll had nothing to fetch, so it has been caught up all along.
                     follower.caught_up_us = follower.fetch_us = now_us
                     follower.fetch_leader_end = old_end
                 pair.wake(replica)
@@ -223,7 +222,7 @@ class Broker:
             replica.advance()
 
     def follower_fetched(self, replica: Replica, follower: Follower) -> None:
-        """A follower's fetch told how far it is: the watermark may rise, the follower may join the ISR."""
+        """React to a follower's fetch: the high watermark may rise, and the follower may join the ISR."""
         replica.advance()
         if follower.broker not in replica.isr and replica.isr_pending is None and replica.may_join(follower):
             self.ask_isr(replica, (*replica.isr, follower.broker))
@@ -238,7 +237,7 @@ class Broker:
                 self.ask_isr(replica, (*replica.isr, follower.broker))
 
     def ask_isr(self, replica: Replica, isr: tuple[int, ...]) -> None:
-        """Ask the controller for another ISR (AlterPartition), with whatever else is asked at this moment."""
+        """Ask the controller for another ISR (AlterPartition), with other requests of this moment."""
         replica.isr_pending = tuple(r for r in replica.replicas if r in isr)
         self._isr_asked[replica] = replica.isr_pending
         if self._isr_timer is None:
@@ -281,7 +280,7 @@ class Broker:
                 self.ask_isr(replica, tuple(r for r in replica.isr if r not in late))
 
     def unreachable(self, other: int) -> None:
-        """Broker `other` fetches no more: whoever was caught up was so until this moment."""
+        """Note that broker `other` no longer fetches: its caught-up followers were so until now."""
         now_us = self.cluster.kernel.now_us
         for replica in self.replicas.values():
             follower = replica.followers.get(other)
@@ -294,7 +293,7 @@ class Broker:
 
 
 def connect(brokers: dict[int, Broker]) -> dict[int, dict[int, Pair]]:
-    """A pair for every leader and follower, by leader, then follower."""
+    """Return one pair for every leader and follower, by leader, then by follower."""
     return {
         leader: {
             follower: Pair(brokers[leader], brokers[follower]) for follower in brokers if follower != leader

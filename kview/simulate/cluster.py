@@ -1,8 +1,8 @@
-"""The facade of the simulated cluster: everything that the wire, the traffic and the lab may ask of it.
+"""The simulated cluster's public face: everything the wire, the traffic and the lab may ask of it.
 
-Requests are made "as broker b answers", of a broker whose process runs. Whoever makes them first calls
-`run_until`. Answers that
-wait are callbacks, called exactly once: during a later `run_until`, or at once inside the call.
+Requests are made as broker `b` would answer them, and only while its process runs. Callers bring the clock up
+to date with `run_until` first. Answers that take time come through callbacks, each called exactly once:
+during a later `run_until`, or immediately.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ __all__ = ["Cluster", "Done", "ProduceDone", "ReadWait", "build"]
 
 
 class Cluster(Requests, Faults):
-    """A simulated Kafka cluster; `build` makes one."""
+    """A simulated Kafka cluster; make one with `build`."""
 
     traffic: "Traffic"
 
@@ -47,21 +47,21 @@ class Cluster(Requests, Faults):
     # --- time
 
     def run_until(self, time_us: int) -> None:
-        """Let everything happen that is due up to `time_us` (µs since the epoch)."""
+        """Run everything that is due up to `time_us` (µs since the epoch)."""
         self.kernel.run_until(time_us)
 
     def next_due_us(self) -> int | None:
-        """When the next event is due, in µs since the epoch."""
+        """Return when the next event is due, in µs since the epoch."""
         return self.kernel.next_due_us()
 
     # --- metadata and administration
 
     def image(self, b: int) -> MetadataImage:
-        """The metadata as broker b has them; the same object until they change."""
+        """Return the metadata as broker b has it; the same object until it changes."""
         return self.brokers[b].image
 
     def groups(self, b: int) -> "GroupCoordinator":
-        """The group coordinator of broker b."""
+        """Return the group coordinator of broker b."""
         return self.coordinators.of(b)
 
     def create_topic(
@@ -76,8 +76,7 @@ class Cluster(Requests, Faults):
         timeout_ms: int,
         done: Callable[[CreateTopicResult], None],
     ) -> None:
-        """CreateTopics of one topic, forwarded to the active controller; answered when the brokers know of
-        it."""
+        """Forward CreateTopics of one topic to the controller; answer once the brokers know the topic."""
 
         def ask() -> None:
             result = self.controller.create_topic(
@@ -93,7 +92,7 @@ class Cluster(Requests, Faults):
     def delete_topic(
         self, b: int, name: str, timeout_ms: int, done: Callable[[DeleteTopicResult], None]
     ) -> None:
-        """DeleteTopics of one topic, forwarded to the active controller."""
+        """Forward DeleteTopics of one topic to the active controller."""
 
         def ask() -> None:
             result = self.controller.delete_topic(name)
@@ -106,13 +105,12 @@ class Cluster(Requests, Faults):
         self.quorum_state.forward(ask, late, max(1, timeout_ms) * 1000)
 
     def _answer_later(self, b: int, done: Callable[[T], None], result: T) -> None:
-        """Answer when the step has reached the broker that was asked, and its neighbours."""
+        """Answer once the change has reached the broker that was asked and its neighbours."""
         delay_us = 4 * self.world.link.latency_us + 2 * (self.nodes[b].slow_us + self.quorum_state.slow_us())
         self.kernel.after(delay_us, done, result)
 
     def quorum(self, b: int, done: Callable[[QuorumInfo], None]) -> None:
-        """DescribeQuorum, forwarded to the active controller; without one it waits for a minute, as Kafka
-        does."""
+        """Forward DescribeQuorum to the active controller; without one it waits for a minute, as in Kafka."""
         delay_us = 2 * self.world.link.latency_us + self.quorum_state.slow_us()
 
         def answer(info: QuorumInfo) -> None:
@@ -121,7 +119,7 @@ class Cluster(Requests, Faults):
         self.quorum_state.describe(answer)
 
     def topic_configs(self, b: int, topic: str) -> list[ConfigEntry]:
-        """A topic's configurations in force, as broker b knows them."""
+        """Return a topic's effective configurations, as broker b knows them."""
         own = self.brokers[b].image.topics[topic].configs
         rows: list[ConfigEntry] = []
         for name, (_, broker_name) in sorted(TOPIC_KEYS.items()):
@@ -134,7 +132,7 @@ class Cluster(Requests, Faults):
         return rows
 
     def broker_configs(self, b: int) -> list[ConfigEntry]:
-        """A broker's configurations in force, its id and rack among them."""
+        """Return a broker's effective configurations, including its id and rack."""
         own = [
             ConfigEntry("broker.id", str(b), ConfigSource.STATIC_BROKER),
             ConfigEntry("broker.rack", self.nodes[b].rack, ConfigSource.STATIC_BROKER),
@@ -152,7 +150,7 @@ class Cluster(Requests, Faults):
         return sorted(own)
 
     def log_dirs(self, b: int) -> list[LogDirRow]:
-        """Every replica on broker b's disk."""
+        """Return one row per replica on broker b's disk."""
         return [
             LogDirRow(
                 *key,
@@ -163,8 +161,7 @@ class Cluster(Requests, Faults):
         ]
 
     def counters(self) -> dict[str, object]:
-        """What really happened, to compare with what is seen from outside: log ends by topic, producers,
-        consumers."""
+        """Return what really happened (log ends, producers, consumers), to compare with observations."""
         topics: dict[str, dict[str, int]] = {}
         for key, _ in self.controller.image.all_partitions():
             replica = self.leader_replica(key)
@@ -195,8 +192,10 @@ class Cluster(Requests, Faults):
 
 
 def build(world: World, seed: int, start_ms: int) -> Cluster:
-    """The cluster of `world`, warm: as if it had run for `world.warm_ms` before `start_ms`. Raises BadUse
-    for wrong settings."""
+    """Build a warm cluster of `world`, as if it had run for `world.warm_ms` before `start_ms`.
+
+    Raises BadUse if a setting is wrong.
+    """
     from kview.simulate.warm import start
 
     cluster = Cluster(world, seed, start_ms * 1000)

@@ -1,11 +1,10 @@
-"""Kafka's error codes, as far as the simulated cluster answers with them
-(org.apache.kafka.common.protocol.Errors)."""
+"""The error codes the simulated cluster answers with (org.apache.kafka.common.protocol.Errors)."""
 
 from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """An error code of the protocol, by Kafka's own name."""
+    """An error code of the protocol, under Kafka's own name."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0

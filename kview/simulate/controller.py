@@ -1,8 +1,7 @@
-"""The active controller's decisions: sessions, fencing, leaders, ISRs, topics. Each decision is one atomic
-step of the metadata.
+"""The active controller's decisions: sessions, fencing, leaders, ISRs, topics.
 
-Source: org.apache.kafka.controller (ClusterControlManager, BrokerHeartbeatManager,
-ReplicationControlManager).
+Each decision is one atomic step of the metadata. Source: org.apache.kafka.controller (ClusterControlManager,
+BrokerHeartbeatManager, ReplicationControlManager).
 """
 
 from collections import deque
@@ -30,14 +29,14 @@ STALE_CHECKS_PER_SESSION = 8
 REBALANCES_MAX = 1000
 """Preferred leaders elected per pass (ReplicationControlManager.MAX_ELECTIONS_PER_IMBALANCE)."""
 CHANGES_KEPT = 1000
-"""Steps of the metadata kept as lists of what changed; a broker further behind looks at everything."""
+"""Steps of the metadata whose changes are remembered; a broker further behind checks every partition."""
 
 Asked = tuple[TopicPartition, bytes, int, int, tuple[int, ...]]
 """An ISR that a leader asks for: partition, topic id, leader epoch, partition epoch, ISR."""
 
 
 class Controller:
-    """The metadata and who decides on it; it decides only while the quorum is `ready`."""
+    """The metadata and the decisions about it, which are made only while the quorum is `ready`."""
 
     def __init__(self, cluster: "ClusterCore", image: MetadataImage) -> None:
         settings = cluster.settings
@@ -56,7 +55,7 @@ class Controller:
             self.kernel.after(self._rebalance_us, self._rebalance)
 
     def ready(self) -> bool:
-        """Whether there is an active controller with a majority behind it."""
+        """Whether there is an active controller with a majority of voters behind it."""
         return self.cluster.quorum_state.active()
 
     def changed_since(self, offset: int) -> list[TopicPartition] | None:
@@ -76,7 +75,7 @@ class Controller:
         added: Sequence[TopicImage] = (),
         removed: Sequence[str] = (),
     ) -> None:
-        """Make one step of the metadata, and let the brokers fetch it."""
+        """Make one step of the metadata and let the brokers fetch it."""
         image = self.image
         topics = dict(image.topics)
         names = image.topic_names
@@ -104,7 +103,7 @@ class Controller:
         self.image = MetadataImage(
             image.cluster_id, self.cluster.quorum_state.log_end, all_brokers, topics, names
         )
-        # Idle no-ops lie between: a step covers all offsets since the one before it.
+        # Idle no-ops lie in between: a step covers all offsets since the previous one.
         self._changes.append((before + 1, ()))
         self._changes.append((self.image.offset, tuple(keys)))
         for key, partition in partitions.items():
@@ -114,15 +113,17 @@ class Controller:
     # --- sessions
 
     def took_over(self) -> None:
-        """A new controller is active: all sessions start afresh."""
+        """Restart all broker sessions: a new controller is active."""
         now_us = self.kernel.now_us
         for broker in self.contact_us:
             self.contact_us[broker] = now_us
         self.cluster.publish()
 
     def register(self, broker: int, clean_shutdown: bool) -> int | None:
-        """A started broker's new epoch; None while there is no controller, or the old session has not
-        ended."""
+        """Register a started broker and return its new epoch.
+
+        Returns None while there is no controller, or while the broker's old session lasts.
+        """
         if not self.ready():
             return None
         known = self.image.brokers[broker]
@@ -139,11 +140,11 @@ class Controller:
         return epoch
 
     def heartbeat(self, broker: int, broker_epoch: int, offset: int) -> None:
-        """A broker lives and has metadata up to `offset`; a fenced one that has caught up is unfenced."""
+        """Renew a broker's session, and unfence it once it has the metadata up to its registration."""
         known = self.image.brokers[broker]
         if broker_epoch != known.broker_epoch or not self.cluster.quorum_state.leads():
             return
-        self.contact_us[broker] = self.kernel.now_us  # a session needs no majority
+        self.contact_us[broker] = self.kernel.now_us  # Renewing a session needs no majority.
         if not self.ready():
             return
         if known.fenced and offset >= self._registered_at.get(broker, 0) and not known.in_controlled_shutdown:
@@ -167,7 +168,7 @@ class Controller:
                 self.fence(broker)
 
     def fence(self, broker: int) -> None:
-        """Take a broker out of the cluster's work: all ISRs and leaderships, in one step."""
+        """Fence a broker: take it out of all ISRs and leaderships in one step."""
         self.kernel.trace("fenced", broker)
         known = self.image.brokers[broker]
         self._registered_at[broker] = self.cluster.quorum_state.log_end + 1
@@ -176,7 +177,7 @@ class Controller:
         )
 
     def begin_shutdown(self, broker: int) -> bool:
-        """Move a leaving broker's leaderships away; whether there was a controller to do it."""
+        """Move a stopping broker's leaderships away; return False if there is no controller to do it."""
         if not self.ready():
             return False
         known = self.image.brokers[broker]
@@ -226,7 +227,7 @@ class Controller:
     # --- partitions
 
     def alter_partitions(self, broker: int, asked: Sequence[Asked]) -> list[TopicPartition]:
-        """AlterPartition of a leader; returns what was refused."""
+        """Apply a leader's AlterPartition request; return the partitions that were refused."""
         active = self._active({})
         changes: dict[TopicPartition, PartitionImage] = {}
         refused: list[TopicPartition] = []
@@ -276,7 +277,7 @@ class Controller:
         configs: Mapping[str, str],
         validate_only: bool,
     ) -> CreateTopicResult:
-        """CreateTopics of one topic; −1 takes the default of the brokers."""
+        """Create one topic (CreateTopics); −1 means the brokers' default."""
         settings = self.cluster.settings
         if assignment is not None:
             partitions, replication = len(assignment), len(assignment[0]) if assignment else 0
@@ -309,7 +310,7 @@ class Controller:
         return CreateTopicResult(ErrorCode.NONE, None, topic.topic_id, partitions, replication)
 
     def delete_topic(self, name: str) -> DeleteTopicResult:
-        """DeleteTopics of one topic."""
+        """Delete one topic (DeleteTopics)."""
         if name not in self.image.topics:
             return DeleteTopicResult(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."

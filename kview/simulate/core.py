@@ -1,4 +1,4 @@
-"""The parts of a cluster and how they know each other. Requests and faults are built on this."""
+"""The parts of a cluster and how they reach each other; requests and faults are built on this."""
 
 from typing import TYPE_CHECKING
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from kview.simulate.groups.of_cluster import Coordinators
 
 FIRST_EPOCH = 1
-"""The epoch of the controller that a world starts with."""
+"""The controller epoch a world starts with."""
 
 
 class ClusterCore:
-    """Nodes, quorum, controller, brokers and the pairs between them."""
+    """Nodes, quorum, controller, brokers and the replication pairs between them."""
 
     coordinators: "Coordinators"
 
@@ -38,7 +38,7 @@ class ClusterCore:
         self._topic_rules: dict[str, tuple[int, bool]] = {}
 
     def assemble(self, image: MetadataImage) -> None:
-        """Put the parts together around the first image."""
+        """Put the parts together around the first metadata image."""
         self.brokers: dict[int, Broker] = {}
         self.quorum_state = Quorum(self, FIRST_EPOCH, image.offset)
         self.controller = Controller(self, image)
@@ -50,32 +50,32 @@ class ClusterCore:
     # --- what the parts ask of each other
 
     def pair(self, leader: int, follower: int) -> Pair:
-        """What `follower` fetches from `leader`."""
+        """Return the pair through which `follower` fetches from `leader`."""
         return self.pairs[leader][follower]
 
     def touch(self, key: TopicPartition) -> None:
-        """Something about this partition changed: its invariants are to be checked."""
+        """Mark a partition as changed, so that its invariants are checked."""
         if self.touched is not None:
             self.touched[key] = None
 
     def metadata_committed(self, keys: list[TopicPartition]) -> None:
-        """The controller has made a step."""
+        """Publish a step of the metadata that changed the partitions `keys`."""
         if self.touched is not None:
             self.touched.update(dict.fromkeys(keys))
         self.publish()
 
     def publish(self) -> None:
-        """Let every broker fetch the controller's metadata."""
+        """Let every running broker fetch the controller's metadata."""
         for broker in self.brokers.values():
             if broker.node.running:
                 broker.metadata_changed()
 
     def image_changed(self, broker: int) -> None:
-        """This broker has another image."""
+        """Tell a broker's group coordinator that the broker has new metadata."""
         self.coordinators.metadata_changed(broker)
 
     def booting(self, node: int) -> bool:
-        """Whether a broker's process runs that has not registered yet."""
+        """Whether this is a broker whose process runs but has not registered yet."""
         broker = self.brokers.get(node)
         return broker is not None and broker.broker_epoch < 0
 
@@ -92,19 +92,19 @@ class ClusterCore:
         return rules
 
     def forget_rules(self, topic: str) -> None:
-        """A topic is gone: another of its name has configurations of its own."""
+        """Drop the cached rules of a deleted topic: a new one of its name has its own configurations."""
         self._topic_rules.pop(topic, None)
 
     def min_insync_replicas(self, topic: str) -> int:
-        """min.insync.replicas in force."""
+        """Return the topic's effective min.insync.replicas."""
         return self._rules(topic)[0]
 
     def unclean_election(self, topic: str) -> bool:
-        """unclean.leader.election.enable in force."""
+        """Return the topic's effective unclean.leader.election.enable."""
         return self._rules(topic)[1]
 
     def new_topic_id(self) -> bytes:
-        """16 bytes that no other topic has, in the form of a random UUID."""
+        """Return a new topic id: 16 bytes in the form of a random UUID."""
         bits = self.kernel.random("topic-ids").getrandbits(128)
         raw = bytearray(bits.to_bytes(16, "big"))
         raw[6] = raw[6] & 0x0F | 0x40
@@ -112,7 +112,7 @@ class ClusterCore:
         return bytes(raw)
 
     def leader_replica(self, key: TopicPartition) -> Replica | None:
-        """The replica that leads by the controller's image, if it knows that itself."""
+        """Return the replica that leads by the controller's metadata, or None if it does not know yet."""
         image = self.controller.image
         partition = image.partition(*key)
         broker = self.brokers.get(partition.leader) if partition is not None else None
@@ -122,30 +122,30 @@ class ClusterCore:
         return replica
 
     def all_replicas(self, key: TopicPartition, topic_id: bytes) -> list[Replica]:
-        """Every broker's replica of this topic's partition, including those on brokers that are down."""
+        """Return all replicas of this topic's partition, including those on brokers that are down."""
         found = (broker.replicas.get(key) for broker in self.brokers.values())
         return [replica for replica in found if replica is not None and replica.topic_id == topic_id]
 
     # --- processes
 
     def broker_ids(self) -> tuple[int, ...]:
-        """The brokers, in order."""
+        """Return the broker ids in order."""
         return tuple(self.brokers)
 
     def process(self, node: int) -> ProcessState:
-        """What became of a node's process."""
+        """Return the state of a node's process."""
         return self.nodes[node].state
 
     def slow_ms(self, node: int) -> int:
-        """Latency that a fault adds to each of the node's answers."""
+        """Return the latency that a fault adds to each of the node's answers."""
         return self.nodes[node].slow_us // 1000
 
     def on_process_change(self, listener: ProcessListener) -> None:
-        """Call `listener(node, state)` whenever a process changes, brokers' and controllers' alike."""
+        """Call `listener(node, state)` whenever a process changes, for brokers and controllers alike."""
         self._listeners.append(listener)
 
     def set_process(self, node: Node, state: ProcessState) -> None:
-        """Change a process and tell everyone."""
+        """Change the state of a process and notify the listeners."""
         node.state = state
         self.kernel.trace("process", node.id, state.value)
         for leader, pairs in self.pairs.items():
@@ -156,7 +156,7 @@ class ClusterCore:
             listener(node.id, state)
 
     def stopped(self, broker: int) -> None:
-        """A controlled shutdown is done."""
+        """Complete a controlled shutdown."""
         node = self.nodes[broker]
         node.stopping = False
         self.set_process(node, ProcessState.STOPPED)
@@ -166,7 +166,7 @@ class ClusterCore:
             self.controller.fence(broker)
 
     def drop_connections(self, broker: int) -> None:
-        """The broker's process is gone: fetches to it and from it end."""
+        """Cut all fetches to and from a broker whose process is gone."""
         for other, theirs in self.brokers.items():
             if other != broker:
                 theirs.unreachable(broker)

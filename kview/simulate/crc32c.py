@@ -1,8 +1,8 @@
-"""CRC-32C (Castagnoli), as record batches carry it, at numpy's speed.
+"""CRC-32C (Castagnoli), the checksum of record batches, at numpy's speed.
 
-A CRC is linear: what a byte contributes depends only on its value and its distance from the end. So a
-block's CRC is the exclusive or
-of table entries, gathered at once; blocks are chained by the operator that appends a block of zeros.
+A CRC is linear: what a byte contributes depends only on its value and its distance from the end. So a block's
+CRC is the exclusive or of table entries, looked up all at once; blocks are chained by the operator that
+appends a block of zeros.
 """
 
 from functools import cache
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 POLYNOMIAL = 0x82F63B78
 BLOCK_BYTES = 1024
-"""Bytes gathered per row: its table (1 MiB) stays in a processor's cache."""
+"""Bytes looked up per row: the table (1 MiB) stays in the processor's cache."""
 
 
 @cache
@@ -25,13 +25,13 @@ def _tables() -> tuple[list[int], NDArray[np.uint32], list[list[int]]]:
     rows[BLOCK_BYTES - 1] = single
     for index in range(BLOCK_BYTES - 2, -1, -1):
         rows[index] = (rows[index + 1] >> np.uint32(8)) ^ single[rows[index + 1] & np.uint32(0xFF)]
-    # A register of four bytes is worth the same as these bytes at the head of the next block.
+    # A four-byte register counts the same as these bytes at the head of the next block.
     skip = [rows[index].tolist() for index in range(4)]
     return single.tolist(), rows, skip
 
 
 def crc32c(data: bytes | bytearray | memoryview) -> int:
-    """The CRC-32C of `data`."""
+    """Return the CRC-32C of `data`."""
     single, rows, skip = _tables()
     blocks = len(data) // BLOCK_BYTES
     register = 0xFFFFFFFF
@@ -39,7 +39,7 @@ def crc32c(data: bytes | bytearray | memoryview) -> int:
         table = np.frombuffer(data, dtype=np.uint8, count=blocks * BLOCK_BYTES).reshape(blocks, BLOCK_BYTES)
         position = np.arange(BLOCK_BYTES)
         first, second, third, fourth = skip
-        for start in range(0, blocks, 64):  # 64 rows a time: a gather of 256 KiB
+        for start in range(0, blocks, 64):  # 64 rows at a time: a lookup of 256 KiB
             parts = np.bitwise_xor.reduce(rows[position, table[start : start + 64]], axis=1)
             for part in parts.tolist():
                 register = (

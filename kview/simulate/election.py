@@ -1,5 +1,7 @@
-"""Who leads: one partition's change, by Kafka's rules (org.apache.kafka.controller.PartitionChangeBuilder,
-KIP-966)."""
+"""Leader election: one partition's change by Kafka's rules.
+
+Source: org.apache.kafka.controller.PartitionChangeBuilder, KIP-966.
+"""
 
 from collections.abc import Callable
 
@@ -18,11 +20,10 @@ def changed(
     unclean_shutdown: int | None = None,
     recovered: bool = False,
 ) -> PartitionImage | None:
-    """The partition with ISR `isr` and the leader that follows from it; None when nothing changes.
+    """Return the partition with ISR `isr` and the leader that follows from it, or None if nothing changes.
 
-    `active` says whether a broker may lead, `prefer` tries the preferred leader first, `unclean_shutdown`
-    is a replica that came
-    back from a crash, `recovered` ends the state RECOVERING.
+    `active` says whether a broker may lead, `prefer` tries the preferred leader first, `unclean_shutdown` is
+    a replica that came back from a crash, `recovered` ends the state RECOVERING.
     """
     elr = _elr(partition, isr, min_insync_replicas, elr_enabled, unclean_shutdown)
     eligible = isr or elr

@@ -1,4 +1,4 @@
-"""What can be done to a cluster: processes that die, end, hang or are slow, and their return."""
+"""Faults: crash, stop, hang or slow down processes, and bring them back."""
 
 from kview.simulate.core import ClusterCore
 from kview.simulate.nodes import Fault, ProcessState
@@ -8,7 +8,7 @@ class Faults(ClusterCore):
     """Faults by node id: brokers 0…, controllers 101…"""
 
     def crash(self, node: int) -> None:
-        """Kill the process (kill −9). Its disk keeps what it wrote, as a page cache does."""
+        """Kill the process (kill −9). Its disk keeps what it wrote, as the page cache does."""
         found = self.nodes[node]
         if found.state not in (ProcessState.RUNNING, ProcessState.HUNG):
             return
@@ -22,7 +22,7 @@ class Faults(ClusterCore):
             self.drop_connections(node)
 
     def stop(self, node: int) -> None:
-        """End the process in order: a broker's leaderships are moved and its ISRs left before it is gone."""
+        """End the process cleanly: a broker hands over its leaderships and leaves its ISRs first."""
         found = self.nodes[node]
         if not found.running or found.stopping:
             return
@@ -36,7 +36,7 @@ class Faults(ClusterCore):
             self.brokers[node].shut_down(self.kernel.now_us)
 
     def hang(self, node: int) -> None:
-        """Let the process do nothing, with its sockets open."""
+        """Freeze the process: its sockets stay open, but it does nothing."""
         found = self.nodes[node]
         if not found.running:
             return
@@ -51,15 +51,14 @@ class Faults(ClusterCore):
                 self.pairs[other][node].cut()
 
     def slow(self, node: int, latency_ms: int) -> None:
-        """Add this latency to each of the node's answers and fetches; 0 ends it."""
+        """Add this latency to each of the node's answers and fetches; 0 removes it."""
         found = self.nodes[node]
         if found.state in (ProcessState.RUNNING, ProcessState.HUNG):
             found.slow_us = latency_ms * 1000
             self.kernel.trace("slow", node, latency_ms)
 
     def start(self, node: int) -> None:
-        """End whatever fault the node has: a dead process starts, a hung one goes on, a slow one is quick
-        again."""
+        """End every fault of the node: start a dead process, resume a hung one, remove added latency."""
         found = self.nodes[node]
         found.slow_us = 0
         if found.stopping:
@@ -80,7 +79,7 @@ class Faults(ClusterCore):
             self.brokers[node].start()
 
     def lose_rack(self, rack: str) -> tuple[int, ...]:
-        """Crash every broker of the rack; returns those that this hit."""
+        """Crash every broker of the rack; return those that were up."""
         hit = tuple(
             node.id
             for node in self.nodes.values()
@@ -93,7 +92,7 @@ class Faults(ClusterCore):
         return hit
 
     def crash_controller(self) -> int:
-        """Crash the active controller; returns it, −1 when there is none."""
+        """Crash the active controller; return its id, or −1 if there is none."""
         leader = self.quorum_state.leader
         if leader < 0 or not self.nodes[leader].running:
             return -1
@@ -101,14 +100,14 @@ class Faults(ClusterCore):
         return leader
 
     def undo(self) -> tuple[int, ...]:
-        """End every fault; returns the nodes that had one."""
+        """End every fault; return the nodes that had one."""
         nodes = tuple(dict.fromkeys(fault.node for fault in self.faults()))
-        for node in sorted(nodes, reverse=True):  # controllers first: brokers need one to come back
+        for node in sorted(nodes, reverse=True):  # Controllers first: brokers need one to come back.
             self.start(node)
         return nodes
 
     def faults(self) -> list[Fault]:
-        """The faults in force, by node."""
+        """Return the faults in force, by node."""
         found: list[Fault] = []
         for node in self.nodes.values():
             if node.state is not ProcessState.RUNNING:

@@ -1,4 +1,4 @@
-"""What must hold after every event, as small named classes."""
+"""The invariants: small named classes for what must hold after every event."""
 
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, NamedTuple
@@ -9,21 +9,20 @@ from kview.simulate.metadata import PartitionImage, TopicPartition
 from kview.simulate.replica import Replica
 
 FULL_CHECK_US = 10_000_000
-"""Everything is checked this often; in between what events touched."""
+"""How often everything is checked; in between, only what events touched."""
 TOUCHED_CHECK_US = 20_000
-"""What was touched is checked together at most this often, half of a replication step's interval."""
+"""How often touched partitions are checked: half of a replication step's interval."""
 
 CLUSTER_CHECK_US = 100_000
-"""The rules on the whole cluster are checked this often."""
+"""How often the rules on the whole cluster are checked."""
 
 
 class InvariantBroken(AssertionError):
-    """An invariant does not hold: a bug of the engine."""
+    """An invariant does not hold: the engine has a bug."""
 
 
 class Partition(NamedTuple):
-    """A partition as it is: `image` is the controller's, `replicas` what the brokers hold, `leader` the one
-    in charge."""
+    """A partition: `image` is the controller's, `replicas` are the brokers', `leader` is in charge."""
 
     cluster: Cluster
     key: TopicPartition
@@ -34,20 +33,21 @@ class Partition(NamedTuple):
 
 
 class Invariant:
-    """A rule on one partition; `check` returns what is wrong, None where nothing is.
+    """A rule on one partition; `check` returns what is wrong, or None.
 
-    A rule that looks at the controller's metadata alone is `of_metadata`, and skipped where they stand still.
+    A rule with `of_metadata` depends on the controller's metadata alone, and is skipped while that does not
+    change.
     """
 
     of_metadata: ClassVar[bool] = False
 
     def check(self, partition: Partition) -> str | None:
-        """Look at the partition."""
+        """Check the partition; return what is wrong, or None."""
         raise NotImplementedError
 
 
 class IsrIsAmongReplicas(Invariant):
-    """ISR and ELR are replicas, each once, and no broker is in both."""
+    """ISR and ELR are replicas, each listed once, and no broker is in both."""
 
     of_metadata = True
 
@@ -60,7 +60,7 @@ class IsrIsAmongReplicas(Invariant):
 
 
 class LeaderIsActive(Invariant):
-    """In the controller's metadata a leader is not fenced and is in the ISR."""
+    """In the controller's metadata, a leader is not fenced and is in the ISR."""
 
     of_metadata = True
 
@@ -75,8 +75,7 @@ class LeaderIsActive(Invariant):
 
 
 class FencedBrokersAreInNoIsr(Invariant):
-    """A fenced broker is in no ISR, but for a partition without a leader (there the last one stays, without
-    ELR)."""
+    """A fenced broker is in no ISR, except that without ELR the last one stays when there is no leader."""
 
     of_metadata = True
 
@@ -88,7 +87,7 @@ class FencedBrokersAreInNoIsr(Invariant):
 
 
 class EpochsNeverFall(Invariant):
-    """Leader epoch and partition epoch of a topic's partition only rise."""
+    """A partition's leader epoch and partition epoch never fall."""
 
     of_metadata = True
 
@@ -104,7 +103,7 @@ class EpochsNeverFall(Invariant):
 
 
 class OneLeaderPerEpoch(Invariant):
-    """In a leader epoch only one broker has ever led the partition."""
+    """Only one broker leads a partition in any leader epoch."""
 
     def __init__(self) -> None:
         self._leaders: dict[tuple[bytes, int], tuple[int, int]] = {}
@@ -133,7 +132,7 @@ class OffsetsAreInOrder(Invariant):
 
 
 class WatermarkNeverFalls(Invariant):
-    """While a broker leads in one epoch its high watermark does not fall."""
+    """A broker's high watermark does not fall while it leads in one epoch."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[bytes, int, int], int] = {}
@@ -150,11 +149,10 @@ class WatermarkNeverFalls(Invariant):
 
 
 class CommittedIsOnEveryIsrMember(Invariant):
-    """What a leader of the ISR showed as committed is in the log of every ISR member, written by the same
-    epochs.
+    """What a leader showed as committed is in the log of every ISR member, written in the same epochs.
 
-    An unclean election, or the return of a last known leader, starts the count anew: it may lose what was
-    committed.
+    An unclean election, or the return of a last known leader, restarts the count: it may lose committed
+    records.
     """
 
     def __init__(self) -> None:
@@ -189,7 +187,7 @@ class CommittedIsOnEveryIsrMember(Invariant):
 
 
 def standard() -> list[Invariant]:
-    """All invariants of the engine itself."""
+    """Return all invariants on single partitions."""
     return [
         IsrIsAmongReplicas(),
         LeaderIsActive(),
@@ -209,7 +207,7 @@ class ClusterInvariant:
         self.cluster = cluster
 
     def __call__(self) -> str | None:
-        """Look at the cluster."""
+        """Check the cluster; return what is wrong, or None."""
         raise NotImplementedError
 
 
@@ -229,10 +227,10 @@ class ReplicasAreOfLivingTopics(ClusterInvariant):
 
 
 class Checker:
-    """Checks a cluster as it runs: what events touched at once, everything every FULL_CHECK_US.
+    """Check a cluster while it runs: touched partitions soon, everything every FULL_CHECK_US.
 
-    `every_event` checks right after each event instead of every TOUCHED_CHECK_US. `others` are rules on the
-    whole cluster, checked every CLUSTER_CHECK_US.
+    `every_event` checks after each event instead of every TOUCHED_CHECK_US. `others` are rules on the whole
+    cluster, checked every CLUSTER_CHECK_US.
     """
 
     def __init__(
@@ -272,7 +270,7 @@ class Checker:
             self._check_others()
 
     def check_all(self) -> None:
-        """Check every partition, and the rest. Raises InvariantBroken."""
+        """Check every partition and the whole cluster. Raises InvariantBroken."""
         self.cluster.touched = {}
         self.check(key for key, _ in self.cluster.controller.image.all_partitions())
         self._check_others()

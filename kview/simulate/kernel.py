@@ -1,4 +1,4 @@
-"""The engine's clock and queue: what happens next, in an order that a seed alone decides."""
+"""The engine's clock and event queue, whose order the seed alone decides."""
 
 import random
 from collections.abc import Callable
@@ -8,7 +8,7 @@ Trace = Callable[[str], None]
 
 
 class Timer:
-    """Something due at `time_us`; `fn` is None once it ran or was cancelled."""
+    """A callback due at `time_us`; `fn` is None once it has run or was cancelled."""
 
     __slots__ = ("args", "fn", "time_us")
 
@@ -19,7 +19,7 @@ class Timer:
 
 
 class Kernel:
-    """A queue ordered by (time in microseconds since the epoch, number of scheduling)."""
+    """An event queue ordered by time (µs since the epoch), then by the order of scheduling."""
 
     def __init__(self, seed: int, start_us: int) -> None:
         self.seed = seed
@@ -31,7 +31,7 @@ class Kernel:
         self._randoms: dict[str, random.Random] = {}
 
     def at(self, time_us: int, fn: Callable[..., object], *args: object) -> Timer:
-        """Call `fn(*args)` at `time_us`, at once in the next `run_until` where that is past."""
+        """Call `fn(*args)` at `time_us`; if that is past, at the start of the next `run_until`."""
         if time_us < self.now_us:
             time_us = self.now_us
         timer = Timer(time_us, fn, args)
@@ -44,13 +44,13 @@ class Kernel:
         return self.at(self.now_us + delay_us, fn, *args)
 
     def cancel(self, timer: Timer | None) -> None:
-        """Let `timer` do nothing; harmless when it has run, or is None."""
+        """Cancel a timer; does nothing if it is None or has run."""
         if timer is not None:
             timer.fn = None
             timer.args = ()
 
     def run_until(self, time_us: int) -> None:
-        """Run everything due up to `time_us`, which then is the present; a time that is past runs nothing."""
+        """Run everything due up to `time_us` and set the clock to it; a time in the past does nothing."""
         heap = self._heap
         while heap and heap[0][0] <= time_us:
             due_us, _, timer = heappop(heap)
@@ -67,22 +67,21 @@ class Kernel:
             self.now_us = time_us
 
     def next_due_us(self) -> int | None:
-        """When the next event is due, in microseconds since the epoch; None when nothing is."""
+        """Return when the next event is due, in µs since the epoch, or None."""
         heap = self._heap
         while heap and heap[0][2].fn is None:
             heappop(heap)
         return heap[0][0] if heap else None
 
     def random(self, name: str) -> random.Random:
-        """The source of randomness of this name: the same seed and name give the same numbers in every
-        process."""
+        """Return the random source of this name; seed and name decide its numbers in every run."""
         source = self._randoms.get(name)
         if source is None:
-            # A str seed is hashed by SHA-512 inside, never by hash(): PYTHONHASHSEED changes nothing.
+            # A str seed is hashed with SHA-512 inside, never with hash(): PYTHONHASHSEED changes nothing.
             source = self._randoms[name] = random.Random(f"{self.seed}/{name}")
         return source
 
     def trace(self, *words: object) -> None:
-        """Tell the trace sink of a named event, as one line that begins with the time."""
+        """Send one line to the trace sink, beginning with the time."""
         if self.trace_sink is not None:
             self.trace_sink(" ".join(map(str, (self.now_us, *words))))

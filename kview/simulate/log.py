@@ -1,7 +1,8 @@
-"""Logs: what each leader epoch wrote, kept once, and which part of it each replica holds.
+"""Logs: what each leader epoch wrote is kept once, and each replica knows which part of it it holds.
 
-In a leader epoch a partition has one writer. So what an epoch wrote is one `Stream`, and a replica's log is
-a list of spans (epoch, first offset, stream) with an end: copying moves an end, truncating moves it back.
+In a leader epoch a partition has one writer. So what an epoch wrote is one `Stream`, and a replica's log is a
+list of spans (epoch, first offset, stream) with an end: copying moves the end forward, truncating moves it
+back.
 """
 
 from bisect import bisect_left
@@ -20,7 +21,7 @@ class Span(NamedTuple):
 
 
 class Log:
-    """One replica's log: offsets from `start` up to, not including, `end`."""
+    """One replica's log: offsets from `start` up to, but not including, `end`."""
 
     __slots__ = ("end", "spans", "start")
 
@@ -30,29 +31,29 @@ class Log:
         self.end = start
 
     def begin_epoch(self, epoch: int) -> Stream:
-        """Become the writer of `epoch`: what is appended goes to its stream."""
+        """Begin writing in `epoch` and return its stream."""
         stream = Stream(epoch, self.end)
         while self.spans and self.spans[-1].start >= self.end:
-            self.spans.pop()  # an epoch in which nothing was written
+            self.spans.pop()  # Nothing was written in this epoch.
         self.spans.append(Span(epoch, self.end, stream))
         return stream
 
     def last_epoch(self) -> int:
-        """The leader epoch of the last record, −1 when there is none."""
+        """Return the leader epoch of the last record, or −1 if there is none."""
         for span in reversed(self.spans):
             if span.start < self.end:
                 return span.epoch
         return -1
 
     def copy(self, leader: "Log", to: int) -> None:
-        """Take the leader's records from this log's end up to `to`, where both logs agree up to here."""
+        """Take over the leader's records from this log's end up to `to`; up to here both logs must agree."""
         mine = self.spans[-1].epoch if self.spans else -1
         if leader.spans[-1].epoch != mine:
             self.spans += [s for s in leader.spans if s.epoch > mine and s.start < to]
         self.end = to
 
     def size_between(self, start: int, stop: int) -> int:
-        """Bytes of the records in [start, stop)."""
+        """Return the bytes of the records in [start, stop)."""
         size = 0
         limit = stop
         for span in reversed(self.spans):
@@ -64,7 +65,7 @@ class Log:
         return size
 
     def fit(self, start: int, stop: int, size: int) -> int:
-        """As `Stream.fit`, over the whole log; within one span at a time."""
+        """Like `Stream.fit`, but over the whole log; the result stays within one span."""
         for at, span in enumerate(self.spans):
             span_end = self.spans[at + 1].start if at + 1 < len(self.spans) else self.end
             if start < span_end:
@@ -72,8 +73,7 @@ class Log:
         return start
 
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:
-        """The largest epoch not above `epoch` that has records here, and the offset after it; (−1, −1) when
-        there is none."""
+        """Return the largest epoch up to `epoch` with records here and the offset after it, or (−1, −1)."""
         end = self.end
         for span in reversed(self.spans):
             if span.epoch <= epoch and span.start < self.end:
@@ -82,19 +82,19 @@ class Log:
         return -1, -1
 
     def span_of(self, offset: int) -> Span | None:
-        """The span that `offset` falls into, the last one at the end."""
+        """Return the span that holds `offset`; at the log's end, the last one."""
         for span in reversed(self.spans):
             if span.start <= offset:
                 return span
         return None
 
     def epoch_at(self, offset: int) -> int:
-        """The leader epoch of the record at `offset`, the last epoch at the end, −1 for an empty log."""
+        """Return the leader epoch at `offset`: at the end the last epoch, −1 for an empty log."""
         span = self.span_of(offset)
         return span.epoch if span is not None else -1
 
     def agreement(self, other: "Log") -> int:
-        """The offset up to which this log and `other` are the same."""
+        """Return the offset up to which this log and `other` are the same."""
         theirs = {span.epoch: at for at, span in enumerate(other.spans)}
         end = self.end
         for span in reversed(self.spans):
@@ -107,19 +107,19 @@ class Log:
         return self.start
 
     def truncate(self, to: int) -> None:
-        """Cut everything from `to` on, and epochs in which this log has nothing."""
+        """Cut everything from `to` on, and drop epochs that are left without records."""
         self.end = min(self.end, to)
         self.start = min(self.start, self.end)
         while self.spans and self.spans[-1].start >= self.end:
             self.spans.pop()
 
     def reset(self, start: int) -> None:
-        """Begin anew, empty, at `start`."""
+        """Empty the log and start it at `start`."""
         self.spans.clear()
         self.start = self.end = start
 
     def advance_start(self, start: int) -> None:
-        """Forget what is below `start`."""
+        """Drop the records below `start`."""
         if start <= self.start:
             return
         self.start = start
@@ -127,8 +127,7 @@ class Log:
             self.spans.pop(0)
 
     def entries(self, start: int, stop: int) -> Iterator[tuple[Span, int, int, int]]:
-        """The pieces of [start, stop), in order: (span, entry, from, to); to a batch belong all its
-        offsets."""
+        """Yield the pieces of [start, stop) as (span, entry, from, to); a batch counts as a whole."""
         for number, span in enumerate(self.spans):
             span_end = min(stop, self.spans[number + 1].start if number + 1 < len(self.spans) else self.end)
             if span_end <= start or span.start >= stop:
@@ -145,7 +144,7 @@ class Log:
                 at += 1
 
     def batches(self, start: int, stop: int) -> Iterator[tuple[int, bytes, int]]:
-        """(base offset, bytes as they came, leader epoch) of the clients' batches in [start, stop)."""
+        """Yield (base offset, original bytes, leader epoch) of the clients' batches in [start, stop)."""
         for span, at, _, _ in self.entries(start, stop):
             base = span.stream.base[at]
             batch = span.stream.batches.get(base)
@@ -153,15 +152,13 @@ class Log:
                 yield base, batch, span.epoch
 
     def time_at(self, offset: int) -> int:
-        """The creation time in µs of the record at `offset` (of a batch: its first record), −1 where there
-        is none."""
+        """Return the creation time in µs of the record at `offset` (for a batch: its first record), or −1."""
         for span, at, start, _ in self.entries(offset, offset + 1):
             return span.stream.first_us[at] + (start - span.stream.base[at]) * span.stream.step_us[at]
         return -1
 
     def first_at_or_after(self, time_us: int, stop: int) -> tuple[int, int]:
-        """(offset, time in µs) of the first record below `stop` created at `time_us` or later; (−1, −1)
-        when there is none."""
+        """Return (offset, time in µs) of the first record from `time_us` on, below `stop`, or (−1, −1)."""
         for span, end in self._ends():
             stream, span_end = span.stream, min(stop, end)
             lowest = max(self.start, span.start)
@@ -174,8 +171,7 @@ class Log:
         return -1, -1
 
     def latest(self, stop: int) -> tuple[int, int]:
-        """(offset, time in µs) of the record with the greatest time below `stop`; (−1, −1) for an empty
-        log."""
+        """Return (offset, time in µs) of the record below `stop` with the greatest time, or (−1, −1)."""
         best = max(
             (
                 span.stream.latest_us[span.stream.entry_at(min(stop, end) - 1)]

@@ -1,4 +1,4 @@
-"""The metadata image: what the controller decided, immutable and shared; brokers hold one that may be old."""
+"""The metadata image: the controller's decisions, immutable and shared; a broker's copy may be old."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,8 +10,10 @@ TopicPartition = tuple[str, int]
 
 
 class PartitionImage(NamedTuple):
-    """One partition. The leader epoch rises when a leader is set (−1 too), the partition epoch at every
-    change."""
+    """One partition.
+
+    The leader epoch rises when a leader is set (−1 too), the partition epoch at every change.
+    """
 
     leader: int
     leader_epoch: int
@@ -25,7 +27,7 @@ class PartitionImage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicImage:
-    """One topic; `topic_id` is a UUID's 16 bytes, `configs` what was set on the topic itself."""
+    """One topic; `topic_id` is a UUID's 16 bytes, `configs` holds what was set on the topic itself."""
 
     name: str
     topic_id: bytes
@@ -45,13 +47,13 @@ class BrokerImage(NamedTuple):
 
     @property
     def active(self) -> bool:
-        """Whether it may lead and be in an ISR."""
+        """Whether the broker may lead and be in an ISR."""
         return not self.fenced and not self.in_controlled_shutdown
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataImage:
-    """The cluster as of metadata offset `offset`. Brokers are sorted by id, fenced ones kept and flagged."""
+    """The cluster at metadata offset `offset`. Brokers are sorted by id; fenced ones stay, with a flag."""
 
     cluster_id: str
     offset: int
@@ -60,26 +62,26 @@ class MetadataImage:
     topic_names: Mapping[bytes, str]
 
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
-        """The partition of this name and number, or None."""
+        """Return the partition of this name and number, or None."""
         found = self.topics.get(topic)
         return found.partitions[partition] if found and 0 <= partition < len(found.partitions) else None
 
     def topic_by_id(self, topic_id: bytes) -> TopicImage | None:
-        """The topic of this id, or None."""
+        """Return the topic with this id, or None."""
         name = self.topic_names.get(topic_id)
         return self.topics[name] if name is not None else None
 
     def offline_replicas(self, partition: PartitionImage) -> tuple[int, ...]:
-        """The replicas on brokers that are fenced or not registered, as Metadata answers list them."""
+        """Return the replicas on brokers that are fenced or not registered, as Metadata answers list them."""
         brokers = self.brokers
         return tuple(r for r in partition.replicas if r not in brokers or brokers[r].fenced)
 
     def live_brokers(self) -> tuple[int, ...]:
-        """The brokers that are not fenced: what Metadata lists as brokers."""
+        """Return the brokers that are not fenced, as Metadata lists them."""
         return tuple(b.id for b in self.brokers.values() if not b.fenced)
 
     def all_partitions(self) -> Iterator[tuple[TopicPartition, PartitionImage]]:
-        """Every partition with its key."""
+        """Yield every partition with its key."""
         for name, topic in self.topics.items():
             for index, partition in enumerate(topic.partitions):
                 yield (name, index), partition

@@ -1,4 +1,4 @@
-"""Processes: brokers and controllers, and what is wrong with each."""
+"""The processes of a cluster, brokers and controllers, and the faults they have."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class ProcessState(StrEnum):
-    """A node's process as the operating system sees it. A hung one has its sockets open and does nothing."""
+    """The state of a node's process. A hung one has its sockets open and does nothing."""
 
     RUNNING = "running"
     CRASHED = "crashed"
@@ -40,5 +40,5 @@ class Node:
 
     @property
     def running(self) -> bool:
-        """Whether it executes anything."""
+        """Whether the process executes anything."""
         return self.state is ProcessState.RUNNING

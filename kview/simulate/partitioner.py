@@ -4,7 +4,7 @@ from random import Random
 from typing import Final
 
 STICKY_BATCH_BYTES: Final = 16_384
-"""Kafka's batch.size: so many bytes go to one partition before a keyless producer takes another."""
+"""Kafka's batch.size: the bytes a keyless producer sends to one partition before it takes another."""
 
 _SEED: Final = 0x9747B28C
 _M: Final = 0x5BD1E995
@@ -13,7 +13,7 @@ _MASK: Final = 0xFFFFFFFF
 
 
 def murmur2(data: bytes) -> int:
-    """Kafka's 32-bit murmur2 of these bytes, signed as Java has it."""
+    """Return Kafka's 32-bit murmur2 of these bytes, signed as in Java."""
     length = len(data)
     h = (_SEED ^ length) & _MASK
     whole = length & ~3
@@ -29,12 +29,12 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_for_key(key: bytes, partitions: int) -> int:
-    """The partition that Kafka's default partitioner gives a key."""
+    """Return the partition that Kafka's default partitioner gives a key."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
 class StickyPartitioner:
-    """Chooses for records without a key: one partition until a batch is full, then another (KIP-794)."""
+    """Chooses partitions for records without a key: one until a batch is full, then another (KIP-794)."""
 
     def __init__(self, partitions: int, random: Random) -> None:
         self._partitions = partitions
@@ -43,7 +43,7 @@ class StickyPartitioner:
         self._room_bytes = STICKY_BATCH_BYTES
 
     def spread(self, records: int, record_bytes: int) -> dict[int, int]:
-        """Partition → count for so many records of one size, in the order the partitions are taken."""
+        """Return partition → count for this many records of one size, in order of use."""
         counts: dict[int, int] = {}
         while records > 0:
             taken = min(records, max(1, -(-self._room_bytes // record_bytes)))
@@ -62,9 +62,9 @@ class StickyPartitioner:
 
 
 def weights_for_keys(keys: int, partitions: int, skew: float, prefix: str = "key-") -> list[float]:
-    """Each partition's share (adding up to 1) of records whose keys are `prefix0`, `prefix1` … by Zipf's law.
+    """Return each partition's share of records with Zipf-distributed keys `prefix0`, `prefix1`…
 
-    The key of rank i is used 1 / i^skew as often as the first; a skew of 0 is even use.
+    The key of rank i is used 1 / i^skew as often as the first; with a skew of 0 all are used equally.
     """
     shares = [0.0] * partitions
     for i in range(keys):

@@ -1,4 +1,4 @@
-"""Where a new topic's replicas go: the teaching table, KRaft's striped placer, and the older rack-aware rule.
+"""Where a new topic's replicas go: round-robin over the racks, KRaft's striped placer, or the older rule.
 
 Sources: org.apache.kafka.metadata.placement.StripedReplicaPlacer; kafka.admin.AdminUtils (before KRaft).
 """
@@ -13,14 +13,14 @@ Assignment = tuple[tuple[int, ...], ...]
 
 
 class Randomness(Protocol):
-    """What the striped placer draws."""
+    """The random choices of the striped placer."""
 
     def randrange(self, stop: int, /) -> int:
-        """A number from 0 up to, not including, `stop`."""
+        """Return a number from 0 up to, but not including, `stop`."""
         ...
 
     def shuffle(self, x: list[int], /) -> None:
-        """Put the list in another order."""
+        """Shuffle the list in place."""
         ...
 
 
@@ -36,14 +36,14 @@ class Placeable(Protocol):
 
 
 def alternated(brokers: Sequence[Placeable]) -> list[int]:
-    """Broker ids so that racks take turns: racks by name, brokers by id."""
+    """Return the broker ids so that racks take turns: racks by name, brokers by id."""
     racks = sorted({b.rack for b in brokers})
     columns = [sorted(b.id for b in brokers if b.rack == rack) for rack in racks]
     return [broker for row in zip_longest(*columns) for broker in row if broker is not None]
 
 
 def teaching(brokers: Sequence[Placeable], partitions: int, replication: int) -> Assignment:
-    """Leaders round-robin over the alternated list, each further replica one step on."""
+    """Place leaders round-robin over the alternated list, each further replica one step on."""
     order = alternated(brokers)
     return tuple(tuple(order[(p + k) % len(order)] for k in range(replication)) for p in range(partitions))
 
@@ -51,7 +51,7 @@ def teaching(brokers: Sequence[Placeable], partitions: int, replication: int) ->
 def rack_aware(
     brokers: Sequence[Placeable], partitions: int, replication: int, start: int = 0, shift: int = 0
 ) -> Assignment:
-    """AdminUtils.assignReplicasToBrokersRackAware with a fixed start index and shift."""
+    """Place like AdminUtils.assignReplicasToBrokersRackAware, with a fixed start index and shift."""
     order = alternated(brokers)
     rack_of = {b.id: b.rack for b in brokers}
     racks, count = len(set(rack_of.values())), len(order)
@@ -75,7 +75,7 @@ def rack_aware(
 
 
 class _Brokers:
-    """StripedReplicaPlacer.BrokerList: an offset that moves on by one each round."""
+    """StripedReplicaPlacer.BrokerList: its start offset moves on by one each round."""
 
     def __init__(self, ids: list[int], random: Randomness) -> None:
         self.ids = ids
@@ -100,7 +100,7 @@ class _Brokers:
 def striped(
     brokers: Sequence[Placeable], partitions: int, replication: int, random: Randomness
 ) -> Assignment:
-    """KRaft's placer; `random` decides where the rounds start and how they are shuffled."""
+    """Place like KRaft; `random` decides where the rounds start and how they are shuffled."""
     racks = sorted({b.rack for b in brokers})
     lists = [
         tuple(

@@ -1,5 +1,7 @@
-"""Idempotent producers: the last batches of each producer id, read from a replica's log (kafka's
-ProducerStateManager)."""
+"""Idempotent producers: the last batches of each producer id, read from a replica's log.
+
+Source: Kafka's ProducerStateManager.
+"""
 
 from collections import OrderedDict, deque
 from typing import NamedTuple
@@ -9,9 +11,9 @@ from kview.simulate.log import Log
 from kview.simulate.records import BatchHeader, header
 
 BATCHES_KEPT = 5
-"""As many as a client may have in flight."""
+"""As many batches as a client may have in flight."""
 PRODUCERS_MAX = 10_000
-"""Producer ids remembered per partition; the one that wrote longest ago is forgotten first."""
+"""Producer ids remembered per partition; the one idle longest is forgotten first."""
 SEQUENCES = 2**31
 
 
@@ -30,7 +32,7 @@ class _Producer:
 
 
 class ProducerStates:
-    """The producers of one log, as far as it has been read."""
+    """The producers found in one log, as far as it has been read."""
 
     def __init__(self, start: int) -> None:
         self.read_to = start
@@ -56,11 +58,13 @@ class ProducerStates:
             self._producers.popitem(last=False)
 
     def check(self, head: BatchHeader) -> tuple[ErrorCode, int]:
-        """(error, offset): NONE and −1 to append, NONE and the first offset of what is there already for a
-        duplicate."""
+        """Check a batch's sequence; return (error, offset).
+
+        NONE and −1 means append; NONE and an offset means the batch is a duplicate, written at that offset.
+        """
         producer = self._producers.get(head.producer_id)
         if producer is None:
-            return ErrorCode.NONE, -1  # as Kafka: an unknown producer may begin anywhere
+            return ErrorCode.NONE, -1  # As in Kafka, an unknown producer may begin with any sequence.
         if head.producer_epoch < producer.epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH, -1
         if head.producer_epoch > producer.epoch:

@@ -1,7 +1,7 @@
-"""The KRaft quorum: which controller is active, in which epoch, and who follows the metadata log how far.
+"""The KRaft quorum: which controller is active in which epoch, and how far each node follows the log.
 
-Left out: the log's records themselves and its elections' messages; a vote takes no time, and a split vote
-shows as a later try.
+Left out are the log's records themselves and the messages of elections: a vote takes no time, and a split
+vote shows as a later attempt.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NO_LEADER = -1
 RESIGN_FACTOR = 1.5
-"""A leader resigns when no majority has fetched for 1.5 × the fetch timeout (KafkaRaftClient)."""
+"""A leader resigns if no majority has fetched for 1.5 × the fetch timeout (KafkaRaftClient)."""
 FORWARD_LIMIT_US = 60_000_000
 """How long a broker keeps a forwarded request without an active controller."""
 WAITING_MAX = 10_000
@@ -46,7 +46,7 @@ class Quorum:
         self.kernel.after(self._idle_us, self._tick)
 
     def running(self) -> list[int]:
-        """The voters whose process runs."""
+        """Return the voters whose process runs."""
         return [v for v in self.voters if self.cluster.nodes[v].running]
 
     def has_majority(self) -> bool:
@@ -58,15 +58,15 @@ class Quorum:
         return self.leads() and self.has_majority()
 
     def leads(self) -> bool:
-        """Whether the process of the leader runs."""
+        """Whether the leader's process runs."""
         return self.leader != NO_LEADER and self.cluster.nodes[self.leader].running
 
     def slow_us(self) -> int:
-        """What the active controller's slowness adds to an answer."""
+        """Return what the active controller's slowness adds to an answer."""
         return self.cluster.nodes[self.leader].slow_us if self.leader != NO_LEADER else 0
 
     def append(self, records: int) -> None:
-        """Records were committed to the metadata log."""
+        """Commit records to the metadata log."""
         self.log_end += records
         self._fetched()
 
@@ -89,10 +89,12 @@ class Quorum:
             self._lost(now_us)
 
     def node_changed(self, node: int, state: ProcessState) -> None:
-        """A controller's process changed."""
+        """React to a change of a controller's process."""
         if node == self.leader and state is not ProcessState.RUNNING:
             if state is ProcessState.STOPPED:
-                self._resign(self._fetch_timeout_us // 40)  # it tells the others, who vote at once
+                self._resign(
+                    self._fetch_timeout_us // 40
+                )  # A controller that stops cleanly tells the others, and they vote at once.
             else:
                 if state is ProcessState.CRASHED:
                     self.leader = NO_LEADER
@@ -103,8 +105,8 @@ class Quorum:
             self._resign()
 
     def _lost(self, since_us: int) -> None:
-        """Nobody answers fetches: the first voter whose fetch timeout ends asks for votes."""
-        # Each voter's last fetch was some part of an idle interval ago.
+        """Start the clock for an election: the first voter whose fetch timeout ends asks for votes."""
+        # Each voter last fetched some part of an idle interval ago.
         ago_us = self.kernel.random("quorum").randrange(self._idle_us)
         self.kernel.cancel(self._campaign)
         self._campaign = self.kernel.at(since_us + self._fetch_timeout_us - ago_us, self._elect)
@@ -115,7 +117,7 @@ class Quorum:
         self._retry(wait_us)
 
     def _retry(self, wait_us: int | None = None) -> None:
-        """Ask for votes after `wait_us`, else after an election timeout, drawn anew up to its double."""
+        """Ask for votes after `wait_us`, or after a random time of one to two election timeouts."""
         if wait_us is None:
             longer_us = self.kernel.random("quorum").randrange(self._election_timeout_us)
             wait_us = self._election_timeout_us + longer_us
@@ -124,7 +126,7 @@ class Quorum:
 
     def _elect(self) -> None:
         if self.leads():
-            return  # it went on in time
+            return  # The leader resumed in time.
         running = self.running()
         if not self.has_majority():
             self._retry()
@@ -140,8 +142,7 @@ class Quorum:
             ask()
 
     def forward(self, ask: Callable[[], None], late: Callable[[], None], limit_us: int) -> None:
-        """Call `ask` when there is an active controller (at once, if there is), or `late` when `limit_us`
-        have passed."""
+        """Call `ask` once there is an active controller (perhaps now), or `late` after `limit_us`."""
         if self.active():
             ask()
             return
@@ -163,7 +164,7 @@ class Quorum:
         self._waiting.append(again)
 
     def went_on(self) -> None:
-        """A controller runs again: a leader that hung too long resigns, else what waits is answered."""
+        """React to a resumed controller: answer what waits, unless it led and hung too long."""
         if self.leads():
             self._check_majority()
         if self.active():
@@ -172,7 +173,7 @@ class Quorum:
                 ask()
 
     def describe(self, done: Callable[[QuorumInfo], None]) -> None:
-        """DescribeQuorum, as the active controller answers it."""
+        """Answer DescribeQuorum as the active controller does."""
         self.forward(
             lambda: done(self._info()),
             lambda: done(QuorumInfo(ErrorCode.REQUEST_TIMED_OUT)),

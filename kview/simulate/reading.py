@@ -1,4 +1,4 @@
-"""The bytes that consumers get: clients' batches as they came, simulated runs made into batches on demand."""
+"""The bytes that consumers get: clients' batches unchanged, and batches made from simulated runs."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -8,12 +8,12 @@ from kview.simulate.records import pack_batch, placed, zigzag
 from kview.simulate.stream import Run
 
 BATCH_BYTES = 16_384
-"""What a batch of simulated records comes to at most: a producer's batch.size."""
+"""Largest size of a batch of simulated records: a producer's batch.size."""
 CACHE_BYTES = 16_777_216
-"""Made batches that are kept: several consumers read the same ones, some seconds apart."""
+"""Size of the cache of made batches: several consumers read the same ones, seconds apart."""
 FILLER_BYTES = 4096
 RECORD_BYTES_MIN = 64
-"""A simulated record at least: its overhead, its name and a key."""
+"""Smallest size of a simulated record: its overhead, its name and a key."""
 
 Keys = Callable[[str, int], Sequence[bytes]]
 
@@ -29,13 +29,13 @@ class RecordMaker:
         self._cached_bytes = 0
 
     def register(self, client_id: str, keys: Keys | None) -> int:
-        """A number for a producer."""
+        """Return a number for a producer."""
         self._producers.append((client_id, keys))
         return len(self._producers) - 1
 
     def batch(self, topic: str, partition: int, epoch: int, run: Run) -> bytes:
-        """`run` as one batch."""
-        # The whole run: a topic re-created under its name has other runs at the same offsets and epochs.
+        """Return `run` as one batch."""
+        # The key is the whole run: a re-created topic has other runs at the same offsets and epochs.
         name = (topic, partition, epoch, run)
         made = self._cache.get(name)
         if made is not None:
@@ -73,7 +73,7 @@ class RecordMaker:
                     b"\1" if key is None else zigzag(len(key)) + key,
                 )
             )
-            # 2 bytes of lengths each, which hold for records up to 8 kB; a larger one is a few bytes more.
+            # 2 bytes for each length, right for records up to 8 kB; larger ones are a few bytes longer.
             size = max(run.record_bytes - len(head) - 5, 1)
             value = f"{label}{offset} ".encode()
             at = scattered % (FILLER_BYTES // 2)
@@ -87,8 +87,7 @@ class RecordMaker:
         return pack_batch(run.base_offset, epoch, base_ms, last_ms, run.records, b"".join(body))
 
     def read(self, topic: str, partition: int, log: Log, offset: int, stop: int, max_bytes: int) -> bytes:
-        """Whole batches from the one that holds `offset` on, below `stop`: one at least, then up to
-        `max_bytes`."""
+        """Return whole batches from the one with `offset` to `stop`: at least one, up to `max_bytes`."""
         pieces: list[bytes] = []
         size = 0
         for span, at, start, end in log.entries(offset, stop):
@@ -104,7 +103,7 @@ class RecordMaker:
     def _pieces(
         self, topic: str, partition: int, span: Span, at: int, start: int, end: int
     ) -> Iterator[bytes]:
-        """The batches of one entry. Those of a run begin at multiples of a batch from its first offset."""
+        """Yield the batches of one entry. A run is cut at multiples of a batch from its first offset."""
         stream = span.stream
         record_bytes = stream.record_bytes[at]
         if record_bytes == 0:

@@ -1,4 +1,4 @@
-"""Record batches (magic 2): their headers, checked and rewritten, and batches made of records."""
+"""Record batches (magic 2): read, check and rewrite their headers, and make batches from records."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -8,9 +8,8 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.crc32c import crc32c
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
-"""Base offset, length, leader epoch, magic, CRC, attributes, last offset delta, first and last time,
-producer id and epoch,
-base sequence, records."""
+"""Base offset, length, leader epoch, magic, CRC, attributes, last offset delta, first and last time, producer
+id and epoch, base sequence, number of records."""
 HEADER_BYTES = 61
 LENGTH_FROM = 12
 """The length field counts from byte 12 on."""
@@ -23,7 +22,7 @@ TIMESTAMP_TYPE = 0x08
 
 
 class BatchHeader(NamedTuple):
-    """One batch's header; `size_bytes` is the whole batch."""
+    """One batch's header; `size_bytes` is the size of the whole batch."""
 
     base_offset: int
     size_bytes: int
@@ -48,7 +47,7 @@ class Record(NamedTuple):
 
 
 def header(batch: bytes | memoryview, at: int = 0) -> BatchHeader:
-    """The header of the batch that begins at byte `at`. Raises struct.error where there are too few bytes."""
+    """Read the header of the batch at byte `at`. Raises struct.error if there are too few bytes."""
     base, length, epoch, _, _, attributes, last, first_ms, max_ms, pid, pepoch, seq, count = (
         HEADER.unpack_from(batch, at)
     )
@@ -58,7 +57,7 @@ def header(batch: bytes | memoryview, at: int = 0) -> BatchHeader:
 
 
 def split(data: bytes) -> tuple[ErrorCode, list[tuple[BatchHeader, bytes]]]:
-    """The batches in `data`, each checked: magic 2, length, count and CRC."""
+    """Split `data` into batches and check each: magic 2, length, count and CRC."""
     batches: list[tuple[BatchHeader, bytes]] = []
     at, end = 0, len(data)
     while at < end:
@@ -80,7 +79,7 @@ def split(data: bytes) -> tuple[ErrorCode, list[tuple[BatchHeader, bytes]]]:
 
 
 def placed(batch: bytes, base_offset: int, leader_epoch: int) -> bytes:
-    """`batch` with its base offset and leader epoch: bytes 0–7 and 12–15; the CRC covers neither."""
+    """Return `batch` with this base offset and leader epoch, which its CRC does not cover."""
     return b"".join(
         (
             base_offset.to_bytes(8, "big"),
@@ -92,7 +91,7 @@ def placed(batch: bytes, base_offset: int, leader_epoch: int) -> bytes:
 
 
 def zigzag(value: int) -> bytes:
-    """A signed number as the varint of record batches."""
+    """Encode a signed number as the varint of record batches."""
     rest = (value << 1) ^ (value >> 63)
     if 0 <= rest < 0x80:
         return bytes((rest,))
@@ -124,7 +123,7 @@ def encode_batch(
     producer_epoch: int = -1,
     base_sequence: int = -1,
 ) -> bytes:
-    """An uncompressed batch of (key, value, timestamp in ms); at least one record."""
+    """Encode (key, value, timestamp in ms) records, at least one, as an uncompressed batch."""
     base_ms = records[0][2]
     body: list[bytes] = []
     for delta, (key, value, time_ms) in enumerate((r[0], r[1], r[2]) for r in records):
@@ -167,7 +166,7 @@ def pack_batch(
     producer_epoch: int = -1,
     base_sequence: int = -1,
 ) -> bytes:
-    """A batch around records that are encoded already."""
+    """Build a batch around records that are encoded already."""
     rest = (
         _AFTER_CRC.pack(
             0, count - 1, base_time_ms, max_time_ms, producer_id, producer_epoch, base_sequence, count
@@ -179,8 +178,7 @@ def pack_batch(
 
 
 def decode_batch(batch: bytes) -> Iterator[Record]:
-    """The records of an uncompressed batch; nothing for a compressed one (its codec is the client's
-    matter)."""
+    """Yield the records of an uncompressed batch, and none of a compressed one."""
     head = header(batch)
     if head.attributes & COMPRESSION_MASK:
         return

@@ -1,6 +1,6 @@
-"""One partition on one broker: its log, and, while it leads, its followers, its ISR and its high watermark.
+"""One partition on one broker: its log and, while it leads, its followers, ISR and high watermark.
 
-Rules: kafka.cluster.Partition and Replica.
+Source of the rules: kafka.cluster.Partition and Replica.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ UNKNOWN = -1
 
 
 class Follower:
-    """What a leader knows of one follower; times in µs."""
+    """What a leader knows about one follower; times are in µs."""
 
     __slots__ = ("broker", "caught_up_us", "fetch_leader_end", "fetch_us", "log_end")
 
@@ -46,18 +46,18 @@ class AckWait:
         self.timer: Timer | None = None
 
     def answer(self, result: ProduceResult) -> None:
-        """Answer, unless that was done."""
+        """Answer, unless that has been done."""
         done, self.done = self.done, None
         if done is not None:
             done(result)
 
     def expire(self) -> None:
-        """The time limit of the request has passed."""
+        """Answer that the request's time limit has passed."""
         self.answer(ProduceResult(ErrorCode.REQUEST_TIMED_OUT))
 
 
 class Replica:
-    """A replica of `key` on `broker`. `leading` is what the broker believes, from its own image."""
+    """A replica of `key` on `broker`. `leading` is what the broker believes, from its own metadata."""
 
     __slots__ = (
         "broker",
@@ -103,11 +103,11 @@ class Replica:
         self.followers: dict[int, Follower] = {}
         self.reconciled = False
         self.waits: deque[AckWait] = deque()
-        self.readers: dict[int, Callable[[], None]] = {}  # by number: who waits for records
+        self.readers: dict[int, Callable[[], None]] = {}  # by number: callbacks that wait for records
         self.producers: ProducerStates | None = None
 
     def lead(self, image: PartitionImage, min_isr: int, now_us: int) -> None:
-        """Take over, or go on, as leader by what the image says."""
+        """Become the leader, or stay it, as the image says."""
         self.min_isr = min(min_isr, len(image.replicas))
         if not self.leading or image.leader_epoch != self.leader_epoch:
             self.leading = True
@@ -126,7 +126,7 @@ class Replica:
         self.advance()
 
     def follow(self, image: PartitionImage) -> None:
-        """Follow the image's leader, or nobody where it is −1."""
+        """Follow the image's leader; with leader −1, follow none."""
         if image.leader_epoch != self.leader_epoch or self.leading:
             self.reconciled = False
         self.leading = False
@@ -142,11 +142,11 @@ class Replica:
         self.wake_readers()
 
     def in_sync(self, follower: Follower, now_us: int, lag_max_us: int) -> bool:
-        """Whether the follower is caught up, as the lag rule has it."""
+        """Whether the follower is caught up by the rule of replica.lag.time.max.ms."""
         return follower.log_end == self.log.end or now_us - follower.caught_up_us <= lag_max_us
 
     def fetched(self, follower: Follower, log_end: int, now_us: int) -> None:
-        """A follower's fetch at `log_end` has come."""
+        """Record a follower's fetch at `log_end`."""
         end = self.log.end
         if log_end >= end:
             follower.caught_up_us = now_us
@@ -157,7 +157,7 @@ class Replica:
         follower.fetch_us = now_us
 
     def advance(self) -> bool:
-        """Move the high watermark as far as the ISR's log ends allow; whether it moved."""
+        """Move the high watermark as far as the ISR's log ends allow; return whether it moved."""
         isr = self.isr
         if len(isr) < self.min_isr:
             return False
@@ -183,7 +183,7 @@ class Replica:
         return True
 
     def _joining(self, follower: Follower) -> bool:
-        """Whether the watermark has to wait for this follower, outside the ISR, which may join any moment."""
+        """Whether the high watermark must wait for this follower, which is about to join the ISR."""
         if self.isr_pending is not None and follower.broker in self.isr_pending:
             return True
         broker = self.broker
@@ -192,7 +192,7 @@ class Replica:
         )
 
     def may_join(self, follower: Follower) -> bool:
-        """Whether a follower outside the ISR has caught up with it."""
+        """Whether a follower outside the ISR has caught up enough to join."""
         return (
             follower.log_end >= self.high_watermark
             and follower.log_end >= self.epoch_start
@@ -207,20 +207,20 @@ class Replica:
             wait.answer(wait.result)
 
     def fail_waits(self, error: ErrorCode) -> None:
-        """Answer all that waits for an acknowledgement with `error`."""
+        """Answer every append that waits for an acknowledgement with `error`."""
         waits, self.waits = self.waits, deque()
         for wait in waits:
             self.broker.cluster.kernel.cancel(wait.timer)
             wait.answer(ProduceResult(error))
 
     def drop(self) -> None:
-        """Answer everyone who waits: the broker no longer holds this replica."""
+        """Answer everyone who waits, because the broker no longer holds this replica."""
         self.fail_waits(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         self.leading = False
         self.wake_readers()
 
     def lose_memory(self) -> None:
-        """The process died: the log stays, everything else is learned anew."""
+        """Forget everything but the log: the process died."""
         self.fail_waits(ErrorCode.BROKER_NOT_AVAILABLE)
         self.leading = False
         self.leader = self.leader_epoch = self.partition_epoch = -1
@@ -230,12 +230,12 @@ class Replica:
         self.wake_readers()
 
     def wake_readers(self) -> None:
-        """Let everyone who waits for records look again."""
+        """Wake every long poll that waits for records."""
         for reader in list(self.readers.values()):
             reader()
 
     def producer_states(self) -> ProducerStates:
-        """What idempotent producers have written to this log, read up to its end."""
+        """Return what idempotent producers have written to this log, up to its end."""
         if self.producers is None:
             self.producers = ProducerStates(self.log.start)
         self.producers.read(self.log)

@@ -1,10 +1,8 @@
-"""Followers fetch: one step per pair of leader broker and follower broker carries all of their partitions.
+"""Replication: one step per pair of leader and follower broker carries all partitions they share.
 
-A step stands for a fetch that was answered and the next fetch that follows it: the follower's log grows,
-and the leader learns how
-far. A pair steps at once (one round trip) when something new comes after a pause, at most every
-PAIR_INTERVAL_US under load, and
-not at all while there is nothing to copy.
+A step stands for one fetch answered and the next one sent: the follower's log grows, and the leader learns
+how far. After a pause a pair steps one round trip after something new comes; under load at most every
+PAIR_INTERVAL_US; and not at all while there is nothing to copy.
 """
 
 from typing import TYPE_CHECKING
@@ -19,13 +17,14 @@ PAIR_INTERVAL_US = 40_000
 """Time between two steps of a pair under load."""
 
 HURRIED_INTERVAL_US = 2_000
-"""Time between two steps of a pair while real clients append: they wait for it with acks=all, and their
-consumers for the high watermark."""
+"""Time between two steps of a pair while real clients append, and wait for acks and the high watermark."""
 
 
 class Bucket:
-    """Bytes that a link or a disk carries: `rate` a second, at most half a second's worth saved up, may run
-    into debt."""
+    """A byte budget of a link or a disk.
+
+    It fills at `rate` bytes a second, holds at most half a second's worth, and may go into debt.
+    """
 
     __slots__ = ("_at_us", "_tokens", "rate")
 
@@ -35,7 +34,7 @@ class Bucket:
         self._at_us = now_us
 
     def available(self, now_us: int) -> int:
-        """Bytes that may pass at `now_us`; 0 or less: none yet."""
+        """Return how many bytes may pass at `now_us`; none if 0 or less."""
         passed = now_us - self._at_us
         if passed > 0:
             self._tokens = min(self.rate // 2, self._tokens + self.rate * passed // 1_000_000)
@@ -43,13 +42,12 @@ class Bucket:
         return self._tokens
 
     def take(self, size: int) -> None:
-        """Let `size` bytes pass."""
+        """Take `size` bytes out of the budget."""
         self._tokens -= size
 
 
 class Pair:
-    """What `follower` fetches from `leader`: the partitions that have something to tell, and the next
-    step."""
+    """Carries what `follower` fetches from `leader`: the partitions with something new, and the next step."""
 
     __slots__ = (
         "_behind",
@@ -67,40 +65,40 @@ class Pair:
         self.leader = leader
         self.follower = follower
         self.kernel = leader.cluster.kernel
-        # The leader's replica → its log end when a slow fetch was answered, −1: none was under way.
+        # The leader's replica → its log end when a slow fetch was answered; −1 if no slow fetch is under way.
         self._due: dict[Replica, int] = {}
-        self._behind: dict[Replica, None] = {}  # the follower knows only an older high watermark
+        self._behind: dict[Replica, None] = {}  # The follower knows only an older high watermark of these.
         self._timer: Timer | None = None
-        self._idle = True  # the timer, if any, is the end of a long poll, not a step for what is due
+        self._idle = True  # True if the timer only ends a long poll, and is not a step for what is due.
         self._last_us = 0
         self.reachable = True
 
     def processes_changed(self) -> None:
-        """Look whether both processes run."""
+        """Update whether both processes run."""
         self.reachable = self.leader.node.running and self.follower.node.running
 
     def round_trip_us(self) -> int:
-        """How long a fetch and its answer take."""
+        """Return how long a fetch and its answer take."""
         return 2 * self.leader.latency_us + self.leader.node.slow_us + self.follower.node.slow_us
 
     def wake(self, replica: Replica) -> None:
-        """The leader's `replica` has something for the follower."""
+        """Note that the leader's `replica` has something for the follower."""
         due = self._due
         if self._idle:
             due[replica] = -1
             self._schedule()
         elif replica not in due:
-            # A slow fetch that is under way was answered before this came.
+            # A slow fetch that is under way was answered before this arrived.
             due[replica] = 0 if self.round_trip_us() > PAIR_INTERVAL_US else -1
 
     def tell(self, replica: Replica) -> None:
-        """The high watermark of `replica` has moved: the follower learns it with the next fetch."""
+        """Note that the high watermark of `replica` moved: the follower learns it with its next fetch."""
         self._behind[replica] = None
         if self._timer is None:
             self._schedule()
 
     def hurry(self) -> None:
-        """What is due was appended by a real client: step after a round trip, whatever the load."""
+        """Step after one round trip whatever the load, because a real client appended."""
         timer = self._timer
         if timer is None or self._idle:
             return
@@ -130,12 +128,12 @@ class Pair:
         self._timer = self.kernel.at(at_us, self._step)
 
     def resume(self) -> None:
-        """Both processes may run again: go on with what is due."""
+        """Continue with what is due, if both processes run."""
         self.cut()
         self._schedule()
 
     def cut(self) -> None:
-        """The connection broke: what was under way is gone. What is due waits for `resume`."""
+        """Drop what was under way, because the connection broke. What is due waits for `resume`."""
         self.kernel.cancel(self._timer)
         self._timer = None
         self._idle = True
@@ -168,7 +166,7 @@ class Pair:
                 or own.leader_epoch != replica.leader_epoch
                 or own.leader != leader.id
             ):
-                continue  # whichever side learns the newer epoch wakes the pair again
+                continue  # The side that learns the newer epoch or topic wakes the pair again.
             if not own.reconciled:
                 _reconcile(own, replica)
             end = replica.log.end if mark < 0 else min(mark, replica.log.end)
@@ -178,7 +176,7 @@ class Pair:
                 if carried + size > budget:
                     end = replica.log.fit(at, end, max(0, budget - carried))
                     if end == at and carried == 0 and budget > 0:
-                        end = replica.log.fit(at, replica.log.end, size)  # a fetch brings at least one batch
+                        end = replica.log.fit(at, replica.log.end, size)  # A fetch brings at least one batch.
                     size = replica.log.size_between(at, end)
                 if end > at:
                     carried += size
@@ -209,11 +207,10 @@ class Pair:
 
 
 def _reconcile(own: Replica, leader: Replica) -> None:
-    """Cut the follower's log to where it agrees with the leader's by leader epoch, as the first fetch in an
-    epoch does."""
+    """Truncate the follower's log to where it agrees with the leader's, on its first fetch in an epoch."""
     agreed = own.log.agreement(leader.log)
     if agreed < own.log.end:
-        own.producers = None  # what they wrote is read anew from what is left
+        own.producers = None  # Read the producers again from what is left.
     own.log.truncate(agreed)
     if own.log.end < leader.log.start:
         own.log.reset(leader.log.start)

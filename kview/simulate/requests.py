@@ -1,4 +1,4 @@
-"""Produce, Fetch, ListOffsets and their kin, as one broker answers them from what it believes and holds."""
+"""Produce, Fetch, ListOffsets and related requests, answered from what one broker believes and holds."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -26,7 +26,7 @@ EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
 DEBUGGING_REPLICA = -2
 PRODUCER_IDS_PER_BLOCK = 1000
 TRANSACTIONAL_IDS_MAX = 10_000
-"""Transactional ids remembered, for their epochs; the oldest is forgotten first."""
+"""Transactional ids whose epochs are remembered; the oldest is forgotten first."""
 
 
 class ReadWait:
@@ -50,14 +50,14 @@ class ReadWait:
         self._timer: Timer | None = None
 
     def start(self, max_wait_ms: int) -> None:
-        """Wait, or be done at once."""
+        """Start waiting; finish immediately if enough can be read."""
         self._timer = self._broker.after(max_wait_ms * 1000, self._finish)
         for replica, _ in self._positions:
             replica.readers[self._number] = self.look
         self.look()
 
     def look(self) -> None:
-        """Something moved: see whether that is enough."""
+        """Check whether enough can be read now."""
         size = 0
         for replica, offset in self._positions:
             log, watermark = replica.log, replica.high_watermark
@@ -71,7 +71,7 @@ class ReadWait:
                     return
 
     def cancel(self) -> None:
-        """Wait no longer; `done` is not called."""
+        """Stop waiting without calling `done`."""
         self._done = None
         self._broker.cluster.kernel.cancel(self._timer)
         for replica, _ in self._positions:
@@ -85,7 +85,7 @@ class ReadWait:
 
 
 class Requests(ClusterCore):
-    """Requests about records, made as broker `b` answers them."""
+    """Requests about records, answered as broker `b` would."""
 
     records: RecordMaker
     _read_waits = 0
@@ -112,7 +112,7 @@ class Requests(ClusterCore):
     def produce(
         self, b: int, topic: str, partition: int, batch: bytes, acks: int, timeout_ms: int, done: ProduceDone
     ) -> None:
-        """Append a client's batches as they came, all of them or none."""
+        """Append a client's batches unchanged."""
         error, replica = self._writable(b, topic, partition, acks)
         if replica is None:
             done(ProduceResult(error))
@@ -166,9 +166,9 @@ class Requests(ClusterCore):
         timeout_ms: int,
         done: ProduceDone | None,
     ) -> None:
-        """Append `count` simulated records, record i created at first_us + i·step_us.
+        """Append `count` simulated records; record i is created at first_us + i·step_us.
 
-        `producer` comes from `register_producer`, `record_bytes` is the size of a whole record on disk.
+        `producer` comes from `register_producer`; `record_bytes` is the size of a whole record on disk.
         """
         error, replica = self._writable(b, topic, partition, acks)
         if replica is None:
@@ -207,12 +207,11 @@ class Requests(ClusterCore):
         replica.waits.append(wait)
 
     def register_producer(self, client_id: str, keys: Keys | None) -> int:
-        """A number for a simulated producer; `keys(topic, partition)` are its records' keys there, None for
-        null keys."""
+        """Return a number for a simulated producer; `keys` gives its keys per partition (None: no keys)."""
         return self.records.register(client_id, keys)
 
     def init_producer_id(self, b: int, transactional_id: str | None) -> ProducerIdResult:
-        """A producer id that nobody else has; a transactional id keeps its own, with the next epoch."""
+        """Return a new producer id; a known transactional id keeps its own, with the next epoch."""
         if transactional_id is not None and transactional_id in self._transactional:
             producer_id, epoch = self._transactional[transactional_id]
             self._transactional[transactional_id] = producer_id, epoch + 1
@@ -223,7 +222,7 @@ class Requests(ClusterCore):
             self._producer_ids -= 1
             return ProducerIdResult(
                 ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-            )  # no block from the controller yet
+            )  # No controller to get a block of ids from.
         if transactional_id is not None:
             self._transactional[transactional_id] = producer_id, 0
             if len(self._transactional) > TRANSACTIONAL_IDS_MAX:
@@ -242,7 +241,7 @@ class Requests(ClusterCore):
         leader_epoch: int = -1,
         read_committed: bool = False,
     ) -> ReadResult:
-        """A consumer's fetch: whole batches below the high watermark, one at least where there is one.
+        """Answer a consumer's fetch: whole batches below the high watermark, at least one if there is any.
 
         Without transactions the last stable offset is the high watermark, `read_committed` or not.
         """
@@ -278,8 +277,7 @@ class Requests(ClusterCore):
         return TakeResult(ErrorCode.NONE, after, watermark, log.start, size, last_us)
 
     def client_batches(self, b: int, topic: str, partition: int) -> Iterator[tuple[int, bytes]]:
-        """(base offset, batch as it came) of every client's batch in broker b's own log, for loading a
-        coordinator."""
+        """Yield (base offset, original bytes) of every client batch in broker b's own log."""
         replica = self.brokers[b].replicas.get((topic, partition))
         if replica is not None:
             for base, batch, _ in replica.log.batches(replica.log.start, replica.log.end):
@@ -288,8 +286,7 @@ class Requests(ClusterCore):
     def when_readable(
         self, b: int, positions: Sequence[tuple[str, int, int]], min_bytes: int, max_wait_ms: int, done: Done
     ) -> ReadWait:
-        """Call `done` when `min_bytes` can be read from these (topic, partition, offset), a leader changed,
-        or time ran out."""
+        """Call `done` when `min_bytes` can be read from `positions`, a leader changed, or time ran out."""
         broker = self.brokers[b]
         self._read_waits += 1
         found = [(broker.replicas.get((topic, partition)), offset) for topic, partition, offset in positions]
@@ -305,10 +302,11 @@ class Requests(ClusterCore):
     def list_offset(
         self, b: int, topic: str, partition: int, timestamp: int, replica_id: int = -1, leader_epoch: int = -1
     ) -> OffsetResult:
-        """ListOffsets: −2 earliest, −1 latest, −3 the greatest timestamp, else the first record of that
-        time (ms) or later.
+        """Answer ListOffsets for one partition.
 
-        With `replica_id` −2 (debugging) any replica answers, and its latest is its own log end.
+        Timestamp −2 asks for the earliest offset, −1 the latest, −3 the record with the greatest timestamp;
+        any other for the first record of that time (ms) or later. With `replica_id` −2 (debugging) any
+        replica answers, and its latest offset is its own log end.
         """
         debugging = replica_id == DEBUGGING_REPLICA
         error, replica = self._leader(b, topic, partition, leader_epoch)
@@ -336,7 +334,7 @@ class Requests(ClusterCore):
         return OffsetResult(ErrorCode.NONE, time_us // 1000, offset, log.epoch_at(offset))
 
     def epoch_end(self, b: int, topic: str, partition: int, epoch: int) -> EpochEndResult:
-        """OffsetForLeaderEpoch: where the largest epoch not above `epoch` ends in the leader's log."""
+        """Answer OffsetForLeaderEpoch: where the largest epoch not above `epoch` ends in the leader's log."""
         error, replica = self._leader(b, topic, partition)
         if replica is None:
             return EpochEndResult(error)

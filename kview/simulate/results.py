@@ -1,4 +1,4 @@
-"""What the cluster answers: one frozen value per kind of request."""
+"""The cluster's answers: one frozen value per kind of request."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from kview.simulate.codes import ErrorCode
 
 
 class ProduceResult(NamedTuple):
-    """The answer to an append. Offsets are −1 where there was an error."""
+    """The answer to an append. Offsets are −1 after an error."""
 
     error_code: ErrorCode
     base_offset: int = -1
@@ -16,7 +16,7 @@ class ProduceResult(NamedTuple):
 
 
 class ReadResult(NamedTuple):
-    """Record batches below the high watermark, as they go on the wire."""
+    """The answer to a fetch: record batches below the high watermark, as they go on the wire."""
 
     error_code: ErrorCode
     high_watermark: int = -1
@@ -26,7 +26,7 @@ class ReadResult(NamedTuple):
 
 
 class TakeResult(NamedTuple):
-    """What a simulated consumer read: offsets and sizes, no bytes. `next_offset` is where it reads on."""
+    """What a simulated consumer read: offsets and sizes, but no bytes. It reads on at `next_offset`."""
 
     error_code: ErrorCode
     next_offset: int = -1
@@ -37,7 +37,7 @@ class TakeResult(NamedTuple):
 
 
 class OffsetResult(NamedTuple):
-    """ListOffsets of one partition: `timestamp_ms` is −1 unless the question was for a time."""
+    """ListOffsets of one partition; `timestamp_ms` is −1 unless a time was asked for."""
 
     error_code: ErrorCode
     timestamp_ms: int = -1
@@ -54,7 +54,7 @@ class EpochEndResult(NamedTuple):
 
 
 class ProducerIdResult(NamedTuple):
-    """InitProducerId."""
+    """The answer to InitProducerId."""
 
     error_code: ErrorCode
     producer_id: int = -1
@@ -63,8 +63,7 @@ class ProducerIdResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CreateTopicResult:
-    """CreateTopics of one topic; `topic_id` is 16 bytes, zeros where there was an error or for
-    validate_only."""
+    """CreateTopics of one topic; `topic_id` is 16 bytes, all zero after an error or with validate_only."""
 
     error_code: ErrorCode
     message: str | None = None
@@ -98,8 +97,7 @@ class ConfigEntry(NamedTuple):
 
 
 class LogDirRow(NamedTuple):
-    """One replica on a broker's disk; `offset_lag` is against the replica's own high watermark, as Kafka
-    has it."""
+    """One replica on a broker's disk; `offset_lag` is against its own high watermark, as in Kafka."""
 
     topic: str
     partition: int
@@ -108,7 +106,7 @@ class LogDirRow(NamedTuple):
 
 
 class QuorumReplica(NamedTuple):
-    """A voter or observer as the active controller sees it; times are epoch ms, −1 unknown."""
+    """A voter or observer as the active controller sees it; times are epoch ms, −1 if unknown."""
 
     node: int
     log_end: int
@@ -118,7 +116,7 @@ class QuorumReplica(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QuorumInfo:
-    """DescribeQuorum. With REQUEST_TIMED_OUT there was no active controller to ask."""
+    """The answer to DescribeQuorum; REQUEST_TIMED_OUT if there was no active controller to ask."""
 
     error_code: ErrorCode
     leader_id: int = -1

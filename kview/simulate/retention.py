@@ -1,7 +1,6 @@
-"""What logs forget: by age, by size, and, for clients' batches, by what one process can hold. The log start
-shows it.
+"""Retention: what logs drop by age, by size, and for lack of memory for clients' batches.
 
-Kafka deletes whole segments; here a log is cut at a batch or record, so it holds what it may to the record.
+Kafka deletes whole segments; here a log is cut at a batch or record, so it keeps exactly what it may.
 """
 
 from typing import TYPE_CHECKING
@@ -16,8 +15,10 @@ if TYPE_CHECKING:
 
 
 def retain(cluster: "ClusterCore", broker: "Broker") -> None:
-    """Apply retention.ms and retention.bytes to what `broker` leads; followers learn the log start as they
-    fetch."""
+    """Apply retention.ms and retention.bytes to the partitions `broker` leads.
+
+    Followers learn the new log start when they fetch.
+    """
     settings, now_us = cluster.settings, cluster.kernel.now_us
     for key, replica in broker.replicas.items():
         topic = broker.image.topics.get(key[0])
@@ -43,7 +44,7 @@ def retain(cluster: "ClusterCore", broker: "Broker") -> None:
 
 
 def next_batch(replica: Replica, offset: int, stop: int) -> int:
-    """The offset after the batch or record at `offset`."""
+    """Return the offset after the batch or record at `offset`."""
     for span, at, start, end in replica.log.entries(offset, stop):
         return start + 1 if span.stream.record_bytes[at] else end
     return stop
@@ -67,8 +68,10 @@ def free(cluster: "ClusterCore", leader: Replica) -> None:
 
 
 def evict(cluster: "ClusterCore") -> None:
-    """Bring clients' batches below the limit: the largest logs' starts move, on every replica, also one
-    that is down."""
+    """Bring clients' batches below the limit by moving the starts of the largest logs.
+
+    The start moves on every replica, including those on brokers that are down.
+    """
     sizes: dict[TopicPartition, int] = {}
     topics = cluster.controller.image.topics
     for key, _ in cluster.controller.image.all_partitions():

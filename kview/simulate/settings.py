@@ -1,4 +1,4 @@
-"""Broker and topic configurations by Kafka's keys, with Kafka's defaults."""
+"""Broker and topic configurations under Kafka's keys, with Kafka's defaults."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ INT_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A configuration key; `low` and `high` bound a number, `choices` a word."""
+    """A configuration key; `low` and `high` bound a number, `choices` lists the words it takes."""
 
     default: str
     low: int | None = None
@@ -78,11 +78,11 @@ TOPIC_KEYS: Mapping[str, tuple[Key, str | None]] = {
     "segment.ms": (_number(604800000, 1, LONG_MAX), None),
     "unclean.leader.election.enable": (_boolean(False), "unclean.leader.election.enable"),
 }
-"""A topic's keys, each with the broker key that it takes its default from."""
+"""The keys of a topic, each with the broker key that its default comes from."""
 
 
 def wrong_value(key: Key, value: str) -> str | None:
-    """What is wrong with `value`, as a clause; None when nothing is."""
+    """Return what is wrong with `value`, as a clause, or None."""
     if key.low is not None:
         try:
             number = int(value)
@@ -96,8 +96,7 @@ def wrong_value(key: Key, value: str) -> str | None:
 
 
 def check_broker_settings(settings: Mapping[str, str]) -> None:
-    """Raises BadUse for a key that is not known, with the nearest one, or for a value that it does not
-    take."""
+    """Check broker settings. Raises BadUse for an unknown key, with the nearest one, or a wrong value."""
     for name, value in settings.items():
         key = BROKER_KEYS.get(name)
         if key is None:
@@ -108,7 +107,7 @@ def check_broker_settings(settings: Mapping[str, str]) -> None:
 
 
 def check_topic_configs(topic: str, configs: Mapping[str, str]) -> None:
-    """Raises BadUse, as `check_broker_settings` does, for a topic's own configurations."""
+    """Check a topic's own configurations. Raises BadUse, as `check_broker_settings` does."""
     for name, value in configs.items():
         found = TOPIC_KEYS.get(name)
         if found is None:
@@ -125,30 +124,30 @@ def _unknown(name: str, what: str, known: Mapping[str, object]) -> BadUse:
 
 
 class Settings:
-    """The settings of all brokers of one cluster. Raises BadUse when they are wrong."""
+    """The settings of all brokers of one cluster. Raises BadUse if they are wrong."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         check_broker_settings(settings)
         self.explicit = dict(settings)
 
     def text(self, name: str) -> str:
-        """The value in force, as text."""
+        """Return the effective value as text."""
         return self.explicit.get(name, BROKER_KEYS[name].default)
 
     def number(self, name: str) -> int:
-        """The value in force of a numeric key."""
+        """Return the effective value of a numeric key."""
         return int(self.text(name))
 
     def us(self, name: str) -> int:
-        """The value in force of a key in milliseconds, in microseconds."""
+        """Return the effective value, in microseconds, of a key that is in milliseconds."""
         return self.number(name) * 1000
 
     def flag(self, name: str) -> bool:
-        """The value in force of a boolean key."""
+        """Return the effective value of a boolean key."""
         return self.text(name) == "true"
 
     def topic(self, configs: Mapping[str, str], name: str) -> str:
-        """A topic's value in force: its own, else the brokers', else Kafka's default."""
+        """Return a topic's effective value: its own, else the brokers', else Kafka's default."""
         own = configs.get(name)
         if own is not None:
             return own

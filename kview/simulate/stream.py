@@ -7,14 +7,14 @@ from typing import NamedTuple
 from kview.simulate.records import BatchHeader, decode_batch, header
 
 COLUMNS = ("base", "first_us", "step_us", "cumulative", "latest_us", "record_bytes", "producer")
-"""Of a stream, in parallel: one value an entry."""
+"""The parallel columns of a stream, with one value per entry."""
 
 ENTRIES_MAX = 16384
-"""Runs and batches of a stream before its older runs are thinned: an hour of 5 appends a second, 1 MB."""
+"""Entries of a stream before its older runs are thinned: an hour of 5 appends a second, 1 MB."""
 
 
 class Run(NamedTuple):
-    """Simulated records: `records` of them from `base_offset`, record i created at first_us + i·step_us."""
+    """Simulated records from `base_offset` on; record i was created at first_us + i·step_us."""
 
     base_offset: int
     records: int
@@ -25,8 +25,10 @@ class Run(NamedTuple):
 
 
 class Stream:
-    """What the leader of one epoch appended, in parallel columns: an entry is a run, or a client's batch
-    (record_bytes 0)."""
+    """The appends of one epoch's leader in parallel columns: an entry is a run or a client's batch.
+
+    A client's batch has record_bytes 0.
+    """
 
     __slots__ = (*COLUMNS, "batches", "end", "end_cumulative", "epoch")
 
@@ -36,7 +38,7 @@ class Stream:
         self.first_us = array("q")
         self.step_us = array("q")
         self.cumulative = array("q")  # bytes before the entry
-        # The latest time up to the entry's end: it never falls, so that it can be searched.
+        # The latest time up to the entry's end: it never falls, so it can be searched.
         self.latest_us = array("q")
         self.record_bytes = array("q")
         self.producer = array("q")
@@ -45,7 +47,7 @@ class Stream:
         self.end_cumulative = 0
 
     def append_run(self, count: int, first_us: int, step_us: int, record_bytes: int, producer: int) -> None:
-        """Append simulated records; they lengthen the last run where they go on in its rhythm."""
+        """Append simulated records; they extend the last run if they continue its rhythm."""
         last_us = first_us + step_us * (count - 1)
         if (
             self.base
@@ -62,7 +64,7 @@ class Stream:
         self.end_cumulative += count * record_bytes
 
     def append_batch(self, batch: bytes, head: BatchHeader) -> None:
-        """Append a client's batch, its header read already; its base offset is the stream's end."""
+        """Append a client's batch, whose header is passed along; its base offset is the stream's end."""
         self._entry(head.base_time_ms * 1000, 0, 0, -1, head.max_time_ms * 1000)
         self.batches[self.end] = batch
         self.end += head.records
@@ -81,8 +83,10 @@ class Stream:
         self.producer.append(producer)
 
     def _thin(self) -> None:
-        """Join neighbouring runs in the older half: a record's time is then within its neighbours', offsets
-        and sizes stay."""
+        """Join neighbouring runs in the older half.
+
+        A record's time then lies between its neighbours'; offsets and sizes stay the same.
+        """
         old = len(self.base) // 2
         keep: list[int] = []
         at = 0
@@ -106,7 +110,7 @@ class Stream:
             setattr(self, name, array("q", [column[i] for i in keep]))
 
     def bytes_before(self, offset: int) -> int:
-        """Bytes of the stream below `offset`; a batch counts from its first offset on."""
+        """Return the bytes of the stream below `offset`; a batch counts from its first offset on."""
         if offset >= self.end:
             return self.end_cumulative
         at = bisect_right(self.base, offset) - 1
@@ -116,8 +120,10 @@ class Stream:
         return size + (offset - self.base[at]) * self.record_bytes[at]
 
     def fit(self, start: int, stop: int, size: int) -> int:
-        """The largest offset up to `stop` so that [start, it) is at most `size` bytes, in whole batches;
-        `start` if none fits."""
+        """Return how far whole batches from `start` fit in `size` bytes: an offset up to `stop`.
+
+        If none fits, that is `start`.
+        """
         limit = self.bytes_before(start) + size
         if stop >= self.end and limit >= self.end_cumulative:
             return stop
@@ -131,15 +137,15 @@ class Stream:
         return max(start, min(stop, found))
 
     def entry_end(self, at: int) -> int:
-        """The offset after entry `at`."""
+        """Return the offset after entry `at`."""
         return self.base[at + 1] if at + 1 < len(self.base) else self.end
 
     def entry_at(self, offset: int) -> int:
-        """The number of the entry that holds `offset`, which is in the stream."""
+        """Return the number of the entry that holds `offset`, which must be in the stream."""
         return max(0, bisect_right(self.base, offset) - 1)
 
     def run(self, at: int, start: int, stop: int) -> Run:
-        """The part [start, stop) of entry `at`, a run."""
+        """Return the part [start, stop) of entry `at`, which must be a run."""
         base, step = self.base[at], self.step_us[at]
         return Run(
             start,
@@ -151,8 +157,7 @@ class Stream:
         )
 
     def drop_before(self, offset: int) -> int:
-        """Forget entries that end at or below `offset`; returns the bytes of clients' batches that this
-        frees."""
+        """Drop entries that end at or below `offset`; return the bytes of clients' batches freed."""
         at = bisect_right(self.base, offset) - 1
         if self.end <= offset:
             at = len(self.base)
@@ -168,8 +173,10 @@ class Stream:
         return freed
 
     def first_in_entry(self, at: int, time_us: int, lowest: int) -> tuple[int, int]:
-        """(offset, time in µs) of the first record of entry `at`, from offset `lowest` on, that was created
-        at `time_us` or later; (−1, −1) where there is none."""
+        """Return (offset, time in µs) of the first record in entry `at` created at `time_us` or later.
+
+        Only records from offset `lowest` on count. Returns (−1, −1) if there is none.
+        """
         base, end = max(self.base[at], lowest), self.entry_end(at)
         batch = self.batches.get(self.base[at])
         if batch is not None:

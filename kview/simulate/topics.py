@@ -1,4 +1,4 @@
-"""Topics as they begin: what the controller refuses to create, and a new one's partitions.
+"""Topic creation: what the controller refuses, and a new topic's partitions.
 
 Source: org.apache.kafka.controller.ReplicationControlManager.
 """
@@ -14,7 +14,7 @@ from kview.simulate.settings import check_topic_configs
 from kview.simulate.world import OFFSETS_TOPIC
 
 PARTITIONS_MAX = 10_000
-"""Partitions one CreateTopics may ask for, as Kafka's own bound per request."""
+"""Partitions that one CreateTopics may ask for, Kafka's own limit per request."""
 TOPIC_NAME_MAX = 249
 
 
@@ -26,7 +26,7 @@ def refusal(
     assignment: Sequence[Sequence[int]] | None,
     configs: Mapping[str, str],
 ) -> CreateTopicResult | None:
-    """Why such a topic is not created; None where it can be."""
+    """Return why such a topic cannot be created, or None."""
     if not valid_topic_name(name):
         return CreateTopicResult(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name {name!r} is illegal.")
     if name in image.topics:
@@ -56,7 +56,7 @@ def refusal(
 
 
 def inactive(placed: Assignment, active: Callable[[int], bool], manual: bool) -> CreateTopicResult | None:
-    """Why a topic placed like this is not created: a partition without an active replica could not be led."""
+    """Return why a topic cannot be placed like this, or None: some partition has no active replica."""
     if all(any(active(r) for r in replicas) for replicas in placed):
         return None
     code = ErrorCode.INVALID_REPLICA_ASSIGNMENT if manual else ErrorCode.INVALID_REPLICATION_FACTOR
@@ -64,7 +64,7 @@ def inactive(placed: Assignment, active: Callable[[int], bool], manual: bool) ->
 
 
 def valid_topic_name(name: str) -> bool:
-    """Whether Kafka takes this as a topic's name: letters, digits, '.', '_' and '-', 249 at most."""
+    """Whether this is a valid topic name: letters, digits, '.', '_' and '-', at most 249."""
     return (
         0 < len(name) <= TOPIC_NAME_MAX
         and name not in (".", "..")
@@ -79,7 +79,7 @@ def new_topic(
     configs: Mapping[str, str],
     active: Callable[[int], bool],
 ) -> TopicImage:
-    """A topic as it begins: each partition led by its first active replica, all active ones in sync."""
+    """Return a new topic: each partition's first active replica leads, and all active ones are in sync."""
     partitions = []
     for replicas in assignment:
         isr = tuple(r for r in replicas if active(r))

@@ -1,4 +1,4 @@
-"""The start of a world: topics placed, and ten minutes of past put together instead of lived through."""
+"""The start of a world: topics are placed, and ten minutes of past are constructed instead of simulated."""
 
 import base64
 from typing import TYPE_CHECKING
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from kview.simulate.cluster import Cluster
 
 METADATA_RECORDS_PER_MS = 1 / 500
-"""A metadata log that has been idle holds a no-op for each half second."""
+"""Records per millisecond in an idle metadata log: a no-op every half second."""
 SLICES = 60
-"""Producers of one topic take turns in slices of the past, so that times rise with offsets."""
+"""Slices of the past in which producers of one topic take turns, so that times rise with offsets."""
 
 
 def start(cluster: "Cluster") -> None:
-    """Bring the world of `cluster` to life."""
+    """Set up the world of `cluster` and start it."""
     world, settings, kernel = cluster.world, cluster.settings, cluster.kernel
     check_world(cluster)
     offset = 1 + round(world.warm_ms * METADATA_RECORDS_PER_MS)
@@ -82,7 +82,7 @@ def start(cluster: "Cluster") -> None:
 
 
 def check_world(cluster: "Cluster") -> None:
-    """Raises BadUse for a world that cannot be."""
+    """Check that the world is possible. Raises BadUse if not."""
     world = cluster.world
     for spec in world.topics:
         if not valid_topic_name(spec.name):
@@ -104,7 +104,7 @@ def check_world(cluster: "Cluster") -> None:
 
 
 def _past(cluster: "Cluster") -> None:
-    """What producers wrote before the start, into the leaders' logs."""
+    """Write the producers' past into the leaders' logs."""
     now_us, warm_us = cluster.kernel.now_us, cluster.world.warm_ms * 1000
     by_topic: dict[str, list[ProducerSpec]] = {}
     for spec in cluster.world.producers:
@@ -142,12 +142,12 @@ def _past(cluster: "Cluster") -> None:
 
 
 def shares(spec: ProducerSpec, partitions: int) -> list[float]:
-    """How a producer's records fall on partitions."""
+    """Return each partition's share of a producer's records."""
     return weights_for_keys(spec.keys, partitions, spec.skew) if spec.keys else [1 / partitions] * partitions
 
 
 def _warm(cluster: "Cluster", number: int) -> WarmGroup:
-    """Group `number` of the world as it stands, its commits in the offsets topic's log."""
+    """Set up group `number` of the world, with its commits in the offsets topic's log."""
     spec = cluster.world.groups[number]
     topics = cluster.controller.image.topics
 
@@ -175,7 +175,7 @@ def _warm(cluster: "Cluster", number: int) -> WarmGroup:
 
 
 def _spread(cluster: "Cluster") -> None:
-    """Every follower has everything, and the watermark is at the end."""
+    """Give every follower everything, and move the high watermark to the end."""
     for key, _ in cluster.controller.image.all_partitions():
         leader = cluster.leader_replica(key)
         assert leader is not None

@@ -1,4 +1,4 @@
-"""What a simulated cluster is made of, as frozen values, and the default one."""
+"""The description of a simulated cluster, as frozen values, and the default one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 OFFSETS_TOPIC = "__consumer_offsets"
 CLIENT_BYTES_MAX = 536_870_912
-"""Memory for clients' batches in one process (512 MiB): beyond it the largest logs lose their oldest half."""
+"""Memory for clients' batches in one process (512 MiB); beyond it the largest logs lose their oldest half."""
 CONTROLLERS = (101, 102, 103)
 
 
@@ -38,8 +38,11 @@ class TopicSpec:
 
 @dataclass(frozen=True, slots=True)
 class ProducerSpec:
-    """A simulated producer: null keys and the sticky partitioner with `keys` 0, else that many keys,
-    Zipf-distributed by `skew`."""
+    """A simulated producer.
+
+    With `keys` 0 it has null keys and the sticky partitioner, else that many keys, Zipf-distributed by
+    `skew`.
+    """
 
     client_id: str
     topic: str
@@ -54,9 +57,9 @@ class ProducerSpec:
 class GroupSpec:
     """A simulated consumer group.
 
-    `records_per_second` bounds what one member processes (0: no bound). `members` 0 is a stopped group:
-    Empty, with commits
-    `stopped_ms` old. `warm_lag_seconds` is how far behind the warm start puts a running group's commits.
+    `records_per_second` limits what one member processes (0: no limit). A group with `members` 0 has stopped:
+    it is Empty, with commits `stopped_ms` old. `warm_lag_seconds` is how far behind the warm start puts a
+    running group's commits.
     """
 
     name: str
@@ -80,8 +83,10 @@ class LinkSpec:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A whole cluster. `settings` are broker settings by Kafka's keys; `warm_ms` is the past that it starts
-    with."""
+    """A whole cluster.
+
+    `settings` are broker settings under Kafka's keys; `warm_ms` is the past that it starts with.
+    """
 
     brokers: tuple[BrokerSpec, ...]
     topics: tuple[TopicSpec, ...]
@@ -97,7 +102,7 @@ class World:
 
 
 def racked_brokers(brokers: int, racks: int) -> tuple[BrokerSpec, ...]:
-    """Brokers 0… in racks R1…, in blocks: six in two racks are R1 = {0, 1, 2}, R2 = {3, 4, 5}."""
+    """Return brokers 0… in racks R1…, in blocks: six in two racks are R1 = {0, 1, 2}, R2 = {3, 4, 5}."""
     size, extra = divmod(brokers, racks)
     specs: list[BrokerSpec] = []
     for rack in range(racks):
@@ -124,7 +129,7 @@ DEFAULT_GROUPS: tuple[GroupSpec, ...] = (
     GroupSpec("fraud-check", ("audit-log",), 5),
     GroupSpec("audit-export", ("audit-log",), 0, stopped_ms=420_000),
 )
-"""One keeps up, one is slow, one has a member more than there are partitions, one has stopped."""
+"""One keeps up, one is slow, one has more members than partitions, one has stopped."""
 
 
 def default_world(
@@ -135,8 +140,10 @@ def default_world(
     traffic: bool = True,
     topics: tuple[TopicSpec, ...] | None = None,
 ) -> World:
-    """The world that kview shows by default; own `topics` each get a producer of 500 records/s and a group
-    of three members."""
+    """Return the world that kview shows by default.
+
+    Topics of the caller's own each get a producer of 500 records/s and a group of three members.
+    """
     if topics is None:
         own = tuple(
             TopicSpec(t.name, t.partitions, min(t.replication, brokers), t.configs) for t in DEFAULT_TOPICS

@@ -1,7 +1,7 @@
-"""How a group's leader spreads partitions over members: Kafka's range, round-robin and sticky assignors.
+"""Kafka's range, round-robin and sticky assignors: how a group's leader spreads partitions over members.
 
-Sources: RangeAssignor, RoundRobinAssignor and AbstractStickyAssignor of Kafka's clients. The callers
-keep the order of members: by their group instance ids, then their member ids, as Kafka's range assignor does.
+Sources: RangeAssignor, RoundRobinAssignor and AbstractStickyAssignor of Kafka's clients. Callers pass the
+members sorted by group instance id, then by member id, as Kafka's range assignor does.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ Assignor = Callable[[Mapping[str, Subscription], Mapping[str, int]], Assignment]
 
 
 def assign_range(members: Mapping[str, Subscription], partitions: Mapping[str, int]) -> Assignment:
-    """Topic by topic a block for each member, the first ones a partition more."""
+    """Give each member a block of every topic; the first members take what does not divide."""
     assignment: Assignment = {member: [] for member in members}
     for topic in _topics(members, partitions):
         takers = [member for member, subscription in members.items() if topic in subscription.topics]
@@ -31,7 +31,7 @@ def assign_range(members: Mapping[str, Subscription], partitions: Mapping[str, i
 
 
 def assign_round_robin(members: Mapping[str, Subscription], partitions: Mapping[str, int]) -> Assignment:
-    """One partition after the other to the next member that subscribes to its topic."""
+    """Deal out the partitions one by one, each to the next member that subscribes to its topic."""
     assignment: Assignment = {member: [] for member in members}
     ring = list(members)
     at = 0
@@ -45,10 +45,11 @@ def assign_round_robin(members: Mapping[str, Subscription], partitions: Mapping[
 
 
 def assign_sticky(members: Mapping[str, Subscription], partitions: Mapping[str, int]) -> Assignment:
-    """As even as can be, and each member keeps as much as that allows of what it has.
+    """Spread partitions as evenly as possible while members keep what they already own.
 
-    A partition that two members claim goes to the one of the later generation, or to neither. With unequal
-    subscriptions the spread is balanced by moving partitions one at a time from the fullest to the emptiest.
+    If two members claim a partition, the one with the later generation gets it; with equal generations
+    neither does. With unequal subscriptions, partitions move one at a time from the fullest member to the
+    emptiest.
     """
     assignment = _what_is_kept(members, partitions)
     taken = {pair for pairs in assignment.values() for pair in pairs}
@@ -72,7 +73,7 @@ ASSIGNORS: dict[str, Assignor] = {
     "roundrobin": assign_round_robin,
     "sticky": assign_sticky,
 }
-"""By the names that members offer in JoinGroup."""
+"""The assignors, under the names that members offer in JoinGroup."""
 
 
 def _topics(members: Mapping[str, Subscription], partitions: Mapping[str, int]) -> list[str]:
@@ -98,9 +99,9 @@ def _what_is_kept(members: Mapping[str, Subscription], partitions: Mapping[str, 
 
 
 def _balance(assignment: Assignment, members: Mapping[str, Subscription]) -> None:
-    """Moves partitions until no member has two more than another that could take one of them.
+    """Move partitions until no member has two more than another that could take one of them.
 
-    Each move brings the sum of squares of the counts down, so it ends.
+    It ends because each move lowers the sum of the squared counts.
     """
     moved = True
     while moved:

@@ -1,7 +1,7 @@
-"""The bytes that consumers pass through the coordinator: subscriptions and assignments.
+"""Subscriptions and assignments: the bytes that consumers pass to each other through the coordinator.
 
 Sources: ConsumerProtocolSubscription.json (v0–3, written as v1), ConsumerProtocolAssignment.json (v0–3,
-written as v1) and StickyAssignorUserData.json (v1). Each newer version only adds fields at the end.
+written as v1) and StickyAssignorUserData.json (v1). Newer versions only add fields at the end.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,16 +18,16 @@ Partitions = Mapping[str, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member wants to read, and what it has."""
+    """The topics a member wants to read, and the partitions it owns."""
 
     topics: tuple[str, ...]
     owned: Partitions
     generation: int = -1
-    """Of the assignment that `owned` comes from; −1 when unknown."""
+    """The generation in which `owned` was assigned; −1 if unknown."""
 
 
 def by_topic(pairs: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
-    """(topic, partition) pairs as topic → partitions, both sorted."""
+    """Group (topic, partition) pairs as topic → partitions, both sorted."""
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(pairs):
         topics.setdefault(topic, []).append(partition)
@@ -46,7 +46,7 @@ def _read_partitions(reader: Reader) -> dict[str, tuple[int, ...]]:
 
 
 def encode_subscription(subscription: Subscription) -> bytes:
-    """A subscription's bytes, what is owned also in the sticky assignor's user data, where that one looks."""
+    """Encode a subscription; the sticky assignor finds the owned partitions in the user data."""
     user_data = None
     if subscription.owned:
         user_data = _write_partitions(Writer(), subscription.owned).int32(subscription.generation).done()
@@ -57,7 +57,7 @@ def encode_subscription(subscription: Subscription) -> bytes:
 
 
 def decode_subscription(data: bytes) -> Subscription:
-    """A subscription out of bytes of any version; raises MalformedBytes."""
+    """Decode a subscription of any version. Raises MalformedBytes."""
     reader = Reader(data)
     version = reader.int16()
     topics = tuple(reader.string() for _ in range(reader.count()))
@@ -76,12 +76,12 @@ def decode_subscription(data: bytes) -> Subscription:
 
 
 def encode_assignment(partitions: Partitions) -> bytes:
-    """An assignment's bytes."""
+    """Encode an assignment."""
     return _write_partitions(Writer().int16(1), partitions).data(None).done()
 
 
 def decode_assignment(data: bytes) -> list[tuple[str, int]]:
-    """An assignment's (topic, partition) pairs, sorted; none for empty bytes. Raises MalformedBytes."""
+    """Decode an assignment into sorted (topic, partition) pairs. Raises MalformedBytes."""
     if not data:
         return []
     reader = Reader(data)

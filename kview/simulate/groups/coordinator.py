@@ -1,7 +1,7 @@
-"""One broker's group coordinator: what answers the group APIs for the offsets partitions that it leads.
+"""One broker's group coordinator: it answers the group APIs for the offsets partitions the broker leads.
 
-`done` is called once, at once or from a later event, and not at all if the broker's process dies before.
-It must not call back into the coordinator.
+A `done` callback is called once, immediately or from a later event, but not at all if the broker's process
+dies first. It must not call back into the coordinator.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ LOAD_MS = 50
 
 
 class GroupCoordinator:
-    """One broker's coordinator, told by `elected`, `resigned` and `process_ended` what befalls it."""
+    """One broker's coordinator; `elected`, `resigned` and `process_ended` report the broker's life."""
 
     def __init__(self, broker: int, host: Host, settings: GroupSettings) -> None:
         self.broker = broker
@@ -51,7 +51,7 @@ class GroupCoordinator:
     # --- the broker's life
 
     def elected(self, partition: int, load_ms: int = LOAD_MS) -> None:
-        """The broker leads an offsets partition in a new epoch: it loads its groups, at once for 0 ms."""
+        """Load the groups of an offsets partition that the broker now leads, after `load_ms`."""
         self.resigned(partition)
         shard = self._shards[partition] = Shard(self._host, self._settings, partition)
         membership = self._memberships[partition] = Membership(shard)
@@ -67,14 +67,14 @@ class GroupCoordinator:
             load()
 
     def resigned(self, partition: int) -> None:
-        """The broker does not lead this offsets partition: it lets go of its groups."""
+        """Let go of the groups of an offsets partition that the broker no longer leads."""
         shard = self._shards.pop(partition, None)
         if shard is not None:
             shard.close(answer=True)
             self._memberships.pop(partition).answer_all(ErrorCode.NOT_COORDINATOR)
 
     def topics_changed(self) -> None:
-        """Topics were created or deleted: forget the offsets of those that are gone."""
+        """Forget the offsets of deleted topics, after topics were created or deleted."""
         for shard in self._shards.values():
             offsets.forget_deleted_topics(shard)
 
@@ -86,7 +86,7 @@ class GroupCoordinator:
         shard.after(self._settings.offsets_retention_check_interval_ms, due)
 
     def process_ended(self) -> None:
-        """The broker's process is gone, with everything that it had in memory and everyone who waited."""
+        """Drop everything: the broker's process is gone, with its memory and its waiting clients."""
         for shard in self._shards.values():
             shard.close(answer=False)
         self._shards.clear()
@@ -95,21 +95,21 @@ class GroupCoordinator:
     # --- who coordinates
 
     def find(self, group: str) -> int:
-        """The broker that coordinates this group as this broker's metadata has it, or −1."""
+        """Return the broker that coordinates this group in this broker's metadata, or −1."""
         return self._host.offsets_leader(self._partition(group))
 
     def _partition(self, group: str) -> int:
         return offsets_partition(group, self._settings.offsets_topic_num_partitions)
 
     def _fault(self, group: str) -> ErrorCode:
-        """Why nothing can be said of this group here, NONE when it can."""
+        """Return why this coordinator cannot speak for the group, or NONE."""
         shard = self._shards.get(self._partition(group))
         if shard is None:
             return ErrorCode.NOT_COORDINATOR
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard.loading else ErrorCode.NONE
 
     def _find(self, group: str, fault: ErrorCode) -> tuple[Group | None, ErrorCode]:
-        """A member's group, or why its request is refused; `fault` is what is said of an unknown group."""
+        """Return a member's group, or why the request is refused: `fault` for an unknown group."""
         if not group:
             return None, ErrorCode.INVALID_GROUP_ID
         code = self._fault(group)
@@ -121,7 +121,7 @@ class GroupCoordinator:
     # --- membership
 
     def join(self, request: JoinRequest, done: JoinDone) -> None:
-        """Joins or rejoins; answers when the rebalance has gathered the members."""
+        """Let a member join or rejoin; answer when the rebalance has gathered all members."""
         low, high = (
             self._settings.group_min_session_timeout_ms,
             self._settings.group_max_session_timeout_ms,
@@ -140,10 +140,10 @@ class GroupCoordinator:
             shard.groups[request.group] = group
         self._memberships[partition].join(group, request, done)
         if not group.members and not group.pending_members and not group.offsets and not group.generation:
-            del shard.groups[request.group]  # refused: it never came into being
+            del shard.groups[request.group]  # Refused: the group was never created.
 
     def sync(self, request: SyncRequest, done: SyncDone) -> None:
-        """Takes the leader's assignment, or waits for it."""
+        """Take the leader's assignment, or wait for it."""
         group, code = self._find(request.group, ErrorCode.UNKNOWN_MEMBER_ID)
         if group is None:
             done(SyncResult(code))
@@ -153,7 +153,7 @@ class GroupCoordinator:
     def heartbeat(
         self, group: str, generation: int, member_id: str, group_instance_id: str | None = None
     ) -> ErrorCode:
-        """Restarts the member's session; answers an error code."""
+        """Restart the member's session; return an error code."""
         found, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
         if found is None:
             return code
@@ -161,7 +161,7 @@ class GroupCoordinator:
         return membership.heartbeat(found, generation, member_id, group_instance_id)
 
     def leave(self, group: str, members: Sequence[LeavingMember]) -> LeaveResult:
-        """Removes members."""
+        """Remove members from the group."""
         found, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
         if found is None:
             if code is not ErrorCode.UNKNOWN_MEMBER_ID:
@@ -174,7 +174,7 @@ class GroupCoordinator:
     # --- offsets
 
     def commit(self, request: CommitRequest, done: CommitDone) -> None:
-        """Appends the offsets to `__consumer_offsets`; answers when that append is committed."""
+        """Append the offsets to `__consumer_offsets`; answer when that append is committed."""
         code = self._fault(request.group)
         if code is not ErrorCode.NONE:
             done(CommitResult((code,) * len(request.offsets)))
@@ -194,7 +194,7 @@ class GroupCoordinator:
     def fetch_offsets(
         self, group: str, partitions: Sequence[tuple[str, int]] | None, require_stable: bool = False
     ) -> FetchedOffsets:
-        """Committed offsets of these (topic, partition), or of all there are.
+        """Return the committed offsets of these (topic, partition), or all of them.
 
         `require_stable` changes nothing: without transactions no commit is ever pending behind one.
         """
@@ -207,7 +207,7 @@ class GroupCoordinator:
     # --- descriptions
 
     def describe(self, group: str) -> DescribedGroup:
-        """A group's state and members."""
+        """Describe a group's state and members."""
         found, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
         if found is None:
             state = GroupState.DEAD.value if code is ErrorCode.GROUP_ID_NOT_FOUND else ""
@@ -230,7 +230,7 @@ class GroupCoordinator:
         )
 
     def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> ListResult:
-        """The groups this broker coordinates, of these states and types (any case), all without."""
+        """List the groups this broker coordinates; states and types, if given, filter them (any case)."""
         wanted = {state.lower() for state in states}
         loading = any(shard.loading for shard in self._shards.values())
         code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NONE
@@ -245,7 +245,7 @@ class GroupCoordinator:
         return ListResult(code, tuple(sorted(groups, key=lambda listed: listed.group)))
 
     def delete(self, group: str, done: DeleteDone) -> None:
-        """Deletes an empty group with its offsets; answers an error code."""
+        """Delete an empty group and its offsets; answer with an error code."""
         found, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
         if found is not None and found.state is not GroupState.EMPTY:
             code = ErrorCode.NON_EMPTY_GROUP
@@ -255,5 +255,5 @@ class GroupCoordinator:
         offsets.forget(self._shards[self._partition(group)], found, sorted(found.offsets), done)
 
     def groups(self) -> list[Group]:
-        """The groups themselves, for invariants and tests: nothing may be changed in them."""
+        """Return the groups themselves, for invariants and tests; callers must not change them."""
         return [group for shard in self._shards.values() for group in shard.groups.values()]

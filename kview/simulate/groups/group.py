@@ -18,7 +18,7 @@ from kview.simulate.kernel import Timer
 
 
 class GroupState(StrEnum):
-    """A classic group's states, as DescribeGroups spells them."""
+    """The states of a classic group, spelled as in DescribeGroups."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -40,24 +40,24 @@ class Member:
     rebalance_timeout_ms: int
     assignment: bytes = b""
     is_new: bool = False
-    """True from its first JoinGroup until that is answered: a client that gave up must not stay for ever."""
+    """True from its first JoinGroup until that is answered; a client that gave up must not stay for ever."""
     join_done: JoinDone | None = None
     sync_done: SyncDone | None = None
     session_ends_us: int = 0
     session_timer: Timer | None = None
 
     def metadata(self, protocol: str | None) -> bytes:
-        """Its subscription's bytes for this protocol; empty when it has none."""
+        """Return its subscription's bytes for this protocol; empty if it does not offer it."""
         return next((offered.metadata for offered in self.protocols if offered.name == protocol), b"")
 
     def answer_join(self, result: JoinResult) -> None:
-        """Answers the waiting JoinGroup, if there is one."""
+        """Answer the waiting JoinGroup, if there is one."""
         done, self.join_done = self.join_done, None
         if done is not None:
             done(result)
 
     def answer_sync(self, result: SyncResult) -> None:
-        """Answers the waiting SyncGroup, if there is one."""
+        """Answer the waiting SyncGroup, if there is one."""
         done, self.sync_done = self.sync_done, None
         if done is not None:
             done(result)
@@ -65,12 +65,12 @@ class Member:
 
 @dataclass(slots=True)
 class Group:
-    """One group. Members are in the order in which they came."""
+    """One group. Members are kept in the order they joined."""
 
     name: str
     state: GroupState = GroupState.EMPTY
     before_rebalance: GroupState = GroupState.EMPTY
-    """The state from which the rebalance under way began."""
+    """The state before the current rebalance began."""
     state_since_ms: int = 0
     generation: int = 0
     protocol_type: str = ""
@@ -80,9 +80,9 @@ class Group:
     static_members: dict[str, str] = field(default_factory=dict)
     """Group instance id → member id."""
     pending_members: dict[str, Timer] = field(default_factory=dict)
-    """Ids that were given out with MEMBER_ID_REQUIRED and have not joined, with the end of their time."""
+    """Member ids handed out with MEMBER_ID_REQUIRED that have not joined yet, with their expiry timers."""
     pending_sync: dict[str, None] = field(default_factory=dict)
-    """Members of the new generation that have not sent SyncGroup, as an ordered set."""
+    """Members of the new generation that have not sent SyncGroup yet, as an ordered set."""
     new_member_added: bool = False
     rebalance_timer: Timer | None = None
     sync_timer: Timer | None = None
@@ -90,14 +90,14 @@ class Group:
     """(topic, partition) → its committed offset."""
 
     def enter(self, state: GroupState, now_ms: int) -> None:
-        """Goes over to a state."""
+        """Change to this state."""
         if state is GroupState.PREPARING_REBALANCE:
             self.before_rebalance = self.state
         self.state = state
         self.state_since_ms = now_ms
 
     def add(self, member: Member) -> None:
-        """Takes a member in; the first one leads."""
+        """Add a member; the first one becomes the leader."""
         self.members[member.member_id] = member
         if member.group_instance_id is not None:
             self.static_members[member.group_instance_id] = member.member_id
@@ -105,7 +105,7 @@ class Group:
             self.leader = member.member_id
 
     def remove(self, member_id: str) -> None:
-        """Takes a member out; the next one that waits in JoinGroup, else the next one, leads."""
+        """Remove a member; if it led, the next one waiting in JoinGroup leads, else the next one."""
         member = self.members.pop(member_id)
         self.pending_sync.pop(member_id, None)
         if self.static_members.get(member.group_instance_id or "") == member_id:
@@ -115,7 +115,7 @@ class Group:
             self.elect_leader()
 
     def elect_leader(self) -> bool:
-        """Makes a member lead that has joined, where one has; whether the leader is such a one."""
+        """Make a member that has joined the leader; return whether there is one."""
         leader = self.members.get(self.leader or "")
         if leader is not None and leader.join_done is not None:
             return True
@@ -127,7 +127,7 @@ class Group:
         return joined is not None
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Whether a member with these protocols fits in with the members there are."""
+        """Whether a member with these protocols is compatible with the present members."""
         offered = set(names)
         if not self.members:
             return bool(protocol_type) and bool(offered)
@@ -138,7 +138,7 @@ class Group:
         return set.intersection(*sets)
 
     def vote(self) -> str:
-        """The protocol for the next generation: each member votes for its first one that all support."""
+        """Return the next generation's protocol: each member votes for its first one that all support."""
         common = self._common_protocols()
         votes: dict[str, int] = {}
         for member in self.members.values():
@@ -147,22 +147,22 @@ class Group:
         return max(votes, key=lambda name: votes[name])
 
     def all_joined(self) -> bool:
-        """Whether every member waits in JoinGroup and no given id is outstanding."""
+        """Whether every member waits in JoinGroup and no handed-out id is pending."""
         return not self.pending_members and all(m.join_done is not None for m in self.members.values())
 
     def rebalance_timeout_ms(self) -> int:
-        """The longest rebalance timeout of the members."""
+        """Return the longest rebalance timeout among the members."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def joined_members(self) -> tuple[JoinedMember, ...]:
-        """The members as the leader is told of them."""
+        """Return the members as the leader sees them."""
         return tuple(
             JoinedMember(m.member_id, m.group_instance_id, m.metadata(self.protocol))
             for m in self.members.values()
         )
 
     def fault_of(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
-        """Why a request of this member is refused, NONE when it is not."""
+        """Return why a request of this member is refused, or NONE."""
         if group_instance_id is not None:
             known = self.static_members.get(group_instance_id)
             if known is None:
@@ -172,7 +172,7 @@ class Group:
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def value(self) -> GroupValue:
-        """The group as the log keeps it."""
+        """Return the group as the log keeps it."""
         return GroupValue(
             self.protocol_type,
             self.generation,
@@ -195,7 +195,7 @@ class Group:
         )
 
     def load(self, value: GroupValue) -> None:
-        """Becomes the group that the log tells of: Stable with its members, or Empty without."""
+        """Restore the group from the log: Stable if it has members, else Empty."""
         self.protocol_type = value.protocol_type
         self.generation = value.generation
         self.protocol = value.protocol

@@ -1,4 +1,4 @@
-"""What a group coordinator needs of the broker and the cluster it runs in."""
+"""The narrow view a group coordinator has of its broker and cluster."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,43 +16,43 @@ class Host(Protocol):
     """Time, metadata and the logs of `__consumer_offsets`, as one broker has them."""
 
     def now_us(self) -> int:
-        """The engine's time."""
+        """Return the engine's time."""
 
     def after(self, delay_us: int, fn: Callable[[], None]) -> Timer:
-        """Calls fn later."""
+        """Call `fn` later."""
 
     def cancel(self, timer: Timer) -> None:
-        """Makes a timer never fire; one that fired already is left alone."""
+        """Keep a timer from firing; does nothing if it has fired already."""
 
     def is_running(self) -> bool:
         """Whether the broker's process works: neither crashed, stopped nor hung."""
 
     def offsets_leader(self, partition: int) -> int:
-        """The leader of an offsets partition in the broker's metadata, −1 without."""
+        """Return the leader of an offsets partition in the broker's metadata, or −1."""
 
     def topic_id(self, topic: str, partition: int) -> bytes | None:
         """Return the topic's id, or None when the broker's metadata has no such partition."""
 
     def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode, int], None]) -> None:
-        """Appends a batch to an offsets partition with acks=all.
+        """Append a batch to an offsets partition with acks=all.
 
-        `done` is called once, with the batch's offset when the high watermark passed it, or with what ended
-        the wait.
+        `done` is called once: with the batch's offset when the high watermark has passed it, or with the
+        error that ended the wait.
         """
 
     def forget_before(self, partition: int, offset: int) -> None:
-        """Moves the start of an offsets partition's log, on all its replicas."""
+        """Move the start of an offsets partition's log, on all its replicas."""
 
     def batches(self, partition: int) -> Iterable[bytes]:
-        """The batches in the broker's own log of an offsets partition, from its start to its end."""
+        """Return the batches in the broker's own log of an offsets partition."""
 
     def random_id(self) -> str:
-        """A new id in the form of a UUID."""
+        """Return a new id in the form of a UUID."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """A coordinator's settings, Kafka's keys with underscores."""
+    """A coordinator's settings: Kafka's keys with underscores."""
 
     offsets_topic_num_partitions: int = 50
     group_initial_rebalance_delay_ms: int = 3_000
@@ -66,7 +66,7 @@ class GroupSettings:
 
     @classmethod
     def of(cls, settings: Settings) -> "GroupSettings":
-        """These settings out of the brokers' settings."""
+        """Take these settings from the brokers' settings."""
         return cls(**{field: settings.number(key) for key, field in _FIELDS.items()})
 
 
@@ -81,4 +81,4 @@ _FIELDS: Mapping[str, str] = {
     "offsets.retention.minutes": "offsets_retention_minutes",
     "offsets.retention.check.interval.ms": "offsets_retention_check_interval_ms",
 }
-"""The settings above by Kafka's keys."""
+"""Kafka's key → the setting above."""

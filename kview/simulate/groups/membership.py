@@ -16,7 +16,7 @@ from kview.simulate.groups.shard import Shard
 
 
 class Membership:
-    """The members of one shard's groups."""
+    """The members of one shard's groups: how they join, stay and leave."""
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
@@ -26,7 +26,7 @@ class Membership:
     # --- joining
 
     def join(self, group: Group, request: JoinRequest, done: JoinDone) -> None:
-        """JoinGroup, of a new member or a known one."""
+        """Handle JoinGroup of a new or a known member."""
         if not group.supports(request.protocol_type, (offered.name for offered in request.protocols)):
             done(JoinResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
         elif not request.member_id:
@@ -84,7 +84,7 @@ class Membership:
             group.state is GroupState.COMPLETING_REBALANCE
             or (group.state is GroupState.STABLE and member.member_id != group.leader)
         ):
-            done(joined(group, member))  # the earlier answer was lost, or nothing is new
+            done(joined(group, member))  # The earlier answer was lost, or nothing has changed.
             return
         self._update(member, request, done)
         self._rebalance.begin(group)
@@ -99,7 +99,7 @@ class Membership:
     def _replace_static(
         self, group: Group, old: Member, member_id: str, request: JoinRequest, done: JoinDone
     ) -> None:
-        """A static member's process came back: it takes the place, the id it had is fenced (KIP-345)."""
+        """Replace a static member whose process came back; its old id is fenced (KIP-345)."""
         old_id = old.member_id
         led = group.leader == old_id
         old.answer_join(JoinResult(ErrorCode.FENCED_INSTANCE_ID, old_id))
@@ -138,10 +138,10 @@ class Membership:
     def _answer_replaced(
         self, group: Group, member: Member, leader: str, request: JoinRequest, done: JoinDone
     ) -> None:
-        """Nothing changes for the others: the member is told of the generation there is.
+        """Answer with the current generation, since nothing changes for the other members.
 
-        To a leader of before v9 its old id is named as leader, so that it does not assign; from v9 on it is
-        told to leave the assignment out (KIP-814).
+        Clients below v9 see the old id as the leader, so that they do not assign; from v9 on they are asked
+        to skip the assignment (KIP-814).
         """
 
         def written(code: ErrorCode) -> None:
@@ -165,13 +165,13 @@ class Membership:
     # --- staying
 
     def sync(self, group: Group, request: SyncRequest, done: SyncDone) -> None:
-        """SyncGroup: see `Rebalance.sync`."""
+        """Handle SyncGroup; see `Rebalance.sync`."""
         self._rebalance.sync(group, request, done)
 
     def heartbeat(
         self, group: Group, generation: int, member_id: str, group_instance_id: str | None
     ) -> ErrorCode:
-        """Heartbeat: it restarts the session also while a rebalance is under way."""
+        """Handle Heartbeat; it also restarts the session during a rebalance."""
         fault = group.fault_of(member_id, group_instance_id)
         if fault is not ErrorCode.NONE:
             return fault
@@ -188,7 +188,7 @@ class Membership:
     # --- leaving
 
     def leave(self, group: Group, leaving: LeavingMember) -> ErrorCode:
-        """One member of a LeaveGroup; a static one may be named by its instance id alone."""
+        """Remove one member of a LeaveGroup; a static one may be named by its instance id alone."""
         member_id, instance = leaving
         if not member_id and instance is not None:
             member_id = group.static_members.get(instance, "")
@@ -204,13 +204,13 @@ class Membership:
     # --- the shard's life
 
     def start_sessions(self) -> None:
-        """Every member of the loaded groups gets a whole session to be heard of."""
+        """Give every member of the loaded groups a full session."""
         for group in self._shard.groups.values():
             for member in group.members.values():
                 self.sessions.restart(group, member)
 
     def answer_all(self, code: ErrorCode) -> None:
-        """Everyone who waits hears this error."""
+        """Answer everyone who waits with this error."""
         for group in self._shard.groups.values():
             for member in list(group.members.values()):
                 member.answer_join(JoinResult(code, member.member_id))

@@ -1,4 +1,4 @@
-"""The coordinators of a cluster's brokers: what each sees of the cluster and hears of its broker's life."""
+"""The coordinators of a cluster's brokers, and how they follow the brokers' metadata and processes."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -13,11 +13,11 @@ from kview.simulate.retention import move_start
 from kview.simulate.world import OFFSETS_TOPIC
 
 APPEND_TIMEOUT_MS = 60_000
-"""How long a coordinator waits for its append to be committed: longer than outages that end by fencing."""
+"""How long a coordinator waits for its append to be committed: longer than an outage that ends by fencing."""
 
 
 class BrokerHost:
-    """A broker and the cluster as its coordinator sees them."""
+    """A broker and the cluster, as its coordinator sees them."""
 
     def __init__(self, cluster: Cluster, broker: int) -> None:
         self._cluster = cluster
@@ -25,15 +25,15 @@ class BrokerHost:
         self._random = cluster.kernel.random(f"coordinator/{broker}")
 
     def now_us(self) -> int:
-        """The engine's time."""
+        """Return the engine's time."""
         return self._cluster.kernel.now_us
 
     def after(self, delay_us: int, fn: Callable[[], None]) -> Timer:
-        """Calls fn later."""
+        """Call `fn` later."""
         return self._cluster.kernel.after(delay_us, fn)
 
     def cancel(self, timer: Timer) -> None:
-        """Makes a timer never fire."""
+        """Keep a timer from firing."""
         self._cluster.kernel.cancel(timer)
 
     def is_running(self) -> bool:
@@ -41,7 +41,7 @@ class BrokerHost:
         return self._cluster.process(self._broker) is ProcessState.RUNNING
 
     def offsets_leader(self, partition: int) -> int:
-        """The leader in the broker's own metadata."""
+        """Return the leader in the broker's own metadata."""
         found = self._cluster.image(self._broker).partition(OFFSETS_TOPIC, partition)
         return NO_LEADER if found is None else found.leader
 
@@ -51,7 +51,7 @@ class BrokerHost:
         return found.topic_id if found is not None and 0 <= partition < len(found.partitions) else None
 
     def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode, int], None]) -> None:
-        """Appends with acks=all."""
+        """Append with acks=all."""
         self._cluster.produce(
             self._broker,
             OFFSETS_TOPIC,
@@ -63,48 +63,48 @@ class BrokerHost:
         )
 
     def forget_before(self, partition: int, offset: int) -> None:
-        """Moves the log start, as a client's DeleteRecords would."""
+        """Move the log start, as a client's DeleteRecords would."""
         replica = self._cluster.brokers[self._broker].replicas.get((OFFSETS_TOPIC, partition))
         if replica is not None and replica.leading:
             move_start(self._cluster, replica, offset)
 
     def batches(self, partition: int) -> Iterator[bytes]:
-        """The batches in the broker's own log."""
+        """Return the batches in the broker's own log."""
         for _, batch in self._cluster.client_batches(self._broker, OFFSETS_TOPIC, partition):
             yield batch
 
     def random_id(self) -> str:
-        """A new id in the form of a UUID."""
+        """Return a new id in the form of a UUID."""
         digits = f"{self._random.getrandbits(128):032x}"
         return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
 
 class Coordinators:
-    """One coordinator per broker, which hears what the broker's metadata says of `__consumer_offsets`."""
+    """One coordinator per broker; it follows what the broker's metadata says about `__consumer_offsets`."""
 
     def __init__(self, cluster: Cluster, settings: GroupSettings) -> None:
         self._cluster = cluster
         self._of = {b: GroupCoordinator(b, BrokerHost(cluster, b), settings) for b in cluster.broker_ids()}
         self._topics: dict[int, TopicImage | None] = dict.fromkeys(self._of)
         self._names: dict[int, Mapping[bytes, str]] = {b: {} for b in self._of}
-        """Broker → the topics that it knew last, as its image has them."""
+        """Broker → the topics in the metadata it had last."""
         self._led: dict[int, dict[int, tuple[bytes, int]]] = {b: {} for b in self._of}
         """Broker → offsets partition that it leads → (id of the offsets topic, leader epoch)."""
         cluster.on_process_change(self._process_changed)
 
     def of(self, broker: int) -> GroupCoordinator:
-        """The coordinator of this broker."""
+        """Return the coordinator of this broker."""
         return self._of[broker]
 
     def load(self) -> None:
-        """Loads at once, and anew, what every broker leads: the warm start has put it into the logs."""
+        """Load what every broker leads from the logs immediately, as after the warm start."""
         for broker in self._of:
             self._topics[broker] = None
             self._led[broker].clear()
             self.metadata_changed(broker, load_ms=0)
 
     def metadata_changed(self, broker: int, load_ms: int = LOAD_MS) -> None:
-        """This broker has a new image: it loads what it leads anew, and lets go of what others lead."""
+        """Follow a broker's new metadata: load the partitions it newly leads, let go of the others."""
         image = self._cluster.image(broker)
         if image.topic_names is not self._names[broker]:
             self._names[broker] = image.topic_names

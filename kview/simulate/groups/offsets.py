@@ -1,4 +1,4 @@
-"""Committed offsets: committing, fetching, forgetting those of groups long gone (OffsetMetadataManager)."""
+"""Committed offsets: commit, fetch, and forget those of groups long gone (OffsetMetadataManager)."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,14 +19,14 @@ MS_PER_MINUTE = 60_000
 
 
 def commit_fault(group: Group | None, request: CommitRequest) -> ErrorCode:
-    """Why a commit is refused as a whole, NONE when it is not."""
+    """Return why a commit is refused as a whole, or NONE."""
     anonymous = request.generation < 0 and not request.member_id and request.group_instance_id is None
     if group is None:
         return ErrorCode.NONE if request.generation < 0 else ErrorCode.ILLEGAL_GENERATION
     if request.generation < 0 and not group.members:
         return ErrorCode.NONE
     if anonymous:
-        return ErrorCode.UNKNOWN_MEMBER_ID  # nobody from outside commits for a group with members
+        return ErrorCode.UNKNOWN_MEMBER_ID  # Clients outside a group cannot commit while it has members.
     fault = group.fault_of(request.member_id, request.group_instance_id)
     if fault is not ErrorCode.NONE:
         return fault
@@ -44,7 +44,7 @@ def commit(
     refused: dict[int, ErrorCode],
     done: CommitDone,
 ) -> None:
-    """Appends the offsets that are not refused (index → why) and answers when they are committed."""
+    """Append the offsets that are not refused (index → reason) and answer when they are committed."""
     count = len(request.offsets)
     group = shard.groups.get(request.group)
     fault = commit_fault(group, request)
@@ -63,7 +63,7 @@ def commit(
     }
 
     def apply() -> None:
-        # A topic may have been deleted since: its offsets count no more.
+        # A topic may have been deleted since then: its offsets no longer count.
         living = {key: value for key, value in values.items() if shard.lives(key, value)}
         shard.groups.setdefault(request.group, group).offsets.update(living)
 
@@ -81,7 +81,7 @@ def commit(
 
 
 def fetch(group: Group | None, partitions: Sequence[tuple[str, int]] | None) -> tuple[FetchedOffset, ...]:
-    """The committed offsets of these partitions, or all there are, sorted."""
+    """Return the committed offsets of these partitions, or all of them, sorted."""
     offsets = group.offsets if group is not None else {}
     wanted = sorted(offsets) if partitions is None else partitions
     fetched: list[FetchedOffset] = []
@@ -95,9 +95,9 @@ def fetch(group: Group | None, partitions: Sequence[tuple[str, int]] | None) -> 
 
 
 def expire(shard: Shard) -> None:
-    """Forgets offsets whose group has been without members for offsets.retention.minutes, then the group.
+    """Forget offsets whose group has had no members for offsets.retention.minutes, then the group.
 
-    A group that never had members is judged offset by offset, from each one's commit (KIP-211).
+    In a group that never had members, each offset expires on its own, counted from its commit (KIP-211).
     """
     before_ms = shard.now_ms - shard.settings.offsets_retention_minutes * MS_PER_MINUTE
     for group in list(shard.groups.values()):
@@ -128,7 +128,7 @@ def forget(
     gone: Sequence[tuple[str, int]],
     answer: Callable[[ErrorCode], None] = lambda code: None,
 ) -> None:
-    """Writes tombstones for these offsets, and for the group when none is left; nobody need wait for that."""
+    """Write tombstones for these offsets, and for the group if none is left; callers need not wait."""
     changes: list[Change] = [(OffsetKey(group.name, topic, partition), None) for topic, partition in gone]
     for key in gone:
         del group.offsets[key]

@@ -1,10 +1,10 @@
-"""Which partition of `__consumer_offsets` a group belongs to (GroupMetadataManager.partitionFor)."""
+"""The partition of `__consumer_offsets` a group belongs to (GroupMetadataManager.partitionFor)."""
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
 
 def java_string_hash(text: str) -> int:
-    """Java's String.hashCode: over UTF-16 code units, a signed 32-bit number."""
+    """Return Java's String.hashCode: over UTF-16 code units, a signed 32-bit number."""
     units = text.encode("utf-16-be", "surrogatepass")
     h = 0
     for i in range(0, len(units), 2):
@@ -13,6 +13,6 @@ def java_string_hash(text: str) -> int:
 
 
 def offsets_partition(group: str, partitions: int) -> int:
-    """The offsets partition of a group; Kafka's abs makes 0 of the one integer without an opposite."""
+    """Return a group's offsets partition; Kafka's abs turns the one integer without an opposite into 0."""
     h = java_string_hash(group)
     return 0 if h == -(1 << 31) else abs(h) % partitions

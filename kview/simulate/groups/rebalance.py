@@ -1,4 +1,4 @@
-"""The classic rebalance: members gather, hear of their generation, and are given the leader's assignment."""
+"""The classic rebalance: members gather, learn their generation, and get the leader's assignment."""
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.group import Group, GroupState, Member
@@ -9,14 +9,14 @@ from kview.simulate.groups.shard import Shard
 
 
 class Rebalance:
-    """Of the groups of one shard (Kafka's GroupMetadataManager), and the sessions that can begin one."""
+    """The rebalances of one shard's groups, and the sessions that trigger them."""
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
         self.sessions = Sessions(shard, self.remove)
 
     def begin(self, group: Group) -> None:
-        """Begins a rebalance, or ends the gathering of one under way if that was what it waited for."""
+        """Begin a rebalance; if one is gathering members already, end that if it was waiting for this."""
         if group.state is GroupState.PREPARING_REBALANCE:
             self.maybe_complete(group)
             return
@@ -38,7 +38,7 @@ class Rebalance:
             self.maybe_complete(group)
 
     def _delay_initial(self, group: Group, delay_ms: int, left_ms: int) -> None:
-        """An empty group waits for more members, again while new ones come, up to the rebalance timeout."""
+        """Wait for more members of an empty group, as long as new ones come or the timeout allows."""
 
         def due() -> None:
             if group.new_member_added and left_ms > 0:
@@ -51,13 +51,13 @@ class Rebalance:
         group.rebalance_timer = self._shard.after(delay_ms, due)
 
     def maybe_complete(self, group: Group) -> None:
-        """Ends the gathering where all are there who are waited for."""
+        """End the gathering once all expected members are there."""
         gathering = group.state is GroupState.PREPARING_REBALANCE
         if gathering and group.before_rebalance is not GroupState.EMPTY and group.all_joined():
             self._complete(group)
 
     def _complete(self, group: Group) -> None:
-        """Ends the gathering: who has not come is out, unless static; the others hear of their generation."""
+        """End the gathering: absent members are removed unless static, the others get a generation."""
         shard = self._shard
         shard.cancel(group.rebalance_timer)
         absent = [m for m in group.members.values() if m.join_done is None and m.group_instance_id is None]
@@ -65,7 +65,7 @@ class Rebalance:
             shard.cancel(member.session_timer)
             group.remove(member.member_id)
         if group.members and not group.elect_leader():
-            # Static members alone, none of them back: they are waited for until their sessions end.
+            # Only static members, none of them back: wait for them until their sessions end.
             group.rebalance_timer = shard.after(group.rebalance_timeout_ms(), lambda: self._complete(group))
             return
         group.generation += 1
@@ -73,7 +73,7 @@ class Rebalance:
             group.protocol = None
             group.leader = None
             group.enter(GroupState.EMPTY, shard.now_ms)
-            shard.write([change(group)], None, lambda code: None)  # nobody waits for this one
+            shard.write([change(group)], None, lambda code: None)  # No client waits for this write.
             return
         group.protocol = group.vote()
         group.enter(GroupState.COMPLETING_REBALANCE, shard.now_ms)
@@ -90,7 +90,7 @@ class Rebalance:
             member.answer_join(joined(group, member))
 
     def _sync_expired(self, group: Group, generation: int) -> None:
-        """Members that joined and did not ask for their assignment in time are out."""
+        """Remove members that joined but did not send SyncGroup in time."""
         if group.generation != generation or not group.pending_sync:
             return
         for member_id in list(group.pending_sync):
@@ -101,7 +101,7 @@ class Rebalance:
     # --- the assignment
 
     def sync(self, group: Group, request: SyncRequest, done: SyncDone) -> None:
-        """SyncGroup, with the assignment from the leader and without from the others."""
+        """Handle SyncGroup; the leader sends the assignment with it, the others do not."""
         fault = group.fault_of(request.member_id, request.group_instance_id)
         if fault is ErrorCode.NONE and request.generation != group.generation:
             fault = ErrorCode.ILLEGAL_GENERATION
@@ -133,7 +133,7 @@ class Rebalance:
 
         def written(code: ErrorCode) -> None:
             if group.generation != generation or group.state is not GroupState.COMPLETING_REBALANCE:
-                return  # another rebalance has begun and answered everyone
+                return  # Another rebalance has begun and has answered everyone.
             if code is not ErrorCode.NONE:
                 for member in group.members.values():
                     member.assignment = b""
@@ -151,7 +151,7 @@ class Rebalance:
         self._shard.write([change(group)], None, written)
 
     def remove(self, group: Group, member: Member) -> None:
-        """The member is out."""
+        """Remove a member and begin a rebalance."""
         member.answer_join(JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, ""))
         member.answer_sync(SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
         self._shard.cancel(member.session_timer)
@@ -160,7 +160,7 @@ class Rebalance:
 
 
 def joined(group: Group, member: Member, skip_assignment: bool = False) -> JoinResult:
-    """What a member of the generation there is hears of it."""
+    """Return what a member of the current generation gets as its JoinGroup answer."""
     leads = group.leader == member.member_id
     return JoinResult(
         ErrorCode.NONE,
@@ -175,5 +175,5 @@ def joined(group: Group, member: Member, skip_assignment: bool = False) -> JoinR
 
 
 def change(group: Group) -> Change:
-    """The group as it is, for the log."""
+    """Return the group's current state as a change for the log."""
     return GroupKey(group.name), group.value()

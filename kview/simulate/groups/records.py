@@ -1,4 +1,4 @@
-"""The records of `__consumer_offsets`: their meaning, and their bytes as Kafka writes them.
+"""The records of `__consumer_offsets`: what they mean, and their bytes as Kafka writes them.
 
 Key versions: 1 for an offset (OffsetCommitKey), 2 for a group (GroupMetadataKey). Value versions: 4 for an
 offset, which has the topic's id, and 3 for a group. A value of None is a tombstone.
@@ -12,7 +12,7 @@ from kview.simulate.groups.wire import MalformedBytes, Reader, Writer
 
 
 class OffsetKey(NamedTuple):
-    """Whose offset of which partition."""
+    """The key of a committed offset."""
 
     group: str
     topic: str
@@ -30,7 +30,7 @@ class OffsetValue(NamedTuple):
 
 
 class GroupKey(NamedTuple):
-    """Which group's metadata."""
+    """The key of a group's metadata."""
 
     group: str
 
@@ -49,7 +49,7 @@ class MemberValue(NamedTuple):
 
 
 class GroupValue(NamedTuple):
-    """A group's latest finished generation; without members the group is empty."""
+    """A group's latest completed generation; without members the group is empty."""
 
     protocol_type: str
     generation: int
@@ -72,7 +72,7 @@ _TOPIC_ID_BYTES = 16
 
 
 def encode_key(key: Key) -> bytes:
-    """A key's bytes."""
+    """Encode a key."""
     if isinstance(key, OffsetKey):
         writer = Writer().int16(_OFFSET_KEY_VERSION).string(key.group).string(key.topic)
         return writer.int32(key.partition).done()
@@ -80,7 +80,7 @@ def encode_key(key: Key) -> bytes:
 
 
 def encode_value(value: OffsetValue | GroupValue) -> bytes:
-    """A value's bytes."""
+    """Encode a value."""
     if isinstance(value, OffsetValue):
         writer = Writer().int16(_OFFSET_VALUE_VERSION).int64(value.offset).int32(value.leader_epoch)
         writer.compact_string(value.metadata).int64(value.commit_ms)
@@ -97,14 +97,14 @@ def encode_value(value: OffsetValue | GroupValue) -> bytes:
 
 
 def encode_batch(changes: Sequence[Change], time_ms: int) -> bytes:
-    """One v2 record batch of these changes, base offset 0 and leader epoch −1 as a client would send it."""
+    """Encode these changes as one v2 batch, as a client would send it."""
     return records.encode_batch(
         [(encode_key(key), None if value is None else encode_value(value), time_ms) for key, value in changes]
     )
 
 
 def decode_batch(batch: bytes) -> list[Change]:
-    """The changes of one batch that `encode_batch` wrote. Raises MalformedBytes."""
+    """Decode one batch that `encode_batch` wrote. Raises MalformedBytes."""
     changes: list[Change] = []
     for record in records.decode_batch(batch):
         key = decode_key(record.key or b"")
@@ -113,7 +113,7 @@ def decode_batch(batch: bytes) -> list[Change]:
 
 
 def decode_key(data: bytes) -> Key:
-    """A key out of its bytes. Raises MalformedBytes."""
+    """Decode a key. Raises MalformedBytes."""
     reader = Reader(data)
     version = reader.int16()
     if version == _OFFSET_KEY_VERSION:
@@ -124,7 +124,7 @@ def decode_key(data: bytes) -> Key:
 
 
 def decode_value(key: Key, data: bytes) -> OffsetValue | GroupValue:
-    """The value that belongs to a key, out of its bytes. Raises MalformedBytes."""
+    """Decode the value that belongs to a key. Raises MalformedBytes."""
     reader = Reader(data)
     version = reader.int16()
     if isinstance(key, OffsetKey):

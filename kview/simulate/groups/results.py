@@ -1,4 +1,4 @@
-"""What is asked of a group coordinator and what it answers, with the fields of Kafka's messages.
+"""Requests to a group coordinator and its answers, with the fields of Kafka's messages.
 
 Times are in ms. Topics go by name.
 """
@@ -15,7 +15,7 @@ NO_EPOCH = -1
 
 
 class GroupProtocol(NamedTuple):
-    """One way of assigning that a member offers: the assignor's name and its subscription's bytes."""
+    """An assignment protocol that a member offers: the assignor's name and its subscription's bytes."""
 
     name: str
     metadata: bytes
@@ -23,7 +23,7 @@ class GroupProtocol(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JoinRequest:
-    """JoinGroup (11). Below v1 the rebalance timeout is the session timeout."""
+    """JoinGroup (11). Below v1 the session timeout is also the rebalance timeout."""
 
     group: str
     member_id: str
@@ -41,7 +41,7 @@ class JoinRequest:
 
 
 class JoinedMember(NamedTuple):
-    """A member as its group's leader is told of it."""
+    """A member as its group's leader sees it."""
 
     member_id: str
     group_instance_id: str | None
@@ -50,7 +50,7 @@ class JoinedMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JoinResult:
-    """`members` is filled for the leader alone."""
+    """The answer to JoinGroup; `members` is filled only for the leader."""
 
     error_code: ErrorCode
     member_id: str
@@ -64,7 +64,7 @@ class JoinResult:
 
 @dataclass(frozen=True, slots=True)
 class SyncRequest:
-    """SyncGroup (14). `assignments` are (member id, bytes), the leader's alone; the protocol's from v5 on."""
+    """SyncGroup (14). Only the leader sends `assignments` (member id, bytes); v5+ has the protocol."""
 
     group: str
     generation: int
@@ -77,7 +77,7 @@ class SyncRequest:
 
 @dataclass(frozen=True, slots=True)
 class SyncResult:
-    """A member's own assignment."""
+    """The answer to SyncGroup: a member's own assignment."""
 
     error_code: ErrorCode
     protocol_type: str | None = None
@@ -86,14 +86,14 @@ class SyncResult:
 
 
 class LeavingMember(NamedTuple):
-    """One member of a LeaveGroup (13): a static one may leave by its instance id with an empty member id."""
+    """One member of a LeaveGroup (13); a static one may leave by its instance id with an empty member id."""
 
     member_id: str
     group_instance_id: str | None = None
 
 
 class LeftMember(NamedTuple):
-    """What became of one leaving member."""
+    """The outcome for one leaving member."""
 
     member_id: str
     group_instance_id: str | None
@@ -102,7 +102,7 @@ class LeftMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LeaveResult:
-    """Below v3 the wire answers the one member's error as its own."""
+    """The answer to LeaveGroup; below v3 the one member's error is answered as the whole request's."""
 
     error_code: ErrorCode
     members: tuple[LeftMember, ...] = ()
@@ -121,7 +121,7 @@ class OffsetToCommit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CommitRequest:
-    """OffsetCommit (8). A client outside any group's membership gives generation −1 and no member id."""
+    """OffsetCommit (8). A client that is not a member sends generation −1 and no member id."""
 
     group: str
     offsets: tuple[OffsetToCommit, ...]
@@ -132,13 +132,13 @@ class CommitRequest:
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """Error codes in the order of the request's offsets."""
+    """The answer to OffsetCommit: error codes in the order of the request's offsets."""
 
     error_codes: tuple[ErrorCode, ...]
 
 
 class FetchedOffset(NamedTuple):
-    """A committed offset, or `NO_OFFSET` where there is none."""
+    """A committed offset, or `NO_OFFSET` if there is none."""
 
     topic: str
     partition: int
@@ -150,7 +150,7 @@ class FetchedOffset(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FetchedOffsets:
-    """One group of an OffsetFetch (9), in the order asked, or sorted when all were asked."""
+    """One group of an OffsetFetch (9), in the order asked, or sorted if all offsets were asked for."""
 
     group: str
     error_code: ErrorCode
@@ -159,7 +159,7 @@ class FetchedOffsets:
 
 @dataclass(frozen=True, slots=True)
 class DescribedMember:
-    """`metadata` and `assignment` are filled while the group is Stable."""
+    """One member in DescribeGroups; `metadata` and `assignment` are filled while the group is Stable."""
 
     member_id: str
     group_instance_id: str | None
@@ -193,7 +193,7 @@ class ListedGroup:
 
 @dataclass(frozen=True, slots=True)
 class ListResult:
-    """Groups sorted by name; with COORDINATOR_LOAD_IN_PROGRESS while a partition is being loaded."""
+    """The answer to ListGroups, sorted by name; COORDINATOR_LOAD_IN_PROGRESS while a partition is loading."""
 
     error_code: ErrorCode
     groups: tuple[ListedGroup, ...] = ()

@@ -1,4 +1,4 @@
-"""Sessions of members: one that is not heard of for so long is out."""
+"""Member sessions: a member that sends nothing for its session timeout is removed."""
 
 from collections.abc import Callable
 
@@ -7,18 +7,18 @@ from kview.simulate.groups.host import MS
 from kview.simulate.groups.shard import Shard
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""How long a member may wait in its first JoinGroup: its client may be gone, and sends no heartbeats yet."""
+"""How long a member may wait in its first JoinGroup: it sends no heartbeats yet and may be gone."""
 
 
 class Sessions:
-    """Of the members of one shard's groups; `ended` is told of those that were not heard of in time."""
+    """The sessions of one shard's members; `ended` is called for members that were silent too long."""
 
     def __init__(self, shard: Shard, ended: Callable[[Group, Member], None]) -> None:
         self._shard = shard
         self._ended = ended
 
     def restart(self, group: Group, member: Member) -> None:
-        """The member was heard of: its session begins anew."""
+        """Restart a member's session, because it sent a request."""
         timeout_ms = NEW_MEMBER_JOIN_TIMEOUT_MS if member.is_new else member.session_timeout_ms
         member.session_ends_us = self._shard.host.now_us() + timeout_ms * MS
         timer = member.session_timer
@@ -40,6 +40,6 @@ class Sessions:
         if member.session_ends_us > self._shard.host.now_us():
             self._arm(group, member)
         elif waits:
-            self.restart(group, member)  # who waits for an answer sends no heartbeats
+            self.restart(group, member)  # A member that waits for an answer sends no heartbeats.
         else:
             self._ended(group, member)

@@ -18,12 +18,12 @@ from kview.simulate.groups.wire import MalformedBytes
 from kview.simulate.kernel import Timer
 
 HUNG_RETRY_MS = 100
-"""How often a timer that fell due in a hung process looks whether the process goes on."""
+"""How often a timer that came due in a hung process checks whether the process has resumed."""
 
 COMPACT_AFTER_BATCHES = 2_000
-"""Batches in a partition's log before it is compacted: loading that many takes some 100 ms."""
+"""Batches in a partition's log before it is compacted; loading this many takes about 100 ms."""
 COMPACT_CHANGES = 200
-"""Changes a batch of a compaction holds: well below max.message.bytes."""
+"""Changes per batch of a compaction: well below max.message.bytes."""
 
 _AS_COORDINATOR = {
     ErrorCode.NONE: ErrorCode.NONE,
@@ -33,13 +33,13 @@ _AS_COORDINATOR = {
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
 }
-"""What a failed append means to a group's member (GroupCoordinatorService.handleOperationException)."""
+"""How a failed append is reported to a group's member (GroupCoordinatorService.handleOperationException)."""
 
 Answer = Callable[[ErrorCode], None]
 
 
 class Shard:
-    """The groups of one offsets partition, while this broker leads it in one leader epoch."""
+    """The groups of one offsets partition while this broker leads it in one leader epoch."""
 
     def __init__(self, host: Host, settings: GroupSettings, partition: int) -> None:
         self.host = host
@@ -55,11 +55,11 @@ class Shard:
 
     @property
     def now_ms(self) -> int:
-        """The engine's time in ms."""
+        """Return the engine's time in ms."""
         return self.host.now_us() // MS
 
     def load(self) -> None:
-        """Takes the groups from the log: what the log has not, this coordinator never knew."""
+        """Load the groups from the log; what is not in the log, this coordinator never knew."""
         groups: dict[str, Group] = {}
         offsets: dict[str, dict[tuple[str, int], OffsetValue]] = {}
         values: dict[str, GroupValue] = {}
@@ -68,7 +68,7 @@ class Shard:
             try:
                 changes = decode_batch(batch)
             except MalformedBytes:
-                continue  # a client's own records: what a coordinator cannot read it passes over
+                continue  # Records of a client's own: a coordinator skips what it cannot read.
             for key, value in changes:
                 if isinstance(key, GroupKey):
                     values.pop(key.group, None)
@@ -77,7 +77,7 @@ class Shard:
                 else:
                     of_group = offsets.setdefault(key.group, {})
                     of_group.pop((key.topic, key.partition), None)
-                    # A topic may have been deleted while nobody led this partition.
+                    # A topic may have been deleted while no broker led this partition.
                     if isinstance(value, OffsetValue) and self.lives((key.topic, key.partition), value):
                         of_group[key.topic, key.partition] = value
         for name in sorted({*values, *(name for name, of_group in offsets.items() if of_group)}):
@@ -90,11 +90,11 @@ class Shard:
         self.loading = False
 
     def lives(self, key: tuple[str, int], value: OffsetValue) -> bool:
-        """Whether the topic that this offset was committed for exists, as far as the broker knows."""
+        """Whether the topic that this offset was committed for still exists, as far as the broker knows."""
         return self.host.topic_id(*key) == value.topic_id
 
     def after(self, delay_ms: int, fn: Callable[[], None]) -> Timer:
-        """Calls fn later while this shard lives; in a hung process it waits until that goes on."""
+        """Call `fn` later while this shard lives; in a hung process it waits until the process resumes."""
         return self.host.after(delay_ms * MS, lambda: self._due(fn))
 
     def _due(self, fn: Callable[[], None]) -> None:
@@ -106,12 +106,12 @@ class Shard:
             self.host.after(HUNG_RETRY_MS * MS, lambda: self._due(fn))
 
     def cancel(self, timer: Timer | None) -> None:
-        """Makes a timer never fire."""
+        """Keep a timer from firing."""
         if timer is not None:
             self.host.cancel(timer)
 
     def write(self, changes: Sequence[Change], apply: Callable[[], None] | None, answer: Answer) -> None:
-        """Appends changes to the log. `apply` is called when they are committed, however late.
+        """Append changes to the log; `apply` is called when they are committed, however late.
 
         `answer` is called once: when they are committed, when that failed, or after
         offsets.commit.timeout.ms.
@@ -125,7 +125,7 @@ class Shard:
 
         def appended(code: ErrorCode, offset: int) -> None:
             if self.closed or code is ErrorCode.BROKER_NOT_AVAILABLE:
-                return  # the process died: nobody is there to answer
+                return  # The process died: no client is left to answer.
             self.cancel(timer)
             self._uncommitted -= 1
             if code is ErrorCode.NONE and apply is not None:
@@ -143,10 +143,9 @@ class Shard:
             answer(code)
 
     def _compact(self) -> None:
-        """Writes all that counts anew and lets the log begin there, in place of Kafka's log cleaner.
+        """Write the current state again and start the log there, in place of Kafka's log cleaner.
 
-        It waits for a moment in which the log says nothing that the groups do not: no write under way, no
-        rebalance.
+        It waits until the log and the groups agree: no write pending, no rebalance under way.
         """
         settled = all(g.state in (GroupState.EMPTY, GroupState.STABLE) for g in self.groups.values())
         if self._batches < COMPACT_AFTER_BATCHES or self._uncommitted or not settled:
@@ -175,7 +174,7 @@ class Shard:
             self.host.append(self.partition, encode_batch(part, self.now_ms), appended)
 
     def close(self, answer: bool) -> None:
-        """Ends it: everyone who waits hears NOT_COORDINATOR, or nothing when the process died."""
+        """Close the shard; waiting clients get NOT_COORDINATOR, or no answer if the process died."""
         self.closed = True
         writes, self._writes = self._writes, {}
         if answer:

@@ -9,7 +9,7 @@ _INT64 = struct.Struct(">q")
 
 
 class MalformedBytes(ValueError):
-    """Bytes of a client that are not what they should be."""
+    """A client's bytes are not in the expected format."""
 
 
 class Writer:
@@ -52,7 +52,7 @@ class Writer:
         return self
 
     def tagged(self, tag: int, data: bytes) -> "Writer":
-        """A section of tagged fields with one field in it."""
+        """Write a section of tagged fields that holds one field."""
         self.uvarint(1).uvarint(tag).uvarint(len(data))
         self._parts.append(data)
         return self
@@ -74,7 +74,7 @@ class Writer:
 
 
 class Reader:
-    """Takes fields from bytes; raises MalformedBytes where they end too early."""
+    """Takes fields from bytes; raises MalformedBytes if they end too early."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -132,7 +132,7 @@ class Reader:
             raise MalformedBytes(str(error)) from error
 
     def tagged(self) -> dict[int, bytes]:
-        """A section of tagged fields: tag → bytes."""
+        """Read a section of tagged fields: tag → bytes."""
         return {self.uvarint(): self._take(self.uvarint()) for _ in range(self.uvarint())}
 
     def data(self) -> bytes | None:
@@ -140,7 +140,7 @@ class Reader:
         return None if length == -1 else self._take(length)
 
     def count(self) -> int:
-        """An array's length; a null array counts 0, one longer than its bytes is malformed."""
+        """Read an array's length; a null array counts 0, and one longer than its bytes is malformed."""
         count = self.int32()
         if count > self.left:
             raise MalformedBytes(f"an array of {count} in {self.left} bytes")

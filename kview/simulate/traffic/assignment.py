@@ -1,4 +1,4 @@
-"""Assignments as a simulated member reads them, and as it makes them where it leads its group."""
+"""How a simulated member reads its assignment, and makes everyone's if it leads its group."""
 
 from kview.simulate.groups.assignors import ASSIGNORS
 from kview.simulate.groups.consumer_protocol import (
@@ -14,7 +14,7 @@ from kview.simulate.metadata import MetadataImage, TopicPartition
 
 
 def assign(result: JoinResult, assignor: str, image: MetadataImage) -> tuple[tuple[str, bytes], ...]:
-    """The leader's part: everyone's partitions, by member."""
+    """Return everyone's assignment by member, as the group's leader makes it."""
     members = sorted(result.members, key=lambda m: (m.group_instance_id or m.member_id, m.member_id))
     subscriptions = {m.member_id: _subscription(m.metadata) for m in members}
     topics = sorted({topic for subscription in subscriptions.values() for topic in subscription.topics})
@@ -24,7 +24,7 @@ def assign(result: JoinResult, assignor: str, image: MetadataImage) -> tuple[tup
 
 
 def assigned(assignment: bytes) -> list[TopicPartition]:
-    """The partitions of an assignment; one that cannot be read has none."""
+    """Return the partitions of an assignment; one that cannot be read has none."""
     try:
         return decode_assignment(assignment)
     except MalformedBytes:
@@ -32,7 +32,7 @@ def assigned(assignment: bytes) -> list[TopicPartition]:
 
 
 def _subscription(metadata: bytes) -> Subscription:
-    """A member's subscription; one that cannot be read asks for nothing."""
+    """Decode a member's subscription; one that cannot be read asks for nothing."""
     try:
         return decode_subscription(metadata)
     except MalformedBytes:

@@ -1,6 +1,6 @@
-"""A simulated member of a consumer group: a client of the real coordinator code, one timer each.
+"""A simulated member of a consumer group, with one timer: a client of the real coordinator code.
 
-It joins, syncs, sends heartbeats, reads, commits at its interval, and follows coordinators with a client's
+It joins, syncs, sends heartbeats, reads, commits at its interval, and finds a new coordinator with a client's
 delays. Rebalancing is eager: it commits and lets go of everything, then joins.
 """
 
@@ -36,23 +36,23 @@ from kview.simulate.traffic.reader import Reader
 from kview.simulate.world import GroupSpec
 
 STEP_US = 500_000
-"""How often a member looks what is due: what it reads shows outside in its commits alone, seconds apart."""
+"""How often a member acts; from outside only its commits are visible, and they come seconds apart."""
 ANSWER_US = 1_000
-"""From a broker's answer to the client's next step."""
+"""Time between a broker's answer and the client's next step."""
 RETRY_US = 100_000
 """Kafka's retry.backoff.ms."""
 HEARTBEAT_US = 3_000_000
 """heartbeat.interval.ms."""
 REQUEST_TIMEOUT_US = 30_000_000
-"""A consumer's request.timeout.ms: so long it waits for a coordinator that hangs."""
+"""A consumer's request.timeout.ms: how long it waits for a coordinator that hangs."""
 SESSION_TIMEOUT_MS = 45_000
 MAX_POLL_INTERVAL_MS = 300_000
-"""max.poll.interval.ms, the rebalance timeout too."""
+"""max.poll.interval.ms, which is also the rebalance timeout."""
 HOST = "/127.0.0.1"
 
 
 class Phase(Enum):
-    """Where a member is on its way to its assignment."""
+    """A member's stage on the way to its assignment."""
 
     OUTSIDE = "outside"
     JOINING = "joining"
@@ -70,7 +70,7 @@ _LOST_MEMBERSHIP = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID)
 
 
 class SimulatedMember:
-    """One member."""
+    """One member of a group."""
 
     def __init__(self, cluster: Cluster, spec: GroupSpec, number: int) -> None:
         self.spec = spec
@@ -93,11 +93,11 @@ class SimulatedMember:
 
     @property
     def read_records(self) -> int:
-        """How many it has read in all."""
+        """Return how many records it has read in all."""
         return self._reader.records
 
     def resume(self, member_id: str, generation: int, owned: list[TopicPartition]) -> None:
-        """Is a member already, as the warm start has it: it only has to fetch its offsets."""
+        """Start as a member that has been at work, after the warm start: it only fetches its offsets."""
         now_us = self._kernel.now_us
         self.member_id, self.generation, self._reader.owned = member_id, generation, owned
         self.phase = Phase.ASSIGNED
@@ -105,7 +105,7 @@ class SimulatedMember:
         self._next_us["commit"] = now_us + self._random.randrange(self.spec.commit_interval_ms * 1000)
 
     def leave(self) -> None:
-        """Commits, leaves the group and does nothing more."""
+        """Commit, leave the group, and do nothing more."""
         if self.phase is Phase.ASSIGNED and self._reachable():
             self._commit()
             coordinator = self._cluster.groups(self._coordinator)
@@ -143,7 +143,7 @@ class SimulatedMember:
             self._commit()
 
     def _reachable(self) -> bool:
-        """Whether the coordinator can be asked; searches for it when there is no connection to it."""
+        """Whether the coordinator can be asked; looks for it if there is no connection to one."""
         if self._coordinator >= 0:
             state = self._cluster.process(self._coordinator)
             if state is ProcessState.RUNNING:
@@ -163,7 +163,7 @@ class SimulatedMember:
         return self._cluster.process(found) is ProcessState.RUNNING
 
     def _lost_coordinator(self) -> None:
-        """The connection is gone, with every request on it."""
+        """Drop the connection to the coordinator, with every request on it."""
         self._coordinator = -1
         self._silent_since_us = None
         self._attempt += 1
@@ -172,7 +172,7 @@ class SimulatedMember:
             self.phase = Phase.OUTSIDE
 
     def _later(self, fn: Callable[..., None], *args: object) -> None:
-        """Takes an answer up when it has come over the wire, unless the member has moved on."""
+        """Handle an answer once it has come over the wire, unless the member has moved on."""
         attempt = self._attempt
 
         def arrived() -> None:
@@ -185,7 +185,7 @@ class SimulatedMember:
     # --- membership
 
     def _heed(self, code: ErrorCode) -> None:
-        """Does what a coordinator's error asks for."""
+        """React to a coordinator's error code."""
         if code is ErrorCode.NONE or code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             return
         if code in _SEARCH_AGAIN:
@@ -198,7 +198,7 @@ class SimulatedMember:
             self._rejoin(keep_id=True)
 
     def _rejoin(self, keep_id: bool) -> None:
-        """Lets go of the partitions, after a last commit where that can still count, and joins."""
+        """Let go of the partitions and join again, after a last commit if that can still count."""
         if keep_id and self.phase is Phase.ASSIGNED and self._coordinator >= 0:
             self._commit()
         if not keep_id:
@@ -248,7 +248,7 @@ class SimulatedMember:
             elif code in _LOST_MEMBERSHIP:
                 self.member_id = ""
                 self._reader.owned = []
-            self.phase = Phase.OUTSIDE  # the next step tries again
+            self.phase = Phase.OUTSIDE  # The next step tries again.
             return
         self.member_id = result.member_id
         self.generation = result.generation
@@ -296,7 +296,7 @@ class SimulatedMember:
     # --- offsets
 
     def _fetch_positions(self) -> None:
-        """Begins at the committed offsets; without one, where the partition's log starts."""
+        """Start at the committed offsets; without one, at offset 0."""
         missing = self._reader.unplaced()
         fetched = self._cluster.groups(self._coordinator).fetch_offsets(self.spec.name, missing)
         if fetched.error_code is not ErrorCode.NONE:
@@ -306,7 +306,7 @@ class SimulatedMember:
             self._reader.positions[offset.topic, offset.partition] = max(0, offset.offset)
 
     def _commit(self) -> None:
-        """Commits every position there is, as auto.commit does."""
+        """Commit every position, as auto.commit does."""
         offsets = tuple(
             OffsetToCommit(topic, partition, position, topic_id=self._reader.topic_id(topic))
             for (topic, partition), position in sorted(self._reader.positions.items())

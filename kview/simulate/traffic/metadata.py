@@ -1,4 +1,4 @@
-"""A client's own view of who leads what, which is as old as its last refresh."""
+"""A client's own view of who leads what, as old as its last refresh."""
 
 from collections.abc import Iterable
 from random import Random
@@ -14,7 +14,7 @@ RETRY_BACKOFF_MAX_US = 1_000_000
 
 
 class ClientMetadata:
-    """Leaders of some topics, refreshed on demand from a broker that answers, after the client's back-off.
+    """The leaders of some topics, refreshed on demand from a broker that answers, after a back-off.
 
     Left out on purpose: a client that asks a hung broker first and waits for its answer to time out.
     """
@@ -31,20 +31,20 @@ class ClientMetadata:
         self._take()
 
     def partitions(self, topic: str) -> int:
-        """How many partitions the topic has."""
+        """Return how many partitions the topic has."""
         return len(self._leaders[topic])
 
     def topic_id(self, topic: str) -> bytes | None:
-        """Return the id of the topic that the leaders are of; None when no broker ever named it."""
+        """Return the id of the topic whose leaders these are, or None before a broker named it."""
         return self._ids.get(topic)
 
     def leader(self, topic: str, partition: int) -> int:
-        """The leader the client believes in, NO_LEADER when it knows of none."""
+        """Return the leader the client believes in, NO_LEADER if it knows none."""
         leaders = self._leaders[topic]
         return leaders[partition] if partition < len(leaders) else NO_LEADER
 
     def refresh(self) -> None:
-        """Asks for metadata after the back-off, which grows while nothing new comes."""
+        """Ask for metadata after the back-off, which grows while nothing changes."""
         if not self._refreshing:
             self._refreshing = True
             self._cluster.kernel.after(self._backoff_us, self._refreshed)
@@ -56,12 +56,12 @@ class ClientMetadata:
         self._backoff_us = RETRY_BACKOFF_US if changed else min(self._backoff_us * 2, RETRY_BACKOFF_MAX_US)
 
     def any_broker(self) -> int:
-        """A broker that answers, drawn at random, or −1."""
+        """Return a random broker that answers, or −1."""
         running = [b for b in self._cluster.broker_ids() if self._cluster.process(b) is ProcessState.RUNNING]
         return self._random.choice(running) if running else -1
 
     def _take(self) -> bool:
-        """Takes a broker's metadata where it is not older than what is known; whether a leader changed."""
+        """Take over a broker's metadata unless it is older; return whether a leader changed."""
         broker = self.any_broker()
         if broker < 0:
             return False
@@ -71,7 +71,7 @@ class ClientMetadata:
             found = image.topics.get(topic)
             epochs = self._epochs[topic]
             if found is not None and self._ids.get(topic) != found.topic_id:
-                # Another topic of the same name: its epochs and partitions are its own.
+                # A new topic of the same name: its epochs and partitions start over.
                 self._ids[topic] = found.topic_id
                 leaders.clear()
                 epochs.clear()

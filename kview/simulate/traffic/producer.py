@@ -1,6 +1,6 @@
-"""A simulated producer: records at a rate, buffered by partition, sent in bunches, retried at new leaders.
+"""A simulated producer: makes records at a rate, buffers them by partition, sends and retries them.
 
-It counts as Kafka's producer does by default: five requests in flight per broker, buffer.memory, request and
+It has the defaults of Kafka's producer: five requests in flight per broker, buffer.memory, request and
 delivery time-outs. It is not idempotent: a bunch that was written but not answered is written again.
 """
 
@@ -19,22 +19,22 @@ from kview.simulate.traffic.metadata import RETRY_BACKOFF_US, ClientMetadata
 from kview.simulate.world import ProducerSpec
 
 BUNCH_US = 50_000
-"""How often a producer sends: one append per partition and bunch keeps the engine quick."""
+"""How often a producer sends: one append per partition and bunch keeps the engine fast."""
 IN_FLIGHT_MAX = 5
 """max.in.flight.requests.per.connection."""
 REQUEST_BYTES_MAX = 1_048_576
 """max.request.size."""
 BUFFER_BYTES = 33_554_432
-"""buffer.memory: when it is full, the application that produces stands still."""
+"""buffer.memory: when it is full, the producing application blocks."""
 REQUEST_TIMEOUT_US = 30_000_000
 """request.timeout.ms."""
 DELIVERY_TIMEOUT_US = 120_000_000
 """delivery.timeout.ms: older records are given up."""
 BUNCHES_MAX = 16
-"""Appends of one partition in a request: what a bunch leaves is taken by the next one."""
+"""Appends of one partition per request; the rest waits for the next request."""
 KEY_PREFIX = "key-"
 KEYS_SHOWN_MAX = 1_000
-"""Keys of a partition that its records' bytes may show: enough variety, bounded memory."""
+"""Different keys per partition that a producer's records show: enough variety, bounded memory."""
 
 
 class Bunch(NamedTuple):
@@ -48,22 +48,22 @@ class Bunch(NamedTuple):
 
 @dataclass(slots=True)
 class ProducerCounters:
-    """A producer's records by partition: those created are acknowledged, expired or still buffered."""
+    """A producer's records by partition: created ones are acknowledged, expired or still buffered."""
 
     created: list[int]
     sent: list[int]
-    """Appends asked for, repetitions included."""
+    """Records sent, including repetitions."""
     acknowledged: list[int]
-    """With acks=0: handed to a connection."""
+    """Records acknowledged; with acks=0, handed to a connection."""
     expired: list[int]
-    """Given up after delivery.timeout.ms, or lost on the way with acks=0."""
+    """Records given up after delivery.timeout.ms, or lost on the way with acks=0."""
     blocked: int = 0
-    """Records that were never created, because the buffer was full."""
+    """Records never created, because the buffer was full."""
 
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """Bunches on their way to one broker. `settled` are the numbers of the bunches that need nothing more."""
+    """Bunches on their way to one broker. `settled` holds the numbers of those that are done."""
 
     broker: int
     sent_us: int
@@ -75,7 +75,7 @@ class _Request:
 
 
 class SimulatedProducer:
-    """One producer at work on one topic."""
+    """One producer, writing to one topic."""
 
     def __init__(self, cluster: Cluster, spec: ProducerSpec) -> None:
         self.spec = spec
@@ -90,7 +90,7 @@ class SimulatedProducer:
         self._retry_us = [0] * count
         self._in_flight: dict[int, list[_Request]] = {}
         self._lost: dict[int, int] = {}
-        """Broker whose connection broke → refreshes of metadata until then: it is asked after another one."""
+        """Broker whose connection broke → refreshes of metadata by then; another refresh unlocks it."""
         self._sticky = StickyPartitioner(count, random) if not spec.keys else None
         weights = weights_for_keys(spec.keys, count, spec.skew, KEY_PREFIX) if spec.keys else [1.0]
         rates = [spec.records_per_second * weight for weight in weights]
@@ -102,7 +102,7 @@ class SimulatedProducer:
 
     @property
     def buffered_records(self) -> int:
-        """Records created that are neither acknowledged nor given up."""
+        """Return how many created records are neither acknowledged nor given up."""
         counters = self.counters
         return sum(counters.created) - sum(counters.acknowledged) - sum(counters.expired)
 
@@ -115,7 +115,7 @@ class SimulatedProducer:
         self._send()
 
     def _create(self, now_us: int) -> None:
-        """Creates the records that are due, each partition's in its own rhythm."""
+        """Create the records that are due, at each partition's own rate."""
         room = BUFFER_BYTES // self.spec.record_bytes - self._buffered
         for i, step_us in enumerate(self._steps_us):
             first_us = self._next_us[i]
@@ -177,7 +177,7 @@ class SimulatedProducer:
             self._deliver(request)
 
     def _draw(self, partition: int, most: int) -> list[Bunch]:
-        """The next records of a partition's buffer, up to `most`."""
+        """Return the next records of a partition's buffer, up to `most`."""
         buffer = self._buffers[partition]
         drawn: list[Bunch] = []
         while buffer and most > 0 and len(drawn) < BUNCHES_MAX:
@@ -190,7 +190,7 @@ class SimulatedProducer:
         return drawn
 
     def _deliver(self, request: _Request) -> None:
-        """The broker takes the request from its socket."""
+        """Hand the request to the broker, as it reads it from its socket."""
         request.delivered = True
         request.open = len(request.bunches)
         spec, counters = self.spec, self.counters
@@ -223,7 +223,7 @@ class SimulatedProducer:
         return answer
 
     def _settle(self, request: _Request, number: int, code: ErrorCode) -> None:
-        """One bunch of a request is answered; the request ends with the last one, as on the wire."""
+        """Handle the answer to one bunch; the request ends with its last one, as on the wire."""
         if request.over:
             return
         bunch = request.bunches[number]
@@ -241,7 +241,7 @@ class SimulatedProducer:
             self._in_flight[request.broker].remove(request)
 
     def _again(self, bunch: Bunch) -> None:
-        """Puts a bunch back to be sent again, in the order of creation."""
+        """Put a bunch back to be sent again, in order of creation."""
         buffer = self._buffers[bunch.partition]
         earlier = deque[Bunch]()
         while buffer and buffer[0].first_us < bunch.first_us:
@@ -263,7 +263,7 @@ class SimulatedProducer:
             self._disconnected(node)
 
     def _disconnected(self, broker: int) -> None:
-        """The connection is gone: what was not answered is sent again; with acks=0 it is lost."""
+        """Handle a lost connection: unanswered bunches are sent again, or are lost with acks=0."""
         for request in self._in_flight.pop(broker):
             request.over = True
             for number, bunch in enumerate(request.bunches):
@@ -300,7 +300,7 @@ def _without_first(bunch: Bunch, records: int) -> Bunch:
 
 
 def keys_of(spec: ProducerSpec, partitions: int) -> Callable[[str, int], Sequence[bytes]] | None:
-    """The keys a producer's records may have, by (topic, partition); None for null keys."""
+    """Return the possible keys of a producer's records by (topic, partition), or None for null keys."""
     if not spec.keys:
         return None
 

@@ -7,13 +7,13 @@ from kview.simulate.nodes import ProcessState
 from kview.simulate.traffic.metadata import ClientMetadata
 
 UNBOUNDED_RECORDS = 1_000_000_000
-"""What a member reads in a step when nothing bounds it."""
+"""Records a member may read in a step if nothing limits it."""
 
 
 class Reader:
-    """`positions` are the next offsets to read of the `owned` partitions: those that have one are read.
+    """Reads the `owned` partitions that have a position; `positions` are the next offsets to read.
 
-    `records_per_second` 0 is as many as there are.
+    With `records_per_second` 0 it reads everything there is.
     """
 
     def __init__(self, cluster: Cluster, metadata: ClientMetadata, records_per_second: float) -> None:
@@ -21,23 +21,23 @@ class Reader:
         self.positions: dict[TopicPartition, int] = {}
         self._of_topics: dict[str, bytes | None] = {}
         self.records = 0
-        """How many were read in all."""
+        """Records read in all."""
         self._cluster = cluster
         self._metadata = metadata
         self._rate = records_per_second
         self._until_us = cluster.kernel.now_us
 
     def begin(self, owned: list[TopicPartition]) -> None:
-        """Read these from now on, once there are positions."""
+        """Own these partitions from now on; they are read once they have positions."""
         self.owned, self.positions = owned, {}
         self._until_us = self._cluster.kernel.now_us
 
     def unplaced(self) -> list[TopicPartition]:
-        """The partitions without a position."""
+        """Return the owned partitions without a position."""
         return [pair for pair in self.owned if pair not in self.positions]
 
     def go_on(self) -> None:
-        """Read on from the leaders that answer, as much as the rate allows since the last time."""
+        """Read on from leaders that answer, as much as the rate allows since the last time."""
         self._forget_deleted_topics()
         now_us = self._cluster.kernel.now_us
         elapsed_us, self._until_us = now_us - self._until_us, now_us
@@ -49,14 +49,14 @@ class Reader:
             share = budget if budget >= UNBOUNDED_RECORDS else -(-budget // (len(pairs) - i))
             budget -= self._read(pair, share)
         if pairs:
-            self.owned = [*self.owned[1:], self.owned[0]]  # another one is first next time
+            self.owned = [*self.owned[1:], self.owned[0]]  # Another partition comes first next time.
 
     def topic_id(self, topic: str) -> bytes | None:
-        """Return the id of the topic that the positions are in."""
+        """Return the id of the topic that the positions belong to."""
         return self._of_topics.get(topic)
 
     def _forget_deleted_topics(self) -> None:
-        """Drop the positions in topics that were deleted, also if there is another one of the same name."""
+        """Drop the positions in deleted topics, even if there is another topic of the same name."""
         for topic in {topic for topic, _ in self.owned}:
             topic_id = self._metadata.topic_id(topic)
             if self._of_topics.setdefault(topic, topic_id) != topic_id:
@@ -71,7 +71,7 @@ class Reader:
         position = self.positions[pair]
         taken = self._cluster.take(leader, *pair, position, records, self.topic_id(pair[0]))
         if taken.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
-            # Below the log's start records have gone, above its end the log was cut.
+            # Below the log's start, records were deleted; above its end, the log was truncated.
             self.positions[pair] = (
                 taken.log_start_offset if position < taken.log_start_offset else taken.high_watermark
             )

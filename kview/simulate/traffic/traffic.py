@@ -10,7 +10,7 @@ from kview.simulate.world import GroupSpec, ProducerSpec
 
 
 class Traffic:
-    """The producers by client id and the groups' members by group name."""
+    """The producers by client id, and the groups' members by group name."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -18,7 +18,7 @@ class Traffic:
         self.members: dict[str, list[SimulatedMember]] = {}
 
     def start(self, producers: Sequence[ProducerSpec], groups: Sequence[WarmGroup]) -> None:
-        """Begins with clients that have been at work already."""
+        """Start clients that have been at work already."""
         for producer in producers:
             self.add_producer(producer)
         for group in groups:
@@ -29,12 +29,12 @@ class Traffic:
                 members.append(member)
 
     def add_producer(self, spec: ProducerSpec) -> SimulatedProducer:
-        """One more producer."""
+        """Add a producer."""
         producer = self.producers[spec.client_id] = SimulatedProducer(self._cluster, spec)
         return producer
 
     def add_member(self, spec: GroupSpec) -> SimulatedMember:
-        """One more member of a group, which has to join it."""
+        """Add a member to a group; it has to join."""
         members = self.members.setdefault(spec.name, [])
         member = SimulatedMember(self._cluster, spec, len(members))
         members.append(member)

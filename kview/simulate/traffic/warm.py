@@ -1,4 +1,4 @@
-"""Groups as if they had been at work for a while: what their past left in `__consumer_offsets`."""
+"""Groups that seem to have been at work for a while: what their past left in `__consumer_offsets`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,15 +27,15 @@ from kview.simulate.traffic.member import HOST, MAX_POLL_INTERVAL_MS, SESSION_TI
 from kview.simulate.world import GroupSpec
 
 PAST_GENERATIONS_MAX = 6
-"""A group that has been at work has rebalanced a few times: its generation is drawn up to here."""
+"""Highest past generation: a group that has been at work has rebalanced a few times."""
 
 OffsetAt = Callable[[str, int, int], tuple[int, int]]
-"""(topic, partition, epoch ms) → (offset of the first record of that time or later, its leader epoch)."""
+"""(topic, partition, epoch ms) → (offset of the first record at that time or later, its leader epoch)."""
 
 
 @dataclass(frozen=True, slots=True)
 class WarmMember:
-    """A member that is there from the start."""
+    """A member that exists from the start."""
 
     member_id: str
     owned: tuple[TopicPartition, ...]
@@ -43,7 +43,7 @@ class WarmMember:
 
 @dataclass(frozen=True, slots=True)
 class WarmGroup:
-    """A group that is there from the start; `batch` belongs into its partition of `__consumer_offsets`."""
+    """A group that exists from the start; `batch` belongs in its partition of `__consumer_offsets`."""
 
     spec: GroupSpec
     partition: int
@@ -62,7 +62,7 @@ def warm_group(
     offsets_partitions: int,
     topic_ids: Mapping[str, bytes],
 ) -> WarmGroup:
-    """A group's members, assignment and commits as of `start_ms`; `partitions` are its topics' counts.
+    """Return a group's members, assignment and commits as of `start_ms`; `partitions` are its topics' counts.
 
     A group without members has stopped: its commits and its end are `stopped_ms` old.
     """
