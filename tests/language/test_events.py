@@ -133,7 +133,7 @@ def test_sentences(event: Event, said: str) -> None:
 
 def test_a_crash_from_its_begin_to_its_end() -> None:
     assert [sentence(event) for event in folded()[:12]] == [
-        "broker 4 stopped answering",
+        "broker 4 stopped answering: connection refused",
         "watermark frozen on 10 partitions (+25 internal)",
         "broker 4 was fenced",
         "3 partitions (+8 internal) moved to broker 2",

@@ -238,9 +238,9 @@ def test_a_brokers_last_fetch_is_what_the_quorum_saw_and_its_error_is_ours() -> 
     ("cause", "row"),
     [
         (NO_FAILURE, ("", 0)),
-        (Cause(FailureKind.COORDINATOR_SILENT), ("coordinator silent", 0)),
-        (refused(15), ("kafka error", 15)),
-        (refused(-1), ("kafka error", -1)),
+        (Cause(FailureKind.COORDINATOR_SILENT), ("coordinator_silent", 0)),
+        (refused(15), ("kafka_error", 15)),
+        (refused(-1), ("kafka_error", -1)),
     ],
 )
 def test_why_a_groups_figures_are_old(cause: Cause, row: tuple[str, int]) -> None:
