@@ -122,7 +122,7 @@ class Controller:
     def register(self, broker: int, clean_shutdown: bool) -> int | None:
         """Register a started broker and return its new epoch.
 
-        Returns None while there is no controller, or while the broker's old session lasts.
+        Returns None without an active controller, or while the broker's old session lasts.
         """
         if not self.ready():
             return None
@@ -177,7 +177,7 @@ class Controller:
         )
 
     def begin_shutdown(self, broker: int) -> bool:
-        """Move a stopping broker's leaderships away; return False if there is no controller to do it."""
+        """Move a stopping broker's leaderships away; return False without a controller to do it."""
         if not self.ready():
             return False
         known = self.image.brokers[broker]

@@ -68,7 +68,7 @@ class Faults(ClusterCore):
             return
         self.set_process(found, ProcessState.RUNNING)
         if found.is_controller:
-            self.quorum_state.went_on()
+            self.quorum_state.resumed()
         elif was is ProcessState.HUNG:
             for other in self.brokers:
                 if other != node:

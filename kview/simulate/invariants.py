@@ -75,7 +75,7 @@ class LeaderIsActive(Invariant):
 
 
 class FencedBrokersAreInNoIsr(Invariant):
-    """A fenced broker is in no ISR, except that without ELR the last one stays when there is no leader."""
+    """A fenced broker is in no ISR, except the last one of a leaderless partition, without ELR."""
 
     of_metadata = True
 
@@ -149,7 +149,7 @@ class WatermarkNeverFalls(Invariant):
 
 
 class CommittedIsOnEveryIsrMember(Invariant):
-    """What a leader showed as committed is in the log of every ISR member, written in the same epochs.
+    """Records a leader showed as committed are in the log of every ISR member, from the same epochs.
 
     An unclean election, or the return of a last known leader, restarts the count: it may lose committed
     records.

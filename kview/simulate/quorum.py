@@ -163,7 +163,7 @@ class Quorum:
 
         self._waiting.append(again)
 
-    def went_on(self) -> None:
+    def resumed(self) -> None:
         """React to a resumed controller: answer what waits, unless it led and hung too long."""
         if self.leads():
             self._check_majority()

@@ -22,7 +22,7 @@ UNKNOWN = -1
 
 
 class Follower:
-    """What a leader knows about one follower; times are in µs."""
+    """A follower as its leader knows it; times are in µs."""
 
     __slots__ = ("broker", "caught_up_us", "fetch_leader_end", "fetch_us", "log_end")
 

@@ -26,7 +26,7 @@ class ReadResult(NamedTuple):
 
 
 class TakeResult(NamedTuple):
-    """What a simulated consumer read: offsets and sizes, but no bytes. It reads on at `next_offset`."""
+    """A simulated consumer's read: offsets and sizes, but no bytes. It reads on at `next_offset`."""
 
     error_code: ErrorCode
     next_offset: int = -1

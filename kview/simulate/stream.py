@@ -1,4 +1,4 @@
-"""What the leader of one epoch appended to a partition, kept once for all its replicas."""
+"""Streams: the appends of one leader epoch to a partition, kept once for all its replicas."""
 
 from array import array
 from bisect import bisect_right

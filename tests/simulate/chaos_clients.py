@@ -66,17 +66,22 @@ class Writer:
         self._sequences: dict[Place, int] = {}
         self._open: dict[Place, Batch] = {}
         """The latest batch of each partition, until it is acknowledged."""
+        self._epochs: dict[Place, int] = {}
         self._number = 0
 
     def write(self, broker: int, topic: str, partition: int) -> None:
         """Send the next batch, or again the one that was not acknowledged, to this broker."""
         found = self._cluster.image(broker).topics.get(topic)
-        if found is None:
+        if found is None or partition >= len(found.partitions):
             return
         place = found.topic_id, partition
         if not self.idempotent:
             self._send(broker, self._batch(topic, place, -1, -1))
             return
+        epoch = found.partitions[partition].leader_epoch
+        if epoch < self._epochs.get(place, -1):
+            return  # a client does not go back to a leader of an older epoch, which lacks its latest batches
+        self._epochs[place] = epoch
         if self._producer_id < 0:
             self._producer_id = self._cluster.init_producer_id(broker, None).producer_id
             if self._producer_id < 0:

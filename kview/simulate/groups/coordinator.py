@@ -101,22 +101,22 @@ class GroupCoordinator:
     def _partition(self, group: str) -> int:
         return offsets_partition(group, self._settings.offsets_topic_num_partitions)
 
-    def _fault(self, group: str) -> ErrorCode:
+    def _refusal(self, group: str) -> ErrorCode:
         """Return why this coordinator cannot speak for the group, or NONE."""
         shard = self._shards.get(self._partition(group))
         if shard is None:
             return ErrorCode.NOT_COORDINATOR
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard.loading else ErrorCode.NONE
 
-    def _find(self, group: str, fault: ErrorCode) -> tuple[Group | None, ErrorCode]:
-        """Return a member's group, or why the request is refused: `fault` for an unknown group."""
+    def _find(self, group: str, refusal: ErrorCode) -> tuple[Group | None, ErrorCode]:
+        """Return a member's group, or why the request is refused: `refusal` for an unknown group."""
         if not group:
             return None, ErrorCode.INVALID_GROUP_ID
-        code = self._fault(group)
+        code = self._refusal(group)
         if code is not ErrorCode.NONE:
             return None, code
         found = self._shards[self._partition(group)].groups.get(group)
-        return found, ErrorCode.NONE if found is not None else fault
+        return found, ErrorCode.NONE if found is not None else refusal
 
     # --- membership
 
@@ -175,7 +175,7 @@ class GroupCoordinator:
 
     def commit(self, request: CommitRequest, done: CommitDone) -> None:
         """Append the offsets to `__consumer_offsets`; answer when that append is committed."""
-        code = self._fault(request.group)
+        code = self._refusal(request.group)
         if code is not ErrorCode.NONE:
             done(CommitResult((code,) * len(request.offsets)))
             return
@@ -198,7 +198,7 @@ class GroupCoordinator:
 
         `require_stable` changes nothing: without transactions no commit is ever pending behind one.
         """
-        code = self._fault(group)
+        code = self._refusal(group)
         if code is not ErrorCode.NONE:
             return FetchedOffsets(group, code)
         found = self._shards[self._partition(group)].groups.get(group)

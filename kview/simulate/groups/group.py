@@ -161,7 +161,7 @@ class Group:
             for m in self.members.values()
         )
 
-    def fault_of(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
+    def refusal_of(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
         """Return why a request of this member is refused, or NONE."""
         if group_instance_id is not None:
             known = self.static_members.get(group_instance_id)

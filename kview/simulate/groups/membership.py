@@ -35,11 +35,11 @@ class Membership:
             self._shard.cancel(group.pending_members.pop(request.member_id))
             self._add(group, request, request.member_id, done)
         else:
-            fault = group.fault_of(request.member_id, request.group_instance_id)
-            if fault is ErrorCode.NONE:
+            refusal = group.refusal_of(request.member_id, request.group_instance_id)
+            if refusal is ErrorCode.NONE:
                 self._rejoin(group, group.members[request.member_id], request, done)
             else:
-                done(JoinResult(fault, request.member_id))
+                done(JoinResult(refusal, request.member_id))
 
     def _join_new(self, group: Group, request: JoinRequest, done: JoinDone) -> None:
         instance = request.group_instance_id
@@ -172,9 +172,9 @@ class Membership:
         self, group: Group, generation: int, member_id: str, group_instance_id: str | None
     ) -> ErrorCode:
         """Handle Heartbeat; it also restarts the session during a rebalance."""
-        fault = group.fault_of(member_id, group_instance_id)
-        if fault is not ErrorCode.NONE:
-            return fault
+        refusal = group.refusal_of(member_id, group_instance_id)
+        if refusal is not ErrorCode.NONE:
+            return refusal
         if generation != group.generation:
             return ErrorCode.ILLEGAL_GENERATION
         self.sessions.restart(group, group.members[member_id])
@@ -196,10 +196,10 @@ class Membership:
             self._shard.cancel(group.pending_members.pop(member_id))
             self._rebalance.maybe_complete(group)
             return ErrorCode.NONE
-        fault = group.fault_of(member_id, instance)
-        if fault is ErrorCode.NONE:
+        refusal = group.refusal_of(member_id, instance)
+        if refusal is ErrorCode.NONE:
             self._rebalance.remove(group, group.members[member_id])
-        return fault
+        return refusal
 
     # --- the shard's life
 

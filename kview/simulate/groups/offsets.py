@@ -18,7 +18,7 @@ from kview.simulate.groups.shard import Shard
 MS_PER_MINUTE = 60_000
 
 
-def commit_fault(group: Group | None, request: CommitRequest) -> ErrorCode:
+def commit_refusal(group: Group | None, request: CommitRequest) -> ErrorCode:
     """Return why a commit is refused as a whole, or NONE."""
     anonymous = request.generation < 0 and not request.member_id and request.group_instance_id is None
     if group is None:
@@ -27,9 +27,9 @@ def commit_fault(group: Group | None, request: CommitRequest) -> ErrorCode:
         return ErrorCode.NONE
     if anonymous:
         return ErrorCode.UNKNOWN_MEMBER_ID  # Clients outside a group cannot commit while it has members.
-    fault = group.fault_of(request.member_id, request.group_instance_id)
-    if fault is not ErrorCode.NONE:
-        return fault
+    refusal = group.refusal_of(request.member_id, request.group_instance_id)
+    if refusal is not ErrorCode.NONE:
+        return refusal
     if request.generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
     if group.state is GroupState.COMPLETING_REBALANCE:
@@ -47,9 +47,9 @@ def commit(
     """Append the offsets that are not refused (index → reason) and answer when they are committed."""
     count = len(request.offsets)
     group = shard.groups.get(request.group)
-    fault = commit_fault(group, request)
-    if fault is not ErrorCode.NONE:
-        done(CommitResult((fault,) * count))
+    refusal = commit_refusal(group, request)
+    if refusal is not ErrorCode.NONE:
+        done(CommitResult((refusal,) * count))
         return
     if group is None:
         group = shard.groups[request.group] = Group(request.group, state_since_ms=shard.now_ms)

@@ -102,18 +102,18 @@ class Rebalance:
 
     def sync(self, group: Group, request: SyncRequest, done: SyncDone) -> None:
         """Handle SyncGroup; the leader sends the assignment with it, the others do not."""
-        fault = group.fault_of(request.member_id, request.group_instance_id)
-        if fault is ErrorCode.NONE and request.generation != group.generation:
-            fault = ErrorCode.ILLEGAL_GENERATION
+        refusal = group.refusal_of(request.member_id, request.group_instance_id)
+        if refusal is ErrorCode.NONE and request.generation != group.generation:
+            refusal = ErrorCode.ILLEGAL_GENERATION
         other = (request.protocol_type or group.protocol_type) != group.protocol_type or (
             request.protocol or group.protocol
         ) != group.protocol
-        if fault is ErrorCode.NONE and other:
-            fault = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-        if fault is ErrorCode.NONE and group.state is GroupState.PREPARING_REBALANCE:
-            fault = ErrorCode.REBALANCE_IN_PROGRESS
-        if fault is not ErrorCode.NONE:
-            done(SyncResult(fault))
+        if refusal is ErrorCode.NONE and other:
+            refusal = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        if refusal is ErrorCode.NONE and group.state is GroupState.PREPARING_REBALANCE:
+            refusal = ErrorCode.REBALANCE_IN_PROGRESS
+        if refusal is not ErrorCode.NONE:
+            done(SyncResult(refusal))
             return
         member = group.members[request.member_id]
         group.pending_sync.pop(member.member_id, None)

@@ -120,7 +120,7 @@ class SimulatedMember:
         self._kernel.after(STEP_US, self._step)
         if not self._reachable():
             if self.phase is Phase.ASSIGNED:
-                self._reader.go_on()
+                self._reader.read_on()
             return
         if self.phase is Phase.OUTSIDE:
             self._join()
@@ -137,13 +137,13 @@ class SimulatedMember:
                 return
         if self._coordinator >= 0 and self._reader.unplaced():
             self._fetch_positions()
-        self._reader.go_on()
+        self._reader.read_on()
         if now_us >= self._next_us["commit"] and not self._committing and self._coordinator >= 0:
             self._next_us["commit"] = now_us + self.spec.commit_interval_ms * 1000
             self._commit()
 
     def _reachable(self) -> bool:
-        """Whether the coordinator can be asked; looks for it if there is no connection to one."""
+        """Whether the coordinator can be asked; looks for one if not connected to any."""
         if self._coordinator >= 0:
             state = self._cluster.process(self._coordinator)
             if state is ProcessState.RUNNING:

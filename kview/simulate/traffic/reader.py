@@ -1,4 +1,4 @@
-"""What a simulated member reads: below the high watermark, at its rate, its partitions in turn."""
+"""The reading of a simulated member: below the high watermark, at its rate, its partitions in turn."""
 
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
@@ -36,7 +36,7 @@ class Reader:
         """Return the owned partitions without a position."""
         return [pair for pair in self.owned if pair not in self.positions]
 
-    def go_on(self) -> None:
+    def read_on(self) -> None:
         """Read on from leaders that answer, as much as the rate allows since the last time."""
         self._forget_deleted_topics()
         now_us = self._cluster.kernel.now_us
