@@ -9,32 +9,103 @@ prints that without a traceback. Any other exception is a bug and keeps its trac
 """
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Self, TypeAlias
+
+ErrorValue: TypeAlias = str | int | float | tuple[str, ...]
+"""What belongs to an error: a name, a number, or a list of names."""
 
 
 class ErrorKind(StrEnum):
     """What went wrong; the names of the values that each kind carries are those in its words."""
 
     # -- recordings
+    NOT_A_RECORDING = "not a recording"
+    NOT_A_KEPT_RECORDING = "not a kept recording"
+    NO_MANIFEST = "no manifest"
+    RECORDING_TOO_NEW = "recording too new"
+    FILE_DAMAGED = "file damaged"
+    NOTHING_RECORDED = "nothing recorded"
+    MOMENT_FORGOTTEN = "moment forgotten"
+    NOT_A_RECORDING_NAME = "not a recording name"
+    RECORDING_NAME_TAKEN = "recording name taken"
+    FOLDER_HAS_RECORDING = "folder has recording"
+    FOLDER_NOT_MADE = "folder not made"
+    FOLDER_NOT_WRITABLE = "folder not writable"
+    RECORDING_STOPPED = "recording stopped"
+    NOT_AN_UPLOAD_TARGET = "not an upload target"
 
     # -- the simulated cluster and its world
+    MORE_RACKS_THAN_BROKERS = "more racks than brokers"
+    TOPIC_TWICE = "topic twice"
+    TOO_MANY_PARTITIONS = "too many partitions"
+    TOPIC_INCOMPLETE = "topic incomplete"
+    TOPIC_NAME_WRONG = "topic name wrong"
+    TOPIC_NAME_INTERNAL = "topic name internal"
+    TOPIC_PARTITIONS_WRONG = "topic partitions wrong"
+    TOPIC_REPLICAS_WRONG = "topic replicas wrong"
+    TOPIC_REPLICAS_TOO_MANY = "topic replicas too many"
+    NOT_A_SETTING = "not a setting"
+    SETTING_MISSPELT = "setting misspelt"
+    SETTING_UNKNOWN = "setting unknown"
+    SETTING_NOT_A_NUMBER = "setting not a number"
+    SETTING_OUT_OF_RANGE = "setting out of range"
+    SETTING_NOT_A_CHOICE = "setting not a choice"
+    TOPIC_WITHOUT_PARTITIONS = "topic without partitions"
+    RECORDS_TOO_SMALL = "records too small"
+    PORTS_OUT_OF_RANGE = "ports out of range"
+    PORT_IN_USE = "port in use"
+    PORT_NOT_ALLOWED = "port not allowed"
+    NOT_A_CONTROL_SOCKET = "not a control socket"
+    CLUSTER_NOT_READY = "cluster not ready"
+    CLUSTER_NOT_STARTED = "cluster not started"
+
+    # -- faults
+    COMMAND_MISSPELT = "command misspelt"
+    COMMAND_UNKNOWN = "command unknown"
+    COMMAND_INCOMPLETE = "command incomplete"
+    NOT_A_NODE_ID = "not a node id"
+    NOT_A_LATENCY = "not a latency"
+    NODE_UNKNOWN = "node unknown"
+    NODE_WITHOUT_FAULT = "node without fault"
+    NODE_DOWN = "node down"
+    NODE_FROZEN = "node frozen"
+    RACK_UNKNOWN = "rack unknown"
+    RACK_DOWN = "rack down"
+    NO_ACTIVE_CONTROLLER = "no active controller"
 
     # -- Spark
+    NO_JAVA = "no java"
+    NO_PYSPARK = "no pyspark"
+    JAVA_NOT_STARTED = "java not started"
+    JAVA_NOT_READY = "java not ready"
+    SPARK_STOPPED = "spark stopped"
 
     # -- reaching a cluster
 
     # -- flags and arguments
+    SERVER_EMPTY = "server empty"
+    SERVER_IS_URL = "server is url"
+    SERVER_WITHOUT_PORT = "server without port"
+    SERVER_WITHOUT_BRACKETS = "server without brackets"
+    SERVER_WITHOUT_HOST = "server without host"
+    SERVER_PORT_WRONG = "server port wrong"
+    NOT_A_TIME = "not a time"
 
 
 class KviewError(Exception):
-    """Something that the user can do something about: its kind, and values by name (text and numbers)."""
+    """Something that the user can do something about: its kind, and values by name."""
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, kind: ErrorKind, **values: str | int | float) -> None:
+    def __init__(self, kind: ErrorKind, **values: ErrorValue) -> None:
         super().__init__(kind, values)
         self.kind = kind
         self.values = values
+
+    @classmethod
+    def of(cls, error: "KviewError") -> Self:
+        """The same kind and values as an error of this class, so with its exit code."""
+        return cls(error.kind, **error.values)
 
     def __str__(self) -> str:
         return " ".join([self.kind, *(f"{name}={value!r}" for name, value in self.values.items())])

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from kview.cli.display_options import display_of, replay_options
-from kview.errors import BadUse
+from kview.errors import BadUse, ErrorKind
 
 SPEEDS = ("1", "2", "4", "8", "16", "32", "64")
 
@@ -43,5 +43,5 @@ def replay(ctx: click.Context, /, recording: str, at: str, speed: str, **flags: 
         first_ms, last_ms = int(opened.moments()[0]), int(opened.moments()[-1])
         at_ms = moment_of(at, minus_from_ms=last_ms, plus_from_ms=first_ms, last_ms=last_ms, zone=None)
         if at_ms is None:
-            raise BadUse(f"--at {at!r} is no time", f"write {FORMS}")
+            raise BadUse(ErrorKind.NOT_A_TIME, text=at, forms=FORMS)
     ctx.exit(run(opened, at_ms, int(speed), display))

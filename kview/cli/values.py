@@ -5,10 +5,7 @@ from typing import Any
 
 import click
 
-from kview.errors import BadUse
-
-DEFAULT_KAFKA_PORT = 9092
-"""Named in the remedy only: kview never guesses a port."""
+from kview.errors import BadUse, ErrorKind
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "": 1_000}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|)")
@@ -30,7 +27,7 @@ class Duration(click.ParamType[int]):
             return value
         match = _DURATION.fullmatch(value.strip())
         if match is None:
-            self.fail(f"{value!r} is no duration: write 500ms, 1s or 2m.", param, ctx)
+            self.fail(f"{value!r} is not a valid duration: write 500ms, 1s or 2m.", param, ctx)
         duration_ms = round(float(match[1]) * _UNITS_MS[match[2]])
         if not self.least_ms <= duration_ms <= self.most_ms:
             self.fail(f"{value} is not between {words(self.least_ms)} and {words(self.most_ms)}.", param, ctx)
@@ -55,19 +52,16 @@ def bootstrap_servers(text: str) -> tuple[str, ...]:
 
 
 def _check(server: str, text: str) -> None:
-    example = f"write HOST:PORT, such as localhost:{DEFAULT_KAFKA_PORT}"
     if not server:
-        raise BadUse(
-            f"{text!r} has an empty bootstrap server", f"{example}, several with a comma between them"
-        )
+        raise BadUse(ErrorKind.SERVER_EMPTY, text=text)
     if "://" in server:
-        raise BadUse(f"{server!r} is a URL, not a bootstrap server", example)
+        raise BadUse(ErrorKind.SERVER_IS_URL, server=server)
     host, colon, port = server.rpartition(":")
     if not colon or server.endswith("]"):
-        raise BadUse(f"{server!r} has no port", example.replace("localhost", server))
+        raise BadUse(ErrorKind.SERVER_WITHOUT_PORT, server=server)
     if ":" in host and not (host.startswith("[") and host.endswith("]")):
-        raise BadUse(f"{server!r} has several colons", "put an IPv6 address in brackets: [::1]:9092")
+        raise BadUse(ErrorKind.SERVER_WITHOUT_BRACKETS, server=server)
     if not host.strip("[]") or any(c.isspace() or c == "/" for c in host):
-        raise BadUse(f"{server!r} has no usable host name", example)
+        raise BadUse(ErrorKind.SERVER_WITHOUT_HOST, server=server)
     if not (port.isascii() and port.isdigit() and 1 <= int(port) <= 65535):
-        raise BadUse(f"{server!r} has the port {port!r}", "a port is a number from 1 to 65535")
+        raise BadUse(ErrorKind.SERVER_PORT_WRONG, server=server, port=port)

@@ -3,7 +3,7 @@
 import difflib
 import re
 
-from kview.errors import BadUse
+from kview.errors import BadUse, ErrorKind
 from kview.model.faults import WORDS
 from kview.model.ports import FaultCommand, FaultKind
 
@@ -27,14 +27,18 @@ def parse(line: str) -> FaultCommand:
     try:
         kind = FaultKind(word)
     except ValueError:
-        raise BadUse(f"unknown command {word!r}", _nearest(word)) from None
+        raise _unknown(word) from None
     expected = len(WORDS[kind].usage.split()) - 1
     if len(rest) != expected:
         raise BadUse(
-            f"{kind} takes {expected} words after it, got {len(rest)}", f"write it as: {WORDS[kind].usage}"
+            ErrorKind.COMMAND_INCOMPLETE,
+            command=kind.value,
+            expected=expected,
+            given=len(rest),
+            usage=WORDS[kind].usage,
         )
     if kind in _ON_A_NODE and not rest[0].isdecimal():
-        raise BadUse(f"{rest[0]!r} is no node id", "give a number, such as 4")
+        raise BadUse(ErrorKind.NOT_A_NODE_ID, text=rest[0])
     if kind is FaultKind.SLOW:
         return FaultCommand(kind, rest[0], f"{duration_ms(rest[1])}ms")
     return FaultCommand(kind, rest[0] if rest else "")
@@ -45,11 +49,13 @@ def duration_ms(text: str) -> int:
     match = _DURATION.fullmatch(text)
     duration = int(match[1]) * (1000 if match[2] == "s" else 1) if match else 0
     if not 1 <= duration <= MAX_SLOW_MS:
-        raise BadUse(f"{text!r} is no latency", f"give 1ms to {MAX_SLOW_MS}ms, such as 200ms or 2s")
+        raise BadUse(ErrorKind.NOT_A_LATENCY, text=text, most_ms=MAX_SLOW_MS)
     return duration
 
 
-def _nearest(word: str) -> str:
-    words = [*FaultKind, *OTHER_WORDS]
-    near = difflib.get_close_matches(word, words, n=1)
-    return f"did you mean {near[0]}?" if near else "the commands are " + ", ".join(words)
+def _unknown(word: str) -> BadUse:
+    known = (*(kind.value for kind in FaultKind), *OTHER_WORDS)
+    near = difflib.get_close_matches(word, known, n=1)
+    if near:
+        return BadUse(ErrorKind.COMMAND_MISSPELT, word=word, nearest=near[0])
+    return BadUse(ErrorKind.COMMAND_UNKNOWN, word=word, known=known)

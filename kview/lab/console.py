@@ -4,8 +4,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kview.errors import BadUse
+from kview.errors import BadUse, ErrorKind
 from kview.lab.commands import parse
+from kview.language.errors import sentence
 from kview.model.faults import WORDS
 from kview.model.ports import FaultCommand, FaultKind
 from kview.simulate.cluster import Cluster
@@ -44,7 +45,7 @@ class Console:
         try:
             return f"ok {self._apply(parse(line))}"
         except BadUse as error:
-            return f"error {error}"
+            return f"error {sentence(error)}"
 
     def _status(self) -> str:
         world = self._cluster.world
@@ -64,16 +65,14 @@ class Console:
         if kind is FaultKind.CRASH_CONTROLLER:
             node = cluster.crash_controller()
             if node < 0:
-                raise BadUse("there is no active controller", "start one of them first")
+                raise BadUse(ErrorKind.NO_ACTIVE_CONTROLLER)
             return _said(kind, node=self._named(node), id=node)
         if kind is FaultKind.LOSE_RACK:
             racks = sorted({broker.rack for broker in cluster.world.brokers})
             if command.target not in racks:
-                raise BadUse(f"there is no rack {command.target!r}", f"the racks are {', '.join(racks)}")
+                raise BadUse(ErrorKind.RACK_UNKNOWN, rack=command.target, racks=tuple(racks))
             if not cluster.lose_rack(command.target):
-                raise BadUse(
-                    f"every broker of rack {command.target} is down already", "bring them back with undo"
-                )
+                raise BadUse(ErrorKind.RACK_DOWN, rack=command.target)
             return _said(kind, rack=command.target)
         return self._apply_to_node(command, int(command.target))
 
@@ -81,18 +80,23 @@ class Console:
         cluster, kind = self._cluster, command.kind
         brokers, controllers = cluster.broker_ids(), cluster.world.controllers
         if node not in brokers and node not in controllers:
-            there_are = (
-                f"brokers are {brokers[0]} to {brokers[-1]}, controllers {', '.join(map(str, controllers))}"
+            raise BadUse(
+                ErrorKind.NODE_UNKNOWN,
+                node=node,
+                first=brokers[0],
+                last=brokers[-1],
+                controllers=tuple(map(str, controllers)),
             )
-            raise BadUse(f"there is no node {node}", there_are)
         state = cluster.process(node)
+        role = "controller" if node in controllers else "broker"
         named = self._named(node)
         faulty = any(fault.node == node for fault in cluster.faults())
         if kind is FaultKind.START and not faulty:
-            raise BadUse(f"{named} has no fault", "see status")
+            raise BadUse(ErrorKind.NODE_WITHOUT_FAULT, role=role, node=node)
         killable = state is ProcessState.HUNG and kind is FaultKind.CRASH
         if kind is not FaultKind.START and state is not ProcessState.RUNNING and not killable:
-            raise BadUse(f"{named} is {state}", f"bring it back first with start {node}")
+            frozen = state is ProcessState.HUNG
+            raise BadUse(ErrorKind.NODE_FROZEN if frozen else ErrorKind.NODE_DOWN, role=role, node=node)
         match kind:
             case FaultKind.CRASH:
                 cluster.crash(node)

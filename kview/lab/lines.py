@@ -9,6 +9,7 @@ import socket
 
 from kview.errors import BadUse
 from kview.lab.commands import parse
+from kview.language.errors import sentence
 from kview.model.ports import FaultCommand, FaultReply
 
 REPLY_TIMEOUT_S = 5.0
@@ -38,7 +39,7 @@ class LineFaults:
         try:
             parse(command.line())
         except BadUse as error:
-            return FaultReply(False, str(error))
+            return FaultReply(False, sentence(error))
         async with self._one_at_a_time:
             try:
                 answer = await self._ask(command.line())

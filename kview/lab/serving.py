@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from kview.errors import BadUse
+from kview.errors import BadUse, ErrorKind
 from kview.lab.console import Console
 from kview.serve.server import Server, reserve_ports
 from kview.simulate.cluster import build
@@ -123,7 +123,7 @@ def _control_socket(descriptor: int) -> socket.socket:
     try:
         return socket.socket(fileno=descriptor)
     except OSError:
-        raise BadUse(f"--control-fd {descriptor} is no socket", "leave it out") from None
+        raise BadUse(ErrorKind.NOT_A_CONTROL_SOCKET, descriptor=descriptor) from None
 
 
 def _print(line: str) -> None:

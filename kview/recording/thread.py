@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kview.errors import KviewError
+from kview.language.errors import sentence
 from kview.model.ports import Notice
 from kview.model.snapshot import Snapshot
 
@@ -89,7 +90,7 @@ class RecordingThread:
             self._record(self._new_writer())
         except KviewError as error:
             self.recording = False
-            self._on_notice(Notice(str(error), "risk", sticky=True))
+            self._on_notice(Notice(sentence(error), "risk", sticky=True))
         except Exception as error:
             self.recording = False
             _log.exception("the recording has ended by an error")
@@ -121,5 +122,7 @@ class RecordingThread:
         """A job that fails leaves the recording going."""
         try:
             return job(writer)
-        except (KviewError, OSError) as error:
+        except KviewError as error:
+            return Notice(sentence(error), "warn")
+        except OSError as error:
             return Notice(str(error), "warn")

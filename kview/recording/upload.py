@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 from pyarrow import fs
 
-from kview.errors import BadUse, KviewError
+from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.ports import Notice
 from kview.recording.manifest import Manifest, SegmentEntry, read_manifest
 from kview.recording.names import MANIFEST
@@ -31,8 +31,7 @@ def open_target(url: str) -> tuple[fs.FileSystem, str]:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, ValueError) as error:
         # Not Arrow's text: it repeats the URL, and with it a secret in it.
         raise BadUse(
-            f"{without_secrets(url)} names no place to upload to ({type(error).__name__})",
-            "give a URL like s3://bucket/folder, hdfs://host:port/folder, gs://bucket/folder or file:///folder",
+            ErrorKind.NOT_AN_UPLOAD_TARGET, url=without_secrets(url), reason=type(error).__name__
         ) from None
     return system, path.rstrip("/")
 

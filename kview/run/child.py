@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import kview
-from kview.errors import BadUse, KviewError
+from kview.errors import ErrorKind, KviewError
 
 BOOTSTRAP = "bootstrap.servers="
 
@@ -83,10 +83,7 @@ class SimulatedCluster:
         while not line.endswith(b"\n") and len(line) < MAX_FIRST_LINE_BYTES:
             ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline_s - time.monotonic()))
             if not ready:
-                raise KviewError(
-                    f"the simulated cluster was not ready after {READY_WITHIN_S:.0f} s",
-                    "try with fewer brokers or partitions",
-                )
+                raise KviewError(ErrorKind.CLUSTER_NOT_READY, within_s=READY_WITHIN_S)
             # One byte at a time: what follows the first line stays in the pipe.
             byte = os.read(descriptor, 1)
             if not byte:
@@ -127,12 +124,7 @@ class SimulatedCluster:
 
     def _never_started(self) -> KviewError:
         code = self._process.wait()
-        self._listener.join(_END_WITHIN_S)
-        said = self._last_lines[-1] if self._last_lines else f"it said nothing, exit code {code}"
-        message, _, remedy = said.removeprefix("kview: ").removeprefix("Error: ").rpartition(": ")
-        if code == BadUse.exit_code:
-            return BadUse(message, remedy) if message else BadUse(remedy, "see kview --help")
-        return KviewError(f"the simulated cluster could not start ({said})", "see the log file kview.log")
+        return KviewError(ErrorKind.CLUSTER_NOT_STARTED, code=code)
 
 
 def _environment() -> dict[str, str]:

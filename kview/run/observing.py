@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Generic, Protocol, TypeVar
 
 from kview.errors import KviewError
+from kview.language.errors import sentence
 from kview.model.ports import Notice
 from kview.model.snapshot import Snapshot
 
@@ -128,7 +129,7 @@ def _connect_again(source: Source, lost: str, wait: Callable[[float], bool]) -> 
         except KviewError as error:
             back_off_s = min(back_off_s * 2, MAX_BACK_OFF_S)
             yield Notice(
-                f"{lost}; starting it again failed: {error}; next attempt in {back_off_s:.0f} s",
+                f"{lost}; starting it again failed: {sentence(error)}; next attempt in {back_off_s:.0f} s",
                 "risk",
                 sticky=True,
             )

@@ -10,6 +10,7 @@ from dataclasses import replace
 from kview.derive.fold import State, advance, fold_on, fold_to, step
 from kview.derive.view import View
 from kview.errors import KviewError
+from kview.language.errors import sentence
 from kview.model.ports import Moment, Notice
 from kview.model.snapshot import Snapshot
 from kview.recording.reader import Recording
@@ -101,7 +102,7 @@ class Player:
                 pass
             except KviewError as error:
                 self._stand()
-                self._tell(Notice(str(error), "warn"))
+                self._tell(Notice(sentence(error), "warn"))
             except Exception as error:
                 _log.exception("the player has failed")
                 self._forget()

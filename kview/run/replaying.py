@@ -36,7 +36,7 @@ def open_recording(name: str) -> Recording:
     except BadUse:
         raise
     except KviewError as error:
-        raise BadUse(error.message, error.remedy) from error
+        raise BadUse.of(error) from error
     return recording
 
 

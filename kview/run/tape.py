@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kview.errors import BadUse
+from kview.errors import BadUse, ErrorKind
 from kview.model.ports import Notice
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
@@ -191,7 +191,7 @@ def check(record: Record) -> None:
     if folder is None:
         return
     if (folder / MANIFEST).exists():
-        raise BadUse(f"{folder} holds a recording already", "name a folder that does not exist yet")
+        raise BadUse(ErrorKind.FOLDER_HAS_RECORDING, folder=str(folder))
     if record.upload:
         from kview.recording.upload import open_target
 
@@ -200,10 +200,10 @@ def check(record: Record) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadUse(
-            f"{folder} cannot be made ({error.strerror or error})", "record to another folder"
+            ErrorKind.FOLDER_NOT_MADE, folder=str(folder), reason=error.strerror or str(error)
         ) from error
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise BadUse(f"{folder} cannot be written", "record to another folder")
+        raise BadUse(ErrorKind.FOLDER_NOT_WRITABLE, folder=str(folder))
 
 
 def _run_name() -> str:

@@ -7,6 +7,7 @@ from kview.lab.commands import parse
 from kview.lab.lines import active_faults
 from kview.model.faults import WORDS
 from kview.model.ports import FaultCommand, FaultKind
+from tests.errors import raises_saying
 
 
 @pytest.mark.parametrize(
@@ -30,21 +31,21 @@ def test_a_line_is_a_fault(line: str, command: FaultCommand) -> None:
     ("line", "says"),
     [
         ("", "unknown command ''"),
-        ("crahs 4", "did you mean crash?"),
+        ("crahs 4", r"did you mean crash\?"),
         ("fly", "the commands are crash, stop"),
         ("crash", "crash NODE"),
         ("crash 4 5", "takes 1"),
-        ("crash four", "'four' is no node id"),
-        ("crash -1", "'-1' is no node id"),
+        ("crash four", "'four' is not a valid node id"),
+        ("crash -1", "'-1' is not a valid node id"),
         ("slow 4", "slow NODE"),
-        ("slow 4 fast", "'fast' is no latency"),
-        ("slow 4 0ms", "'0ms' is no latency"),
-        ("slow 4 61s", "'61s' is no latency"),
+        ("slow 4 fast", "'fast' is not a valid latency"),
+        ("slow 4 0ms", "'0ms' is not a valid latency"),
+        ("slow 4 61s", "'61s' is not a valid latency"),
         ("undo 4", "takes 0"),
     ],
 )
 def test_a_line_that_is_none_says_what_is_wrong(line: str, says: str) -> None:
-    with pytest.raises(BadUse, match=says):
+    with raises_saying(BadUse, says):
         parse(line)
 
 

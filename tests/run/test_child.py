@@ -16,6 +16,7 @@ from kview.run.child import SimulatedCluster
 from kview.run.observing import SourceEnded
 from kview.run.simulated import SimulatedSource
 from tests.e2e.processes import runs
+from tests.errors import raises_saying
 from tests.waiting import wait_until
 
 SMALL = ("--brokers", "3", "--topic", "invoice:1:3", "--no-traffic")
@@ -57,7 +58,7 @@ def test_how_it_ended_is_said_in_words(cluster: SimulatedCluster) -> None:
 
 def test_bad_use_of_the_child_is_bad_use() -> None:
     cluster = SimulatedCluster(["--topic", "invoice:1:9"])
-    with pytest.raises(BadUse, match="asks for 9 replicas, and there are 6 brokers: raise --brokers"):
+    with raises_saying(BadUse, "asks for 9 replicas, and there are 6 brokers: raise --brokers"):
         cluster.bootstrap_servers()
     assert "exit code 2" in cluster.ended()
 

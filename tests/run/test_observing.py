@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kview.errors import ClusterUnreachable, KviewError
+from kview.errors import ClusterUnreachable, ErrorKind, KviewError
 from kview.model.ports import Notice
 from kview.model.snapshot import Snapshot
 from kview.run.observing import MAX_BACK_OFF_S, ObservingFeed, Pace, SourceEnded, pictures
 from tests.run.fakes import Clock, ScriptedSource, Step, snapshot
 from tests.waiting import wait_until
 
-UNREACHABLE = ClusterUnreachable("nobody answers", "look whether it runs")
+UNREACHABLE = ClusterUnreachable(ErrorKind.SERVER_EMPTY, text="")
 
 
 def numbered() -> Callable[[Snapshot], str]:
@@ -96,13 +96,13 @@ def test_a_source_that_ended_is_connected_again_with_a_fresh_fold() -> None:
         SourceEnded("the simulated cluster was killed (SIGKILL)"),
         snapshot(0),
     ]
-    source = ScriptedSource(steps, [None, KviewError("port taken", "wait"), UNREACHABLE, None])
+    source = ScriptedSource(steps, [None, KviewError(ErrorKind.PORT_IN_USE, port=9092), UNREACHABLE, None])
     clock = Clock(ends_s=9.5)
     shown = run(source, clock)
     assert [item for item in shown if isinstance(item, str)] == ["1:0", "2:1", "1:0"]
     texts = [notice.text for notice in notices(shown)]
     assert all("was killed (SIGKILL)" in text for text in texts)
-    assert "port taken" in texts[1] and "fresh cluster" in texts[-1]
+    assert "port 9092 is in use" in texts[1] and "fresh cluster" in texts[-1]
     assert all(notice.sticky for notice in notices(shown))
     assert clock.waits[2:5] == [1, 2, 4], "the waits between attempts grow"
 

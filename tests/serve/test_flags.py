@@ -70,21 +70,24 @@ def free_ports(count: int) -> int:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--topic", "big:3:4", "--brokers", "3"], "asks for 4 replicas, and there are 3 brokers"),
+        (
+            ["--topic", "big:3:4", "--brokers", "3"],
+            "topic big asks for 4 replicas, and the number of brokers is 3",
+        ),
         (["--topic", "a"], "is not complete: write NAME:PARTITIONS:REPLICAS"),
-        (["--topic", "a:x:1"], "has 'x' partitions: give a number from 1"),
-        (["--topic", "a:0:1"], "has '0' partitions"),
-        (["--topic", "a:1:0"], "has '0' replicas"),
-        (["--topic", "bad name:1:1"], "has no valid name"),
+        (["--topic", "a:x:1"], "topic a cannot have 'x' partitions: give a number from 1"),
+        (["--topic", "a:0:1"], "cannot have '0' partitions"),
+        (["--topic", "a:1:0"], "cannot have '0' replicas"),
+        (["--topic", "bad name:1:1"], "'bad name' is not a valid topic name"),
         (["--topic", "__own:1:1"], "internal topic"),
         (["--topic", "a:1:1", "--topic", "a:2:1"], "is given twice"),
-        (["--topic", "a:1:1:retention.ms"], "'retention.ms', which is no setting: write KEY=VALUE"),
-        (["--topic", "a:1:1:min.insync=2"], "min.insync"),
-        (["--set", "broker.session.timeout.ms"], "is no setting: write KEY=VALUE"),
+        (["--topic", "a:1:1:retention.ms"], "'retention.ms', which is not a setting: write KEY=VALUE"),
+        (["--topic", "a:1:1:min.insync=2"], "did you mean min.insync.replicas?"),
+        (["--set", "broker.session.timeout.ms"], "is not a setting: write KEY=VALUE"),
         (["--set", "broker.sesion.timeout.ms=1"], "broker.session.timeout.ms"),
         (["--set", "broker.session.timeout.ms=soon"], "broker.session.timeout.ms=soon"),
         (["--racks", "7", "--brokers", "6"], "--racks 7 is more than --brokers 6"),
-        (["--port", "65534"], "--port 65534 leaves no room for 6 brokers"),
+        (["--port", "65534"], "--port 65534 leaves no room for the ports of all brokers"),
         (["--port", "0"], "--port 0 leaves no room"),
         (["--brokers", "0"], "0 is not in the range"),
         (["--placement", "random"], "'random' is not one of"),
@@ -103,7 +106,7 @@ def test_a_port_in_use_is_one_sentence_and_exit_2() -> None:
         ended = run("--brokers", "3", "--port", str(first))
     assert ended.returncode == 2
     assert ended.stderr.strip() == (
-        f"kview: port {first + 1} is in use: give another --port, or none to take free ones"
+        f"kview: port {first + 1} is in use: choose another --port, or leave it out to take free ones"
     )
 
 
@@ -209,4 +212,4 @@ def test_the_control_socket_takes_lines_and_its_end_is_the_end() -> None:
 def test_a_control_descriptor_that_is_no_socket_is_exit_2() -> None:
     ended = run("--control-fd", "99")
     assert ended.returncode == 2
-    assert "--control-fd 99 is no socket" in ended.stderr
+    assert "--control-fd 99 is not a socket" in ended.stderr
