@@ -8,6 +8,8 @@
 prints that without a traceback. Any other exception is a bug and keeps its traceback.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Self, TypeAlias
 
@@ -58,6 +60,10 @@ class ErrorKind(StrEnum):
     NOT_A_CONTROL_SOCKET = "not a control socket"
     CLUSTER_NOT_READY = "cluster not ready"
     CLUSTER_NOT_STARTED = "cluster not started"
+    CLUSTER_STARTING = "cluster starting"
+    CLUSTER_ENDED = "cluster ended"
+    CLUSTER_SILENT = "cluster silent"
+    CLUSTER_GARBLED = "cluster garbled"
 
     # -- faults
     COMMAND_MISSPELT = "command misspelt"
@@ -92,6 +98,15 @@ class ErrorKind(StrEnum):
     NOT_A_TIME = "not a time"
 
 
+@dataclass(frozen=True, slots=True)
+class ErrorFacts:
+    """An error as data, which can be compared and sent to another process; `error_of` makes it one again."""
+
+    kind: ErrorKind
+    values: Mapping[str, ErrorValue]
+    exit_code: int = 1
+
+
 class KviewError(Exception):
     """Something that the user can do something about: its kind, and values by name."""
 
@@ -107,6 +122,11 @@ class KviewError(Exception):
         """The same kind and values as an error of this class, so with its exit code."""
         return cls(error.kind, **error.values)
 
+    @property
+    def facts(self) -> ErrorFacts:
+        """The error as data."""
+        return ErrorFacts(self.kind, self.values, self.exit_code)
+
     def __str__(self) -> str:
         return " ".join([self.kind, *(f"{name}={value!r}" for name, value in self.values.items())])
 
@@ -121,3 +141,10 @@ class ClusterUnreachable(KviewError):
     """No broker of the cluster could be asked before there was any data."""
 
     exit_code: ClassVar[int] = 3
+
+
+def error_of(facts: ErrorFacts) -> KviewError:
+    """The error that `facts` describes, of the class that has its exit code."""
+    classes: tuple[type[KviewError], ...] = (BadUse, ClusterUnreachable)
+    made = next((found for found in classes if found.exit_code == facts.exit_code), KviewError)
+    return made(facts.kind, **facts.values)

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from kview.cli.world_options import world_of, world_options
+from kview.errors import KviewError
 
 
 @click.command()
@@ -22,7 +23,13 @@ def serve(seed: int, port: int | None, control_fd: int | None, **flags: Any) -> 
 
     A node is a broker (0 …) or a controller (101, 102, 103). Each line is answered with one line.
     """
-    world = world_of(**flags)
+    from kview.lab.serving import control_socket, tell_not_started
     from kview.lab.serving import serve as run
 
-    run(world, seed, port, control_fd)
+    control = None if control_fd is None else control_socket(control_fd)
+    try:
+        run(world_of(**flags), seed, port, control)
+    except KviewError as error:
+        if control is not None:
+            tell_not_started(control, error)
+        raise

@@ -1,1 +1,1 @@
-"""Faults on a cluster that is ours: the words people type, the line protocol, and its two ends."""
+"""Faults on a cluster that is ours: typed messages over a control channel, and lines that people type."""

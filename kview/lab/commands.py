@@ -4,44 +4,47 @@ import difflib
 import re
 
 from kview.errors import BadUse, ErrorKind
-from kview.model.faults import WORDS
-from kview.model.ports import FaultCommand, FaultKind
+from kview.language.faults import USAGE
+from kview.model.faults import FaultCommand, FaultKind
 
 OTHER_WORDS = ("status", "counters", "quit")
-"""Lines that are no faults."""
+"""Lines that ask for something other than a fault."""
 
 MAX_SLOW_MS = 60_000
-"""A node slower than this is a hung one, for every client's time limit is shorter."""
+"""A slower node looks hung, because every client gives up before it answers."""
 
-_DURATION = re.compile(r"(\d+)(ms|s)?")
+_DURATION = re.compile(r"([0-9]+)(ms|s)?")
 _ON_A_NODE = {FaultKind.CRASH, FaultKind.STOP, FaultKind.HANG, FaultKind.SLOW, FaultKind.START}
 
 
 def parse(line: str) -> FaultCommand:
     """The fault that `line` asks for.
 
-    Raises BadUse where a word is unknown, missing or one too many; whether the node or rack exists only the
-    cluster knows.
+    Raises BadUse if a word is unknown, missing or one too many. Only the cluster knows whether the node or
+    rack exists.
     """
     word, *rest = line.split() or [""]
     try:
         kind = FaultKind(word)
     except ValueError:
         raise _unknown(word) from None
-    expected = len(WORDS[kind].usage.split()) - 1
+    expected = len(USAGE[kind].split()) - 1
     if len(rest) != expected:
         raise BadUse(
             ErrorKind.COMMAND_INCOMPLETE,
             command=kind.value,
             expected=expected,
             given=len(rest),
-            usage=WORDS[kind].usage,
+            usage=USAGE[kind],
         )
-    if kind in _ON_A_NODE and not rest[0].isdecimal():
+    if kind is FaultKind.LOSE_RACK:
+        return FaultCommand(kind, rack=rest[0])
+    if kind not in _ON_A_NODE:
+        return FaultCommand(kind)
+    if not (rest[0].isascii() and rest[0].isdecimal()):
         raise BadUse(ErrorKind.NOT_A_NODE_ID, text=rest[0])
-    if kind is FaultKind.SLOW:
-        return FaultCommand(kind, rest[0], f"{duration_ms(rest[1])}ms")
-    return FaultCommand(kind, rest[0] if rest else "")
+    slow_ms = duration_ms(rest[1]) if kind is FaultKind.SLOW else 0
+    return FaultCommand(kind, int(rest[0]), slow_ms=slow_ms)
 
 
 def duration_ms(text: str) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kview.errors import ErrorKind, ErrorValue, KviewError
+from kview.errors import ErrorFacts, ErrorKind, ErrorValue, KviewError
 
 
 class ErrorWords(NamedTuple):
@@ -121,6 +121,16 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.CLUSTER_NOT_STARTED: ErrorWords(
         "the simulated cluster could not start (exit code {code})", _LOG
     ),
+    ErrorKind.CLUSTER_STARTING: ErrorWords(
+        "the simulated cluster is still starting", "try again in a moment"
+    ),
+    ErrorKind.CLUSTER_ENDED: ErrorWords("the simulated cluster has ended", "kview starts it again"),
+    ErrorKind.CLUSTER_SILENT: ErrorWords(
+        "the simulated cluster did not answer within {within_s:.0f} s", "start kview again"
+    ),
+    ErrorKind.CLUSTER_GARBLED: ErrorWords(
+        "kview does not understand what the simulated cluster answered", "start kview again"
+    ),
     # -- faults
     ErrorKind.COMMAND_MISSPELT: ErrorWords("unknown command {word!r}", "did you mean {nearest}?"),
     ErrorKind.COMMAND_UNKNOWN: ErrorWords("unknown command {word!r}", "the commands are {known}"),
@@ -168,17 +178,17 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
 }
 
 
-def message(error: KviewError) -> str:
+def message(error: KviewError | ErrorFacts) -> str:
     """What was wrong, and where."""
     return WORDS[error.kind].message.format(**_listed(error.values))
 
 
-def remedy(error: KviewError) -> str:
+def remedy(error: KviewError | ErrorFacts) -> str:
     """What to do about it."""
     return WORDS[error.kind].remedy.format(**_listed(error.values))
 
 
-def sentence(error: KviewError) -> str:
+def sentence(error: KviewError | ErrorFacts) -> str:
     """Both in one line."""
     return f"{message(error)}: {remedy(error)}"
 

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kview.derive.view import View
-from kview.model.ports import Faults, Feed, Timeline
+from kview.model.faults import Faults
+from kview.model.ports import Feed, Timeline
 from kview.run.observing import Source
 from kview.run.settings import Display
 from kview.run.spark import Spark

@@ -18,7 +18,8 @@ from textual.widgets import Input
 
 from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
-from kview.model.ports import Faults, Feed, Notice, SparkJob, Timeline
+from kview.model.faults import Faults
+from kview.model.ports import Feed, Notice, SparkJob, Timeline
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
 from kview.tui.colours import Colours
 from kview.tui.command_list import commands

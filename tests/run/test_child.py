@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from kview.errors import BadUse
-from kview.lab.lines import LineFaults
-from kview.model.ports import FaultCommand, FaultKind
+from kview.lab.client import ControlClient
+from kview.model.faults import ActiveFault, FaultCommand, FaultKind, FaultState
 from kview.run.child import SimulatedCluster
 from kview.run.observing import SourceEnded
 from kview.run.simulated import SimulatedSource
@@ -36,9 +36,9 @@ def test_it_serves_takes_faults_and_ends_at_once(cluster: SimulatedCluster) -> N
     for server in servers:
         host, _, port = server.rpartition(":")
         socket.create_connection((host, int(port)), timeout=5).close()
-    faults = LineFaults(cluster.control.dup())
-    reply = asyncio.run(faults.apply(FaultCommand(FaultKind.CRASH, "1")))
-    assert reply.ok and reply.active == ("1 crashed",)
+    faults = ControlClient(cluster.control.dup())
+    reply = asyncio.run(faults.apply(FaultCommand(FaultKind.CRASH, 1)))
+    assert reply.active == (ActiveFault(1, FaultState.CRASHED),)
     began_s = time.monotonic()
     cluster.end()
     assert time.monotonic() - began_s < 1
@@ -58,9 +58,9 @@ def test_how_it_ended_is_said_in_words(cluster: SimulatedCluster) -> None:
 
 def test_bad_use_of_the_child_is_bad_use() -> None:
     cluster = SimulatedCluster(["--topic", "invoice:1:9"])
-    with raises_saying(BadUse, "asks for 9 replicas, and there are 6 brokers: raise --brokers"):
+    with raises_saying(BadUse, "asks for 9 replicas, and the number of brokers is 6"):
         cluster.bootstrap_servers()
-    assert "exit code 2" in cluster.ended()
+    assert "exit code 2" in wait_until(cluster.ended, "its end")
 
 
 def test_a_source_says_that_its_cluster_died_and_finds_another_one() -> None:
@@ -74,8 +74,8 @@ def test_a_source_says_that_its_cluster_died_and_finds_another_one() -> None:
             wait_until(lambda: not source.observe(), "its end")
         source.connect()
         assert len(source.observe().brokers) == 3
-        reply = asyncio.run(source.apply(FaultCommand(FaultKind.CRASH, "1")))
-        assert reply.ok, "faults reach the new cluster"
+        reply = asyncio.run(source.apply(FaultCommand(FaultKind.CRASH, 1)))
+        assert reply.done, "faults reach the new cluster"
     finally:
         source.close()
     with pytest.raises(SourceEnded):

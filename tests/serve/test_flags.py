@@ -1,5 +1,6 @@
 """`kview serve`: its flags, its first line, its lines and its ends."""
 
+import contextlib
 import os
 import random
 import signal
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from kview.lab.messages import Ending, Quit, Ready, Status
 from tests.served import Served, kview_command, kview_environment
 from tests.waiting import wait_until
 
@@ -125,17 +127,24 @@ def test_lines_are_answered_and_the_end_of_input_ends_only_the_reading() -> None
         assert process.stdin is not None and process.stdout is not None
         for line, answer in [
             ("status", "ok 2 brokers, 3 controllers; faults: none"),
-            ("crash 1", "ok broker 1 is killed as by kill -9"),
-            ("crash 1", "error broker 1 is crashed: bring it back first with start 1"),
-            ("slow 0 200ms", "ok broker 0 is slow: each of its answers and fetches takes 200ms longer"),
-            ("status", "ok 2 brokers, 3 controllers; faults: 0 slow 200ms, 1 crashed"),
-            ("crash 7", "error there is no node 7: brokers are 0 to 1, controllers 101, 102, 103"),
+            (
+                "crash 1",
+                "ok broker 1 was killed (kill −9): its port refuses connections; it is fenced when its"
+                " session ends; to undo it: start 1\n",
+            ),
+            ("crash 1", "error broker 1 is already down: start 1 brings it back\n"),
+            (
+                "slow 0 200ms",
+                "ok broker 0 is slow: each of its answers and fetches takes 200 ms longer; to undo",
+            ),
+            ("status", "ok 2 brokers, 3 controllers; faults: 0 slow 200 ms, 1 crashed"),
+            ("crash 7", "error there is no node 7: the brokers are 0 to 1, the controllers 101, 102, 103"),
             ("lose-rack R9", "error there is no rack 'R9': the racks are R1, R2"),
             ("hang 102", "ok controller 102 is frozen"),
-            ("start 102", "ok controller 102 is brought back"),
-            ("start 102", "error controller 102 has no fault"),
-            ("undo", "ok every fault has ended"),
-            ("undo", "ok there was no fault to undo"),
+            ("start 102", "ok controller 102 is back\n"),
+            ("start 102", "error controller 102 has no fault\n"),
+            ("undo", "ok all faults undone: every node is up\n"),
+            ("undo", "ok no fault in force\n"),
             ("crahs 1", "error unknown command 'crahs': did you mean crash?"),
         ]:
             process.stdin.write(line + "\n")
@@ -177,6 +186,7 @@ def test_a_reader_that_goes_away_does_not_end_it() -> None:
 def test_a_child_ends_when_its_parent_is_killed() -> None:
     parent = """
 import subprocess, sys, time
+from kview.lab.messages import Ending, Quit, Ready, Status
 from tests.served import Served
 cluster = Served("--brokers", "1", "--no-traffic")
 print(cluster.process.pid, flush=True)
@@ -201,12 +211,30 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_the_control_socket_takes_lines_and_its_end_is_the_end() -> None:
+def test_the_control_channel_takes_requests_and_its_end_is_the_end() -> None:
     with Served("--brokers", "1", "--no-traffic") as cluster:
-        assert cluster.line("status").endswith("; faults: none")
-        assert cluster.line("nonsense").startswith("error unknown command")
+        assert cluster.started == Ready((cluster.bootstrap,))
+        assert cluster.status() == Status(1, 3, 0, ())
         assert isinstance(cluster.counters(), dict)
     assert cluster.process.returncode == 0
+
+
+def test_quit_on_the_control_channel_ends_it() -> None:
+    with Served("--brokers", "1", "--no-traffic") as cluster:
+        assert cluster.request(Quit()) == Ending()
+        assert cluster.process.wait(ENDS_WITHIN_S) == 0
+
+
+@pytest.mark.parametrize(
+    "sent", [b"crash 0\n", b"{}\n", b"\xff\n", b'{"type":"fault","command":{"kind":"fly"}}\n', b"x" * 100_000]
+)
+def test_what_is_not_a_request_ends_the_channel_without_a_traceback(sent: bytes) -> None:
+    with Served("--brokers", "1", "--no-traffic") as cluster:
+        with contextlib.suppress(OSError):
+            cluster.control.sendall(sent)
+        assert cluster.process.wait(ENDS_WITHIN_S) == 0
+        assert "Traceback" not in cluster.errors()
+        assert "the control channel ends" in cluster.errors()
 
 
 def test_a_control_descriptor_that_is_no_socket_is_exit_2() -> None:
