@@ -34,6 +34,9 @@ class ErrorKind(StrEnum):
     FOLDER_NOT_MADE = "folder not made"
     FOLDER_NOT_WRITABLE = "folder not writable"
     RECORDING_STOPPED = "recording stopped"
+    RECORDING_FAILED = "recording failed"
+    KEEPING_FAILED = "keeping failed"
+    UPLOAD_UNFINISHED = "upload unfinished"
     NOT_AN_UPLOAD_TARGET = "not an upload target"
 
     # -- the simulated cluster and its world
@@ -62,6 +65,8 @@ class ErrorKind(StrEnum):
     CLUSTER_NOT_STARTED = "cluster not started"
     CLUSTER_STARTING = "cluster starting"
     CLUSTER_ENDED = "cluster ended"
+    CLUSTER_KILLED = "cluster killed"
+    CLUSTER_EXITED = "cluster exited"
     CLUSTER_SILENT = "cluster silent"
     CLUSTER_GARBLED = "cluster garbled"
 
@@ -84,7 +89,17 @@ class ErrorKind(StrEnum):
     NO_PYSPARK = "no pyspark"
     JAVA_NOT_STARTED = "java not started"
     JAVA_NOT_READY = "java not ready"
+    JAVA_KILLED = "java killed"
+    JAVA_OUT_OF_MEMORY = "java out of memory"
+    JAVA_ENDED = "java ended"
     SPARK_STOPPED = "spark stopped"
+    SPARK_FAILED = "spark failed"
+    SPARK_DISK_FULL = "spark disk full"
+    SPARK_NO_FOLDER = "spark no folder"
+    SPARK_NOT_STARTED = "spark not started"
+    SPARK_GARBLED = "spark garbled"
+    SPARK_KILLED = "spark killed"
+    SPARK_ENDED = "spark ended"
 
     # -- reaching a cluster
 

@@ -15,6 +15,7 @@ class ErrorWords(NamedTuple):
 
 _SERVER_FORM = "write HOST:PORT, such as localhost:9092"
 _LOG = "see the log file kview.log"
+_AGAIN = "kview starts it again"
 _ANOTHER_FOLDER = "record to another folder"
 _TOPIC_LETTERS = "use letters, digits, '.', '_' and '-', at most {longest} of them"
 
@@ -52,7 +53,12 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.FOLDER_NOT_MADE: ErrorWords("{folder} cannot be created ({reason})", _ANOTHER_FOLDER),
     ErrorKind.FOLDER_NOT_WRITABLE: ErrorWords("{folder} is not writable", _ANOTHER_FOLDER),
     ErrorKind.RECORDING_STOPPED: ErrorWords(
-        "recording to {folder} has stopped: {reason}", "make room, or record to another folder"
+        "recording has stopped: {reason} ({folder})", "make room, or record to another folder"
+    ),
+    ErrorKind.RECORDING_FAILED: ErrorWords("recording has stopped by a bug: {bug}", _LOG),
+    ErrorKind.KEEPING_FAILED: ErrorWords("the recording could not be copied ({reason})", "make room for it"),
+    ErrorKind.UPLOAD_UNFINISHED: ErrorWords(
+        "not all of {folder} has been uploaded", "the rest is only in that folder"
     ),
     ErrorKind.NOT_AN_UPLOAD_TARGET: ErrorWords(
         "kview cannot upload to {url} ({reason})",
@@ -124,7 +130,11 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.CLUSTER_STARTING: ErrorWords(
         "the simulated cluster is still starting", "try again in a moment"
     ),
-    ErrorKind.CLUSTER_ENDED: ErrorWords("the simulated cluster has ended", "kview starts it again"),
+    ErrorKind.CLUSTER_ENDED: ErrorWords("the simulated cluster has ended", _AGAIN),
+    ErrorKind.CLUSTER_KILLED: ErrorWords(
+        "the simulated cluster was killed ({signal})", "kview starts it again"
+    ),
+    ErrorKind.CLUSTER_EXITED: ErrorWords("the simulated cluster ended by itself (exit code {code})", _AGAIN),
     ErrorKind.CLUSTER_SILENT: ErrorWords(
         "the simulated cluster did not answer within {within_s:.0f} s", "start kview again"
     ),
@@ -158,6 +168,19 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.JAVA_NOT_STARTED: ErrorWords("Java ended at its start (exit code {code})", _LOG),
     ErrorKind.JAVA_NOT_READY: ErrorWords("Java was not ready after {within_s:.0f} s", _LOG),
     ErrorKind.SPARK_STOPPED: ErrorWords("the Spark job has stopped by itself", "start it again"),
+    ErrorKind.JAVA_KILLED: ErrorWords("Java was killed ({signal})", _AGAIN),
+    ErrorKind.JAVA_OUT_OF_MEMORY: ErrorWords("Java ran out of memory", _AGAIN),
+    ErrorKind.JAVA_ENDED: ErrorWords("Java has ended (exit code {code})", _LOG),
+    ErrorKind.SPARK_FAILED: ErrorWords("the Spark job has failed ({cause})", _LOG),
+    ErrorKind.SPARK_DISK_FULL: ErrorWords("the disk is full in {folder}", "make room there"),
+    ErrorKind.SPARK_NO_FOLDER: ErrorWords(
+        "no folder for Spark's files could be created in {folder} ({reason})",
+        "make room there, or set TMPDIR to another folder",
+    ),
+    ErrorKind.SPARK_NOT_STARTED: ErrorWords("the Spark job could not be started ({reason})", _LOG),
+    ErrorKind.SPARK_GARBLED: ErrorWords("kview does not understand what the Spark job sent ({reason})", _LOG),
+    ErrorKind.SPARK_KILLED: ErrorWords("the Spark job was killed ({signal})", _AGAIN),
+    ErrorKind.SPARK_ENDED: ErrorWords("the Spark job has ended (exit code {code})", _LOG),
     # -- reaching a cluster
     # -- flags and arguments
     ErrorKind.SERVER_EMPTY: ErrorWords(

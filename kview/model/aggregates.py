@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from kview.errors import ErrorFacts
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
 
@@ -120,8 +121,8 @@ class SparkStatus:
     """How the job is doing."""
 
     state: SparkState = SparkState.OFF
-    why: str = "--no-spark"
-    """For OFF and FAILED: a few words."""
+    error: ErrorFacts | None = None
+    """For FAILED: why."""
     since_ms: int = UNKNOWN
     """Since when it is in this state."""
     delay_ms: int = UNKNOWN

@@ -5,19 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from kview.model.notices import Notice
 from kview.model.units import UNKNOWN
 
 V = TypeVar("V", covariant=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """A sentence for the screen about kview itself: a child that died, a source that is retrying. `sticky`:
-    until replaced."""
-
-    text: str
-    severity: str
-    sticky: bool = False
 
 
 class Feed(Protocol[V]):

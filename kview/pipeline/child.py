@@ -3,7 +3,6 @@ JVM ends with it."""
 
 import argparse
 import contextlib
-import errno
 import os
 import re
 import shutil
@@ -16,8 +15,7 @@ import traceback
 from pathlib import Path
 
 from kview.errors import ErrorKind, KviewError
-from kview.language.errors import sentence
-from kview.pipeline.messages import MessageKind, send
+from kview.pipeline.messages import MessageKind, failure, send
 
 
 def main() -> None:
@@ -35,9 +33,9 @@ def main() -> None:
     try:
         job.run(given.recording, given.after)
     except KviewError as error:
-        job.end(sentence(error))
+        job.end(error)
     except Exception as error:
-        job.end(job.how_java_ended() or _in_short(error, given.scratch), error)
+        job.end(job.how_java_ended() or _cause(error, given.recording, given.scratch), error)
 
 
 class Job:
@@ -82,19 +80,19 @@ class Job:
         start(session, recording, after, self._scratch, send_rollups).awaitTermination()
         raise KviewError(ErrorKind.SPARK_STOPPED)
 
-    def end(self, why: str = "", error: Exception | None = None) -> None:
+    def end(self, why: KviewError | None = None, error: Exception | None = None) -> None:
         """Ends the JVM and this process, at once; does not return. Whoever comes first says why."""
         with self._ending:
             if error is not None:
                 traceback.print_exception(error)
             if self._jvm is not None:
                 self._jvm.kill()
-            if why:
+            if why is not None:
                 with contextlib.suppress(OSError):
-                    self._send(MessageKind.FAILED, why.encode())
+                    self._send(MessageKind.FAILED, failure(why))
             shutil.rmtree(self._scratch, ignore_errors=True)
             sys.stderr.flush()
-            os._exit(1 if why else 0)
+            os._exit(0 if why is None else 1)
 
     def _send(self, kind: MessageKind, body: bytes) -> None:
         # Java can end while roll-ups are being sent: why it did comes after them, not among them.
@@ -111,17 +109,19 @@ class Job:
         self._jvm.wait()
         self.end(self.how_java_ended())
 
-    def how_java_ended(self) -> str:
-        """A few words; '' where it runs. Java that has gone is noticed first by whoever talks to it."""
+    def how_java_ended(self) -> KviewError | None:
+        """None while it runs. That Java has gone is noticed first by the thread that talks to it."""
         if self._jvm is None:
-            return ""
+            return None
         try:
             code = self._jvm.wait(GONE_WITHIN_S)
         except subprocess.TimeoutExpired:
-            return ""
+            return None
         if code < 0:
-            return f"Java was killed ({signal.Signals(-code).name})"
-        return "Java ran out of memory" if code == OUT_OF_MEMORY else f"Java has ended (exit code {code})"
+            return KviewError(ErrorKind.JAVA_KILLED, signal=signal.Signals(-code).name)
+        if code == OUT_OF_MEMORY:
+            return KviewError(ErrorKind.JAVA_OUT_OF_MEMORY)
+        return KviewError(ErrorKind.JAVA_ENDED, code=code)
 
 
 GONE_WITHIN_S = 0.5
@@ -134,13 +134,30 @@ MAX_WORDS = 160
 """Of an error that goes on for pages; the log file has all of it."""
 
 
-def _in_short(error: Exception, scratch: Path) -> str:
-    """Its cause, in a line. Spark wraps it: into the end of a query, and into another process's traceback."""
+LITTLE_ROOM_BYTES = 1 << 20
+"""A disk with less room than this is full for Spark."""
+
+
+def _cause(error: Exception, recording: Path, scratch: Path) -> KviewError:
+    """Why the job failed. What goes wrong in Spark's other processes arrives here as text only, so the likely
+    causes are looked up again: a recording that has gone, a full disk."""
+    from kview.recording.manifest import read_manifest
+
+    try:
+        read_manifest(recording)
+    except KviewError as gone:
+        return gone
+    if shutil.disk_usage(scratch).free < LITTLE_ROOM_BYTES:
+        return KviewError(ErrorKind.SPARK_DISK_FULL, folder=str(scratch.parent))
+    return KviewError(ErrorKind.SPARK_FAILED, cause=_in_short(error))
+
+
+def _in_short(error: Exception) -> str:
+    """Its text in a line. Spark wraps it: into the end of a query, and into another process's traceback."""
     said = re.sub(r"\s*SQLSTATE: \w+", "", str(error).partition("=== Streaming Query ===")[0])
     cause = said.partition("terminated with exception: ")[2] or f"{type(error).__name__}: {said}"
     lines = cause.strip().splitlines()
-    words = lines[-1 if "Traceback" in cause else 0].removeprefix("kview.errors.KviewError: ")[:MAX_WORDS]
-    return f"{words}, in {scratch.parent}" if os.strerror(errno.ENOSPC) in words else words
+    return lines[-1 if "Traceback" in cause else 0][:MAX_WORDS]
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from kview.errors import BadUse, ErrorKind, KviewError
-from kview.model.ports import Notice
+from kview.model.notices import Notice, NoticeKind
 from kview.recording.manifest import Manifest, SegmentEntry, read_manifest
 from kview.recording.names import MANIFEST
 
@@ -117,15 +117,11 @@ class Uploading:
                 _log.warning("upload to %s failed: %s", self._place, error)
                 if not self._failed:
                     why = type(error).__name__
-                    self._on_notice(
-                        Notice(
-                            f"uploading to {self._place} failed ({why}), trying again", "warn", sticky=True
-                        )
-                    )
+                    self._on_notice(Notice(NoticeKind.UPLOAD_FAILED, {"place": self._place, "reason": why}))
                 self._failed = True
             else:
                 if self._failed:
-                    self._on_notice(Notice(f"uploading to {self._place} again", "good"))
+                    self._on_notice(Notice(NoticeKind.UPLOADING_AGAIN, {"place": self._place}))
                 self._failed = False
             if ending:
                 return

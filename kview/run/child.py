@@ -81,14 +81,14 @@ class SimulatedCluster:
             case _:
                 raise KviewError(ErrorKind.CLUSTER_GARBLED)
 
-    def ended(self) -> str:
-        """How it ended, as words that follow its name; '' while it runs."""
+    def ended(self) -> KviewError | None:
+        """How it ended; None while it runs."""
         code = self._process.poll()
         if code is None:
-            return ""
+            return None
         if code < 0:
-            return f"was killed ({signal.Signals(-code).name})"
-        return f"ended by itself (exit code {code})"
+            return KviewError(ErrorKind.CLUSTER_KILLED, signal=signal.Signals(-code).name)
+        return KviewError(ErrorKind.CLUSTER_EXITED, code=code)
 
     def end(self) -> None:
         """End it, within about half a second."""

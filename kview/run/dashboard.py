@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kview.derive.view import View
+from kview.language.errors import sentence
 from kview.model.faults import Faults
 from kview.model.ports import Feed, Timeline
 from kview.run.observing import Source
@@ -63,8 +64,8 @@ def run_dashboard(
     if spark is not None:
         tape.on_folder, tape.on_stopped = spark.read, spark.nothing_to_read
     code = drive(run, faults, SourceInfo(name, display.interval_ms), display, ascii_only, spark)
-    if tape.unfinished:
-        print(f"kview: {tape.unfinished}", file=sys.stderr)
+    if tape.unfinished is not None:
+        print(f"kview: {sentence(tape.unfinished)}", file=sys.stderr)
     return code
 
 

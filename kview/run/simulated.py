@@ -37,7 +37,7 @@ class SimulatedSource:
     def pid(self) -> int:
         """The process id of the cluster that runs. Raises SourceEnded."""
         if self._cluster is None:
-            raise SourceEnded("the simulated cluster has ended")
+            raise SourceEnded(KviewError(ErrorKind.CLUSTER_ENDED).facts)
         return self._cluster.pid
 
     def connect(self) -> None:
@@ -46,7 +46,7 @@ class SimulatedSource:
 
         with self._starting:
             if self._closed:
-                raise SourceEnded("the run has ended")
+                raise SourceEnded(KviewError(ErrorKind.CLUSTER_ENDED).facts)
             cluster = self._cluster = self._cluster or SimulatedCluster(self._arguments)
         self._observer = ConnectedSource(cluster.bootstrap_servers(), self._interval_s)
         self._observer.connect()
@@ -58,9 +58,9 @@ class SimulatedSource:
         """Look once. Raises SourceEnded when the cluster's process is no more."""
         assert self._cluster is not None and self._observer is not None
         how = self._cluster.ended()
-        if how:
+        if how is not None:
             self._drop()
-            raise SourceEnded(f"the simulated cluster {how}")
+            raise SourceEnded(how.facts)
         return self._observer.observe()
 
     async def apply(self, command: FaultCommand) -> FaultReply:

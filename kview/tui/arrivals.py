@@ -9,7 +9,7 @@ from textual.timer import Timer
 
 from kview.derive.pending import pending
 from kview.derive.view import View
-from kview.model.ports import Notice
+from kview.model.notices import Notice
 
 if TYPE_CHECKING:
     from kview.tui.app import KviewApp

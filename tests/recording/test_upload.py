@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kview.errors import BadUse
-from kview.model.ports import Notice
+from kview.model.notices import Notice, NoticeKind
 from kview.recording.reader import Recording
 from kview.recording.upload import Uploading, open_target, upload_missing, without_secrets
 from kview.recording.writer import RecordingWriter
@@ -42,11 +42,11 @@ def test_a_store_that_is_away_is_tried_again(tmp_path: Path) -> None:
     writer.append(ticking(1)[0])
     writer.close()
     wait_until(lambda: notices, "a notice")
-    assert "failed" in notices[0].text
+    assert notices[0].kind is NoticeKind.UPLOAD_FAILED
     (tmp_path / "there").unlink()
     wait_until((tmp_path / "there" / "r" / "manifest.json").exists, "the segment")
     assert uploading.stop(PATIENCE_S)
-    assert notices[-1].severity == "good"
+    assert notices[-1].kind is NoticeKind.UPLOADING_AGAIN
 
 
 def test_uploading_what_is_there_twice_does_nothing(tmp_path: Path) -> None:

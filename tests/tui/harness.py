@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
 from kview.model.faults import ActiveFault, FaultCommand, FaultDone, FaultKind, FaultReply, FaultState
-from kview.model.ports import Notice
+from kview.model.notices import Notice
 from kview.model.units import UNKNOWN_ID
 from kview.tui.app import KviewApp
 from kview.tui.widgets.header import SourceInfo

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from kview.model.ports import Moment, Notice
+from kview.model.notices import Notice, NoticeKind
+from kview.model.ports import Moment
 from kview.model.units import UNKNOWN
 from kview.tui.keys import FAULT_KEYS
 from kview.tui.text import Role
@@ -281,7 +282,7 @@ async def test_a_name_is_asked_for_and_what_became_of_it_is_said() -> None:
         await press(pilot, ["k", *"friday", "space", "2", "enter"])
         assert timeline.asked == [("keep", "friday 2")]
         assert isinstance(app.feed, HeldFeed)
-        app.feed.note(Notice("kept: kview replay friday", "good"))
+        app.feed.note(Notice(NoticeKind.KEPT, {"name": "friday"}))
         await until(pilot, lambda: "kept: kview replay friday" in text(app), "the answer")
         await press(pilot, ["slash", "k", "k", "g", "enter"])
         assert app.options.filter == "kkg" and len(timeline.asked) == 1

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from kview.derive.view import View
-from kview.language import glyphs, words
+from kview.language import glyphs, notices, words
 from kview.model.events import Severity
-from kview.model.ports import Notice
+from kview.model.notices import Notice
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.tui.canvas import canvas
@@ -150,7 +150,7 @@ class HeadlinePanel(Lines):
     def lines(self, width: int, height: int) -> list[Line]:
         """The headline."""
         if self.view is None:
-            text = self.notice.text if self.notice else "asking the cluster for a first picture"
+            text = notices.text(self.notice) if self.notice else "asking the cluster for a first picture"
             role = Role.WARN if self.notice else Role.DIM
             return [cut(line("   ", Span(text, role)), width)]
         sentences = sentences_at(self.view, canvas(self).now_ms())
