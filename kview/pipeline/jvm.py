@@ -1,13 +1,8 @@
-"""The JVM that Spark runs in: which one, and its start as a child that ends with this process.
-
-Spark's own launcher adds a module that the wheel's Java lacks, and is a shell script besides: the gateway is
-started directly.
-"""
+"""The JVM that Spark runs in: which one, and its start as a child that ends with this process."""
 
 import os
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import time
@@ -17,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from kview.errors import ErrorKind, KviewError
+from kview.pipeline.spark_internals import CONNECTION_FILE, GATEWAY_SERVER, use_gateway
 
 LEAST_JAVA = 17
 """PySpark 4 runs on this and later ones."""
@@ -61,8 +57,6 @@ _QUICK_START = (
     "-XX:-BytecodeVerificationRemote",
 )
 """For a job that lasts as long as a dashboard and works a part of the time: half the start, less memory."""
-
-_CONNECTION = struct.Struct(">ii")
 
 
 def choose_java(environment: Mapping[str, str]) -> Path:
@@ -138,10 +132,7 @@ class Gateway:
                 self.process.kill()
                 raise KviewError(ErrorKind.JAVA_NOT_READY, within_s=GATEWAY_WITHIN_S)
             time.sleep(0.02)
-        # As PySpark's own launcher reads it: the port, and the secret after its length.
-        port, length = _CONNECTION.unpack_from(said := self._told.read_bytes())
-        os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
-        os.environ["PYSPARK_GATEWAY_SECRET"] = said[_CONNECTION.size : _CONNECTION.size + length].decode()
+        use_gateway(self._told)
 
     def end(self, within_s: float) -> None:
         """Lets it end by itself, and waits for that; after `within_s` seconds it is killed."""
@@ -157,7 +148,7 @@ class Gateway:
 def _environment(told: Path) -> dict[str, str]:
     return {
         **os.environ,
-        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
+        CONNECTION_FILE: str(told),
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": "127.0.0.1",
         # Spark would start this Python to ask for data sources that are installed; ours is given to it.
@@ -194,5 +185,5 @@ def _command(java: Path, scratch: Path) -> list[str]:
         *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED.split()),
         "-cp",
         _class_path(),
-        "org.apache.spark.api.python.PythonGatewayServer",
+        GATEWAY_SERVER,
     ]
