@@ -12,16 +12,16 @@ from kview.errors import KviewError
 @world_options
 @click.option("--control-fd", type=int, hidden=True)
 def serve(seed: int, port: int | None, control_fd: int | None, **flags: Any) -> None:
-    """Run the simulated cluster until it is told to end.
+    """Run the simulated cluster until you end it.
 
-    The first line printed is bootstrap.servers=…, for any Kafka client. Then faults are taken as lines:
+    The first line printed is bootstrap.servers=…, for any Kafka client. After that, type faults as lines:
 
     \b
       crash NODE      stop NODE      hang NODE      slow NODE 200ms
       start NODE      undo           lose-rack RACK crash-controller
       status          counters       quit
 
-    A node is a broker (0 …) or a controller (101, 102, 103). Each line is answered with one line.
+    A node is a broker (0, 1 …) or a controller (101, 102, 103). Each line gets one line as its answer.
     """
     from kview.lab.serving import control_socket, tell_not_started
     from kview.lab.serving import serve as run

@@ -37,37 +37,51 @@ def world_options(command: Command) -> Command:
 
 
 _OPTIONS = (
-    click.option("--brokers", type=click.IntRange(1, MAX_BROKERS), default=6, show_default=True, metavar="N"),
+    click.option(
+        "--brokers",
+        type=click.IntRange(1, MAX_BROKERS),
+        default=6,
+        show_default=True,
+        metavar="N",
+        help="How many brokers.",
+    ),
     click.option(
         "--racks",
         type=click.IntRange(1, MAX_BROKERS),
         metavar="N",
-        help="Racks R1, R2 … that the brokers stand in, in blocks.  [default: 2]",
+        help="How many racks (R1, R2 …). Each holds a block of brokers.  [default: 2]",
     ),
     click.option(
         "--topic",
         "topics",
         multiple=True,
         metavar="NAME:PARTITIONS:REPLICAS[:KEY=VALUE…]",
-        help="A topic, with a producer of 500 records/s and a group of 3 members; replaces the default ones.",
+        help="A topic with a producer of 500 records/s and a group of 3 members."
+        " Replaces the default topics.",
     ),
     click.option(
         "--placement",
         type=click.Choice(["teaching", "striped", "rack-aware"]),
         default="teaching",
         show_default=True,
-        help="How replicas are placed: as courses draw it, as KRaft does, or as Kafka did before KRaft.",
+        help="How replicas are placed: round-robin over the racks as in Kafka courses, as KRaft does it,"
+        " or as Kafka did before KRaft.",
     ),
     click.option(
-        "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A broker setting, by Kafka's key."
+        "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A broker setting, by Kafka's own key."
     ),
     click.option(
-        "--seed", type=int, default=1, show_default=True, metavar="N", help="All chance comes from it."
+        "--seed",
+        type=int,
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="The same seed gives the same run.",
     ),
     click.option(
         "--port", type=int, metavar="PORT", help="Broker i listens on PORT + i.  [default: free ports]"
     ),
-    click.option("--no-traffic", is_flag=True, help="No simulated producers and consumer groups."),
+    click.option("--no-traffic", is_flag=True, help="Start no simulated producers or consumer groups."),
 )
 
 

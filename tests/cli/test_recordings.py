@@ -99,7 +99,7 @@ def test_where_nothing_can_be_recorded(folder: Path, tmp_path: Path) -> None:
     for arguments, sentence in (
         (["--record", str(folder)], "twelve already holds a recording: name a folder that does not exist"),
         (["--record", str(tmp_path / "file" / "x")], "cannot be created (Not a directory)"),
-        (["--record-upload", "s3://bucket"], "--record-upload goes with --record DIR"),
+        (["--record-upload", "s3://bucket"], "--record-upload needs --record DIR"),
         (["--record", new, "--record-upload", "ftp://u:secret@h/x"], "cannot upload to ftp://h/x"),
     ):
         for command in (["--simulate"], ["connect", "localhost:1"]):
@@ -128,7 +128,7 @@ def test_an_upload_that_fails_is_told_and_the_recording_stays(tmp_path: Path) ->
     )
     assert done.returncode == 0
     assert f"uploading to {away} failed" in done.stderr
-    assert f"not all of {folder} has been uploaded yet" in done.stderr
+    assert f"not all of {folder} has been uploaded: the rest is only in that folder" in done.stderr
     assert len(Recording.open(folder).moments()) == 2
 
 

@@ -266,7 +266,7 @@ async def test_what_is_no_time_says_what_would_be_and_can_be_corrected() -> None
     timeline = HeldTimeline()
     async with dashboard(held(), timeline=timeline) as (app, pilot):
         await press(pilot, ["g", *"8:5", "enter"])
-        would = "'8:5' is no time · write 14:05, 14:05:30, -5m, +30s or 2026-03-01T14:05"
+        would = "'8:5' is not a valid time · write 14:05, 14:05:30, -5m, +30s or 2026-03-01T14:05"
         await until(pilot, lambda: would in text(app), "what would be one")
         assert timeline.asked == []
         await press(pilot, ["g", "4", "enter"])
