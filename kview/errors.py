@@ -8,8 +8,10 @@
 prints that without a traceback. Any other exception is a bug and keeps its traceback.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 ErrorValue: TypeAlias = str | int | float | tuple[str | tuple[str, str], ...]
 """What belongs to an error: a name, a number, a list of names, or a list of addresses, each with the value of
@@ -20,10 +22,85 @@ class ErrorKind(StrEnum):
     """What went wrong; the names of the values that each kind carries are those in its words."""
 
     # -- recordings
+    NOT_A_RECORDING = "not a recording"
+    NOT_A_KEPT_RECORDING = "not a kept recording"
+    NO_MANIFEST = "no manifest"
+    RECORDING_TOO_NEW = "recording too new"
+    FILE_DAMAGED = "file damaged"
+    NOTHING_RECORDED = "nothing recorded"
+    MOMENT_FORGOTTEN = "moment forgotten"
+    NOT_A_RECORDING_NAME = "not a recording name"
+    RECORDING_NAME_TAKEN = "recording name taken"
+    FOLDER_HAS_RECORDING = "folder has recording"
+    FOLDER_NOT_MADE = "folder not made"
+    FOLDER_NOT_WRITABLE = "folder not writable"
+    RECORDING_STOPPED = "recording stopped"
+    RECORDING_FAILED = "recording failed"
+    KEEPING_FAILED = "keeping failed"
+    UPLOAD_UNFINISHED = "upload unfinished"
+    NOT_AN_UPLOAD_TARGET = "not an upload target"
 
     # -- the simulated cluster and its world
+    MORE_RACKS_THAN_BROKERS = "more racks than brokers"
+    TOPIC_TWICE = "topic twice"
+    TOO_MANY_PARTITIONS = "too many partitions"
+    TOPIC_INCOMPLETE = "topic incomplete"
+    TOPIC_NAME_WRONG = "topic name wrong"
+    TOPIC_NAME_INTERNAL = "topic name internal"
+    TOPIC_PARTITIONS_WRONG = "topic partitions wrong"
+    TOPIC_REPLICAS_WRONG = "topic replicas wrong"
+    TOPIC_REPLICAS_TOO_MANY = "topic replicas too many"
+    NOT_A_SETTING = "not a setting"
+    SETTING_MISSPELT = "setting misspelt"
+    SETTING_UNKNOWN = "setting unknown"
+    SETTING_NOT_A_NUMBER = "setting not a number"
+    SETTING_OUT_OF_RANGE = "setting out of range"
+    SETTING_NOT_A_CHOICE = "setting not a choice"
+    TOPIC_WITHOUT_PARTITIONS = "topic without partitions"
+    RECORDS_TOO_SMALL = "records too small"
+    PORTS_OUT_OF_RANGE = "ports out of range"
+    PORT_IN_USE = "port in use"
+    PORT_NOT_ALLOWED = "port not allowed"
+    NOT_A_CONTROL_SOCKET = "not a control socket"
+    CLUSTER_NOT_READY = "cluster not ready"
+    CLUSTER_NOT_STARTED = "cluster not started"
+    CLUSTER_STARTING = "cluster starting"
+    CLUSTER_ENDED = "cluster ended"
+    CLUSTER_KILLED = "cluster killed"
+    CLUSTER_EXITED = "cluster exited"
+    CLUSTER_SILENT = "cluster silent"
+    CLUSTER_GARBLED = "cluster garbled"
+
+    # -- faults
+    COMMAND_MISSPELT = "command misspelt"
+    COMMAND_UNKNOWN = "command unknown"
+    COMMAND_INCOMPLETE = "command incomplete"
+    NOT_A_NODE_ID = "not a node id"
+    NOT_A_LATENCY = "not a latency"
+    NODE_UNKNOWN = "node unknown"
+    NODE_WITHOUT_FAULT = "node without fault"
+    NODE_DOWN = "node down"
+    NODE_FROZEN = "node frozen"
+    RACK_UNKNOWN = "rack unknown"
+    RACK_DOWN = "rack down"
+    NO_ACTIVE_CONTROLLER = "no active controller"
 
     # -- Spark
+    NO_JAVA = "no java"
+    NO_PYSPARK = "no pyspark"
+    JAVA_NOT_STARTED = "java not started"
+    JAVA_NOT_READY = "java not ready"
+    JAVA_KILLED = "java killed"
+    JAVA_OUT_OF_MEMORY = "java out of memory"
+    JAVA_ENDED = "java ended"
+    SPARK_STOPPED = "spark stopped"
+    SPARK_FAILED = "spark failed"
+    SPARK_DISK_FULL = "spark disk full"
+    SPARK_NO_FOLDER = "spark no folder"
+    SPARK_NOT_STARTED = "spark not started"
+    SPARK_GARBLED = "spark garbled"
+    SPARK_KILLED = "spark killed"
+    SPARK_ENDED = "spark ended"
 
     # -- reaching a cluster
     CONNECTION_REFUSED = "connection refused"
@@ -46,6 +123,16 @@ class ErrorKind(StrEnum):
     SERVER_WITHOUT_BRACKETS = "server without brackets"
     SERVER_WITHOUT_HOST = "server without host"
     SERVER_PORT_WRONG = "server port wrong"
+    NOT_A_TIME = "not a time"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorFacts:
+    """An error as data, which can be compared and sent to another process; `error_of` makes it one again."""
+
+    kind: ErrorKind
+    values: Mapping[str, ErrorValue]
+    exit_code: int = 1
 
 
 class KviewError(Exception):
@@ -57,6 +144,16 @@ class KviewError(Exception):
         super().__init__(kind, values)
         self.kind = kind
         self.values = values
+
+    @classmethod
+    def of(cls, error: "KviewError") -> Self:
+        """The same kind and values as an error of this class, so with its exit code."""
+        return cls(error.kind, **error.values)
+
+    @property
+    def facts(self) -> ErrorFacts:
+        """The error as data."""
+        return ErrorFacts(self.kind, self.values, self.exit_code)
 
     def __str__(self) -> str:
         return " ".join([self.kind, *(f"{name}={value!r}" for name, value in self.values.items())])
@@ -72,3 +169,10 @@ class ClusterUnreachable(KviewError):
     """No broker of the cluster could be asked before there was any data."""
 
     exit_code: ClassVar[int] = 3
+
+
+def error_of(facts: ErrorFacts) -> KviewError:
+    """The error that `facts` describes, of the class that has its exit code."""
+    classes: tuple[type[KviewError], ...] = (BadUse, ClusterUnreachable)
+    made = next((found for found in classes if found.exit_code == facts.exit_code), KviewError)
+    return made(facts.kind, **facts.values)

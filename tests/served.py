@@ -1,6 +1,5 @@
 """`kview serve` as a process of the tests: its brokers, its line protocol, and what its brokers say."""
 
-import json
 import os
 import socket
 import subprocess
@@ -16,8 +15,21 @@ from kafka.protocol.admin import DescribeClusterRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from kview.lab.commands import parse
+from kview.lab.messages import (
+    AskCounters,
+    AskStatus,
+    Counters,
+    DoFault,
+    FaultAnswer,
+    Reply,
+    Request,
+    Status,
+    encode,
+    reply_of,
+)
 from kview.model.address import Address
-from kview.model.ports import FaultKind
+from kview.model.faults import FaultDone
 from tests.real_kafka.asking import ask, create_topic
 from tests.waiting import wait_until
 
@@ -36,8 +48,6 @@ QUICK_TIMES = (
 
 SETTLED_S = 2.0
 """Longer than a session of those times and the controller's look at it."""
-
-FAULTS = frozenset(FaultKind)
 
 
 def kview_command(*arguments: str) -> list[str]:
@@ -71,6 +81,7 @@ class Served:
         self._answers = self.control.makefile("rb")
         assert self.process.stdout is not None
         first = self.process.stdout.readline().decode().strip()
+        self.started = reply_of(self._answers.readline())
         assert first.startswith("bootstrap.servers="), f"{first!r}, and said: {self.errors()}"
         self.bootstrap = first.removeprefix("bootstrap.servers=")
         self.addresses = [Address.parse(server) for server in self.bootstrap.split(",")]
@@ -101,21 +112,29 @@ class Served:
         self._errors.seek(0)
         return self._errors.read().decode(errors="replace")
 
-    def line(self, line: str) -> str:
-        """The answer to one line, with its `ok ` or `error `."""
-        self._settled = self._settled and line.split(maxsplit=1)[0] not in FAULTS
-        self.control.sendall(line.encode() + b"\n")
-        return self._answers.readline().decode().rstrip("\n")
+    def request(self, request: Request) -> Reply:
+        """What is answered on the control channel."""
+        self.control.sendall(encode(request))
+        return reply_of(self._answers.readline())
 
-    def do(self, line: str) -> str:
+    def do(self, line: str) -> FaultDone:
         """Carry out a fault that must succeed."""
-        answer = self.line(line)
-        assert answer.startswith("ok "), f"{line}: {answer}"
+        self._settled = False
+        answer = self.request(DoFault(parse(line)))
+        assert isinstance(answer, FaultAnswer) and answer.reply.done is not None, f"{line}: {answer}"
+        return answer.reply.done
+
+    def status(self) -> Status:
+        """The cluster in a few numbers."""
+        answer = self.request(AskStatus())
+        assert isinstance(answer, Status)
         return answer
 
     def counters(self) -> Any:
         """What was appended, acknowledged and consumed."""
-        return json.loads(self.do("counters").removeprefix("ok "))
+        answer = self.request(AskCounters())
+        assert isinstance(answer, Counters)
+        return answer.counters
 
     def ask(self, broker: int, request: Any, timeout_s: float = ANSWER_TIMEOUT_S) -> Any:
         """What one broker answers on a connection of its own. Raises OSError."""

@@ -16,11 +16,12 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from kview.cli.group import kview
     from kview.errors import KviewError
+    from kview.language.errors import sentence
 
     try:
         kview.main(prog_name="kview")
     except KviewError as error:
-        print(f"kview: {error}", file=sys.stderr)
+        print(f"kview: {sentence(error)}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)

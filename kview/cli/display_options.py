@@ -1,4 +1,4 @@
-"""The flags that every dashboard takes: how often it looks, how it draws, and what it records."""
+"""The flags that every dashboard takes: how often it observes, how it draws, and what it records."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -43,27 +43,26 @@ _OBSERVING = (
         type=Duration(MIN_INTERVAL_MS, MAX_INTERVAL_MS),
         default=DEFAULT_INTERVAL_MS,
         metavar="DURATION",
-        help="How often to look: 500ms, 1s, 2m.  [default: 1s]",
+        help="How often to observe the cluster: 500ms, 1s, 2m.  [default: 1s]",
     ),
     click.option(
         "--once",
         is_flag=True,
-        help="Print one block and end: looks twice, one interval apart, for the rates.",
+        help="Print one block and end. Observes twice, one interval apart, because rates need two.",
     ),
     click.option(
         "--record",
         "record",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
-        help="Record all of the run to a new folder. Without it a dashboard keeps the last hour for itself.",
+        help="Record the whole run to a new folder. Without it, a dashboard keeps its last hour.",
     ),
     click.option(
         "--record-upload",
         "record_upload",
         metavar="URL",
         default="",
-        help="With --record: copy its closed segments to s3://, hdfs://, gs:// or file://, and the last one"
-        " at the end.",
+        help="With --record: copy it to s3://, hdfs://, gs:// or file:// too, segment by segment.",
     ),
 )
 
@@ -72,17 +71,21 @@ _DRAWING = (
         "--format",
         "format",
         type=click.Choice([f.value for f in Format]),
-        help="Print text blocks or one JSON document a line, also on a terminal.",
+        help="Print text blocks, or one JSON document per line, even on a terminal.",
     ),
     click.option(
         "--theme",
         metavar="NAME",
         default="",
         callback=_known_theme,
-        help="The colours: dark, light, or a theme file of your own.",
+        help="The colours: dark, light, or the name of a theme file of yours.",
     ),
-    click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone."),
-    click.option("--no-spark", is_flag=True, help="No background job for throughput: direct rates alone."),
+    click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only."),
+    click.option(
+        "--no-spark",
+        is_flag=True,
+        help="Do not start the background job for throughput: show direct rates only.",
+    ),
 )
 
 
@@ -106,7 +109,7 @@ def display_of(flags: Mapping[str, Any]) -> Display:
     """The flags that `display_options` or `replay_options` adds, as one value. Raises UsageError."""
     if flags.get("record_upload") and flags["record"] is None:
         raise click.UsageError(
-            "--record-upload goes with --record DIR: what a dashboard keeps is not uploaded"
+            "--record-upload needs --record DIR: what a dashboard keeps by itself is not uploaded"
         )
     return Display(
         interval_ms=flags.get("interval_ms", DEFAULT_INTERVAL_MS),

@@ -14,8 +14,8 @@ from kview.errors import BadUse
 
 COMMANDS = {
     "connect": "Show a cluster: its brokers, partitions and groups, live.",
-    "replay": "Show a recording: play it, go through it, as it was.",
     "schema": "Print the JSON documents' own JSON Schema.",
+    "replay": "Show a recording on the same dashboard: play it, step through it.",
     "serve": "Run the simulated cluster without a dashboard.",
 }
 """The subcommands, each `kview.cli.<name>:<name>`, with the line that says what it does."""
@@ -49,7 +49,9 @@ class LazyGroup(click.Group):
 )
 @click.version_option(package.__version__, prog_name="kview")
 @click.option(
-    "--simulate", is_flag=True, help="Start a simulated cluster and show it; faults are keys there."
+    "--simulate",
+    is_flag=True,
+    help="Start a simulated cluster and show it. Its keys include faults, such as a crash.",
 )
 @world_options
 @display_options

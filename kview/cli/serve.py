@@ -5,24 +5,31 @@ from typing import Any
 import click
 
 from kview.cli.world_options import world_of, world_options
+from kview.errors import KviewError
 
 
 @click.command()
 @world_options
 @click.option("--control-fd", type=int, hidden=True)
 def serve(seed: int, port: int | None, control_fd: int | None, **flags: Any) -> None:
-    """Run the simulated cluster until it is told to end.
+    """Run the simulated cluster until you end it.
 
-    The first line printed is bootstrap.servers=…, for any Kafka client. Then faults are taken as lines:
+    The first line printed is bootstrap.servers=…, for any Kafka client. After that, type faults as lines:
 
     \b
       crash NODE      stop NODE      hang NODE      slow NODE 200ms
       start NODE      undo           lose-rack RACK crash-controller
       status          counters       quit
 
-    A node is a broker (0 …) or a controller (101, 102, 103). Each line is answered with one line.
+    A node is a broker (0, 1 …) or a controller (101, 102, 103). Each line gets one line as its answer.
     """
-    world = world_of(**flags)
+    from kview.lab.serving import control_socket, tell_not_started
     from kview.lab.serving import serve as run
 
-    run(world, seed, port, control_fd)
+    control = None if control_fd is None else control_socket(control_fd)
+    try:
+        run(world_of(**flags), seed, port, control)
+    except KviewError as error:
+        if control is not None:
+            tell_not_started(control, error)
+        raise

@@ -28,7 +28,7 @@ class Duration(click.ParamType[int]):
             return value
         match = _DURATION.fullmatch(value.strip())
         if match is None:
-            self.fail(f"{value!r} is no duration: write 500ms, 1s or 2m.", param, ctx)
+            self.fail(f"{value!r} is not a valid duration: write 500ms, 1s or 2m.", param, ctx)
         duration_ms = round(float(match[1]) * _UNITS_MS[match[2]])
         if not self.least_ms <= duration_ms <= self.most_ms:
             self.fail(f"{value} is not between {words(self.least_ms)} and {words(self.most_ms)}.", param, ctx)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kview.errors import BadUse
+from kview.errors import BadUse, ErrorKind
 
 if TYPE_CHECKING:
     from kview.simulate.world import TopicSpec, World
@@ -17,6 +17,9 @@ cluster."""
 
 MAX_PARTITIONS = 100_000
 """Of all topics together: what the dashboard is built for."""
+
+MAX_REPLICAS = 32_767
+"""Kafka's own bound: a replication factor is 16 bits on the wire."""
 
 DEFAULT_RACKS = 2
 LONGEST_TOPIC_NAME = 249
@@ -34,37 +37,51 @@ def world_options(command: Command) -> Command:
 
 
 _OPTIONS = (
-    click.option("--brokers", type=click.IntRange(1, MAX_BROKERS), default=6, show_default=True, metavar="N"),
+    click.option(
+        "--brokers",
+        type=click.IntRange(1, MAX_BROKERS),
+        default=6,
+        show_default=True,
+        metavar="N",
+        help="How many brokers.",
+    ),
     click.option(
         "--racks",
         type=click.IntRange(1, MAX_BROKERS),
         metavar="N",
-        help="Racks R1, R2 … that the brokers stand in, in blocks.  [default: 2]",
+        help="How many racks (R1, R2 …). Each holds a block of brokers.  [default: 2]",
     ),
     click.option(
         "--topic",
         "topics",
         multiple=True,
         metavar="NAME:PARTITIONS:REPLICAS[:KEY=VALUE…]",
-        help="A topic, with a producer of 500 records/s and a group of 3 members; replaces the default ones.",
+        help="A topic with a producer of 500 records/s and a group of 3 members."
+        " Replaces the default topics.",
     ),
     click.option(
         "--placement",
         type=click.Choice(["teaching", "striped", "rack-aware"]),
         default="teaching",
         show_default=True,
-        help="How replicas are placed: as courses draw it, as KRaft does, or as Kafka did before KRaft.",
+        help="How replicas are placed: round-robin over the racks as in Kafka courses, as KRaft does it,"
+        " or as Kafka did before KRaft.",
     ),
     click.option(
-        "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A broker setting, by Kafka's key."
+        "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A broker setting, by Kafka's own key."
     ),
     click.option(
-        "--seed", type=int, default=1, show_default=True, metavar="N", help="All chance comes from it."
+        "--seed",
+        type=int,
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="The same seed gives the same run.",
     ),
     click.option(
         "--port", type=int, metavar="PORT", help="Broker i listens on PORT + i.  [default: free ports]"
     ),
-    click.option("--no-traffic", is_flag=True, help="No simulated producers and consumer groups."),
+    click.option("--no-traffic", is_flag=True, help="Start no simulated producers or consumer groups."),
 )
 
 
@@ -80,13 +97,13 @@ def world_of(
     from kview.simulate.world import Placement, default_world
 
     if racks is not None and racks > brokers:
-        raise BadUse(f"--racks {racks} is more than --brokers {brokers}", "a rack needs a broker")
+        raise BadUse(ErrorKind.MORE_RACKS_THAN_BROKERS, racks=racks, brokers=brokers)
     specs = tuple(topic_of(text, brokers) for text in topics)
     for index, spec in enumerate(specs):
         if spec.name in {other.name for other in specs[:index]}:
-            raise BadUse(f"--topic {spec.name} is given twice", "give each topic once")
+            raise BadUse(ErrorKind.TOPIC_TWICE, topic=spec.name)
     if sum(spec.partitions for spec in specs) > MAX_PARTITIONS:
-        raise BadUse(f"the topics have more than {MAX_PARTITIONS} partitions together", "give fewer")
+        raise BadUse(ErrorKind.TOO_MANY_PARTITIONS, most=MAX_PARTITIONS)
     return default_world(
         brokers=brokers,
         racks=min(DEFAULT_RACKS, brokers) if racks is None else racks,
@@ -102,28 +119,24 @@ def topic_of(text: str, brokers: int) -> "TopicSpec":
     from kview.simulate.world import TopicSpec
 
     name, *rest = text.split(":")
-    form = "write NAME:PARTITIONS:REPLICAS, such as invoice:10:3, then :KEY=VALUE as often as wanted"
     if len(rest) < 2:
-        raise BadUse(f"--topic {text!r} is not complete", form)
+        raise BadUse(ErrorKind.TOPIC_INCOMPLETE, text=text)
     if not _TOPIC_NAME.fullmatch(name) or name in (".", "..") or len(name) > LONGEST_TOPIC_NAME:
-        letters = f"use letters, digits, '.', '_' and '-', {LONGEST_TOPIC_NAME} at most"
-        raise BadUse(f"--topic {text!r} has no valid name", letters)
+        raise BadUse(ErrorKind.TOPIC_NAME_WRONG, topic=name, longest=LONGEST_TOPIC_NAME)
     if name.startswith("__"):
-        raise BadUse(f"--topic {text!r} is named like an internal topic", "begin its name otherwise")
-    partitions = _number(rest[0], "partitions", text, MAX_PARTITIONS)
-    replicas = _number(rest[1], "replicas", text, 32_767)
+        raise BadUse(ErrorKind.TOPIC_NAME_INTERNAL, topic=name)
+    if not _is_number(rest[0], MAX_PARTITIONS):
+        raise BadUse(ErrorKind.TOPIC_PARTITIONS_WRONG, topic=name, partitions=rest[0], most=MAX_PARTITIONS)
+    if not _is_number(rest[1], MAX_REPLICAS):
+        raise BadUse(ErrorKind.TOPIC_REPLICAS_WRONG, topic=name, replicas=rest[1], most=MAX_REPLICAS)
+    partitions, replicas = int(rest[0]), int(rest[1])
     if replicas > brokers:
-        raise BadUse(
-            f"--topic {text!r} asks for {replicas} replicas, and there are {brokers} brokers",
-            "raise --brokers",
-        )
+        raise BadUse(ErrorKind.TOPIC_REPLICAS_TOO_MANY, topic=name, replicas=replicas, brokers=brokers)
     return TopicSpec(name, partitions, replicas, _pairs(rest[2:], f"--topic {text!r}"))
 
 
-def _number(word: str, what: str, text: str, most: int) -> int:
-    if not (word.isascii() and word.isdigit() and 1 <= int(word) <= most):
-        raise BadUse(f"--topic {text!r} has {word!r} {what}", f"give a number from 1 to {most}")
-    return int(word)
+def _is_number(word: str, most: int) -> bool:
+    return word.isascii() and word.isdigit() and 1 <= int(word) <= most
 
 
 def _pairs(texts: list[str] | tuple[str, ...], where: str) -> Mapping[str, str]:
@@ -131,6 +144,6 @@ def _pairs(texts: list[str] | tuple[str, ...], where: str) -> Mapping[str, str]:
     for text in texts:
         key, found, value = text.partition("=")
         if not found or not key.strip():
-            raise BadUse(f"{where} has {text!r}, which is no setting", "write KEY=VALUE, with Kafka's key")
+            raise BadUse(ErrorKind.NOT_A_SETTING, flag=where, text=text)
         pairs[key.strip()] = value.strip()
     return pairs

@@ -1,1 +1,1 @@
-"""Faults on our own simulated cluster: the commands people type, the line protocol, and its two ends."""
+"""Faults on a cluster that is ours: typed messages over a control channel, and lines that people type."""

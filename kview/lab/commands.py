@@ -3,41 +3,48 @@
 import difflib
 import re
 
-from kview.errors import BadUse
-from kview.model.faults import WORDS
-from kview.model.ports import FaultCommand, FaultKind
+from kview.errors import BadUse, ErrorKind
+from kview.language.faults import USAGE
+from kview.model.faults import FaultCommand, FaultKind
 
 OTHER_WORDS = ("status", "counters", "quit")
-"""Commands that are not faults."""
+"""Lines that ask for something other than a fault."""
 
 MAX_SLOW_MS = 60_000
-"""A node slower than this is as good as hung, because the timeout of every client is shorter."""
+"""A slower node looks hung, because every client gives up before it answers."""
 
-_DURATION = re.compile(r"(\d+)(ms|s)?")
+_DURATION = re.compile(r"([0-9]+)(ms|s)?")
 _ON_A_NODE = {FaultKind.CRASH, FaultKind.STOP, FaultKind.HANG, FaultKind.SLOW, FaultKind.START}
 
 
 def parse(line: str) -> FaultCommand:
     """Return the fault that `line` asks for.
 
-    Raises BadUse if a word is unknown, missing or superfluous. Only the cluster knows whether the node or
+    Raises BadUse if a word is unknown, missing or one too many. Only the cluster knows whether the node or
     rack exists.
     """
     word, *rest = line.split() or [""]
     try:
         kind = FaultKind(word)
     except ValueError:
-        raise BadUse(f"unknown command {word!r}", _nearest(word)) from None
-    expected = len(WORDS[kind].usage.split()) - 1
+        raise _unknown(word) from None
+    expected = len(USAGE[kind].split()) - 1
     if len(rest) != expected:
         raise BadUse(
-            f"{kind} takes {expected} words after it, got {len(rest)}", f"write it as: {WORDS[kind].usage}"
+            ErrorKind.COMMAND_INCOMPLETE,
+            command=kind.value,
+            expected=expected,
+            given=len(rest),
+            usage=USAGE[kind],
         )
-    if kind in _ON_A_NODE and not rest[0].isdecimal():
-        raise BadUse(f"{rest[0]!r} is no node id", "give a number, such as 4")
-    if kind is FaultKind.SLOW:
-        return FaultCommand(kind, rest[0], f"{duration_ms(rest[1])}ms")
-    return FaultCommand(kind, rest[0] if rest else "")
+    if kind is FaultKind.LOSE_RACK:
+        return FaultCommand(kind, rack=rest[0])
+    if kind not in _ON_A_NODE:
+        return FaultCommand(kind)
+    if not (rest[0].isascii() and rest[0].isdecimal()):
+        raise BadUse(ErrorKind.NOT_A_NODE_ID, text=rest[0])
+    slow_ms = duration_ms(rest[1]) if kind is FaultKind.SLOW else 0
+    return FaultCommand(kind, int(rest[0]), slow_ms=slow_ms)
 
 
 def duration_ms(text: str) -> int:
@@ -45,11 +52,13 @@ def duration_ms(text: str) -> int:
     match = _DURATION.fullmatch(text)
     duration = int(match[1]) * (1000 if match[2] == "s" else 1) if match else 0
     if not 1 <= duration <= MAX_SLOW_MS:
-        raise BadUse(f"{text!r} is no latency", f"give 1ms to {MAX_SLOW_MS}ms, such as 200ms or 2s")
+        raise BadUse(ErrorKind.NOT_A_LATENCY, text=text, most_ms=MAX_SLOW_MS)
     return duration
 
 
-def _nearest(word: str) -> str:
-    words = [*FaultKind, *OTHER_WORDS]
-    near = difflib.get_close_matches(word, words, n=1)
-    return f"did you mean {near[0]}?" if near else "the commands are " + ", ".join(words)
+def _unknown(word: str) -> BadUse:
+    known = (*(kind.value for kind in FaultKind), *OTHER_WORDS)
+    near = difflib.get_close_matches(word, known, n=1)
+    if near:
+        return BadUse(ErrorKind.COMMAND_MISSPELT, word=word, nearest=near[0])
+    return BadUse(ErrorKind.COMMAND_UNKNOWN, word=word, known=known)

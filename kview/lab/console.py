@@ -1,98 +1,118 @@
-"""The cluster's end of the line protocol: answers each line with one line, `ok …` or `error …`."""
+"""What is asked of a running simulated cluster: faults, its status, its counters, its end."""
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kview.errors import BadUse
-from kview.lab.commands import parse
-from kview.model.faults import WORDS
-from kview.model.ports import FaultCommand, FaultKind
+from kview.errors import BadUse, ErrorKind
+from kview.lab.commands import MAX_SLOW_MS
+from kview.lab.messages import (
+    AskCounters,
+    AskStatus,
+    Counters,
+    DoFault,
+    Ending,
+    FaultAnswer,
+    Reply,
+    Request,
+    Status,
+)
+from kview.model.faults import FaultCommand, FaultDone, FaultKind, FaultReply, NodeRole
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
 
+_UNDO = FaultCommand(FaultKind.UNDO)
+
+
+class _Refused(Exception):
+    """A fault that cannot be: its error, and what ends the obstacle."""
+
+    def __init__(self, error: BadUse, undone_by: FaultCommand | None = None) -> None:
+        super().__init__(error)
+        self.error = error
+        self.undone_by = undone_by
+
 
 class Console:
-    """Carries out commands on `cluster`.
+    """Carries out what is asked of `cluster`.
 
-    `counters` returns the answer to the command `counters`, `held_ms` how far the cluster's clock is behind
-    the wall clock. `end` ends the run.
+    `counters` gives its counters, `behind_ms` how far its clock is behind the wall's, and `end` ends the run.
     """
 
     def __init__(
         self,
         cluster: Cluster,
         counters: Callable[[], Mapping[str, Any]],
-        held_ms: Callable[[], int],
+        behind_ms: Callable[[], int],
         end: Callable[[], None],
     ) -> None:
         self._cluster = cluster
         self._counters = counters
-        self._held_ms = held_ms
+        self._behind_ms = behind_ms
         self._end = end
 
-    def answer(self, line: str) -> str:
-        """Carry out one line. Return what was done, and how to undo it."""
-        word = line.strip()
-        if word == "status":
-            return f"ok {self._status()}"
-        if word == "counters":
-            return f"ok {json.dumps(self._counters(), sort_keys=True, separators=(',', ':'))}"
-        if word == "quit":
-            self._end()
-            return "ok the cluster ends"
+    def answer(self, request: Request) -> Reply:
+        """Carry out a request."""
+        match request:
+            case DoFault(command):
+                return FaultAnswer(self.apply(command))
+            case AskStatus():
+                return self.status()
+            case AskCounters():
+                return self.counters()
+            case _:
+                self.quit()
+                return Ending()
+
+    def apply(self, command: FaultCommand) -> FaultReply:
+        """Carry out a fault, or say why not."""
         try:
-            return f"ok {self._apply(parse(line))}"
-        except BadUse as error:
-            return f"error {error}"
-
-    def _status(self) -> str:
-        world = self._cluster.world
-        faults = ", ".join(f"{fault.node} {fault.word}" for fault in self._cluster.faults())
-        held_ms = self._held_ms()
-        clock = f", clock {held_ms} ms behind after a pause" if held_ms else ""
-        nodes = f"{len(world.brokers)} brokers, {len(world.controllers)} controllers"
-        return f"{nodes}{clock}; faults: {faults or 'none'}"
-
-    def _apply(self, command: FaultCommand) -> str:
-        cluster, kind = self._cluster, command.kind
-        if kind is FaultKind.UNDO:
-            if not cluster.faults():
-                return "there was no fault to undo"
-            cluster.undo()
-            return _said(kind)
-        if kind is FaultKind.CRASH_CONTROLLER:
-            node = cluster.crash_controller()
-            if node < 0:
-                raise BadUse("there is no active controller", "start one of them first")
-            return _said(kind, node=self._named(node), id=node)
-        if kind is FaultKind.LOSE_RACK:
-            racks = sorted({broker.rack for broker in cluster.world.brokers})
-            if command.target not in racks:
-                raise BadUse(f"there is no rack {command.target!r}", f"the racks are {', '.join(racks)}")
-            if not cluster.lose_rack(command.target):
-                raise BadUse(
-                    f"every broker of rack {command.target} is down already", "bring them back with undo"
-                )
-            return _said(kind, rack=command.target)
-        return self._apply_to_node(command, int(command.target))
-
-    def _apply_to_node(self, command: FaultCommand, node: int) -> str:
-        cluster, kind = self._cluster, command.kind
-        brokers, controllers = cluster.broker_ids(), cluster.world.controllers
-        if node not in brokers and node not in controllers:
-            there_are = (
-                f"brokers are {brokers[0]} to {brokers[-1]}, controllers {', '.join(map(str, controllers))}"
+            done, undone_by = self._apply(command)
+        except _Refused as refused:
+            return FaultReply(
+                refused=refused.error.facts, undone_by=refused.undone_by, active=self.status().active
             )
-            raise BadUse(f"there is no node {node}", there_are)
-        state = cluster.process(node)
-        named = self._named(node)
-        faulty = any(fault.node == node for fault in cluster.faults())
-        if kind is FaultKind.START and not faulty:
-            raise BadUse(f"{named} has no fault", "see status")
-        killable = state is ProcessState.HUNG and kind is FaultKind.CRASH
-        if kind is not FaultKind.START and state is not ProcessState.RUNNING and not killable:
-            raise BadUse(f"{named} is {state}", f"bring it back first with start {node}")
+        return FaultReply(done, undone_by=undone_by, active=self.status().active)
+
+    def status(self) -> Status:
+        """The cluster in a few numbers."""
+        world = self._cluster.world
+        return Status(
+            len(world.brokers), len(world.controllers), self._behind_ms(), tuple(self._cluster.faults())
+        )
+
+    def counters(self) -> Counters:
+        """What was appended, acknowledged and consumed."""
+        return Counters(dict(self._counters()))
+
+    def quit(self) -> None:
+        """End the run."""
+        self._end()
+
+    def _apply(self, command: FaultCommand) -> tuple[FaultDone, FaultCommand | None]:
+        """What was done, and what ends it. Raises _Refused."""
+        cluster, kind = self._cluster, command.kind
+        match kind:
+            case FaultKind.UNDO:
+                return FaultDone(kind, cluster.undo()), None
+            case FaultKind.CRASH_CONTROLLER:
+                node = cluster.crash_controller()
+                if node < 0:
+                    raise _Refused(BadUse(ErrorKind.NO_ACTIVE_CONTROLLER), _UNDO)
+                return FaultDone(kind, (node,), NodeRole.CONTROLLER), FaultCommand(FaultKind.START, node)
+            case FaultKind.LOSE_RACK:
+                racks = sorted({broker.rack for broker in cluster.world.brokers})
+                if command.rack not in racks:
+                    raise _Refused(BadUse(ErrorKind.RACK_UNKNOWN, rack=command.rack, racks=tuple(racks)))
+                hit = cluster.lose_rack(command.rack)
+                if not hit:
+                    raise _Refused(BadUse(ErrorKind.RACK_DOWN, rack=command.rack), _UNDO)
+                return FaultDone(kind, hit, rack=command.rack), _UNDO
+            case _:
+                return self._apply_to_node(command)
+
+    def _apply_to_node(self, command: FaultCommand) -> tuple[FaultDone, FaultCommand | None]:
+        cluster, kind, node = self._cluster, command.kind, command.node
+        role = self._role_for(command)
         match kind:
             case FaultKind.CRASH:
                 cluster.crash(node)
@@ -101,15 +121,41 @@ class Console:
             case FaultKind.HANG:
                 cluster.hang(node)
             case FaultKind.SLOW:
-                cluster.slow(node, int(command.argument.removesuffix("ms")))
+                cluster.slow(node, command.slow_ms)
             case _:
                 cluster.start(node)
-        return _said(kind, node=named, id=node, argument=command.argument)
+        slow_ms = command.slow_ms if kind is FaultKind.SLOW else 0
+        undone_by = None if kind is FaultKind.START else FaultCommand(FaultKind.START, node)
+        return FaultDone(kind, (node,), role, slow_ms=slow_ms), undone_by
 
-    def _named(self, node: int) -> str:
-        return f"{'controller' if node in self._cluster.world.controllers else 'broker'} {node}"
-
-
-def _said(kind: FaultKind, **words: object) -> str:
-    explained = WORDS[kind]
-    return f"{explained.does.format(**words)}; to undo it: {explained.undo.format(**words)}"
+    def _role_for(self, command: FaultCommand) -> NodeRole:
+        """The node's role. Raises _Refused if it cannot have that fault now."""
+        cluster, kind, node = self._cluster, command.kind, command.node
+        brokers, controllers = cluster.broker_ids(), cluster.world.controllers
+        if node not in brokers and node not in controllers:
+            raise _Refused(
+                BadUse(
+                    ErrorKind.NODE_UNKNOWN,
+                    node=node,
+                    first=brokers[0],
+                    last=brokers[-1],
+                    controllers=tuple(map(str, controllers)),
+                )
+            )
+        if kind is FaultKind.SLOW and not 1 <= command.slow_ms <= MAX_SLOW_MS:
+            text = f"{command.slow_ms}ms"
+            raise _Refused(BadUse(ErrorKind.NOT_A_LATENCY, text=text, most_ms=MAX_SLOW_MS))
+        role = NodeRole.CONTROLLER if node in controllers else NodeRole.BROKER
+        if kind is FaultKind.START:
+            if all(fault.node != node for fault in cluster.faults()):
+                raise _Refused(BadUse(ErrorKind.NODE_WITHOUT_FAULT, role=role.value, node=node))
+            return role
+        state = cluster.process(node)
+        killable = state is ProcessState.HUNG and kind is FaultKind.CRASH
+        if state is not ProcessState.RUNNING and not killable:
+            frozen = state is ProcessState.HUNG
+            down = BadUse(
+                ErrorKind.NODE_FROZEN if frozen else ErrorKind.NODE_DOWN, role=role.value, node=node
+            )
+            raise _Refused(down, FaultCommand(FaultKind.START, node))
+        return role

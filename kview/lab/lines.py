@@ -1,89 +1,31 @@
-"""The client's end of the line protocol: requests faults on a simulated cluster over a socket.
+"""The line protocol for people, on standard input: one line in, one line out, `ok …` or `error …`."""
 
-A command is one line. Its answer is one line that begins with `ok ` or `error `. `status` answers `ok …;
-faults: 4 crashed, 2 slow 200ms`, or `faults: none`.
-"""
-
-import asyncio
-import socket
+import msgspec
 
 from kview.errors import BadUse
 from kview.lab.commands import parse
-from kview.model.ports import FaultCommand, FaultReply
-
-REPLY_TIMEOUT_S = 5.0
-"""A fault takes microseconds. A cluster that has not answered by then is stuck or gone."""
-
-MAX_LINE_BYTES = 1 << 20
-"""Enough for the answer to `counters` on a cluster with thousands of topics."""
+from kview.lab.console import Console
+from kview.language import faults
+from kview.language.errors import sentence
 
 
-class LineFaults:
-    """`kview.model.ports.Faults` over a socket pair, whose other end the simulated cluster reads.
-
-    Commands are sent one at a time, in the order given. If one times out, its answer could still come and be
-    mistaken for that of a later command. So from then on every reply says that the cluster does not answer.
-    """
-
-    def __init__(self, control: socket.socket, timeout_s: float = REPLY_TIMEOUT_S) -> None:
-        self._timeout_s = timeout_s
-        self._control = control
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-        self._one_at_a_time = asyncio.Lock()
-        self._broken = ""
-
-    async def apply(self, command: FaultCommand) -> FaultReply:
-        """Carry out `command`. Never raises: errors are in the reply."""
-        try:
-            parse(command.line())
-        except BadUse as error:
-            return FaultReply(False, str(error))
-        async with self._one_at_a_time:
-            try:
-                answer = await self._ask(command.line())
-                status = await self._ask("status")
-            except (OSError, ValueError, EOFError, TimeoutError) as error:
-                self._broken = self._broken or str(error) or "it did not answer in time"
-                return FaultReply(False, f"the simulated cluster cannot be told: {self._broken}")
-        ok, _, text = answer.partition(" ")
-        return FaultReply(ok == "ok", text, active_faults(status))
-
-    async def status(self) -> str:
-        """Return the cluster's status line. Raises OSError, EOFError or TimeoutError."""
-        async with self._one_at_a_time:
-            return await self._ask("status")
-
-    async def counters(self) -> str:
-        """Return what was appended, acknowledged and consumed, as one line of JSON.
-
-        Raises OSError, EOFError or TimeoutError.
-        """
-        async with self._one_at_a_time:
-            return (await self._ask("counters")).removeprefix("ok ")
-
-    async def close(self) -> None:
-        """Close the connection, which ends a cluster that was started for it."""
-        if self._streams is None:
-            self._control.close()
-        else:
-            self._streams[1].close()
-
-    async def _ask(self, line: str) -> str:
-        if self._broken:
-            raise OSError(self._broken)
-        async with asyncio.timeout(self._timeout_s):
-            if self._streams is None:
-                self._streams = await asyncio.open_connection(sock=self._control, limit=MAX_LINE_BYTES)
-            reader, writer = self._streams
-            writer.write(line.encode() + b"\n")
-            await writer.drain()
-            answer = await reader.readline()
-        if not answer.endswith(b"\n"):
-            raise EOFError("it has ended")
-        return answer.decode().rstrip("\n")
-
-
-def active_faults(status: str) -> tuple[str, ...]:
-    """Return the faults in force from a status line: `4 crashed`, `2 slow 200ms`."""
-    _, found, faults = status.rpartition("; faults: ")
-    return () if not found or faults == "none" else tuple(faults.split(", "))
+def answer(console: Console, line: str) -> str:
+    """Carry out one line, and say what was done and how to undo it."""
+    match line.strip():
+        case "status":
+            return f"ok {faults.status(console.status())}"
+        case "counters":
+            return f"ok {msgspec.json.encode(console.counters().counters, order='sorted').decode()}"
+        case "quit":
+            console.quit()
+            return "ok the cluster ends"
+    try:
+        command = parse(line)
+    except BadUse as error:
+        return f"error {sentence(error)}"
+    reply = console.apply(command)
+    if reply.done is None:
+        assert reply.refused is not None
+        return f"error {faults.refusal(reply.refused, reply.undone_by, faults.typed)}"
+    undo = f"; to undo it: {faults.typed(reply.undone_by)}" if reply.undone_by is not None else ""
+    return f"ok {faults.done(reply.done)}{undo}"

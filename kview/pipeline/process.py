@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import kview
+from kview.errors import ErrorKind, KviewError, error_of
 from kview.model.aggregates import Aggregates, Rollups, SparkState, SparkStatus
 from kview.model.units import UNKNOWN
 
@@ -104,7 +105,7 @@ class LiveJob:
         back_off_s = self._first_back_off_s
         while not self._ending:
             asked = self._wanted
-            self._tell(store, SparkStatus(SparkState.STARTING, "", self._clock_ms()))
+            self._tell(store, SparkStatus(SparkState.STARTING, since_ms=self._clock_ms()))
             began_s = time.monotonic()
             why = self._run_once(store)
             with self._changed:
@@ -118,24 +119,28 @@ class LiveJob:
             now_ms = self._clock_ms()
             next_ms = now_ms + int(back_off_s * 1000)
             _log.warning("the Spark job has ended: %s", why)
-            self._tell(store, SparkStatus(SparkState.FAILED, why, now_ms, next_start_ms=next_ms))
+            self._tell(store, SparkStatus(SparkState.FAILED, why.facts, now_ms, next_start_ms=next_ms))
             with self._changed:
                 self._changed.wait_for(lambda: self._ending or self._wanted != asked, back_off_s)  # noqa: B023
                 by_itself = self._wanted == asked
             back_off_s = min(2 * back_off_s, MAX_BACK_OFF_S) if by_itself else self._first_back_off_s
 
-    def _run_once(self, store: "RollupStore") -> str:
-        """Run the job until it ends, and return why it ended."""
+    def _run_once(self, store: "RollupStore") -> KviewError:
+        """Run the job until it ends; returns why it did."""
         import pyarrow as pa
 
-        from kview.pipeline.messages import MessageKind, messages
+        from kview.pipeline.messages import MessageKind, failure_of, messages
 
         try:
             scratch = Path(tempfile.mkdtemp(prefix="kview-spark-"))
         except OSError as error:
-            return f"there is no room for its files: {error.strerror} ({tempfile.tempdir or 'set TMPDIR'})"
+            return KviewError(
+                ErrorKind.SPARK_NO_FOLDER,
+                folder=tempfile.tempdir or "the temporary folder",
+                reason=error.strerror or str(error),
+            )
         child: _Child | None = None
-        why = ""
+        why: KviewError | None = None
         try:
             child = _Child(self._python, self._recording, store.last_sequence, scratch)
             with self._changed:
@@ -145,18 +150,18 @@ class LiveJob:
             since_ms = UNKNOWN
             for kind, body in messages(child.control):
                 if kind is MessageKind.FAILED:
-                    why = body.decode(errors="replace")
+                    why = error_of(failure_of(body))
                 elif kind is MessageKind.ROLLUPS:
                     store.add(pa.ipc.open_stream(body).read_all())
                     now_ms = self._clock_ms()
                     since_ms = now_ms if since_ms == UNKNOWN else since_ms
                     self.rollups = store.rollups
                     delay_ms = max(0, now_ms - store.rollups.until_ms) if self._live else UNKNOWN
-                    self._tell(store, SparkStatus(SparkState.RUNNING, "", since_ms, delay_ms))
+                    self._tell(store, SparkStatus(SparkState.RUNNING, None, since_ms, delay_ms))
         except OSError as error:
-            why = f"it could not be started: {error.strerror or error}"
+            why = KviewError(ErrorKind.SPARK_NOT_STARTED, reason=error.strerror or str(error))
         except ValueError as error:
-            why = f"what it said is not understood: {error}"
+            why = KviewError(ErrorKind.SPARK_GARBLED, reason=str(error))
         finally:
             with self._changed:
                 self._child = None
@@ -164,6 +169,7 @@ class LiveJob:
                 how = child.end()
                 why = why or how
             shutil.rmtree(scratch, ignore_errors=True)
+        assert why is not None, "a child that was started says how it ended"
         return why
 
     def _tell(self, store: "RollupStore", status: SparkStatus) -> None:
@@ -205,8 +211,8 @@ class _Child:
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)
 
-    def end(self) -> str:
-        """End the process, and return how it ended."""
+    def end(self) -> KviewError:
+        """End it; returns how it ended."""
         self.hang_up()
         self.control.close()
         try:
@@ -217,11 +223,9 @@ class _Child:
         # If it was killed, its JVM may live on: a JVM notices the end of its parent only once it has started.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        return (
-            f"it was killed ({signal.Signals(-code).name})"
-            if code < 0
-            else f"it has ended (exit code {code})"
-        )
+        if code < 0:
+            return KviewError(ErrorKind.SPARK_KILLED, signal=signal.Signals(-code).name)
+        return KviewError(ErrorKind.SPARK_ENDED, code=code)
 
     def _listen(self) -> None:
         assert self._process.stderr is not None

@@ -4,6 +4,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from kview.pipeline.spark_internals import CHECKPOINT_MANAGER, RESERVED_MEMORY
+
 SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -20,14 +22,11 @@ SETTINGS = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
-    # The default manager starts `chmod` and `readlink` for every file.
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
+    "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_MANAGER,
     "spark.sql.streaming.minBatchesToRetain": "4",
     "spark.sql.streaming.numRecentProgressUpdates": "4",
-    # The part of the heap that Spark reserves for others. By default it demands 450 MB to start.
-    "spark.testing.reservedMemory": str(64 << 20),
+    # Of the heap, what Spark leaves for itself and for us.
+    RESERVED_MEMORY: str(64 << 20),
     "spark.python.use.daemon": "false",
     # Spark describes the plan of every batch for a web page that is disabled here.
     "spark.sql.ui.explainMode": "simple",

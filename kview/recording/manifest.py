@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from kview.errors import KviewError
+from kview.errors import ErrorKind, KviewError
 from kview.recording.columns import NAMES
 from kview.recording.names import MANIFEST
 from kview.recording.schema import SCHEMA_VERSION
@@ -46,19 +46,15 @@ def read_manifest(folder: Path) -> Manifest:
         text = (folder / MANIFEST).read_bytes()
     except OSError as error:
         raise KviewError(
-            f"{folder} holds no recording that can be read ({MANIFEST}: {error.strerror or error})",
-            "give the folder that --record or the flight recorder wrote",
+            ErrorKind.NO_MANIFEST, folder=str(folder), file=MANIFEST, reason=error.strerror or str(error)
         ) from error
     try:
         version = msgspec.json.decode(text, type=_Version).version
         if version <= SCHEMA_VERSION:
             return msgspec.json.decode(text, type=Manifest)
     except msgspec.DecodeError as error:
-        raise KviewError(f"{folder / MANIFEST} is damaged ({error})", "give another recording") from error
-    raise KviewError(
-        f"{folder} was recorded in format {version}, and this kview reads formats up to {SCHEMA_VERSION}",
-        "use the version of kview that recorded it, or a later one",
-    )
+        raise KviewError(ErrorKind.FILE_DAMAGED, file=str(folder / MANIFEST), reason=str(error)) from error
+    raise KviewError(ErrorKind.RECORDING_TOO_NEW, folder=str(folder), version=version, newest=SCHEMA_VERSION)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

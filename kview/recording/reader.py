@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from kview.errors import KviewError
+from kview.errors import ErrorKind, KviewError
 from kview.model.snapshot import Longs, Snapshot
 from kview.recording.columns import Codec, Encoded
 from kview.recording.formats import Format, format_of
@@ -203,7 +203,7 @@ class Recording:
         Raises KviewError if there is no observation.
         """
         if not len(self._ended_ms):
-            raise KviewError(f"{self.folder} holds no whole observation", "record for a second or longer")
+            raise KviewError(ErrorKind.NOTHING_RECORDED, folder=str(self.folder))
         before = np.flatnonzero(self._ended_ms <= ms)
         return int(before[-1]) if len(before) else 0
 
@@ -296,9 +296,7 @@ class Recording:
         try:
             return held or self._hold(segment, segment.tables())
         except FileNotFoundError as error:
-            raise KviewError(
-                f"{self.folder} holds that moment no more", "go to a later one, or keep a recording in time"
-            ) from error
+            raise KviewError(ErrorKind.MOMENT_FORGOTTEN, folder=str(self.folder)) from error
 
     def _hold(self, segment: Segment, tables: list[pa.Table]) -> Moments:
         numbers, words, seen = tables

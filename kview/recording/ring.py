@@ -8,7 +8,7 @@ from pathlib import Path
 
 import platformdirs
 
-from kview.errors import BadUse
+from kview.errors import BadUse, ErrorKind
 from kview.model.snapshot import Snapshot
 from kview.recording.manifest import SegmentEntry, read_manifest, write_manifest
 from kview.recording.names import MANIFEST
@@ -44,8 +44,9 @@ def find_recording(name: str, state: Path) -> Path:
         if (folder / MANIFEST).is_file():
             return folder
     kept = sorted(entry.name for entry in kept_folder(state).glob("*") if (entry / MANIFEST).is_file())
-    there = f"one of {', '.join(kept)}, or " if kept else ""
-    raise BadUse(f"{name} is no recording", f"give {there}the folder of one")
+    if kept:
+        raise BadUse(ErrorKind.NOT_A_KEPT_RECORDING, name=name, kept=tuple(kept))
+    raise BadUse(ErrorKind.NOT_A_RECORDING, name=name)
 
 
 class FlightRecorder:
@@ -122,10 +123,10 @@ def keep(folder: Path, name: str, state: Path) -> Path:
     KviewError, OSError.
     """
     if not NAME.fullmatch(name):
-        raise BadUse(f"{name!r} is no name for a recording", "use letters, digits, dot, dash and underscore")
+        raise BadUse(ErrorKind.NOT_A_RECORDING_NAME, name=name)
     target = kept_folder(state) / name
     if target.exists():
-        raise BadUse(f"there is a recording {name} already", f"take another name, or remove {target}")
+        raise BadUse(ErrorKind.RECORDING_NAME_TAKEN, name=name, folder=str(target))
     manifest = read_manifest(folder)
     unfinished = target.with_name(f".{name}.{os.getpid()}")
     shutil.rmtree(unfinished, ignore_errors=True)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from kview.errors import KviewError
+from kview.errors import ErrorKind, KviewError
 from kview.recording.cells import Cells
 from kview.recording.columns import interned
 from kview.recording.manifest import sync_folder
@@ -81,7 +81,7 @@ def parquet_part(folder: Path, part: str, parts: Mapping[str, pa.Schema] = PARTS
             raise
         return schema.empty_table()
     except (pa.ArrowInvalid, OSError) as error:
-        raise KviewError(f"{path} is damaged ({error})", "give another recording") from error
+        raise KviewError(ErrorKind.FILE_DAMAGED, file=str(path), reason=str(error)) from error
 
 
 def cells(table: pa.Table) -> Cells:

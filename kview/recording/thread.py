@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from kview.errors import KviewError
-from kview.model.ports import Notice
+from kview.errors import ErrorKind, KviewError
+from kview.model.notices import Notice, NoticeKind
 from kview.model.snapshot import Snapshot
 
 QUEUE_OBSERVATIONS = 16
@@ -91,17 +91,12 @@ class RecordingThread:
             self._record(self._new_writer())
         except KviewError as error:
             self.recording = False
-            self._on_notice(Notice(str(error), "risk", sticky=True))
+            self._on_notice(Notice(NoticeKind.RECORDING_STOPPED, {"error": error.facts}))
         except Exception as error:
             self.recording = False
             _log.exception("the recording has ended by an error")
-            self._on_notice(
-                Notice(
-                    f"recording has stopped: {type(error).__name__}: {error} (log: kview.log)",
-                    "risk",
-                    sticky=True,
-                )
-            )
+            failed = KviewError(ErrorKind.RECORDING_FAILED, bug=f"{type(error).__name__}: {error}")
+            self._on_notice(Notice(NoticeKind.RECORDING_STOPPED, {"error": failed.facts}))
 
     def _record(self, writer: Writes) -> None:
         while (item := self._waiting.get()) is not None:
@@ -111,17 +106,15 @@ class RecordingThread:
                 self._on_notice(self._answer(item, writer))
             if self._left_out > self._reported_left_out and self._waiting.empty():
                 self._reported_left_out = self._left_out
-                self._on_notice(
-                    Notice(
-                        f"the disk is slow: {self._left_out} observations were left out of the recording",
-                        "warn",
-                    )
-                )
+                self._on_notice(Notice(NoticeKind.RECORDING_SLOW, {"count": self._left_out}))
         writer.close()
 
     def _answer(self, job: Callable[[Writes], Notice], writer: Writes) -> Notice:
         """Run `job`. If it fails, recording continues."""
         try:
             return job(writer)
-        except (KviewError, OSError) as error:
-            return Notice(str(error), "warn")
+        except KviewError as error:
+            return Notice(NoticeKind.NOT_KEPT, {"error": error.facts})
+        except OSError as error:
+            failed = KviewError(ErrorKind.KEEPING_FAILED, reason=error.strerror or str(error))
+            return Notice(NoticeKind.NOT_KEPT, {"error": failed.facts})

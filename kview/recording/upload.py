@@ -10,8 +10,8 @@ import msgspec
 import pyarrow as pa
 from pyarrow import fs
 
-from kview.errors import BadUse, KviewError
-from kview.model.ports import Notice
+from kview.errors import BadUse, ErrorKind, KviewError
+from kview.model.notices import Notice, NoticeKind
 from kview.recording.manifest import Manifest, SegmentEntry, read_manifest
 from kview.recording.names import MANIFEST
 
@@ -30,8 +30,7 @@ def open_target(url: str) -> tuple[fs.FileSystem, str]:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, ValueError) as error:
         # Arrow's own message repeats the URL, which may contain a secret.
         raise BadUse(
-            f"{without_secrets(url)} names no place to upload to ({type(error).__name__})",
-            "give a URL like s3://bucket/folder, hdfs://host:port/folder, gs://bucket/folder or file:///folder",
+            ErrorKind.NOT_AN_UPLOAD_TARGET, url=without_secrets(url), reason=type(error).__name__
         ) from None
     return system, path.rstrip("/")
 
@@ -118,15 +117,11 @@ class Uploading:
                 _log.warning("upload to %s failed: %s", self._place, error)
                 if not self._failed:
                     why = type(error).__name__
-                    self._on_notice(
-                        Notice(
-                            f"uploading to {self._place} failed ({why}), trying again", "warn", sticky=True
-                        )
-                    )
+                    self._on_notice(Notice(NoticeKind.UPLOAD_FAILED, {"place": self._place, "reason": why}))
                 self._failed = True
             else:
                 if self._failed:
-                    self._on_notice(Notice(f"uploading to {self._place} again", "good"))
+                    self._on_notice(Notice(NoticeKind.UPLOADING_AGAIN, {"place": self._place}))
                 self._failed = False
             if ending:
                 return

@@ -11,7 +11,7 @@ from kview.derive.deltas import (
     partition_deltas,
     state_ms,
 )
-from kview.errors import BadUse, KviewError
+from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.snapshot import Snapshot
 from kview.recording.cells import changes
 from kview.recording.columns import Codec, Encoded
@@ -72,7 +72,7 @@ class RecordingWriter:
         self._partitions: PartitionDeltas | None = None
         self._offsets: OffsetDeltas | None = None
         if (folder / MANIFEST).exists():
-            raise BadUse(f"{folder} holds a recording already", "name a folder that does not exist yet")
+            raise BadUse(ErrorKind.FOLDER_HAS_RECORDING, folder=str(folder))
         try:
             folder.mkdir(parents=True, exist_ok=True)
             write_manifest(folder, self._manifest)
@@ -210,6 +210,4 @@ class RecordingWriter:
     def _stopped(self, error: OSError) -> RecordingStopped:
         self.abandon()
         why = os.strerror(error.errno) if error.errno else str(error)
-        return RecordingStopped(
-            f"recording has stopped: {why}, in {self.folder}", "make room, or record to another folder"
-        )
+        return RecordingStopped(ErrorKind.RECORDING_STOPPED, reason=why, folder=str(self.folder))

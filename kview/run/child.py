@@ -1,4 +1,4 @@
-"""The simulated cluster as a child process: its start, its first line, what it said last, and its end."""
+"""The simulated cluster as a child process: its start, its first message, and its end."""
 
 import contextlib
 import logging
@@ -10,25 +10,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-import kview
-from kview.errors import BadUse, KviewError
-from kview.model.address import Address
+import msgspec
 
-BOOTSTRAP = "bootstrap.servers="
+import kview
+from kview.errors import ErrorKind, KviewError, error_of
+from kview.lab.messages import MAX_REPLY_BYTES, NotStarted, Ready, reply_of
+from kview.model.address import Address
 
 READY_WITHIN_S = 20.0
 """A start takes about a second; a machine so loaded that it takes longer than this shows nothing useful."""
-
-LAST_LINES = 20
-"""Lines of standard error kept for the sentence about a child that could not start; all of them go to the
-log file."""
-
-MAX_FIRST_LINE_BYTES = 1 << 16
-"""A line of bootstrap servers for thousands of brokers fits."""
 
 _END_WITHIN_S = 0.3
 """Of the second that kview may take to end, what a child gets after its descriptor is closed, and again
@@ -59,15 +52,13 @@ class SimulatedCluster:
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 pass_fds=[theirs.fileno()],
                 process_group=0,
                 env=_environment(),
             )
-        self._last_lines: deque[str] = deque(maxlen=LAST_LINES)
-        self._listener = threading.Thread(target=self._listen, name="simulated cluster's log", daemon=True)
-        self._listener.start()
+        threading.Thread(target=self._log_errors, name="simulated cluster's log", daemon=True).start()
 
     @property
     def pid(self) -> int:
@@ -75,34 +66,30 @@ class SimulatedCluster:
         return self._process.pid
 
     def bootstrap_servers(self) -> tuple[Address, ...]:
-        """The addresses in its first line. Waits for it. Raises KviewError if it ended before."""
-        assert self._process.stdout is not None
-        deadline_s = time.monotonic() + READY_WITHIN_S
-        line = b""
-        descriptor = self._process.stdout.fileno()
-        while not line.endswith(b"\n") and len(line) < MAX_FIRST_LINE_BYTES:
-            ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline_s - time.monotonic()))
-            if not ready:
-                raise KviewError(
-                    f"the simulated cluster was not ready after {READY_WITHIN_S:.0f} s",
-                    "try with fewer brokers or partitions",
-                )
-            # One byte at a time: what follows the first line stays in the pipe.
-            byte = os.read(descriptor, 1)
-            if not byte:
-                raise self._never_started()
-            line += byte
-        servers = line.decode().strip().removeprefix(BOOTSTRAP).split(",")
-        return tuple(Address.parse(server) for server in servers)
+        """Where it listens. Waits until it does. Raises KviewError if it cannot start."""
+        line = self._first_line()
+        if not line.endswith(b"\n"):
+            raise KviewError(ErrorKind.CLUSTER_NOT_STARTED, code=self._process.wait())
+        try:
+            first = reply_of(line)
+        except msgspec.DecodeError:
+            raise KviewError(ErrorKind.CLUSTER_GARBLED) from None
+        match first:
+            case Ready(servers):
+                return tuple(map(Address.parse, servers))
+            case NotStarted(error):
+                raise error_of(error)
+            case _:
+                raise KviewError(ErrorKind.CLUSTER_GARBLED)
 
-    def ended(self) -> str:
-        """How it ended, as words that follow its name; '' while it runs."""
+    def ended(self) -> KviewError | None:
+        """How it ended; None while it runs."""
         code = self._process.poll()
         if code is None:
-            return ""
+            return None
         if code < 0:
-            return f"was killed ({signal.Signals(-code).name})"
-        return f"ended by itself (exit code {code})"
+            return KviewError(ErrorKind.CLUSTER_KILLED, signal=signal.Signals(-code).name)
+        return KviewError(ErrorKind.CLUSTER_EXITED, code=code)
 
     def end(self) -> None:
         """End it, within about half a second."""
@@ -119,21 +106,28 @@ class SimulatedCluster:
                 insist()
         self._process.wait()
 
-    def _listen(self) -> None:
+    def _first_line(self) -> bytes:
+        """The first message on the control channel; cut off if the child ends before. Raises KviewError."""
+        deadline_s = time.monotonic() + READY_WITHIN_S
+        line = b""
+        while not line.endswith(b"\n") and len(line) < MAX_REPLY_BYTES:
+            ready, _, _ = select.select([self.control], [], [], max(0.0, deadline_s - time.monotonic()))
+            if not ready:
+                raise KviewError(ErrorKind.CLUSTER_NOT_READY, within_s=READY_WITHIN_S)
+            # One byte at a time: what follows the first line is left to the client of the channel.
+            try:
+                byte = self.control.recv(1)
+            except OSError:
+                byte = b""
+            if not byte:
+                return line
+            line += byte
+        return line
+
+    def _log_errors(self) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:
-            text = line.decode(errors="replace").rstrip()
-            self._last_lines.append(text)
-            _log.warning("%s", text)
-
-    def _never_started(self) -> KviewError:
-        code = self._process.wait()
-        self._listener.join(_END_WITHIN_S)
-        said = self._last_lines[-1] if self._last_lines else f"it said nothing, exit code {code}"
-        message, _, remedy = said.removeprefix("kview: ").removeprefix("Error: ").rpartition(": ")
-        if code == BadUse.exit_code:
-            return BadUse(message, remedy) if message else BadUse(remedy, "see kview --help")
-        return KviewError(f"the simulated cluster could not start ({said})", "see the log file kview.log")
+            _log.warning("%s", line.decode(errors="replace").rstrip())
 
 
 def _environment() -> dict[str, str]:

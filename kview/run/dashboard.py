@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kview.derive.view import View
-from kview.model.ports import Attention, Faults, Feed, Timeline
+from kview.language.errors import sentence
+from kview.model.faults import Faults
+from kview.model.ports import Attention, Feed, Timeline
 from kview.run.log import log_file
 from kview.run.observing import AttentiveSource
 from kview.run.settings import Display
@@ -63,8 +65,8 @@ def run_dashboard(
     if spark is not None:
         tape.on_folder, tape.on_stopped = spark.read, spark.nothing_to_read
     code = drive(run, faults, SourceInfo(name, display.interval_ms), display, ascii_only, spark, source)
-    if tape.unfinished:
-        print(f"kview: {tape.unfinished}", file=sys.stderr)
+    if tape.unfinished is not None:
+        print(f"kview: {sentence(tape.unfinished)}", file=sys.stderr)
     return code
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kview.derive.view import NO_AGGREGATES, View
 from kview.model.aggregates import Aggregates
-from kview.model.ports import Notice
+from kview.model.notices import Notice
 
 STOP_WITHIN_S = 0.25
 """How long `stop` waits for a call back under way."""

@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from typing import Generic, Protocol, TypeVar
 
-from kview.errors import KviewError
-from kview.model.ports import Attention, Notice
+from kview.errors import ErrorFacts, KviewError
+from kview.model.notices import Notice, NoticeKind, NoticeValue
+from kview.model.ports import Attention
 from kview.model.snapshot import Snapshot
 
 SWITCH_INTERVAL_S = 0.001
@@ -32,8 +33,11 @@ _log = logging.getLogger(__name__)
 
 
 class SourceEnded(Exception):
-    """The cluster behind a source is gone for good; `connect` finds another one. Its text says what
-    happened."""
+    """The cluster behind a source is gone for good; `connect` finds another one. `error` is what happened."""
+
+    def __init__(self, error: ErrorFacts) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 class Source(Protocol):
@@ -97,7 +101,7 @@ def pictures(
         try:
             picture = fold(source.observe())
         except SourceEnded as end:
-            again = _connect_again(source, str(end), wait)
+            again = _connect_again(source, end.error, wait)
             if not (yield from again):
                 return
             fold, failed = new_fold(), False
@@ -108,36 +112,31 @@ def pictures(
             if not failed:
                 _log.exception("an observation failed")
             failed = True
-            yield Notice(
-                f"cannot observe, trying again: {type(error).__name__}: {error} (log: kview.log)",
-                "risk",
-                sticky=True,
-            )
+            yield Notice(NoticeKind.OBSERVING_FAILED, {"bug": f"{type(error).__name__}: {error}"})
         else:
             if failed:
-                yield Notice("observing again", "good")
+                yield Notice(NoticeKind.OBSERVING_AGAIN)
             seen, failed = True, False
             yield picture
         if wait(pace.wait_s(clock_s())):
             return
 
 
-def _connect_again(source: Source, lost: str, wait: Callable[[float], bool]) -> Generator[Notice, None, bool]:
+def _connect_again(
+    source: Source, lost: ErrorFacts, wait: Callable[[float], bool]
+) -> Generator[Notice, None, bool]:
     """Connect until it works; returns whether it did before the end of the run."""
     back_off_s = FIRST_BACK_OFF_S
-    yield Notice(f"{lost}; it is started again", "risk", sticky=True)
+    yield Notice(NoticeKind.SOURCE_LOST, {"lost": lost})
     while not wait(back_off_s):
         try:
             source.connect()
         except KviewError as error:
             back_off_s = min(back_off_s * 2, MAX_BACK_OFF_S)
-            yield Notice(
-                f"{lost}; starting it again failed: {error}; next attempt in {back_off_s:.0f} s",
-                "risk",
-                sticky=True,
-            )
+            values: dict[str, NoticeValue] = {"lost": lost, "error": error.facts, "wait_s": back_off_s}
+            yield Notice(NoticeKind.SOURCE_NOT_RESTARTED, values)
         else:
-            yield Notice(f"{lost}; it was started again and is a fresh cluster", "warn", sticky=True)
+            yield Notice(NoticeKind.SOURCE_RESTARTED, {"lost": lost})
             return True
     return False
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from kview.derive.fold import State, advance, fold_on, fold_to, step
 from kview.derive.view import View
 from kview.errors import KviewError
-from kview.model.ports import Moment, Notice
+from kview.model.notices import Notice, NoticeKind
+from kview.model.ports import Moment
 from kview.model.snapshot import Snapshot
 from kview.recording.reader import Recording
 from kview.recording.replay import Jump, Onward, Replay
@@ -101,11 +102,12 @@ class Player:
                 pass
             except KviewError as error:
                 self._stand()
-                self._tell(Notice(str(error), "warn"))
+                self._tell(Notice(NoticeKind.NOTHING_TO_STEP_TO, {"error": error.facts}))
             except Exception as error:
                 _log.exception("the player has failed")
                 self._forget()
-                self._tell(Notice(f"replay: {type(error).__name__}: {error} (log: kview.log)", "risk"))
+                bug = f"{type(error).__name__}: {error}"
+                self._tell(Notice(NoticeKind.REPLAY_FAILED, {"bug": bug}))
 
     def _turn(self) -> None:
         if self._jump is not None and not self.newer():

@@ -9,9 +9,9 @@ import numpy as np
 
 from kview.derive.fold import fold_to, step
 from kview.derive.view import View
-from kview.errors import BadUse, KviewError
+from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.aggregates import Aggregates
-from kview.model.ports import Notice
+from kview.model.notices import Notice, NoticeKind
 from kview.recording.reader import Recording
 from kview.recording.replay import Jump, Onward, Replay
 from kview.recording.ring import find_recording, keep, state_folder
@@ -36,7 +36,7 @@ def open_recording(name: str) -> Recording:
     except BadUse:
         raise
     except KviewError as error:
-        raise BadUse(error.message, error.remedy) from error
+        raise BadUse.of(error) from error
     return recording
 
 
@@ -170,7 +170,7 @@ class ReplayTimeline:
         if replay.playing:
             replay.pause()
         elif replay.ended:
-            self._handing.notice(Notice("the recording ends here", "calm"))
+            self._handing.notice(Notice(NoticeKind.RECORDING_ENDS))
         else:
             replay.play(now_s)
 
@@ -184,6 +184,7 @@ class ReplayTimeline:
         try:
             keep(self._recording.folder, name, state_folder())
         except OSError as error:
-            self._handing.notice(Notice(f"{name} was not kept: {error.strerror or error}", "warn"))
+            failed = KviewError(ErrorKind.KEEPING_FAILED, reason=error.strerror or str(error))
+            self._handing.notice(Notice(NoticeKind.NOT_KEPT, {"error": failed.facts}))
         else:
-            self._handing.notice(Notice(f"kept: kview replay {name}", "good"))
+            self._handing.notice(Notice(NoticeKind.KEPT, {"name": name}))

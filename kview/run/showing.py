@@ -3,7 +3,7 @@
 import os
 import sys
 
-from kview.model.ports import Faults
+from kview.model.faults import Faults
 from kview.run import terminal
 from kview.run.log import start_log
 from kview.run.observing import AttentiveSource

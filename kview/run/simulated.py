@@ -4,7 +4,8 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from kview.model.ports import FaultCommand, FaultReply
+from kview.errors import ErrorKind, KviewError
+from kview.model.faults import FaultCommand, FaultReply
 from kview.model.snapshot import Snapshot
 from kview.run.child import SimulatedCluster
 from kview.run.connected import ConnectedSource
@@ -13,7 +14,7 @@ from kview.run.settings import Display
 from kview.run.tape import check
 
 if TYPE_CHECKING:
-    from kview.lab.lines import LineFaults
+    from kview.lab.client import ControlClient
 
 
 class SimulatedSource:
@@ -29,7 +30,7 @@ class SimulatedSource:
         self._starting = threading.Lock()
         self._closed = False
         self._cluster: SimulatedCluster | None = SimulatedCluster(arguments)
-        self._faults: LineFaults | None = None
+        self._faults: ControlClient | None = None
         self._observer: ConnectedSource | None = None
         self._preferred: frozenset[tuple[str, int]] = frozenset()
 
@@ -37,30 +38,30 @@ class SimulatedSource:
     def pid(self) -> int:
         """The process id of the cluster that runs. Raises SourceEnded."""
         if self._cluster is None:
-            raise SourceEnded("the simulated cluster has ended")
+            raise SourceEnded(KviewError(ErrorKind.CLUSTER_ENDED).facts)
         return self._cluster.pid
 
     def connect(self) -> None:
         """Start the cluster if there is none, and find it. Raises KviewError."""
-        from kview.lab.lines import LineFaults
+        from kview.lab.client import ControlClient
 
         with self._starting:
             if self._closed:
-                raise SourceEnded("the run has ended")
+                raise SourceEnded(KviewError(ErrorKind.CLUSTER_ENDED).facts)
             cluster = self._cluster = self._cluster or SimulatedCluster(self._arguments)
         self._observer = ConnectedSource(cluster.bootstrap_servers(), self._interval_s)
         self._observer.connect()
         # A descriptor of its own: closing one that an event loop watches, from this thread, would confuse
         # the loop.
-        self._faults = LineFaults(cluster.control.dup())
+        self._faults = ControlClient(cluster.control.dup())
 
     def observe(self) -> Snapshot:
         """Look once. Raises SourceEnded when the cluster's process is no more."""
         assert self._cluster is not None and self._observer is not None
         how = self._cluster.ended()
-        if how:
+        if how is not None:
             self._drop()
-            raise SourceEnded(f"the simulated cluster {how}")
+            raise SourceEnded(how.facts)
         self._observer.prefer(self._preferred)
         return self._observer.observe()
 
@@ -77,7 +78,7 @@ class SimulatedSource:
     async def apply(self, command: FaultCommand) -> FaultReply:
         """Carry out a fault; never raises."""
         if self._faults is None:
-            return FaultReply(False, "the simulated cluster is not there yet")
+            return FaultReply(refused=KviewError(ErrorKind.CLUSTER_STARTING).facts)
         return await self._faults.apply(command)
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from kview.errors import ErrorFacts
 from kview.model.aggregates import Aggregates, SparkState, SparkStatus
 from kview.pipeline.process import LiveJob
 
@@ -25,7 +26,7 @@ class Spark:
         self._ended = False
         self._job: LiveJob | None = None
         self._starting: threading.Timer | None = None
-        tell(Aggregates(SparkStatus(SparkState.STARTING, "", clock_ms())))
+        tell(Aggregates(SparkStatus(SparkState.STARTING, since_ms=clock_ms())))
 
     def read(self, recording: Path) -> None:
         """Roll up that recording, soon; returns at once."""
@@ -37,7 +38,7 @@ class Spark:
             self._starting.daemon = True
             self._starting.start()
 
-    def nothing_to_read(self, why: str) -> None:
+    def nothing_to_read(self, why: ErrorFacts) -> None:
         """The recording has stopped: what was read of it stays, and there is nothing to start for."""
         job = self._job
         self.stop()

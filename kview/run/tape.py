@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kview.errors import BadUse
-from kview.model.ports import Notice
+from kview.errors import BadUse, ErrorFacts, ErrorKind, KviewError
+from kview.model.notices import Notice, NoticeKind
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
 from kview.recording.names import MANIFEST
@@ -50,12 +50,12 @@ class Tape:
         """The recording's folder, once it is there."""
         self.first_ms = UNKNOWN
         """The first moment on it, epoch ms."""
-        self.stopped = ""
+        self.stopped: ErrorFacts | None = None
         """Why recording has stopped by itself."""
-        self.unfinished = ""
-        """After `stop`: what could not be brought to its end, as a sentence."""
+        self.unfinished: ErrorFacts | None = None
+        """After `stop`: what could not be brought to its end."""
         self.on_folder: Callable[[Path], None] = lambda folder: None
-        self.on_stopped: Callable[[str], None] = lambda why: None
+        self.on_stopped: Callable[[ErrorFacts], None] = lambda why: None
 
     def start(self, on_notice: Callable[[Notice], None]) -> None:
         """Begin; returns at once. Does nothing after `end`."""
@@ -73,10 +73,10 @@ class Tape:
     def keep(self, name: str) -> Notice | None:
         """Keep what was recorded until now under a name; what becomes of it is a notice later on, or why not
         is one now."""
-        if self.stopped:
-            return Notice(f"not kept: {self.stopped}", "warn")
+        if self.stopped is not None:
+            return Notice(NoticeKind.NOT_KEPT, {"error": self.stopped})
         if not self._started or not self._thread.ask(lambda writer: self._keep(name)):
-            return Notice("the recording is busy: keep it a little later", "warn")
+            return Notice(NoticeKind.RECORDING_BUSY)
         return None
 
     def end(self) -> None:
@@ -97,7 +97,7 @@ class Tape:
             return
         uploaded = uploading.stop(max(0.0, until_s - time.monotonic()))
         if not (self._closed and uploaded):
-            self.unfinished = f"not all of {self.folder} has been uploaded yet: the rest is only there"
+            self.unfinished = KviewError(ErrorKind.UPLOAD_UNFINISHED, folder=str(self.folder)).facts
 
     def _new_writer(self) -> Writes:
         self._ending.wait(self._starts_after_s)
@@ -137,12 +137,13 @@ class Tape:
 
         assert self.folder is not None
         keep(self.folder, name, state_folder())
-        return Notice(f"kept: kview replay {name}", "good")
+        return Notice(NoticeKind.KEPT, {"name": name})
 
     def _tell(self, notice: Notice) -> None:
-        if not self._thread.recording and not self.stopped:
-            self.stopped = notice.text
-            self.on_stopped(notice.text)
+        error = notice.values.get("error")
+        if notice.kind is NoticeKind.RECORDING_STOPPED and isinstance(error, ErrorFacts):
+            self.stopped = error
+            self.on_stopped(error)
         self._on_notice(notice)
 
 
@@ -191,7 +192,7 @@ def check(record: Record) -> None:
     if folder is None:
         return
     if (folder / MANIFEST).exists():
-        raise BadUse(f"{folder} holds a recording already", "name a folder that does not exist yet")
+        raise BadUse(ErrorKind.FOLDER_HAS_RECORDING, folder=str(folder))
     if record.upload:
         from kview.recording.upload import open_target
 
@@ -200,10 +201,10 @@ def check(record: Record) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadUse(
-            f"{folder} cannot be made ({error.strerror or error})", "record to another folder"
+            ErrorKind.FOLDER_NOT_MADE, folder=str(folder), reason=error.strerror or str(error)
         ) from error
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise BadUse(f"{folder} cannot be written", "record to another folder")
+        raise BadUse(ErrorKind.FOLDER_NOT_WRITABLE, folder=str(folder))
 
 
 def _run_name() -> str:

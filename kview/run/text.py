@@ -11,8 +11,9 @@ from types import FrameType
 from typing import NoReturn, TextIO
 
 from kview.derive.view import View
-from kview.language import glyphs
-from kview.model.ports import Notice
+from kview.language import glyphs, notices
+from kview.language.errors import sentence
+from kview.model.notices import Notice
 from kview.plain.blocks import block
 from kview.plain.documents import document
 from kview.run.folding import new_fold
@@ -38,8 +39,8 @@ def print_recorded(source: Source, name: str, display: Display, ascii_only: bool
         return print_pictures(TapedSource(source, tape), name, display, ascii_only)
     finally:
         tape.stop(TEXT_CLOSES_WITHIN_S)
-        if tape.unfinished:
-            print(f"kview: {tape.unfinished}", file=sys.stderr)
+        if tape.unfinished is not None:
+            print(f"kview: {sentence(tape.unfinished)}", file=sys.stderr)
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
@@ -101,7 +102,7 @@ def _print(view: View, name: str, display: Display, fit: Callable[[str], str]) -
 
 
 def _note(notice: Notice, fit: Callable[[str], str]) -> None:
-    print(fit(f"kview: {notice.text}"), file=sys.stderr, flush=True)
+    print(fit(f"kview: {notices.text(notice)}"), file=sys.stderr, flush=True)
 
 
 def _sleep(seconds: float) -> bool:

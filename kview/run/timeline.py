@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from kview.derive.view import View
 from kview.model.aggregates import Aggregates
-from kview.model.ports import Moment, Notice
+from kview.model.notices import Notice, NoticeKind
+from kview.model.ports import Moment
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
 from kview.run.folding import new_fold
@@ -90,7 +91,7 @@ class LiveTimeline:
     def faster(self, steps: int) -> None:
         """A live run has no speed."""
         del steps
-        self._handing.notice(Notice("only a replay has a speed", "calm"))
+        self._handing.notice(Notice(NoticeKind.NO_SPEED))
 
     def seek(self, ms: int) -> None:
         """Go to the last observation at or before a time, epoch ms."""
@@ -120,8 +121,12 @@ class LiveTimeline:
 
     def _ask(self, command: "Command") -> None:
         if self._tape.first_ms == UNKNOWN:
-            why = self._tape.stopped or "recording has not begun yet"
-            self._handing.notice(Notice(f"no other moment can be shown: {why}", "warn"))
+            stopped = self._tape.stopped
+            self._handing.notice(
+                Notice(NoticeKind.NOT_RECORDING_YET)
+                if stopped is None
+                else Notice(NoticeKind.NOTHING_TO_STEP_TO, {"error": stopped})
+            )
         elif self._freeze():
             if self._player is None:
                 from kview.run.player import Player
@@ -192,4 +197,4 @@ def _holds(moments: Longs, ms: int) -> bool:
 
 def no_event(direction: int) -> Notice:
     """What is said where there is no event in that direction."""
-    return Notice(f"the recording has no {'later' if direction > 0 else 'earlier'} event", "calm")
+    return Notice(NoticeKind.NO_LATER_EVENT if direction > 0 else NoticeKind.NO_EARLIER_EVENT)

@@ -6,7 +6,7 @@ import socket
 import sys
 from collections.abc import Callable
 
-from kview.errors import BadUse
+from kview.errors import BadUse, ErrorKind
 from kview.serve.connection import reset_on_close
 
 HOST = "127.0.0.1"
@@ -97,7 +97,5 @@ def _bound(number: int) -> socket.socket:
 
 def _taken(number: int, error: OSError) -> BadUse:
     if error.errno == errno.EADDRINUSE:
-        return BadUse(f"port {number} is in use", "give another --port, or none to take free ones")
-    return BadUse(
-        f"port {number} cannot be listened on ({error.strerror})", "give a --port above 1023, or none"
-    )
+        return BadUse(ErrorKind.PORT_IN_USE, port=number)
+    return BadUse(ErrorKind.PORT_NOT_ALLOWED, port=number, reason=error.strerror or str(error))

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
-from kview.errors import BadUse
+from kview.errors import BadUse, ErrorKind
 from kview.serve.apis import all_apis
 from kview.serve.broker import WireBroker
 from kview.serve.call import Wire
@@ -75,9 +75,7 @@ class _Engine:
 def reserve_ports(brokers: int, first: int | None) -> list[Port]:
     """Reserve a port for each broker: `first`, `first` + 1, `first` + 2 …, or free ones. Raises BadUse."""
     if first is not None and not 1 <= first <= LAST_PORT - brokers + 1:
-        raise BadUse(
-            f"--port {first} leaves no room for {brokers} brokers", f"give 1 to {LAST_PORT - brokers + 1}"
-        )
+        raise BadUse(ErrorKind.PORTS_OUT_OF_RANGE, port=first, highest=LAST_PORT - brokers + 1)
     ports: list[Port] = []
     try:
         for broker in range(brokers):

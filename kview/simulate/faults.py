@@ -1,7 +1,14 @@
 """Faults: crash, stop, hang or slow down processes, and bring them back."""
 
+from kview.model.faults import ActiveFault, FaultState
 from kview.simulate.core import ClusterCore
-from kview.simulate.nodes import Fault, ProcessState
+from kview.simulate.nodes import ProcessState
+
+_STATES = {
+    ProcessState.CRASHED: FaultState.CRASHED,
+    ProcessState.STOPPED: FaultState.STOPPED,
+    ProcessState.HUNG: FaultState.HUNG,
+}
 
 
 class Faults(ClusterCore):
@@ -106,14 +113,14 @@ class Faults(ClusterCore):
             self.start(node)
         return nodes
 
-    def faults(self) -> list[Fault]:
-        """Return the faults in force, by node."""
-        found: list[Fault] = []
+    def faults(self) -> list[ActiveFault]:
+        """The faults in force, by node."""
+        found: list[ActiveFault] = []
         for node in self.nodes.values():
             if node.state is not ProcessState.RUNNING:
-                found.append(Fault(node.id, node.state.value))
+                found.append(ActiveFault(node.id, _STATES[node.state]))
             elif node.stopping:
-                found.append(Fault(node.id, "stopping"))
+                found.append(ActiveFault(node.id, FaultState.STOPPING))
             if node.slow_us:
-                found.append(Fault(node.id, f"slow {node.slow_us // 1000}ms"))
+                found.append(ActiveFault(node.id, FaultState.SLOW, node.slow_us // 1000))
         return found

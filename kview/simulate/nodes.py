@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import NamedTuple
 
 
 class ProcessState(StrEnum):
@@ -12,13 +11,6 @@ class ProcessState(StrEnum):
     CRASHED = "crashed"
     STOPPED = "stopped"
     HUNG = "hung"
-
-
-class Fault(NamedTuple):
-    """A fault in force: the node and the word for it (`crashed`, `stopped`, `hung`, `slow 200ms`)."""
-
-    node: int
-    word: str
 
 
 ProcessListener = Callable[[int, ProcessState], None]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kview.errors import BadUse
 from kview.simulate.codes import ErrorCode
 
 
@@ -63,13 +64,15 @@ class ProducerIdResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CreateTopicResult:
-    """CreateTopics of one topic; `topic_id` is 16 bytes, all zero after an error or with validate_only."""
+    """CreateTopics of one topic; `topic_id` is 16 bytes, zeros where there was an error or for
+    validate_only. `wrong`: what is wrong with its configurations."""
 
     error_code: ErrorCode
     message: str | None = None
     topic_id: bytes = bytes(16)
     partitions: int = -1
     replication: int = -1
+    wrong: BadUse | None = None
 
 
 @dataclass(frozen=True, slots=True)

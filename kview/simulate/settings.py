@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from kview.errors import BadUse
+from kview.errors import BadUse, ErrorKind
 
 LONG_MAX = 2**63 - 1
 INT_MAX = 2**31 - 1
@@ -81,18 +81,32 @@ TOPIC_KEYS: Mapping[str, tuple[Key, str | None]] = {
 """The keys of a topic, each with the broker key that its default comes from."""
 
 
-def wrong_value(key: Key, value: str) -> str | None:
-    """Return what is wrong with `value`, as a clause, or None."""
+def check_value(name: str, key: Key, value: str) -> None:
+    """Raises BadUse if `value` is not one that the key `name` takes."""
     if key.low is not None:
         try:
             number = int(value)
         except ValueError:
-            return "is not a whole number"
+            raise BadUse(
+                ErrorKind.SETTING_NOT_A_NUMBER, name=name, value=value, default=key.default
+            ) from None
         if not key.low <= number <= key.high:
-            return f"is not between {key.low} and {key.high}"
+            raise BadUse(
+                ErrorKind.SETTING_OUT_OF_RANGE,
+                name=name,
+                value=value,
+                low=key.low,
+                high=key.high,
+                default=key.default,
+            )
     elif key.choices and value not in key.choices:
-        return f"is none of {', '.join(key.choices)}"
-    return None
+        raise BadUse(
+            ErrorKind.SETTING_NOT_A_CHOICE,
+            name=name,
+            value=value,
+            choices=key.choices,
+            default=key.default,
+        )
 
 
 def check_broker_settings(settings: Mapping[str, str]) -> None:
@@ -100,27 +114,24 @@ def check_broker_settings(settings: Mapping[str, str]) -> None:
     for name, value in settings.items():
         key = BROKER_KEYS.get(name)
         if key is None:
-            raise _unknown(name, "setting", BROKER_KEYS)
-        wrong = wrong_value(key, value)
-        if wrong:
-            raise BadUse(f"the setting {name}={value} {wrong}", f"Kafka's default is {key.default}")
+            raise _unknown(name, BROKER_KEYS)
+        check_value(name, key, value)
 
 
-def check_topic_configs(topic: str, configs: Mapping[str, str]) -> None:
-    """Check a topic's own configurations. Raises BadUse, as `check_broker_settings` does."""
+def check_topic_configs(configs: Mapping[str, str]) -> None:
+    """Raises BadUse, as `check_broker_settings` does, for a topic's own configurations."""
     for name, value in configs.items():
         found = TOPIC_KEYS.get(name)
         if found is None:
-            raise _unknown(name, f"configuration of topic {topic}", TOPIC_KEYS)
-        wrong = wrong_value(found[0], value)
-        if wrong:
-            raise BadUse(f"{name}={value} of topic {topic} {wrong}", f"Kafka's default is {found[0].default}")
+            raise _unknown(name, TOPIC_KEYS)
+        check_value(name, found[0], value)
 
 
-def _unknown(name: str, what: str, known: Mapping[str, object]) -> BadUse:
+def _unknown(name: str, known: Mapping[str, object]) -> BadUse:
     near = get_close_matches(name, list(known), n=1, cutoff=0.5)
-    remedy = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
-    return BadUse(f"there is no {what} named {name}", remedy)
+    if near:
+        return BadUse(ErrorKind.SETTING_MISSPELT, name=name, nearest=near[0])
+    return BadUse(ErrorKind.SETTING_UNKNOWN, name=name, known=tuple(sorted(known)))
 
 
 class Settings:

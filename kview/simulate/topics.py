@@ -49,9 +49,9 @@ def refusal(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT, "The manual partition assignment is invalid."
             )
     try:
-        check_topic_configs(name, configs)
+        check_topic_configs(configs)
     except BadUse as wrong:
-        return CreateTopicResult(ErrorCode.INVALID_CONFIG, str(wrong))
+        return CreateTopicResult(ErrorCode.INVALID_CONFIG, wrong=wrong)
     return None
 
 

@@ -3,7 +3,7 @@
 import base64
 from typing import TYPE_CHECKING
 
-from kview.errors import BadUse
+from kview.errors import BadUse, ErrorKind
 from kview.simulate.groups.host import GroupSettings
 from kview.simulate.groups.of_cluster import Coordinators
 from kview.simulate.metadata import BrokerImage, MetadataImage, TopicImage
@@ -13,7 +13,7 @@ from kview.simulate.reading import RECORD_BYTES_MIN
 from kview.simulate.records import header
 from kview.simulate.replica import Replica
 from kview.simulate.settings import check_topic_configs
-from kview.simulate.topics import new_topic, valid_topic_name
+from kview.simulate.topics import TOPIC_NAME_MAX, new_topic, valid_topic_name
 from kview.simulate.traffic.producer import keys_of
 from kview.simulate.traffic.traffic import Traffic
 from kview.simulate.traffic.warm import WarmGroup, warm_group
@@ -86,20 +86,24 @@ def check_world(cluster: "Cluster") -> None:
     world = cluster.world
     for spec in world.topics:
         if not valid_topic_name(spec.name):
-            raise BadUse(f"{spec.name!r} is no topic name", "use letters, digits, '.', '_' and '-'")
+            raise BadUse(ErrorKind.TOPIC_NAME_WRONG, topic=spec.name, longest=TOPIC_NAME_MAX)
         if spec.partitions < 1:
-            raise BadUse(f"topic {spec.name} has {spec.partitions} partitions", "give it one at least")
+            raise BadUse(ErrorKind.TOPIC_WITHOUT_PARTITIONS, topic=spec.name, partitions=spec.partitions)
         if not 1 <= spec.replication <= len(world.brokers):
             raise BadUse(
-                f"topic {spec.name} wants {spec.replication} replicas of {len(world.brokers)} brokers",
-                "give it fewer replicas, or the cluster more brokers",
+                ErrorKind.TOPIC_REPLICAS_TOO_MANY,
+                topic=spec.name,
+                replicas=spec.replication,
+                brokers=len(world.brokers),
             )
-        check_topic_configs(spec.name, spec.configs)
+        check_topic_configs(spec.configs)
     for producer in world.producers:
         if producer.record_bytes < RECORD_BYTES_MIN:
             raise BadUse(
-                f"producer {producer.client_id} writes records of {producer.record_bytes} bytes",
-                f"give them {RECORD_BYTES_MIN} at least",
+                ErrorKind.RECORDS_TOO_SMALL,
+                producer=producer.client_id,
+                size_bytes=producer.record_bytes,
+                least_bytes=RECORD_BYTES_MIN,
             )
 
 

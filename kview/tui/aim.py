@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from kview.derive.view import View
-from kview.model.ports import FaultCommand
+from kview.model.faults import FaultCommand
 from kview.model.units import NO_BROKER
 from kview.tui.keys import FaultKey
 
@@ -33,10 +33,10 @@ def rack_of(view: View, broker: int) -> str:
 def command_for(fault: FaultKey, target: Target | None, view: View | None) -> FaultCommand | str:
     """The command of a fault's key on what is selected, or, in words, why there is none."""
     if not fault.aims:
-        return FaultCommand(fault.kind, argument=fault.argument)
+        return FaultCommand(fault.kind)
     if target is None or view is None:
         return f"{fault.key} needs a broker: select one (Tab changes the panel), or a partition with a leader"
     if fault.aims == "broker":
-        return FaultCommand(fault.kind, str(target.broker), fault.argument)
+        return FaultCommand(fault.kind, target.broker, slow_ms=fault.slow_ms)
     rack = rack_of(view, target.broker)
-    return FaultCommand(fault.kind, rack) if rack else f"broker {target.broker} has no rack"
+    return FaultCommand(fault.kind, rack=rack) if rack else f"broker {target.broker} has no rack"

@@ -15,7 +15,10 @@ from textual.theme import Theme
 
 from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
-from kview.model.ports import Attention, Faults, Feed, Notice, SparkJob, Timeline
+from kview.language.notices import text
+from kview.model.faults import Faults
+from kview.model.notices import Notice
+from kview.model.ports import Attention, Feed, SparkJob, Timeline
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
 from kview.tui.attention import AttentionKeys
 from kview.tui.colours import Colours
@@ -172,7 +175,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
     def on_notice_arrived(self, message: NoticeArrived) -> None:
         """What kview has to say about itself; before the first picture it is the headline."""
         self.notice = message.notice
-        self.say(Said(message.notice.text, severity=message.notice.severity), keep=message.notice.sticky)
+        self.say(Said(text(message.notice), severity=message.notice.severity), keep=message.notice.sticky)
         self._update()
 
     def shown(self) -> KviewScreen | None:

@@ -8,7 +8,7 @@ from textual.timer import Timer
 
 from kview.derive.pending import pending
 from kview.derive.view import View
-from kview.model.ports import Notice
+from kview.model.notices import Notice
 
 INCOMPLETE_AFTER_S = 0.08
 """A past that is read sooner comes with its picture: figures must not flicker at every step. Together with

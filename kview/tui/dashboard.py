@@ -5,7 +5,8 @@ from datetime import tzinfo
 from typing import Any, Protocol
 
 from kview.derive.view import View
-from kview.model.ports import Notice, Timeline
+from kview.model.notices import Notice
+from kview.model.ports import Timeline
 from kview.tui.aim import Target
 from kview.tui.options import Options
 from kview.tui.widgets.bottom import Said

@@ -1,8 +1,9 @@
 """The keys of faults: which there are on the screen shown, and what each does to a simulated cluster."""
 
+from kview.language import faults as said_of
 from kview.language import glyphs
 from kview.model.events import Severity
-from kview.model.ports import FaultCommand, Faults
+from kview.model.faults import FaultCommand, FaultKind, Faults
 from kview.tui.aim import command_for
 from kview.tui.dashboard import Dashboard
 from kview.tui.keys import FAULT_KEYS, FaultKey
@@ -39,14 +40,20 @@ class FaultKeys:
             app.say(Said(command))
             return
         why = f"{target.why}: " if target and target.why else ""
-        app.say(Said(f"{why}{command.line()} {glyphs.ELLIPSIS}"))
+        app.say(Said(f"{why}{said_of.doing(command)} {glyphs.ELLIPSIS}"))
         app.run_worker(self._apply(self._faults, fault, command, why), group="faults")
 
     async def _apply(self, faults: Faults, fault: FaultKey, command: FaultCommand, why: str) -> None:
         reply = await faults.apply(command)
-        if reply.ok:
-            self.active = reply.active
-            done = reply.text.partition(";")[0]
-            self._app.say(Said(f"{why}{done}", f"undo: {fault.undo}"))
-        else:
-            self._app.say(Said(f"{why}{reply.text}", severity=Severity.WARN))
+        if reply.done is not None:
+            self.active = tuple(map(said_of.in_force, reply.active))
+            undo = f"undo: {fault.undo}" if reply.undone_by is not None else ""
+            self._app.say(Said(f"{why}{said_of.done(reply.done)}", undo))
+        elif reply.refused is not None:
+            refusal = said_of.refusal(reply.refused, reply.undone_by, key_of)
+            self._app.say(Said(f"{why}{refusal}", severity=Severity.WARN))
+
+
+def key_of(command: FaultCommand) -> str:
+    """The key that gives a command which ends faults."""
+    return "U" if command.kind is FaultKind.UNDO else "B"

@@ -5,34 +5,31 @@ from dataclasses import dataclass
 from textual.binding import Binding
 
 from kview.derive.times import FORMS
+from kview.language.faults import does
 from kview.language.panels import DELETE_HELP
-from kview.model.faults import WORDS
-from kview.model.ports import FaultKind
+from kview.model.faults import FaultKind
 
-SLOW_BY = "200ms"
+SLOW_BY_MS = 200
 """How much `W` slows a broker down: enough to see followers fall behind, not enough to look dead."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultKey:
     """A fault's key: `aims` is what it needs selected (`broker`, `rack` of a broker, or nothing), `undo` how
-    to end it."""
+    to end it ('' for what ends faults itself)."""
 
     key: str
     kind: FaultKind
     label: str
     aims: str
     undo: str
-    argument: str = ""
+    slow_ms: int = 0
 
     @property
     def help(self) -> str:
         """What it does and how to undo it, for help."""
-        aim = {"broker": "the selected broker", "rack": "of the selected broker"}.get(
-            self.aims, "the quorum's leader"
-        )
-        does = WORDS[self.kind].does.format(node=aim, rack=aim, argument=self.argument, id="")
-        return f"{does}. Undo: {self.undo}"
+        undo = f". Undo: {self.undo}" if self.undo else ""
+        return f"{does(self.kind, self.slow_ms)}{undo}"
 
 
 _BACK = "B"
@@ -43,11 +40,11 @@ FAULT_KEYS: dict[str, FaultKey] = {
         FaultKey("K", FaultKind.CRASH, "crash", "broker", _BACK),
         FaultKey("S", FaultKind.STOP, "stop", "broker", _BACK),
         FaultKey("H", FaultKind.HANG, "hang", "broker", _BACK),
-        FaultKey("W", FaultKind.SLOW, "slow", "broker", _BACK, SLOW_BY),
-        FaultKey("B", FaultKind.START, "back", "broker", "the fault again"),
+        FaultKey("W", FaultKind.SLOW, "slow", "broker", _BACK, SLOW_BY_MS),
+        FaultKey("B", FaultKind.START, "back", "broker", ""),
         FaultKey("X", FaultKind.LOSE_RACK, "rack", "rack", "U, or B on one broker"),
         FaultKey("C", FaultKind.CRASH_CONTROLLER, "controller", "", "U"),
-        FaultKey("U", FaultKind.UNDO, "undo", "", "the faults again"),
+        FaultKey("U", FaultKind.UNDO, "undo", "", ""),
     )
 }
 

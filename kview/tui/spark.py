@@ -6,6 +6,7 @@ from datetime import tzinfo
 from kview.derive.view import View
 from kview.derive.windows import WINDOWS_S, whole_until_s
 from kview.language import glyphs, words
+from kview.language.errors import message
 from kview.model.aggregates import SparkState
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
@@ -59,7 +60,7 @@ def _dim(text: str) -> Line:
 
 def _state(view: View, now_ms: int) -> list[Line]:
     job = view.aggregates.status
-    why = f": {job.why}" if job.why else ""
+    why = f": {message(job.error)}" if job.error is not None else ""
     match job.state:
         case SparkState.RUNNING:
             behind = [] if job.delay_ms == UNKNOWN else [line(f"{words.duration(job.delay_ms)} behind")]
@@ -72,7 +73,7 @@ def _state(view: View, now_ms: int) -> list[Line]:
             key = line(Span("ctrl+r", Role.KEY), " starts it")
             return [line(Span(f"{glyphs.DEAD} failed{why}", Role.WARN)), *again, key]
         case _:
-            return [_dim(f"{glyphs.FOLLOWER} off{why}")]
+            return [_dim(f"{glyphs.FOLLOWER} off: --no-spark")]
 
 
 def _next(left_ms: int) -> str:

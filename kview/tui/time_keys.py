@@ -85,7 +85,7 @@ class TimeKeys:
         at_ms = asked_ms(typed, view.snapshot.observation.ended_ms, moment.last_ms, self._app.zone)
         self._typed = "" if at_ms is not None else typed
         if at_ms is None:
-            self._app.say(Said(f"{typed!r} is no time", f"write {FORMS}", Severity.WARN))
+            self._app.say(Said(f"{typed!r} is not a valid time", f"write {FORMS}", Severity.WARN))
             return
         if moment.first_ms != UNKNOWN and at_ms < moment.first_ms:
             first = words.clock(moment.first_ms, self._app.zone, tenths=False)

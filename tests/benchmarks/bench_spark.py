@@ -76,7 +76,7 @@ class Hearing:
 
     def _hear(self, aggregates: Aggregates) -> None:
         if aggregates.status.state is SparkState.FAILED:
-            print(f"the job failed: {aggregates.status.why}", file=sys.stderr)
+            print(f"the job failed: {aggregates.status.error}", file=sys.stderr)
         if aggregates.status.state is SparkState.RUNNING and aggregates.rollups.blocks:
             self.arrivals.append((time.monotonic(), aggregates.rollups.until_ms))
             self.told.set()

@@ -82,10 +82,10 @@ def test_what_cannot_be_replayed(folder: Path, tmp_path: Path) -> None:
     newer = (folder / MANIFEST).read_text().replace('"version":', '"version":9')
     (tmp_path / "newer" / MANIFEST).write_text(newer)
     for arguments, sentence in (
-        ([str(tmp_path / "empty")], "is no recording: give"),
-        ([str(tmp_path / "nothing")], "holds no whole observation"),
+        ([str(tmp_path / "empty")], "is not a kview recording: give"),
+        ([str(tmp_path / "nothing")], "does not hold a whole observation"),
         ([str(tmp_path / "newer")], "use the version of kview that recorded it"),
-        ([str(folder), "--at", "noon"], "--at 'noon' is no time: write 14:05"),
+        ([str(folder), "--at", "noon"], "'noon' is not a valid time: write 14:05"),
         ([str(folder), "--speed", "3"], "'3' is not one of '1', '2', '4'"),
     ):
         done = run_kview("replay", *arguments)
@@ -98,10 +98,10 @@ def test_where_nothing_can_be_recorded(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     new = str(tmp_path / "new")
     for arguments, sentence in (
-        (["--record", str(folder)], "twelve holds a recording already: name a folder that does not exist"),
-        (["--record", str(tmp_path / "file" / "x")], "cannot be made (Not a directory)"),
-        (["--record-upload", "s3://bucket"], "--record-upload goes with --record DIR"),
-        (["--record", new, "--record-upload", "ftp://u:secret@h/x"], "ftp://h/x names no place to upload to"),
+        (["--record", str(folder)], "twelve already holds a recording: name a folder that does not exist"),
+        (["--record", str(tmp_path / "file" / "x")], "cannot be created (Not a directory)"),
+        (["--record-upload", "s3://bucket"], "--record-upload needs --record DIR"),
+        (["--record", new, "--record-upload", "ftp://u:secret@h/x"], "cannot upload to ftp://h/x"),
     ):
         for command in (["--simulate"], ["connect", "localhost:1"]):
             done = run_kview(*command, *arguments, "--once")
@@ -129,7 +129,7 @@ def test_an_upload_that_fails_is_told_and_the_recording_stays(tmp_path: Path) ->
     )
     assert done.returncode == 0
     assert f"uploading to {away} failed" in done.stderr
-    assert f"not all of {folder} has been uploaded yet" in done.stderr
+    assert f"not all of {folder} has been uploaded: the rest is only in that folder" in done.stderr
     assert len(Recording.open(folder).moments()) == 2
 
 
@@ -156,4 +156,8 @@ def test_a_kept_recording_is_found_by_its_name(folder: Path, state_home: Path) -
     assert done.returncode == 0 and "replay friday" in done.stdout
     done = run_kview("replay", "monday", "--once")
     assert done.returncode == 2
-    assert "monday is no recording: give one of " in done.stderr and "friday" in done.stderr
+    assert (
+        "monday is not a kview recording: give the folder of one, or a name that one was kept under: "
+        in done.stderr
+        and "friday" in done.stderr
+    )

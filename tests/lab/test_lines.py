@@ -1,92 +1,59 @@
-"""The client's end of the line protocol: it never raises and never waits for ever."""
+"""What people type, answered in sentences: on a cluster that is really there, without sockets."""
 
-import asyncio
-import socket
-from collections.abc import Callable, Coroutine
-from typing import Any
+import pytest
 
-from kview.lab.lines import REPLY_TIMEOUT_S, LineFaults
-from kview.model.ports import FaultCommand, FaultKind, FaultReply
-
-CRASH = FaultCommand(FaultKind.CRASH, "4")
+from kview.lab.console import Console
+from kview.lab.lines import answer
+from kview.simulate.cluster import build
+from kview.simulate.world import default_world
 
 
-def talk(
-    answer: Callable[[str], str | None],
-    act: Callable[[LineFaults], Coroutine[Any, Any, Any]],
-    timeout_s: float = REPLY_TIMEOUT_S,
-) -> Any:
-    """Run `act` against a cluster's end that answers each line with `answer`, and hangs up at None."""
-
-    async def run() -> Any:
-        ours, theirs = socket.socketpair()
-        reader, writer = await asyncio.open_connection(sock=theirs)
-
-        async def serve() -> None:
-            while line := await reader.readline():
-                said = answer(line.decode().strip())
-                if said is None:
-                    break
-                writer.write(said.encode())
-            writer.close()
-
-        serving = asyncio.get_running_loop().create_task(serve())
-        faults = LineFaults(ours, timeout_s)
-        try:
-            return await act(faults)
-        finally:
-            await faults.close()
-            await asyncio.wait_for(serving, 5)
-
-    return asyncio.run(run())
+@pytest.fixture(scope="module")
+def console() -> Console:
+    cluster = build(default_world(brokers=3, racks=1, traffic=False), 1, 1_760_000_000_000)
+    return Console(cluster, cluster.counters, lambda: 0, lambda: None)
 
 
-def ok(line: str) -> str:
-    return "ok 6 brokers; faults: 4 crashed\n" if line == "status" else f"ok did {line}\n"
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            ["crash 1"],
+            "ok broker 1 was killed (kill −9): its port refuses connections; it is fenced when its"
+            " session ends; to undo it: start 1",
+        ),
+        (["crash 1", "hang 1"], "error broker 1 is already down: start 1 brings it back"),
+        (["hang 1", "slow 1 5ms"], "error broker 1 is frozen: start 1 brings it back"),
+        (["crash 101"], "ok controller 101 was killed (kill −9); to undo it: start 101"),
+        (["lose-rack R1"], "ok every broker in rack R1 has lost power; to undo it: undo"),
+        (
+            ["lose-rack R1", "lose-rack R1"],
+            "error every broker in rack R1 is already down: undo brings all back",
+        ),
+        (["lose-rack R9"], "error there is no rack 'R9': the racks are R1"),
+        (["start 1"], "error broker 1 has no fault"),
+        (["crash 1", "start 1"], "ok broker 1 is back"),
+        (["undo"], "ok no fault in force"),
+        (["crash 1", "undo"], "ok all faults undone: every node is up"),
+        (["slow 1 20ms", "hang 1", "status"], "ok 3 brokers, 3 controllers; faults: 1 hung, 1 slow 20 ms"),
+        (["crash 9"], "error there is no node 9: the brokers are 0 to 2, the controllers 101, 102, 103"),
+        (["slow 1 fast"], "error 'fast' is not a valid latency: give 1ms to 60000ms, such as 200ms or 2s"),
+        (["quit"], "ok the cluster ends"),
+    ],
+)
+def test_a_line_is_answered_in_a_sentence(console: Console, lines: list[str], said: str) -> None:
+    answer(console, "undo")
+    assert [answer(console, line) for line in lines][-1] == said
 
 
-def test_the_reply_has_what_was_done_and_the_faults_in_force() -> None:
-    assert talk(ok, lambda f: f.apply(CRASH)) == FaultReply(True, "did crash 4", ("4 crashed",))
+def test_without_controllers_there_is_none_to_kill(console: Console) -> None:
+    for node in (101, 102, 103):
+        answer(console, f"crash {node}")
+    assert answer(console, "crash-controller") == (
+        "error there is no active controller: undo brings all back"
+    )
 
 
-def test_what_was_wrong_is_in_the_reply() -> None:
-    def refuse(line: str) -> str:
-        return ok(line) if line == "status" else "error there is no node 4: brokers are 0 to 2\n"
-
-    reply = talk(refuse, lambda f: f.apply(CRASH))
-    assert reply == FaultReply(False, "there is no node 4: brokers are 0 to 2", ("4 crashed",))
-
-
-def test_a_command_that_cannot_be_is_not_sent() -> None:
-    sent = []
-
-    def note(line: str) -> str:
-        sent.append(line)
-        return ok(line)
-
-    reply = talk(note, lambda f: f.apply(FaultCommand(FaultKind.SLOW, "4", "fast")))
-    assert not reply.ok and "'fast' is no latency" in reply.text
-    assert not sent
-
-
-def test_commands_given_at_once_get_each_its_own_answer() -> None:
-    async def several(faults: LineFaults) -> list[FaultReply]:
-        commands = [FaultCommand(FaultKind.CRASH, str(node)) for node in range(20)]
-        return list(await asyncio.gather(*(faults.apply(command) for command in commands)))
-
-    assert [reply.text for reply in talk(ok, several)] == [f"did crash {node}" for node in range(20)]
-
-
-def test_a_cluster_that_is_gone_is_a_reply() -> None:
-    reply = talk(lambda line: None, lambda f: f.apply(CRASH))
-    assert not reply.ok and "it has ended" in reply.text
-
-
-def test_a_cluster_that_does_not_answer_is_a_reply_in_time_and_for_good() -> None:
-
-    async def twice(faults: LineFaults) -> tuple[FaultReply, FaultReply]:
-        return await faults.apply(CRASH), await faults.apply(CRASH)
-
-    first, second = talk(lambda line: "", twice, timeout_s=0.1)
-    assert not first.ok and "did not answer in time" in first.text
-    assert not second.ok and second.text == first.text
+def test_counters_are_one_line_of_json(console: Console) -> None:
+    said = answer(console, "counters")
+    assert said.startswith("ok {") and "\n" not in said

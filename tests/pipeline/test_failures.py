@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
+from kview.errors import ErrorKind, KviewError
+from kview.language.errors import sentence
 from kview.model.aggregates import Aggregates, SparkState, SparkStatus
 from kview.model.snapshot import Snapshot
-from kview.pipeline.messages import MessageKind, messages
+from kview.pipeline.messages import MessageKind, failure_of, messages
 from kview.pipeline.process import FIRST_BACK_OFF_S, LiveJob
 from kview.recording.writer import RecordingWriter
 from tests.e2e.processes import descendants, exists, jvms, named, runs
@@ -28,6 +30,9 @@ from tests.worlds.parts import PLACEMENT, Node, topic
 STARTS_WITHIN_S = 90
 TOLD_WITHIN_S = 30
 NOW_MS = 1_760_000_500_000
+
+SPARK_KILLED = KviewError(ErrorKind.SPARK_KILLED, signal="SIGKILL").facts
+JAVA_KILLED = KviewError(ErrorKind.JAVA_KILLED, signal="SIGKILL").facts
 
 WRITTEN = ticking(20)
 
@@ -117,15 +122,18 @@ def watched(watch: Watch) -> Watched:
     return watch()
 
 
-def assert_sentence(why: str) -> None:
+def assert_sentence(failure: SparkStatus) -> None:
+    assert failure.error is not None
+    why = sentence(failure.error)
     assert why and "\n" not in why and "Traceback" not in why and len(why) < 400, why
 
 
 def test_it_waits_for_a_recording_and_says_where_one_has_gone(watched: Watched) -> None:
     watched.job.start()
     failure = watched.wait_for_failure()
-    assert_sentence(failure.why)
-    assert f"{watched.recording} holds no recording that can be read" in failure.why
+    assert_sentence(failure)
+    assert failure.error is not None and failure.error.kind is ErrorKind.NO_MANIFEST
+    assert failure.error.values["folder"] == str(watched.recording)
     assert failure.since_ms == NOW_MS
     assert failure.next_start_ms == NOW_MS + int(FIRST_BACK_OFF_S * 1000)
 
@@ -135,8 +143,9 @@ def test_it_waits_for_a_recording_and_says_where_one_has_gone(watched: Watched) 
     processes = watched.processes
     watched.recording.rename(watched.folder / "elsewhere")
     failure = watched.wait_for_failure(2)
-    assert_sentence(failure.why)
-    assert f"{watched.recording} holds no recording that can be read" in failure.why
+    assert_sentence(failure)
+    assert failure.error is not None and failure.error.kind is ErrorKind.NO_MANIFEST
+    assert failure.error.values["folder"] == str(watched.recording)
     # It failed at once, before and after: the wait grows.
     assert failure.next_start_ms == NOW_MS + 2 * int(FIRST_BACK_OFF_S * 1000)
     assert watched.told[-1].rollups.until_ms == WRITTEN[-1].observation.ended_ms
@@ -151,7 +160,7 @@ def test_a_killed_child_takes_its_jvm_with_it_and_is_started_again(watched: Watc
     assert len(jvms) == 1
     os.kill(processes[0], signal.SIGKILL)
     failure = watched.wait_for_failure()
-    assert failure.why == "it was killed (SIGKILL)"
+    assert failure.error == SPARK_KILLED
     watched.assert_nothing_is_left(processes)
     wait_until(lambda: watched.jvms, "another start", TOLD_WITHIN_S)
     assert watched.jvms != jvms
@@ -163,7 +172,7 @@ def test_a_child_that_is_killed_while_java_starts_takes_it_with_it(watched: Watc
     wait_until(lambda: watched.jvms, "the start of Java", STARTS_WITHIN_S)
     processes = watched.processes
     os.kill(processes[0], signal.SIGKILL)
-    assert watched.wait_for_failure().why == "it was killed (SIGKILL)"
+    assert watched.wait_for_failure().error == SPARK_KILLED
     # It would listen to its parent's end only once it has started.
     watched.assert_nothing_is_left(processes)
 
@@ -191,8 +200,10 @@ def test_without_a_folder_for_its_files_it_says_so_and_tries_again(
     monkeypatch.setattr(tempfile, "tempdir", str(missing))
     watched.job.start()
     failure = watched.wait_for_failure()
-    assert_sentence(failure.why)
-    assert failure.why == f"there is no room for its files: No such file or directory ({missing})"
+    assert_sentence(failure)
+    assert failure.error == (
+        KviewError(ErrorKind.SPARK_NO_FOLDER, folder=str(missing), reason="No such file or directory").facts
+    )
     assert failure.next_start_ms > NOW_MS
     missing.mkdir()
     wait_until(lambda: watched.job.pid, "a start", TOLD_WITHIN_S)
@@ -226,8 +237,8 @@ def test_a_full_disk_is_a_sentence(
             pass
     watched.record(WRITTEN[-2:])
     failure = watched.wait_for_failure()
-    assert_sentence(failure.why)
-    assert failure.why.endswith(f"No space left on device, in {small_disk}")
+    assert_sentence(failure)
+    assert failure.error == KviewError(ErrorKind.SPARK_DISK_FULL, folder=str(small_disk)).facts
 
 
 def test_a_jvm_that_ends_while_roll_ups_are_sent_does_not_spoil_them(tmp_path: Path) -> None:
@@ -257,7 +268,7 @@ def test_a_jvm_that_ends_while_roll_ups_are_sent_does_not_spoil_them(tmp_path: P
         ours.settimeout(TOLD_WITHIN_S)
         said = list(messages(ours))
     assert [kind for kind, _ in said] == [MessageKind.ROLLUPS, MessageKind.FAILED]
-    assert len(said[0][1]) > 500_000 and said[1][1] == b"Java was killed (SIGKILL)"
+    assert len(said[0][1]) > 500_000 and failure_of(said[1][1]) == JAVA_KILLED
 
 
 def test_a_child_that_cannot_be_started_or_understood_is_a_sentence(watch: Watch, tmp_path: Path) -> None:
@@ -267,10 +278,11 @@ def test_a_child_that_cannot_be_started_or_understood_is_a_sentence(watch: Watch
     watched = watch(python=str(program))
     watched.job.start()
     failure = watched.wait_for_failure()
-    assert_sentence(failure.why)
-    assert failure.why.startswith("what it said is not understood: ")
+    assert_sentence(failure)
+    assert failure.error is not None and failure.error.kind is ErrorKind.SPARK_GARBLED
     program.unlink()
-    assert watched.wait_for_failure(2).why == "it could not be started: No such file or directory"
+    not_started = KviewError(ErrorKind.SPARK_NOT_STARTED, reason="No such file or directory")
+    assert watched.wait_for_failure(2).error == not_started.facts
 
 
 def test_its_rests_get_longer_until_somebody_asks_for_it(watch: Watch, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kview.pipeline.messages import MAX_BODY_BYTES, MessageKind, messages, send
+from kview.errors import ErrorKind, KviewError
+from kview.pipeline.messages import MAX_BODY_BYTES, MessageKind, failure, failure_of, messages, send
 from tests.waiting import PATIENCE_S
 
 SAID = [
@@ -116,3 +117,14 @@ def test_nothing_can_be_said_to_who_has_gone(pair: tuple[socket.socket, socket.s
     ours.close()
     with pytest.raises(OSError):
         send(theirs, MessageKind.FAILED, b"")
+
+
+def test_a_failure_is_a_kind_with_values() -> None:
+    error = KviewError(ErrorKind.SPARK_FAILED, cause="a bug – üü")
+    assert failure_of(failure(error)) == error.facts
+
+
+@pytest.mark.parametrize("body", [b"", b"Java ran out of memory", b'{"kind":"fly","values":{}}', b"\xff"])
+def test_what_is_not_a_failure_is_refused(body: bytes) -> None:
+    with pytest.raises(ValueError):
+        failure_of(body)

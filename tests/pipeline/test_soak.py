@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from kview.errors import ErrorFacts
 from kview.model.aggregates import SUMS, Aggregates, Key, Kind, SparkState, Sum
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
@@ -84,13 +85,13 @@ class Heard:
         self.batches = 0
         self.store_bytes = 0
         self.minutes = 0
-        self.failures: list[str] = []
+        self.failures: list[ErrorFacts | None] = []
 
     def hear(self, told: Aggregates) -> None:
         with self._lock:
             rollups = told.rollups
             if told.status.state is SparkState.FAILED:
-                self.failures.append(told.status.why)
+                self.failures.append(told.status.error)
             if told.status.state is not SparkState.RUNNING or Key(Kind.CLUSTER) not in rollups.keys:
                 return
             row = rollups.keys.index(Key(Kind.CLUSTER))

@@ -17,6 +17,7 @@ from kview.recording.reader import Recording
 from kview.recording.schema import SCHEMA_VERSION
 from kview.recording.segment import STREAM_FILE, part_of, stream_batches
 from kview.recording.writer import RecordingWriter
+from tests.errors import raises_saying
 from tests.recording.snapshots import (
     all_of,
     assert_all_equal,
@@ -148,7 +149,7 @@ def test_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
     manifest = json.loads((tmp_path / "r" / MANIFEST).read_text())
     manifest |= {"version": SCHEMA_VERSION + 1, "segments": "in another shape"}
     (tmp_path / "r" / MANIFEST).write_text(json.dumps(manifest))
-    with pytest.raises(KviewError, match=f"format {SCHEMA_VERSION + 1}.*up to {SCHEMA_VERSION}"):
+    with raises_saying(KviewError, f"format {SCHEMA_VERSION + 1}.*up to {SCHEMA_VERSION}"):
         Recording.open(tmp_path / "r")
 
 
@@ -156,7 +157,7 @@ def test_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
 def test_what_is_no_recording_is_a_sentence(tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
         (tmp_path / MANIFEST).write_bytes(content)
-    with pytest.raises(KviewError, match=r"no recording|damaged"):
+    with raises_saying(KviewError, "not a kview recording|damaged"):
         Recording.open(tmp_path)
 
 
@@ -164,20 +165,20 @@ def test_an_empty_recording_is_a_sentence(tmp_path: Path) -> None:
     RecordingWriter(tmp_path / "r").close()
     recording = Recording.open(tmp_path / "r")
     assert not len(recording.moments())
-    with pytest.raises(KviewError, match="no whole observation"):
+    with raises_saying(KviewError, "does not hold a whole observation"):
         recording.at_place(recording.place_of(0))
 
 
 def test_damaged_parquet_is_a_sentence(tmp_path: Path) -> None:
     recorded(tmp_path / "r", ticking(2)).close()
     (tmp_path / "r" / "seg-000001" / "numbers.parquet").write_bytes(b"PAR1 and then nothing PAR1")
-    with pytest.raises(KviewError, match="damaged"):
+    with raises_saying(KviewError, "damaged"):
         Recording.open(tmp_path / "r").at_place(0)
 
 
 def test_nothing_is_recorded_over(tmp_path: Path) -> None:
     recorded(tmp_path / "r", ticking(1)).close()
-    with pytest.raises(BadUse, match="holds a recording already"):
+    with raises_saying(BadUse, "already holds a recording"):
         RecordingWriter(tmp_path / "r")
 
 

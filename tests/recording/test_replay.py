@@ -15,6 +15,7 @@ from kview.recording.reader import Recording
 from kview.recording.replay import LOOK_AGAIN_S, MAX_PAUSE_MS, MOST_AT_ONCE, SPEEDS, Jump, Onward, Replay
 from kview.recording.segment import STREAM_FILE
 from kview.recording.writer import RecordingWriter
+from tests.errors import raises_saying
 from tests.recording.snapshots import assert_all_equal, assert_equal, ticking
 from tests.worlds import default_world
 from tests.worlds.compare import unlike
@@ -235,5 +236,5 @@ def test_the_end_of_a_recording_that_is_being_written_is_waited_at(tmp_path: Pat
 
 def test_an_empty_recording(tmp_path: Path) -> None:
     RecordingWriter(tmp_path / "r")
-    with pytest.raises(KviewError, match="no whole observation"):
+    with raises_saying(KviewError, "does not hold a whole observation"):
         Replay(Recording.open(tmp_path / "r"))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kview.model.ports import Notice
+from kview.language.notices import text
+from kview.model.notices import Notice, NoticeKind
 from kview.model.snapshot import Snapshot
 from kview.recording.reader import Recording
 from kview.recording.thread import QUEUE_OBSERVATIONS, RecordingThread, Writes
@@ -46,7 +47,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, place: 
         thread.offer(snapshot)
     thread.stop(PATIENCE_S)
     assert len(notices) == 1 and not thread.recording
-    assert str(folder) in notices[0].text and "has stopped" in notices[0].text and notices[0].sticky
+    assert str(folder) in text(notices[0]) and "has stopped" in text(notices[0]) and notices[0].sticky
 
 
 class Held:
@@ -75,7 +76,7 @@ def test_a_slow_disk_holds_up_nobody_and_is_told() -> None:
     wait_until(lambda: notices, "a notice")
     thread.stop(PATIENCE_S)
     assert QUEUE_OBSERVATIONS <= len(held.taken) <= QUEUE_OBSERVATIONS + 1
-    assert f"{len(written) - len(held.taken)} observations were left out" in notices[0].text
+    assert notices == [Notice(NoticeKind.RECORDING_SLOW, {"count": len(written) - len(held.taken)})]
 
 
 def test_a_job_is_done_between_observations_and_its_failure_ends_nothing(tmp_path: Path) -> None:
@@ -87,7 +88,7 @@ def test_a_job_is_done_between_observations_and_its_failure_ends_nothing(tmp_pat
         raise OSError("no such luck")
 
     def count(writer: Writes) -> Notice:
-        return Notice(f"{len(Recording.open(tmp_path / 'r').moments())} there", "good")
+        return Notice(NoticeKind.KEPT, {"name": str(len(Recording.open(tmp_path / "r").moments()))})
 
     thread.start()
     for job in (fail, count):
@@ -95,13 +96,15 @@ def test_a_job_is_done_between_observations_and_its_failure_ends_nothing(tmp_pat
         thread.offer(written[1])
         assert thread.ask(job)
     thread.stop(PATIENCE_S)
-    assert [notice.text for notice in notices] == ["no such luck", "4 there"]
+    assert [notice.kind for notice in notices] == [NoticeKind.NOT_KEPT, NoticeKind.KEPT]
+    assert "no such luck" in text(notices[0]) and notices[1].values == {"name": "4"}
     assert len(Recording.open(tmp_path / "r").moments()) == 4
 
 
 FULL_DISK = """
 import resource, sys
 from pathlib import Path
+from kview.language.notices import text
 from kview.recording.thread import RecordingThread
 from kview.recording.writer import RecordingWriter
 from tests.recording.snapshots import all_of, ticking
@@ -110,7 +113,7 @@ def writer():
     made = RecordingWriter(folder)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     return made
-thread = RecordingThread(writer, lambda notice: print(notice.text, flush=True))
+thread = RecordingThread(writer, lambda notice: print(text(notice), flush=True))
 thread.start()
 for snapshot in ticking(12):
     thread.offer(snapshot)

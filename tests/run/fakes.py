@@ -4,7 +4,9 @@ import queue
 from collections.abc import Callable, Iterable, Iterator
 
 from kview.derive.view import View
-from kview.model.ports import Notice
+from kview.errors import ErrorKind, KviewError
+from kview.language.notices import text
+from kview.model.notices import Notice
 from kview.model.snapshot import Observation, Snapshot
 from kview.run.observing import SourceEnded
 
@@ -79,7 +81,7 @@ class HeldSource:
     def observe(self) -> Snapshot:
         held = self._held.get()
         if held is None:
-            raise SourceEnded("the test has ended")
+            raise SourceEnded(KviewError(ErrorKind.CLUSTER_ENDED).facts)
         self.observed += 1
         return held
 
@@ -111,4 +113,4 @@ class Shown:
 
     def said(self, words: str) -> bool:
         """Whether a notice has these words."""
-        return any(words in notice.text for notice in self.notices)
+        return any(words in text(notice) for notice in self.notices)

@@ -9,13 +9,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from kview.errors import BadUse
-from kview.lab.lines import LineFaults
-from kview.model.ports import FaultCommand, FaultKind
+from kview.errors import BadUse, ErrorKind, KviewError
+from kview.lab.client import ControlClient
+from kview.language.errors import message
+from kview.model.faults import ActiveFault, FaultCommand, FaultKind, FaultState
 from kview.run.child import SimulatedCluster
 from kview.run.observing import SourceEnded
 from kview.run.simulated import SimulatedSource
 from tests.e2e.processes import runs
+from tests.errors import raises_saying
 from tests.waiting import wait_until
 
 SMALL = ("--brokers", "3", "--topic", "invoice:1:3", "--no-traffic")
@@ -35,9 +37,9 @@ def test_it_serves_takes_faults_and_ends_at_once(cluster: SimulatedCluster) -> N
     assert len(servers) == 3
     for server in servers:
         socket.create_connection(server, timeout=5).close()
-    faults = LineFaults(cluster.control.dup())
-    reply = asyncio.run(faults.apply(FaultCommand(FaultKind.CRASH, "1")))
-    assert reply.ok and reply.active == ("1 crashed",)
+    faults = ControlClient(cluster.control.dup())
+    reply = asyncio.run(faults.apply(FaultCommand(FaultKind.CRASH, 1)))
+    assert reply.active == (ActiveFault(1, FaultState.CRASHED),)
     began_s = time.monotonic()
     cluster.end()
     assert time.monotonic() - began_s < 1
@@ -50,16 +52,18 @@ def test_ctrl_c_on_the_terminal_does_not_reach_it(cluster: SimulatedCluster) -> 
 
 def test_how_it_ended_is_said_in_words(cluster: SimulatedCluster) -> None:
     cluster.bootstrap_servers()
-    assert cluster.ended() == ""
+    assert cluster.ended() is None
     os.kill(cluster.pid, signal.SIGKILL)
-    assert wait_until(cluster.ended, "its end") == "was killed (SIGKILL)"
+    how = wait_until(cluster.ended, "its end")
+    assert how is not None and message(how) == "the simulated cluster was killed (SIGKILL)"
 
 
 def test_bad_use_of_the_child_is_bad_use() -> None:
     cluster = SimulatedCluster(["--topic", "invoice:1:9"])
-    with pytest.raises(BadUse, match="asks for 9 replicas, and there are 6 brokers: raise --brokers"):
+    with raises_saying(BadUse, "asks for 9 replicas, and the number of brokers is 6"):
         cluster.bootstrap_servers()
-    assert "exit code 2" in cluster.ended()
+    how = wait_until(cluster.ended, "its end")
+    assert how is not None and how.values == {"code": 2}
 
 
 def test_a_source_says_that_its_cluster_died_and_finds_another_one() -> None:
@@ -69,12 +73,13 @@ def test_a_source_says_that_its_cluster_died_and_finds_another_one() -> None:
         first = source.observe()
         assert len(first.brokers) == 3
         os.kill(source.pid, signal.SIGKILL)
-        with pytest.raises(SourceEnded, match=r"the simulated cluster was killed \(SIGKILL\)"):
+        with pytest.raises(SourceEnded) as ended:
             wait_until(lambda: not source.observe(), "its end")
+        assert ended.value.error == KviewError(ErrorKind.CLUSTER_KILLED, signal="SIGKILL").facts
         source.connect()
         assert len(source.observe().brokers) == 3
-        reply = asyncio.run(source.apply(FaultCommand(FaultKind.CRASH, "1")))
-        assert reply.ok, "faults reach the new cluster"
+        reply = asyncio.run(source.apply(FaultCommand(FaultKind.CRASH, 1)))
+        assert reply.done, "faults reach the new cluster"
     finally:
         source.close()
     with pytest.raises(SourceEnded):

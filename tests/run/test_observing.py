@@ -7,14 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kview.errors import ClusterUnreachable, KviewError
-from kview.model.ports import Notice
+from kview.errors import ClusterUnreachable, ErrorKind, KviewError
+from kview.language.notices import text
+from kview.model.notices import Notice
 from kview.model.snapshot import Snapshot
 from kview.run.observing import MAX_BACK_OFF_S, ObservingFeed, Pace, SourceEnded, pictures
 from tests.run.fakes import Clock, ScriptedSource, Step, snapshot
 from tests.waiting import wait_until
 
-UNREACHABLE = ClusterUnreachable("nobody answers", "look whether it runs")
+KILLED = KviewError(ErrorKind.CLUSTER_KILLED, signal="SIGKILL").facts
+UNREACHABLE = ClusterUnreachable(ErrorKind.SERVER_EMPTY, text="")
 
 
 def numbered() -> Callable[[Snapshot], str]:
@@ -85,7 +87,7 @@ def test_after_the_first_picture_a_failure_is_a_notice_and_it_goes_on() -> None:
         "good",
         "2:1",
     ]
-    assert "no descriptors" in notices(shown)[0].text and notices(shown)[0].sticky
+    assert "no descriptors" in text(notices(shown)[0]) and notices(shown)[0].sticky
     assert not notices(shown)[-1].sticky
 
 
@@ -93,22 +95,22 @@ def test_a_source_that_ended_is_connected_again_with_a_fresh_fold() -> None:
     steps: list[Step] = [
         snapshot(0),
         snapshot(1),
-        SourceEnded("the simulated cluster was killed (SIGKILL)"),
+        SourceEnded(KILLED),
         snapshot(0),
     ]
-    source = ScriptedSource(steps, [None, KviewError("port taken", "wait"), UNREACHABLE, None])
+    source = ScriptedSource(steps, [None, KviewError(ErrorKind.PORT_IN_USE, port=9092), UNREACHABLE, None])
     clock = Clock(ends_s=9.5)
     shown = run(source, clock)
     assert [item for item in shown if isinstance(item, str)] == ["1:0", "2:1", "1:0"]
-    texts = [notice.text for notice in notices(shown)]
-    assert all("was killed (SIGKILL)" in text for text in texts)
-    assert "port taken" in texts[1] and "fresh cluster" in texts[-1]
+    texts = [text(notice) for notice in notices(shown)]
+    assert all("was killed (SIGKILL)" in said for said in texts)
+    assert "port 9092 is in use" in texts[1] and "fresh cluster" in texts[-1]
     assert all(notice.sticky for notice in notices(shown))
     assert clock.waits[2:5] == [1, 2, 4], "the waits between attempts grow"
 
 
 def test_attempts_to_connect_again_never_end_and_their_waits_have_a_bound() -> None:
-    source = ScriptedSource([snapshot(0), SourceEnded("it was killed")], [None, *[UNREACHABLE] * 50])
+    source = ScriptedSource([snapshot(0), SourceEnded(KILLED)], [None, *[UNREACHABLE] * 50])
     clock = Clock(ends_s=1_000)
     run(source, clock)
     assert max(clock.waits) == MAX_BACK_OFF_S

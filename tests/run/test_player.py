@@ -9,7 +9,7 @@ import pytest
 
 from kview.derive.fold import State, step
 from kview.derive.view import LIVE, View
-from kview.errors import KviewError
+from kview.errors import ErrorKind, KviewError
 from kview.model.snapshot import Snapshot
 from kview.recording.reader import Recording
 from kview.recording.replay import Jump, LookBack, Replay
@@ -92,13 +92,13 @@ def test_a_command_that_fails_is_a_notice_and_the_next_one_is_carried_out(folder
     stage = Stage(folder)
 
     def fail(replay: Replay, now_s: float) -> None:
-        raise KviewError("that moment is gone", "go to a later one")
+        raise KviewError(ErrorKind.MOMENT_FORGOTTEN, folder="r")
 
     def break_down(replay: Replay, now_s: float) -> None:
         raise ValueError("a bug")
 
     stage.player.send(1, fail)
-    wait_until(lambda: stage.shown.said("that moment is gone"), "why not")
+    wait_until(lambda: stage.shown.said("r no longer holds that moment"), "why not")
     stage.player.send(2, break_down)
     wait_until(lambda: stage.shown.said("ValueError: a bug (log: kview.log)"), "what failed")
     stage.player.send(3, lambda replay, now_s: replay.step(3))

@@ -16,6 +16,7 @@ from kview.recording.reader import Recording
 from kview.recording.replay import SPEEDS
 from kview.recording.writer import RecordingWriter
 from kview.run.replaying import ReplayTimeline, interval_ms, open_recording, views
+from tests.errors import raises_saying
 from tests.recording.snapshots import all_of, assert_all_equal, ticking
 from tests.run.fakes import Shown
 from tests.waiting import PATIENCE_S, wait_until
@@ -161,15 +162,15 @@ def test_the_interval_is_the_usual_one(folder: Path) -> None:
 
 
 def test_what_cannot_be_shown_is_bad_use(tmp_path: Path, folder: Path) -> None:
-    with pytest.raises(BadUse, match="is no recording"):
+    with raises_saying(BadUse, "is not a kview recording"):
         open_recording(str(tmp_path))
     RecordingWriter(tmp_path / "empty").close()
-    with pytest.raises(BadUse, match="holds no whole observation"):
+    with raises_saying(BadUse, "does not hold a whole observation"):
         open_recording(str(tmp_path / "empty"))
     (tmp_path / "new").mkdir()
     text = (folder / MANIFEST).read_text().replace('"version":', '"version":9')
     (tmp_path / "new" / MANIFEST).write_text(text)
-    with pytest.raises(BadUse, match="use the version of kview that recorded it"):
+    with raises_saying(BadUse, "use the version of kview that recorded it"):
         open_recording(str(tmp_path / "new"))
 
 

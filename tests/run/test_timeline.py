@@ -10,6 +10,7 @@ import pytest
 
 from kview.derive.fold import State, step
 from kview.derive.view import LIVE, View
+from kview.errors import ErrorFacts
 from kview.model.aggregates import Aggregates, SparkState, SparkStatus
 from kview.recording.reader import Recording
 from kview.recording.segment import STREAM_FILE
@@ -159,13 +160,13 @@ def test_the_tape_is_kept_under_a_name(stage: Stage, state_home: Path) -> None:
     kept = Recording.open(state_home / "kview" / "recordings" / "of-a-test")
     assert_all_equal(all_of(kept), SNAPSHOTS[:4])
     stage.timeline.keep("of-a-test")
-    wait_until(lambda: stage.shown.said("there is a recording of-a-test already"), "why not")
+    wait_until(lambda: stage.shown.said("already a recording named of-a-test"), "why not")
 
 
 def test_without_a_tape_pausing_works_and_the_rest_says_why(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     stage = Stage(tmp_path / "file" / "tape")
-    stopped: list[str] = []
+    stopped: list[ErrorFacts] = []
     stage.tape.on_stopped = stopped.append
     stage.source.let(*SNAPSHOTS[:3])
     wait_until(lambda: stage.shown.said("recording has stopped: Not a directory"), "why not")

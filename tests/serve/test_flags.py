@@ -1,5 +1,6 @@
 """`kview serve`: its flags, its first line, its lines and its ends."""
 
+import contextlib
 import os
 import random
 import signal
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from kview.lab.messages import Ending, Quit, Ready, Status
 from kview.model.address import Address
 from tests.served import Served, kview_command, kview_environment
 from tests.waiting import wait_until
@@ -71,21 +73,24 @@ def free_ports(count: int) -> int:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--topic", "big:3:4", "--brokers", "3"], "asks for 4 replicas, and there are 3 brokers"),
+        (
+            ["--topic", "big:3:4", "--brokers", "3"],
+            "topic big asks for 4 replicas, and the number of brokers is 3",
+        ),
         (["--topic", "a"], "is not complete: write NAME:PARTITIONS:REPLICAS"),
-        (["--topic", "a:x:1"], "has 'x' partitions: give a number from 1"),
-        (["--topic", "a:0:1"], "has '0' partitions"),
-        (["--topic", "a:1:0"], "has '0' replicas"),
-        (["--topic", "bad name:1:1"], "has no valid name"),
+        (["--topic", "a:x:1"], "topic a cannot have 'x' partitions: give a number from 1"),
+        (["--topic", "a:0:1"], "cannot have '0' partitions"),
+        (["--topic", "a:1:0"], "cannot have '0' replicas"),
+        (["--topic", "bad name:1:1"], "'bad name' is not a valid topic name"),
         (["--topic", "__own:1:1"], "internal topic"),
         (["--topic", "a:1:1", "--topic", "a:2:1"], "is given twice"),
-        (["--topic", "a:1:1:retention.ms"], "'retention.ms', which is no setting: write KEY=VALUE"),
-        (["--topic", "a:1:1:min.insync=2"], "min.insync"),
-        (["--set", "broker.session.timeout.ms"], "is no setting: write KEY=VALUE"),
+        (["--topic", "a:1:1:retention.ms"], "'retention.ms', which is not a setting: write KEY=VALUE"),
+        (["--topic", "a:1:1:min.insync=2"], "did you mean min.insync.replicas?"),
+        (["--set", "broker.session.timeout.ms"], "is not a setting: write KEY=VALUE"),
         (["--set", "broker.sesion.timeout.ms=1"], "broker.session.timeout.ms"),
         (["--set", "broker.session.timeout.ms=soon"], "broker.session.timeout.ms=soon"),
         (["--racks", "7", "--brokers", "6"], "--racks 7 is more than --brokers 6"),
-        (["--port", "65534"], "--port 65534 leaves no room for 6 brokers"),
+        (["--port", "65534"], "--port 65534 leaves no room for the ports of all brokers"),
         (["--port", "0"], "--port 0 leaves no room"),
         (["--brokers", "0"], "0 is not in the range"),
         (["--placement", "random"], "'random' is not one of"),
@@ -104,7 +109,7 @@ def test_a_port_in_use_is_one_sentence_and_exit_2() -> None:
         ended = run("--brokers", "3", "--port", str(first))
     assert ended.returncode == 2
     assert ended.stderr.strip() == (
-        f"kview: port {first + 1} is in use: give another --port, or none to take free ones"
+        f"kview: port {first + 1} is in use: choose another --port, or leave it out to take free ones"
     )
 
 
@@ -123,17 +128,24 @@ def test_lines_are_answered_and_the_end_of_input_ends_only_the_reading() -> None
         assert process.stdin is not None and process.stdout is not None
         for line, answer in [
             ("status", "ok 2 brokers, 3 controllers; faults: none"),
-            ("crash 1", "ok broker 1 is killed as by kill -9"),
-            ("crash 1", "error broker 1 is crashed: bring it back first with start 1"),
-            ("slow 0 200ms", "ok broker 0 is slow: each of its answers and fetches takes 200ms longer"),
-            ("status", "ok 2 brokers, 3 controllers; faults: 0 slow 200ms, 1 crashed"),
-            ("crash 7", "error there is no node 7: brokers are 0 to 1, controllers 101, 102, 103"),
+            (
+                "crash 1",
+                "ok broker 1 was killed (kill −9): its port refuses connections; it is fenced when its"
+                " session ends; to undo it: start 1\n",
+            ),
+            ("crash 1", "error broker 1 is already down: start 1 brings it back\n"),
+            (
+                "slow 0 200ms",
+                "ok broker 0 is slow: each of its answers and fetches takes 200 ms longer; to undo",
+            ),
+            ("status", "ok 2 brokers, 3 controllers; faults: 0 slow 200 ms, 1 crashed"),
+            ("crash 7", "error there is no node 7: the brokers are 0 to 1, the controllers 101, 102, 103"),
             ("lose-rack R9", "error there is no rack 'R9': the racks are R1, R2"),
             ("hang 102", "ok controller 102 is frozen"),
-            ("start 102", "ok controller 102 is brought back"),
-            ("start 102", "error controller 102 has no fault"),
-            ("undo", "ok every fault has ended"),
-            ("undo", "ok there was no fault to undo"),
+            ("start 102", "ok controller 102 is back\n"),
+            ("start 102", "error controller 102 has no fault\n"),
+            ("undo", "ok all faults undone: every node is up\n"),
+            ("undo", "ok no fault in force\n"),
             ("crahs 1", "error unknown command 'crahs': did you mean crash?"),
         ]:
             process.stdin.write(line + "\n")
@@ -199,15 +211,33 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_the_control_socket_takes_lines_and_its_end_is_the_end() -> None:
+def test_the_control_channel_takes_requests_and_its_end_is_the_end() -> None:
     with Served("--brokers", "1", "--no-traffic") as cluster:
-        assert cluster.line("status").endswith("; faults: none")
-        assert cluster.line("nonsense").startswith("error unknown command")
+        assert cluster.started == Ready((cluster.bootstrap,))
+        assert cluster.status() == Status(1, 3, 0, ())
         assert isinstance(cluster.counters(), dict)
     assert cluster.process.returncode == 0
+
+
+def test_quit_on_the_control_channel_ends_it() -> None:
+    with Served("--brokers", "1", "--no-traffic") as cluster:
+        assert cluster.request(Quit()) == Ending()
+        assert cluster.process.wait(ENDS_WITHIN_S) == 0
+
+
+@pytest.mark.parametrize(
+    "sent", [b"crash 0\n", b"{}\n", b"\xff\n", b'{"type":"fault","command":{"kind":"fly"}}\n', b"x" * 100_000]
+)
+def test_what_is_not_a_request_ends_the_channel_without_a_traceback(sent: bytes) -> None:
+    with Served("--brokers", "1", "--no-traffic") as cluster:
+        with contextlib.suppress(OSError):
+            cluster.control.sendall(sent)
+        assert cluster.process.wait(ENDS_WITHIN_S) == 0
+        assert "Traceback" not in cluster.errors()
+        assert "the control channel ends" in cluster.errors()
 
 
 def test_a_control_descriptor_that_is_no_socket_is_exit_2() -> None:
     ended = run("--control-fd", "99")
     assert ended.returncode == 2
-    assert "--control-fd 99 is no socket" in ended.stderr
+    assert "--control-fd 99 is not a socket" in ended.stderr

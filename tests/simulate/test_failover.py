@@ -183,7 +183,7 @@ def test_losing_a_rack_and_undoing_it() -> None:
     cluster = cluster_of(brokers=6, racks=2, partitions=10)
     go(cluster, 5)
     assert cluster.lose_rack("R2") == (3, 4, 5)
-    assert [fault.word for fault in cluster.faults()] == ["crashed"] * 3
+    assert [fault.state for fault in cluster.faults()] == ["crashed"] * 3
     go(cluster, 11)
     parts = [partition(cluster, n) for n in range(10)]
     assert all(p.leader in (0, 1, 2) and set(p.isr) <= {0, 1, 2} for p in parts)

@@ -13,7 +13,9 @@ from textual.pilot import Pilot
 
 from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
-from kview.model.ports import FaultCommand, FaultReply, Notice
+from kview.model.faults import ActiveFault, FaultCommand, FaultDone, FaultKind, FaultReply, FaultState
+from kview.model.notices import Notice
+from kview.model.units import UNKNOWN_ID
 from kview.tui.app import KviewApp
 from kview.tui.widgets.header import SourceInfo
 from tests.tui.textual_internals import drawn_strips
@@ -78,8 +80,13 @@ class HeldLab:
         self.commands.append(command)
         if self.reply is not None:
             return self.reply
-        active = () if command.kind in ("undo", "start") else (f"{command.target} {command.kind}",)
-        return FaultReply(True, f"{command.line()} was done; to undo it: undo", active)
+        ends = command.kind in (FaultKind.UNDO, FaultKind.START)
+        nodes = () if command.node == UNKNOWN_ID else (command.node,)
+        return FaultReply(
+            FaultDone(command.kind, nodes or (4,), rack=command.rack, slow_ms=command.slow_ms),
+            undone_by=None if ends else FaultCommand(FaultKind.UNDO),
+            active=() if ends else tuple(ActiveFault(node, FaultState.CRASHED) for node in nodes),
+        )
 
 
 class HeldTimeline:

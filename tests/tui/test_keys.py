@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from kview.model.faults import FaultCommand, FaultKind
 from kview.tui.keys import APP_BINDINGS, FAULT_KEYS
 from kview.tui.screens.help import entries
 from kview.tui.text import content, line_width
@@ -112,7 +113,7 @@ async def test_keys_that_arrive_in_one_go_mean_what_they_mean_one_after_the_othe
         assert lab.commands == []
         press_at_once(app, ["escape", "5", "2", "down", "K", "1", "K"])
         await until(pilot, lambda: len(lab.commands) > 1, "faults")
-        assert [command.target for command in lab.commands] == ["3", "0"], "in Placement, in the overview"
+        assert [command.node for command in lab.commands] == [3, 0], "in Placement, in the overview"
 
 
 @running
@@ -235,7 +236,7 @@ async def test_the_palette_crashes_what_is_selected_below_it() -> None:
     async with dashboard(state(HEALTHY), lab=lab) as (_, pilot):
         await press(pilot, ["down", "ctrl+p", *"crash", "enter"])
         await until(pilot, lambda: lab.commands, "the command")
-        assert lab.commands[0].line() == "crash 1"
+        assert lab.commands[0] == FaultCommand(FaultKind.CRASH, 1)
 
 
 @running

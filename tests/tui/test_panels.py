@@ -9,10 +9,11 @@ import pytest
 from textual.binding import Binding
 from textual.pilot import Pilot
 
-from kview.model.ports import Notice
+from kview.model.events import Severity
 from kview.tui.app import KviewApp
 from kview.tui.screens.commands import Command, CommandScreen
 from kview.tui.screens.help import HelpScreen
+from kview.tui.widgets.bottom import Said
 from kview.tui.widgets.drawn import Drawn
 from kview.tui.widgets.table import Table
 from tests.tui.broken import Broken, without
@@ -178,12 +179,11 @@ async def test_rows_that_raise_when_they_are_drawn_are_the_panels_too(
 @running
 async def test_the_status_line_is_a_panel() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
-        assert isinstance(app.feed, HeldFeed)
-        app.feed.note(Notice("a severity that nobody knows", "purple"))
+        app.say(Said("a severity that does not exist", severity="purple"))
         await until(pilot, lambda: failing(app) == {"status"}, "no status line")
         assert APOLOGY in text(app).splitlines()[-2]
-        app.feed.note(Notice("kept", "good"))
-        await until(pilot, lambda: "kept" in text(app).splitlines()[-2], "the next notice")
+        app.say(Said("kept", severity=Severity.GOOD))
+        await until(pilot, lambda: "kept" in text(app).splitlines()[-2], "the next sentence")
 
 
 @running

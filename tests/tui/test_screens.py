@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from kview.model.events import Severity
-from kview.model.ports import Notice
+from kview.model.notices import Notice, NoticeKind
 from kview.tui.app import KviewApp
 from kview.tui.text import content
 from kview.tui.widgets.header import headline_lines
@@ -259,9 +258,7 @@ async def test_before_the_first_picture_it_says_what_it_waits_for() -> None:
         app.clock_ms.now_ms += 2_000  # type: ignore[attr-defined]
         await until(pilot, lambda: "waiting 2.0 s" in text(app), "the waiting")
         assert isinstance(app.feed, HeldFeed)
-        app.feed.note(
-            Notice("127.0.0.1:9092 refuses connections; trying again in 2 s", Severity.WARN, sticky=True)
-        )
+        app.feed.note(Notice(NoticeKind.OBSERVING_FAILED, {"bug": "127.0.0.1:9092 refuses connections"}))
         await until(pilot, lambda: text(app).count("refuses connections") == 2, "the reason")
         app.feed.show(state(HEALTHY))
         await until(pilot, lambda: "invoice" in text(app), "the picture")

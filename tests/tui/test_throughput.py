@@ -121,7 +121,7 @@ async def test_the_head_says_how_the_job_is_doing() -> None:
     said = {
         RUNNING: r"Spark ● running · 0\.8 s behind · 10 s windows · newest 1\.\d s old",
         STARTING: r"Spark ◌ starting 3 s · rates are direct",
-        FAILED: r"Spark ✕ failed: the JVM was killed \(signal 9\) · next start in 7 s · ctrl\+r starts it",
+        FAILED: r"Spark ✕ failed: Java was killed \(SIGKILL\) · next start in 7 s · ctrl\+r starts it",
         OFF: r"Spark ○ off: --no-spark · rates are direct",
     }
     for name, words in said.items():

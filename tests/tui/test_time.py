@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from textual.pilot import Pilot
 
-from kview.model.ports import Moment, Notice
+from kview.model.notices import Notice, NoticeKind
+from kview.model.ports import Moment
 from kview.model.units import UNKNOWN
 from kview.tui.app import KviewApp
 from kview.tui.keys import FAULT_KEYS
@@ -283,7 +284,7 @@ async def test_what_is_no_time_says_what_would_be_and_can_be_corrected() -> None
     timeline = HeldTimeline()
     async with dashboard(held(), timeline=timeline) as (app, pilot):
         await press(pilot, ["g", *"8:5", "enter"])
-        would = "'8:5' is no time · write 14:05, 14:05:30, -5m, +30s or 2026-03-01T14:05"
+        would = "'8:5' is not a valid time · write 14:05, 14:05:30, -5m, +30s or 2026-03-01T14:05"
         await until(pilot, lambda: would in text(app), "what would be one")
         assert timeline.asked == []
         await press(pilot, ["g", "4", "enter"])
@@ -299,7 +300,7 @@ async def test_a_name_is_asked_for_and_what_became_of_it_is_said() -> None:
         await press(pilot, ["k", *"friday", "space", "2", "enter"])
         assert timeline.asked == [("keep", "friday 2")]
         assert isinstance(app.feed, HeldFeed)
-        app.feed.note(Notice("kept: kview replay friday", "good"))
+        app.feed.note(Notice(NoticeKind.KEPT, {"name": "friday"}))
         await until(pilot, lambda: "kept: kview replay friday" in text(app), "the answer")
         await press(pilot, ["slash", "k", "k", "g", "enter"])
         assert app.options.filter == "kkg" and len(timeline.asked) == 1

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import cache
 
 from kview.derive.view import View
+from kview.errors import ErrorKind, KviewError
 from kview.model.aggregates import Aggregates, SparkState, SparkStatus
 from kview.model.units import UNKNOWN
 from tests.worlds import views
@@ -12,6 +13,8 @@ from tests.worlds.aggregates import wavy_crash, with_aggregates
 RUNNING, INCIDENT, STARTING, FAILED, OFF = "running", "incident", "starting", "failed", "off"
 
 HEALTHY_S = 300
+
+JAVA_KILLED = KviewError(ErrorKind.JAVA_KILLED, signal="SIGKILL").facts
 
 
 @cache
@@ -27,11 +30,9 @@ def throughput_state(name: str) -> View:
     view = script()[HEALTHY_S - 1]
     now_ms = view.snapshot.observation.ended_ms
     if name == STARTING:
-        return replace(view, aggregates=Aggregates(SparkStatus(SparkState.STARTING, "", now_ms - 3_000)))
+        return replace(view, aggregates=Aggregates(SparkStatus(SparkState.STARTING, None, now_ms - 3_000)))
     if name == FAILED:
-        status = SparkStatus(
-            SparkState.FAILED, "the JVM was killed (signal 9)", now_ms - 2_000, UNKNOWN, now_ms + 8_000
-        )
+        status = SparkStatus(SparkState.FAILED, JAVA_KILLED, now_ms - 2_000, UNKNOWN, now_ms + 8_000)
         return replace(view, aggregates=Aggregates(status, script()[HEALTHY_S - 43].aggregates.rollups))
     if name == OFF:
         return replace(view, aggregates=Aggregates())

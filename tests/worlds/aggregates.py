@@ -23,7 +23,7 @@ from kview.model.units import NO_BROKER, UNKNOWN
 from tests.worlds.world import default_world
 
 RECORD_BYTES = 100
-RUNNING = SparkStatus(SparkState.RUNNING, "", UNKNOWN, 800)
+RUNNING = SparkStatus(SparkState.RUNNING, None, UNKNOWN, 800)
 
 
 @dataclass

@@ -15,6 +15,7 @@ from kafka.protocol.admin import (
     DeleteTopicsResponse,
 )
 
+from kview.language.errors import sentence
 from kview.serve.call import Api, Call, topic_uuid
 from kview.simulate.codes import ErrorCode
 from kview.simulate.results import CreateTopicResult, DeleteTopicResult
@@ -62,7 +63,7 @@ def create_topics(call: Call) -> None:
                 name=name,
                 topic_id=topic_uuid(result.topic_id),
                 error_code=result.error_code,
-                error_message=result.message,
+                error_message=result.message if result.wrong is None else sentence(result.wrong),
                 num_partitions=result.partitions,
                 replication_factor=result.replication,
             )

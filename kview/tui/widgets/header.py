@@ -6,10 +6,10 @@ from datetime import tzinfo
 
 from kview.derive.view import View
 from kview.language import findings as said
-from kview.language import glyphs, words
+from kview.language import glyphs, notices, words
 from kview.model.events import Severity
 from kview.model.findings import Finding
-from kview.model.ports import Notice
+from kview.model.notices import Notice
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN_ID
 from kview.tui.canvas import canvas
@@ -149,7 +149,7 @@ class HeadlinePanel(Lines):
     def lines(self, width: int, height: int) -> list[Line]:
         """The headline."""
         if self.view is None:
-            text = self.notice.text if self.notice else "reading the cluster…"
+            text = notices.text(self.notice) if self.notice else "reading the cluster…"
             role = Role.WARN if self.notice else Role.DIM
             return [cut(line("   ", Span(text, role)), width)]
         return headline_lines(self.view.headline.findings, canvas(self).now_ms(), width, height)

@@ -1,0 +1,97 @@
+"""kview's end of the control channel: faults on a simulated cluster, asked for over a socket."""
+
+import asyncio
+import socket
+from typing import TypeVar
+
+import msgspec
+
+from kview.errors import ErrorKind, KviewError
+from kview.lab.messages import (
+    MAX_REPLY_BYTES,
+    AskCounters,
+    AskStatus,
+    Counters,
+    DoFault,
+    FaultAnswer,
+    Reply,
+    Request,
+    Status,
+    encode,
+    reply_of,
+)
+from kview.model.faults import FaultCommand, FaultReply
+
+REPLY_TIMEOUT_S = 5.0
+"""A fault takes microseconds: a cluster that has not answered by then is stuck or gone."""
+
+R = TypeVar("R", bound=Reply)
+
+
+class ControlClient:
+    """`kview.model.faults.Faults` over one end of a socket pair, whose other end the simulated cluster reads.
+
+    Requests are sent one at a time, in the order they were given. One that fails ends the channel, because a
+    late answer could be taken for another's: from then on every request fails with the same error.
+    """
+
+    def __init__(self, control: socket.socket, timeout_s: float = REPLY_TIMEOUT_S) -> None:
+        self._timeout_s = timeout_s
+        self._control = control
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._broken: KviewError | None = None
+
+    async def apply(self, command: FaultCommand) -> FaultReply:
+        """Carry out `command`; never raises: what went wrong is in the reply."""
+        try:
+            return (await self._ask(DoFault(command), FaultAnswer)).reply
+        except KviewError as error:
+            return FaultReply(refused=error.facts)
+
+    async def status(self) -> Status:
+        """What the cluster says about itself. Raises KviewError."""
+        return await self._ask(AskStatus(), Status)
+
+    async def counters(self) -> Counters:
+        """What was appended, acknowledged and consumed. Raises KviewError."""
+        return await self._ask(AskCounters(), Counters)
+
+    async def close(self) -> None:
+        """End the channel, and with it a cluster that was started for it."""
+        if self._streams is None:
+            self._control.close()
+        else:
+            self._streams[1].close()
+
+    async def _ask(self, request: Request, expected: type[R]) -> R:
+        async with self._one_at_a_time:
+            if self._broken is not None:
+                raise self._broken
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    line = await self._exchange(encode(request))
+                if not line.endswith(b"\n"):
+                    raise KviewError(ErrorKind.CLUSTER_ENDED)
+                reply = reply_of(line)
+                if not isinstance(reply, expected):
+                    raise KviewError(ErrorKind.CLUSTER_GARBLED)
+            except KviewError as error:
+                self._broken = error
+            except TimeoutError:
+                self._broken = KviewError(ErrorKind.CLUSTER_SILENT, within_s=self._timeout_s)
+            except OSError:
+                self._broken = KviewError(ErrorKind.CLUSTER_ENDED)
+            except (msgspec.DecodeError, ValueError):  # ValueError: a line longer than MAX_REPLY_BYTES
+                self._broken = KviewError(ErrorKind.CLUSTER_GARBLED)
+            else:
+                return reply
+            raise self._broken
+
+    async def _exchange(self, line: bytes) -> bytes:
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(sock=self._control, limit=MAX_REPLY_BYTES)
+        reader, writer = self._streams
+        writer.write(line)
+        await writer.drain()
+        return await reader.readline()

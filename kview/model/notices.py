@@ -1,0 +1,88 @@
+"""What kview has to say about itself: a child that died, a recording that stopped, a wish that failed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from kview.errors import ErrorFacts
+from kview.model.events import Severity
+
+NoticeValue: TypeAlias = str | int | float | ErrorFacts
+
+
+class NoticeKind(StrEnum):
+    """What happened; the names of the values that each kind carries are those in its words."""
+
+    OBSERVING_FAILED = "observing failed"
+    OBSERVING_AGAIN = "observing again"
+    SOURCE_LOST = "source lost"
+    SOURCE_NOT_RESTARTED = "source not restarted"
+    SOURCE_RESTARTED = "source restarted"
+    RECORDING_STOPPED = "recording stopped"
+    RECORDING_SLOW = "recording slow"
+    RECORDING_BUSY = "recording busy"
+    KEPT = "kept"
+    NOT_KEPT = "not kept"
+    UPLOAD_FAILED = "upload failed"
+    UPLOADING_AGAIN = "uploading again"
+    NO_SPEED = "no speed"
+    NOTHING_TO_STEP_TO = "nothing to step to"
+    NOT_RECORDING_YET = "not recording yet"
+    NO_LATER_EVENT = "no later event"
+    NO_EARLIER_EVENT = "no earlier event"
+    RECORDING_ENDS = "recording ends"
+    REPLAY_FAILED = "replay failed"
+
+
+STICKY = frozenset(
+    {
+        NoticeKind.OBSERVING_FAILED,
+        NoticeKind.SOURCE_LOST,
+        NoticeKind.SOURCE_NOT_RESTARTED,
+        NoticeKind.SOURCE_RESTARTED,
+        NoticeKind.RECORDING_STOPPED,
+        NoticeKind.UPLOAD_FAILED,
+    }
+)
+"""Kinds that stay on the screen until the next notice."""
+
+_SEVERITIES: Mapping[NoticeKind, Severity] = {
+    NoticeKind.OBSERVING_FAILED: Severity.RISK,
+    NoticeKind.OBSERVING_AGAIN: Severity.GOOD,
+    NoticeKind.SOURCE_LOST: Severity.RISK,
+    NoticeKind.SOURCE_NOT_RESTARTED: Severity.RISK,
+    NoticeKind.SOURCE_RESTARTED: Severity.WARN,
+    NoticeKind.RECORDING_STOPPED: Severity.RISK,
+    NoticeKind.RECORDING_SLOW: Severity.WARN,
+    NoticeKind.RECORDING_BUSY: Severity.WARN,
+    NoticeKind.KEPT: Severity.GOOD,
+    NoticeKind.NOT_KEPT: Severity.WARN,
+    NoticeKind.UPLOAD_FAILED: Severity.WARN,
+    NoticeKind.UPLOADING_AGAIN: Severity.GOOD,
+    NoticeKind.NO_SPEED: Severity.CALM,
+    NoticeKind.NOTHING_TO_STEP_TO: Severity.WARN,
+    NoticeKind.NOT_RECORDING_YET: Severity.WARN,
+    NoticeKind.NO_LATER_EVENT: Severity.CALM,
+    NoticeKind.NO_EARLIER_EVENT: Severity.CALM,
+    NoticeKind.RECORDING_ENDS: Severity.CALM,
+    NoticeKind.REPLAY_FAILED: Severity.RISK,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something about kview itself, with values by name."""
+
+    kind: NoticeKind
+    values: Mapping[str, NoticeValue] = field(default_factory=dict)
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return _SEVERITIES[self.kind]
+
+    @property
+    def sticky(self) -> bool:
+        """Whether it stays on the screen until the next one."""
+        return self.kind in STICKY

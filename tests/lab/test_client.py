@@ -1,0 +1,129 @@
+"""kview's end of the control channel: it never raises and never waits for ever."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from kview.errors import BadUse, ErrorKind, KviewError
+from kview.lab.client import REPLY_TIMEOUT_S, ControlClient
+from kview.lab.messages import (
+    MAX_REPLY_BYTES,
+    AskStatus,
+    Counters,
+    DoFault,
+    FaultAnswer,
+    Request,
+    Status,
+    encode,
+    request_of,
+)
+from kview.model.faults import ActiveFault, FaultCommand, FaultDone, FaultKind, FaultReply, FaultState
+
+CRASH = FaultCommand(FaultKind.CRASH, 4)
+
+
+def talk(
+    answer: Callable[[Request], bytes | None],
+    act: Callable[[ControlClient], Coroutine[Any, Any, Any]],
+    timeout_s: float = REPLY_TIMEOUT_S,
+) -> Any:
+    """Run `act` against a cluster's end that answers each request with `answer`, and hangs up at None."""
+
+    async def run() -> Any:
+        ours, theirs = socket.socketpair()
+        reader, writer = await asyncio.open_connection(sock=theirs)
+
+        async def serve() -> None:
+            with suppress(OSError):  # The client hangs up on what is too long.
+                while line := await reader.readline():
+                    said = answer(request_of(line))
+                    if said is None:
+                        break
+                    writer.write(said)
+            writer.close()
+
+        serving = asyncio.get_running_loop().create_task(serve())
+        client = ControlClient(ours, timeout_s)
+        try:
+            return await act(client)
+        finally:
+            await client.close()
+            await asyncio.wait_for(serving, 5)
+
+    return asyncio.run(run())
+
+
+def done(command: FaultCommand) -> FaultReply:
+    return FaultReply(
+        FaultDone(command.kind, (command.node,)),
+        undone_by=FaultCommand(FaultKind.START, command.node),
+        active=(ActiveFault(command.node, FaultState.CRASHED), ActiveFault(2, FaultState.SLOW, 200)),
+    )
+
+
+def obedient(request: Request) -> bytes:
+    assert isinstance(request, DoFault)
+    return encode(FaultAnswer(done(request.command)))
+
+
+def test_the_reply_has_what_was_done_how_to_undo_it_and_the_faults_in_force() -> None:
+    assert talk(obedient, lambda client: client.apply(CRASH)) == done(CRASH)
+
+
+def test_a_refusal_is_a_kind_with_values() -> None:
+    error = BadUse(ErrorKind.RACK_UNKNOWN, rack="R9", racks=("R1", "R2")).facts
+    reply = talk(
+        lambda request: encode(FaultAnswer(FaultReply(refused=error))), lambda client: client.apply(CRASH)
+    )
+    assert reply.done is None and reply.refused == error
+
+
+def test_status_and_counters() -> None:
+    status, counters = Status(6, 3, 0, ()), Counters({"topics": {"invoice": 3}})
+
+    def answer(request: Request) -> bytes:
+        return encode(status) if request == AskStatus() else encode(counters)
+
+    async def both(client: ControlClient) -> tuple[Status, Counters]:
+        return await client.status(), await client.counters()
+
+    assert talk(answer, both) == (status, counters)
+
+
+def test_commands_given_at_once_get_each_its_own_answer() -> None:
+    async def several(client: ControlClient) -> list[FaultReply]:
+        commands = [FaultCommand(FaultKind.CRASH, node) for node in range(20)]
+        return list(await asyncio.gather(*(client.apply(command) for command in commands)))
+
+    assert [reply.done.nodes for reply in talk(obedient, several) if reply.done] == [(n,) for n in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (None, ErrorKind.CLUSTER_ENDED),
+        (b"", ErrorKind.CLUSTER_SILENT),
+        (b"ok broker 4 was killed\n", ErrorKind.CLUSTER_GARBLED),
+        (encode(Status(6, 3, 0, ())), ErrorKind.CLUSTER_GARBLED),
+        (b"x" * (2 * MAX_REPLY_BYTES), ErrorKind.CLUSTER_GARBLED),
+    ],
+    ids=["gone", "silent", "prose", "another reply", "too long"],
+)
+def test_a_channel_that_fails_says_so_in_time_and_for_good(answer: bytes | None, kind: ErrorKind) -> None:
+    async def twice(client: ControlClient) -> tuple[FaultReply, FaultReply]:
+        return await client.apply(CRASH), await client.apply(CRASH)
+
+    timeout_s = 0.1 if answer == b"" else REPLY_TIMEOUT_S
+    first, second = talk(lambda request: answer, twice, timeout_s)
+    assert first.refused is not None and first.refused.kind is kind
+    assert second == first
+
+
+def test_status_raises_what_apply_replies() -> None:
+    with pytest.raises(KviewError) as caught:
+        talk(lambda request: None, lambda client: client.status())
+    assert caught.value.kind is ErrorKind.CLUSTER_ENDED

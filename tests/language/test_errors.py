@@ -1,0 +1,114 @@
+"""Errors and their words agree: every raise site gives what the words ask for, and every kind is raised."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from string import Formatter
+from typing import NamedTuple
+
+import pytest
+
+import kview
+from kview.errors import BadUse, ErrorKind, KviewError
+from kview.language.errors import WORDS, message, remedy, sentence
+from tests.language.turns import banned_turns
+
+ROOT = Path(kview.__file__).parent
+
+
+class Site(NamedTuple):
+    """A call that makes an error: where, and its keywords by kind. No kind: it is not one of ErrorKind's."""
+
+    where: str
+    kinds: tuple[ErrorKind, ...]
+    names: frozenset[str]
+
+
+def placeholders(kind: ErrorKind) -> frozenset[str]:
+    words = WORDS[kind]
+    found = [name for text in words for _, name, _, _ in Formatter().parse(text) if name is not None]
+    return frozenset(found)
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(ROOT.rglob("*.py")):
+        yield str(path.relative_to(ROOT)), ast.parse(path.read_text())
+
+
+def kinds_in(node: ast.AST) -> tuple[ErrorKind, ...]:
+    """Those of ErrorKind that are named in an expression, as in `ErrorKind.A if hung else ErrorKind.B`."""
+    return tuple(
+        ErrorKind[part.attr]
+        for part in ast.walk(node)
+        if isinstance(part, ast.Attribute)
+        and isinstance(part.value, ast.Name)
+        and part.value.id == "ErrorKind"
+    )
+
+
+def error_classes() -> set[str]:
+    """The names of KviewError and of every class that derives from it."""
+    bases: Mapping[str, set[str]] = {
+        node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
+        for _, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    found = {"KviewError"}
+    while more := {name for name, of in bases.items() if of & found} - found:
+        found |= more
+    return found
+
+
+def sites() -> list[Site]:
+    classes = error_classes()
+    found = []
+    for name, tree in modules():
+        for call in ast.walk(tree):
+            if not (
+                isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in classes
+            ):
+                continue
+            names = frozenset(keyword.arg or "**" for keyword in call.keywords)
+            kinds = kinds_in(call.args[0]) if call.args else ()
+            found.append(Site(f"{name}:{call.lineno}", kinds, names))
+    return found
+
+
+SITES = sites()
+
+
+@pytest.mark.parametrize("site", SITES, ids=[site.where for site in SITES])
+def test_a_raise_site_gives_exactly_the_values_that_the_words_name(site: Site) -> None:
+    assert site.kinds, "its kind is not named where it is made"
+    for kind in site.kinds:
+        assert site.names == placeholders(kind), kind
+
+
+def test_every_kind_has_words() -> None:
+    assert set(WORDS) == set(ErrorKind)
+
+
+def test_every_kind_is_raised_somewhere() -> None:
+    assert {kind for site in SITES for kind in site.kinds} == set(ErrorKind)
+
+
+@pytest.mark.parametrize("kind", ErrorKind)
+def test_words_are_plain_english(kind: ErrorKind) -> None:
+    for text in WORDS[kind]:
+        assert text == text.strip() and text and not text.endswith(".")
+        assert not banned_turns(text)
+
+
+def test_a_sentence_says_what_was_wrong_and_what_to_do() -> None:
+    error = BadUse(ErrorKind.RACK_UNKNOWN, rack="R9", racks=("R1", "R2"))
+    assert message(error) == "there is no rack 'R9'"
+    assert remedy(error) == "the racks are R1, R2"
+    assert sentence(error) == "there is no rack 'R9': the racks are R1, R2"
+
+
+def test_an_error_of_another_class_keeps_its_kind_and_values() -> None:
+    error = KviewError(ErrorKind.NOTHING_RECORDED, folder="r")
+    bad_use = BadUse.of(error)
+    assert (bad_use.kind, bad_use.values) == (error.kind, error.values)
+    assert bad_use.exit_code == 2

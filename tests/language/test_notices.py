@@ -1,0 +1,78 @@
+"""Notices and their words agree: every place that makes one gives what the words ask for."""
+
+import ast
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+import kview
+from kview.errors import ErrorKind, KviewError
+from kview.language.notices import WORDS, text
+from kview.model.notices import Notice, NoticeKind
+from tests.language.turns import banned_turns
+
+ROOT = Path(kview.__file__).parent
+
+
+def placeholders(kind: NoticeKind) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(WORDS[kind]) if name is not None}
+
+
+def sites() -> list[tuple[str, NoticeKind]]:
+    """Every place in kview that names a kind of notice, outside the tables of their words and severities."""
+    found = []
+    for path in sorted(ROOT.rglob("*.py")):
+        name = str(path.relative_to(ROOT))
+        if name in ("model/notices.py", "language/notices.py"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "NoticeKind":
+                found.append((f"{name}:{node.lineno}", NoticeKind[node.attr]))
+    return found
+
+
+def test_every_kind_has_words_and_a_severity_and_is_told_somewhere() -> None:
+    assert set(WORDS) == set(NoticeKind) == {kind for _, kind in sites()}
+    for kind in NoticeKind:
+        assert Notice(kind).severity
+
+
+def calls() -> list[tuple[str, NoticeKind, set[str]]]:
+    """Notices that are made with their values in place: where, the kind, the names."""
+    found = []
+    for path in sorted(ROOT.rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
+                continue
+            if call.func.id != "Notice" or not isinstance(call.args[0], ast.Attribute):
+                continue
+            values = call.args[1] if len(call.args) > 1 else ast.Dict([], [])
+            if isinstance(values, ast.Dict):
+                names = {key.value for key in values.keys if isinstance(key, ast.Constant)}
+                where = f"{path.relative_to(ROOT)}:{call.lineno}"
+                found.append((where, NoticeKind[call.args[0].attr], {str(name) for name in names}))
+    return found
+
+
+CALLS = calls()
+
+
+@pytest.mark.parametrize(("where", "kind", "names"), CALLS, ids=[where for where, _, _ in CALLS])
+def test_a_notice_has_the_values_that_its_words_name(where: str, kind: NoticeKind, names: set[str]) -> None:
+    assert names == placeholders(kind), where
+
+
+@pytest.mark.parametrize("kind", NoticeKind)
+def test_words_are_plain_english(kind: NoticeKind) -> None:
+    assert WORDS[kind] and not WORDS[kind].endswith(".") and not banned_turns(WORDS[kind])
+
+
+def test_an_error_in_a_notice_is_said_with_what_to_do_and_a_loss_without() -> None:
+    lost = KviewError(ErrorKind.CLUSTER_KILLED, signal="SIGKILL").facts
+    error = KviewError(ErrorKind.PORT_IN_USE, port=9092).facts
+    said = text(Notice(NoticeKind.SOURCE_NOT_RESTARTED, {"lost": lost, "error": error, "wait_s": 4.0}))
+    assert said == (
+        "the simulated cluster was killed (SIGKILL); starting it again failed: port 9092 is in use:"
+        " choose another --port, or leave it out to take free ones; next attempt in 4 s"
+    )

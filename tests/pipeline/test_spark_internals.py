@@ -1,0 +1,70 @@
+"""Canaries: each fails when this version of Spark has moved a part that kview reaches into."""
+
+import os
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from kview.pipeline import spark_internals as internals
+from kview.pipeline.jvm import spark_home
+
+
+@pytest.fixture
+def environment() -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in (internals.GATEWAY_PORT, internals.GATEWAY_SECRET)}
+    yield
+    for name, value in before.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def test_pyspark_uses_the_gateway_that_kview_has_started(spark: SparkSession) -> None:
+    port = launch_gateway().gateway_parameters.port  # type: ignore[no-untyped-call]
+    assert port == int(os.environ[internals.GATEWAY_PORT])
+    assert spark.range(3).count() == 3
+
+
+def test_the_connection_file_has_a_port_and_a_secret(tmp_path: Path, environment: None) -> None:
+    (tmp_path / "gateway").write_bytes(b"\x00\x00\x30\x39\x00\x00\x00\x03abc")
+    internals.use_gateway(tmp_path / "gateway")
+    assert os.environ[internals.GATEWAY_PORT] == "12345"
+    assert os.environ[internals.GATEWAY_SECRET] == "abc"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [internals.GATEWAY_SERVER, internals.CHECKPOINT_MANAGER, internals.FUNCTIONS, internals.PARSER],
+)
+def test_the_class_is_there(spark: SparkSession, name: str) -> None:
+    assert internals.java_class(name).getName() == name
+
+
+def test_a_class_that_is_not_there_is_an_error(spark: SparkSession) -> None:
+    with pytest.raises(Py4JError):
+        internals.java_class("org.apache.spark.NoSuchClass")
+
+
+def test_the_parser_needs_no_session(spark: SparkSession) -> None:
+    internals.load_functions()
+    assert "Project" in internals.parser().parsePlan("select 1 as one").toString()
+
+
+@pytest.mark.parametrize(
+    ("entry", "name"),
+    [
+        ("org/apache/spark/internal/config/Tests", internals.RESERVED_MEMORY),
+        ("org/apache/spark/api/python/PythonGatewayServer", internals.CONNECTION_FILE),
+    ],
+)
+def test_spark_still_reads_the_setting(entry: str, name: str) -> None:
+    (path,) = (spark_home() / "jars").glob("spark-core_*.jar")
+    with zipfile.ZipFile(path) as packed:
+        found = [file for file in packed.namelist() if file.startswith(entry)]
+        assert found and any(name.encode() in packed.read(file) for file in found)
