@@ -168,7 +168,13 @@ def rows(table: pa.Table) -> Iterator[dict[str, Any]]:
     """Rows of version 1's observations as rows of today's."""
     for row in table.to_pylist():
         del row["quorum_high_watermark"]
+        row["asked"] = [_part(name) for name in row["asked"]]
         for failure in row["failures"]:
             kind, code = cause(failure.pop("why"))
-            failure |= {"kind": kind.value, "code": code}
+            failure |= {"part": _part(failure["part"]), "kind": kind.value, "code": code}
         yield row
+
+
+def _part(name: str) -> str:
+    """A Part's value; version 1 wrote them with spaces."""
+    return name.replace(" ", "_")

@@ -93,7 +93,7 @@ CELLS: dict[str, tuple[str, ...]] = {
     ),
     "throughput-starting": (r"^ Spark ◌ ", row("cluster", "9,312", "14,495"), row("invoice", "5,256", "–")),
     "throughput-failed": (
-        r"^ Spark ✕ .*signal 9",
+        r"^ Spark ✕ .*SIGKILL",
         r"next start in 7 s",
         row("cluster", "9,312", "14,495"),
         row("in", "–", "6,205", "7,811"),

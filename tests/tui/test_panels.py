@@ -46,7 +46,7 @@ SCREENS: dict[str, tuple[list[str], str]] = {
 }
 
 BROKEN: list[tuple[str, str, set[str]]] = [
-    ("overview", "brokers", {"brokers", "headline"}),
+    ("overview", "brokers", {"brokers"}),
     ("overview", "partitions", {"partitions"}),
     ("overview", "groups", {"groups"}),
     ("overview", "events", {"events", "groups"}),
