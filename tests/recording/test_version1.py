@@ -56,7 +56,7 @@ def test_why_something_failed_is_a_kind(recording: Recording) -> None:
     errors = [s.brokers.error.tolist() for s in (seen[0], seen[CRASH_SEEN], seen[BACK], seen[HANG_SEEN])]
     assert errors == [["", "", ""], ["", "refused", ""], ["", "", ""], ["", "", "silent"]]
     group = [(str(s.groups.error[0]), int(s.groups.error_code[0])) for s in (seen[0], seen[CRASH_SEEN])]
-    assert group == [("", 0), ("coordinator silent", 0)]
+    assert group == [("", 0), ("coordinator_silent", 0)]
     assert all(s.partitions.error_code.tolist() == [0] * len(s.partitions) for s in seen)
 
 
