@@ -116,7 +116,7 @@ def bring_back_by_key(terminal: PseudoTerminal) -> None:
     terminal.press("1")
     terminal.wait_for_text(r"BROKERS.*\n▸ *R1 +0 ")
     terminal.press("B")
-    terminal.wait_for_text("brought back")
+    terminal.wait_for_text("is back")
     open_invoice(terminal)
 
 
