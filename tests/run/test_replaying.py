@@ -1,4 +1,4 @@
-"""A replay: it plays by itself, takes commands, and gives the same pictures as the run did."""
+"""A replay: it plays by itself, takes commands, and gives the same views as the run did."""
 
 import time
 from collections.abc import Iterator
@@ -51,8 +51,8 @@ class Stage:
         self.timeline.start(self.shown.views.append, self.shown.notices.append)
 
     def wait_for(self, sequence: int, **moment: object) -> View:
-        """Wait for the picture of that observation."""
-        wait_until(lambda: self.shown.at(sequence, **moment), f"picture {sequence} {moment}")
+        """Wait for the view of that observation."""
+        wait_until(lambda: self.shown.at(sequence, **moment), f"view {sequence} {moment}")
         return self.shown.last
 
 
