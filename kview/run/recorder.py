@@ -26,7 +26,7 @@ DASHBOARD_CLOSES_WITHIN_S = 0.4
 """How long a dashboard waits for the recording to be closed. It must end within a second altogether."""
 
 TEXT_CLOSES_WITHIN_S = 10.0
-"""How long text output waits for the last segment to be closed and uploaded: no terminal has to be restored."""
+"""How long text output waits for the last segment to be closed and uploaded: it restores no terminal."""
 
 
 class Recorder:
