@@ -1,17 +1,17 @@
-"""The commands, one file each, and the ends of a run: exit codes, and what is said on standard error."""
+"""The commands, one file each; exit codes, and error messages on standard error."""
 
 import signal
 import sys
 
 BUG = 70
-"""Exit code of a bug in kview: EX_SOFTWARE of sysexits.h, as none of 0 to 3 would be true."""
+"""Exit code of a bug in kview: EX_SOFTWARE of sysexits.h, because 0 to 3 have other meanings."""
 
 
 def main() -> None:
-    """Run the command `kview`; ends by SystemExit.
+    """Run the command `kview`. Ends with SystemExit.
 
-    Exit codes: 0, 2 bad use, 3 no cluster could be reached, 70 a bug (its traceback is in the log file).
-    Ctrl-C ends kview silently at any moment, from here until a dashboard takes the key over.
+    Exit codes: 0 success, 1 another error, 2 bad use, 3 no cluster could be reached, 70 a bug, with its
+    traceback in the log file. Until a dashboard takes over the key, Ctrl-C ends kview without a message.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from kview.cli.group import kview
@@ -29,7 +29,7 @@ def main() -> None:
         from kview.run.log import keep_traceback
 
         print(
-            f"kview: bug: {type(bug).__name__}: {bug}; the traceback is in {keep_traceback(bug)}",
+            f"kview: bug: {type(bug).__name__}: {bug}; the traceback is {keep_traceback(bug)}",
             file=sys.stderr,
         )
         sys.exit(BUG)

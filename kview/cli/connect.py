@@ -1,4 +1,4 @@
-"""`kview connect`: a dashboard of an existing cluster. It only reads."""
+"""`kview connect`: a dashboard for an existing cluster. It only reads."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from kview.cli.values import bootstrap_servers
 def connect(ctx: click.Context, /, servers: str, **flags: Any) -> None:
     """Show the cluster with these bootstrap servers.
 
-    It is enough if one of them answers. kview only reads: it sends nothing that could change the cluster.
+    One of them is enough, if it answers. kview only reads: it sends nothing that could change the cluster.
     """
     bootstrap = bootstrap_servers(servers)
     from kview.run.connected import connect as run

@@ -1,4 +1,4 @@
-"""The flags that every dashboard takes: how often it observes, how it draws, and what it records."""
+"""The flags of every dashboard: how often it observes, how it draws, and what it records."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -31,7 +31,7 @@ def _known_theme(ctx: click.Context, param: click.Parameter, name: str) -> str:
         if name not in themes.loaded:
             failed = "".join(f" {failure}." for failure in themes.failed)
             raise click.BadParameter(
-                f"there is no theme {name!r}; there is {', '.join(themes.loaded)}.{failed}"
+                f"there is no theme {name!r}; the themes are {', '.join(themes.loaded)}.{failed}"
             )
     return name
 
@@ -43,26 +43,26 @@ _OBSERVING = (
         type=Duration(MIN_INTERVAL_MS, MAX_INTERVAL_MS),
         default=DEFAULT_INTERVAL_MS,
         metavar="DURATION",
-        help="How often to observe the cluster: 500ms, 1s, 2m.  [default: 1s]",
+        help="How often to observe the cluster, such as 500ms, 1s or 2m.  [default: 1s]",
     ),
     click.option(
         "--once",
         is_flag=True,
-        help="Print one block and end. Observes twice, one interval apart, because rates need two.",
+        help="Print one block and exit. It takes one interval: a rate needs two observations.",
     ),
     click.option(
         "--record",
         "record",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
-        help="Record the whole run to a new folder. Without it, a dashboard keeps its last hour.",
+        help="Record the whole run to this folder. Without it, a dashboard keeps its last hour.",
     ),
     click.option(
         "--record-upload",
         "record_upload",
         metavar="URL",
         default="",
-        help="With --record: copy it to s3://, hdfs://, gs:// or file:// too, segment by segment.",
+        help="With --record: also copy the recording to an s3://, hdfs://, gs:// or file:// URL.",
     ),
 )
 
@@ -78,24 +78,24 @@ _DRAWING = (
         metavar="NAME",
         default="",
         callback=_known_theme,
-        help="The colours: dark, light, or the name of a theme file of yours.",
+        help="The colours: dark, light, or the name of your own theme.",
     ),
     click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only."),
     click.option(
         "--no-spark",
         is_flag=True,
-        help="Do not start the background job for throughput: show direct rates only.",
+        help="Do not start Spark in the background: kview calculates the current rates itself.",
     ),
 )
 
 
 def display_options(command: Command) -> Command:
-    """Adds the flags to a command; it receives them as keywords, for `display_of`."""
+    """Add all of these flags to a command. It receives them as keywords, for `display_of`."""
     return _with(command, (*_OBSERVING, *_DRAWING))
 
 
 def replay_options(command: Command) -> Command:
-    """Those of the flags that say how to draw."""
+    """Add only the flags for how to draw."""
     return _with(command, _DRAWING)
 
 
@@ -106,10 +106,10 @@ def _with(command: Command, options: tuple[Callable[[Command], Command], ...]) -
 
 
 def display_of(flags: Mapping[str, Any]) -> Display:
-    """The flags that `display_options` or `replay_options` adds, as one value. Raises UsageError."""
+    """Return the flags of `display_options` or `replay_options` as one value. Raises UsageError."""
     if flags.get("record_upload") and flags["record"] is None:
         raise click.UsageError(
-            "--record-upload needs --record DIR: what a dashboard keeps by itself is not uploaded"
+            "--record-upload needs --record DIR: a dashboard's own recording of the last hour is not uploaded"
         )
     return Display(
         interval_ms=flags.get("interval_ms", DEFAULT_INTERVAL_MS),

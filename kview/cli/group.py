@@ -1,5 +1,4 @@
-"""The command `kview` itself: `--simulate` with its flags, and the subcommands, each loaded when it is
-used."""
+"""The command `kview` itself: `--simulate` with its flags, and the subcommands, which are loaded on use."""
 
 import importlib
 from typing import Any
@@ -13,30 +12,30 @@ from kview.cli.world_options import world_of, world_options
 from kview.errors import BadUse
 
 COMMANDS = {
-    "connect": "Show a cluster: its brokers, partitions and groups, live.",
-    "schema": "Print the JSON documents' own JSON Schema.",
-    "replay": "Show a recording on the same dashboard: play it, step through it.",
+    "connect": "Show a cluster live: its brokers, partitions and consumer groups.",
+    "schema": "Print the JSON Schema of the documents that --format json prints.",
+    "replay": "Play a recording on the same dashboard, or step through it.",
     "serve": "Run the simulated cluster without a dashboard.",
 }
-"""The subcommands, each `kview.cli.<name>:<name>`, with the line that says what it does."""
+"""The subcommands and what they do. Each is `kview.cli.<name>:<name>`."""
 
 
 class LazyGroup(click.Group):
     """A group that imports a subcommand's module only when that command runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, without importing anything."""
+        """Return the names, without importing the commands."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, imported now."""
+        """Import and return the command of that name, None if there is none."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = getattr(importlib.import_module(f"kview.cli.{cmd_name}"), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands in `--help`, from the table: no import."""
+        """Write the list of commands in `--help`, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
 
@@ -51,7 +50,7 @@ class LazyGroup(click.Group):
 @click.option(
     "--simulate",
     is_flag=True,
-    help="Start a simulated cluster and show it. Its keys include faults, such as a crash.",
+    help="Start a simulated cluster and show it. Keys cause faults in it, such as a crash.",
 )
 @world_options
 @display_options
@@ -59,8 +58,8 @@ class LazyGroup(click.Group):
 def kview(ctx: click.Context, /, simulate: bool, **flags: Any) -> None:
     """A terminal dashboard for Apache Kafka.
 
-    Try it on a simulated cluster with `kview --simulate`, or point it at yours with `kview connect
-    HOST:PORT`. Without a terminal both print the same figures as text, one block per interval.
+    Try it on a simulated cluster with `kview --simulate`, or point it at your own with `kview connect
+    HOST:PORT`. Without a terminal, both print the same figures as text, one block per interval.
     """
     given = [
         p
@@ -78,8 +77,8 @@ def kview(ctx: click.Context, /, simulate: bool, **flags: Any) -> None:
             raise click.UsageError(f"{given[0].opts[-1]} goes with --simulate, or after a command", ctx)
         click.echo(ctx.get_help(), err=True)
         ctx.exit(BadUse.exit_code)
-    # The child makes its own cluster of the same flags; what is wrong with them is better said before it
-    # starts.
+    # The child process builds its own cluster from the same flags. Building one here, too, reports a wrong
+    # flag before the child starts.
     world_of(**{name: value for name, value in flags.items() if name not in (*DISPLAY_NAMES, "seed", "port")})
     from kview.run.simulated import simulate as run
 
@@ -87,8 +86,7 @@ def kview(ctx: click.Context, /, simulate: bool, **flags: Any) -> None:
 
 
 def _flags(ctx: click.Context, without: set[str]) -> list[str]:
-    """The options given on the command line as arguments again, to be passed on; not those named in
-    `without`."""
+    """Return the options given on the command line as arguments for the child, except those in `without`."""
     arguments = []
     for option in ctx.command.params:
         name = option.name or ""

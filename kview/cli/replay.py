@@ -1,4 +1,4 @@
-"""`kview replay`: a recording on the same dashboard."""
+"""`kview replay`: a recording on the dashboard."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ SPEEDS = ("1", "2", "4", "8", "16", "32", "64")
     "at",
     default="",
     metavar="TIME",
-    help="Where to begin: 14:05, 14:05:30, -5m (before its end) or +30s (after its beginning).",
+    help="When to begin: 14:05, 14:05:30, -5m (before the end) or +30s (after the beginning).",
 )
 @click.option(
     "--speed",
@@ -25,16 +25,16 @@ SPEEDS = ("1", "2", "4", "8", "16", "32", "64")
     default="1",
     show_default=True,
     metavar="N",
-    help="How many times faster than it was recorded: 1, 2, 4 … 64.",
+    help="How fast to play: 1 is the speed of recording, then 2, 4 … 64 times that.",
 )
-@click.option("--once", is_flag=True, help="Print the last block, or the one at --at, and end.")
+@click.option("--once", is_flag=True, help="Print the last block, or the one at --at, and exit.")
 @replay_options
 @click.pass_context
 def replay(ctx: click.Context, /, recording: str, at: str, speed: str, **flags: Any) -> None:
-    """Show a recording, given by its folder or by the name that it was kept under.
+    """Show a recording. RECORDING is its folder, or the name under which it was kept.
 
     A recording that is still being written can be shown, too. Without a terminal, all its observations are
-    printed one after the other, without pauses.
+    printed one after another, without pauses.
     """
     display = display_of(flags)
     from kview.derive.times import FORMS, moment_of

@@ -1,13 +1,13 @@
-"""`kview schema`: what is in the documents of `--format json`."""
+"""`kview schema`: the JSON Schema of the documents that `--format json` prints."""
 
 import click
 
 
 @click.command()
 def schema() -> None:
-    """Print the JSON documents' own JSON Schema.
+    """Print the JSON Schema of the documents that --format json prints.
 
-    It names every field of what `--format json` prints, with its meaning and its unit.
+    It describes every field, with its meaning and its unit.
     """
     import msgspec
 

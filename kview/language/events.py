@@ -9,11 +9,11 @@ from kview.model.failures import FailureKind
 from kview.model.units import UNKNOWN
 
 MAX_LISTED = 4
-"""Brokers named in a sentence; more are counted."""
+"""How many brokers a sentence names. More are only counted."""
 
 
 def sentence(event: Event) -> str:
-    """What happened, without when."""
+    """Return what happened, without the time."""
     return _SENTENCES[event.kind](event)
 
 
@@ -27,7 +27,7 @@ def _partitions(event: Event) -> str:
 
 
 def _names(event: Event) -> str:
-    """`invoice-3, invoice-9 + 1 more`, of all that the event counts."""
+    """Return the event's partitions: `invoice-3, invoice-9 + 1 more`."""
     return nouns.some(event.partitions, of=event.partition_count + event.internal_count)
 
 
@@ -50,9 +50,9 @@ def _members(event: Event) -> str:
 
 
 def _controller(event: Event) -> str:
-    epoch = f", epoch {event.epoch}" if event.epoch is not None else ""
-    before = f" (it was {event.before})" if event.before is not None else ""
-    return f"{event.after} is the active controller{epoch}{before}"
+    epoch = f" (epoch {event.epoch})" if event.epoch is not None else ""
+    what = "is now active" if event.before is None else f"took over from {event.before}"
+    return f"controller {event.after} {what}{epoch}"
 
 
 def _number(value: str | int | None) -> str:
@@ -79,10 +79,10 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.LOG_CUT: lambda event: (
         f"{_brokers(event)} cut ≥ {plural(event.records, 'record')} off its log of {_names(event)}"
     ),
-    EventKind.REBALANCE_STARTED: lambda event: f"{event.group} is rebalancing",
-    EventKind.REBALANCE_ENDED: lambda event: f"{event.group} is stable with {_members(event)}",
-    EventKind.REBALANCED: lambda event: f"{event.group} rebalanced: {_members(event)}",
-    EventKind.GROUP_STATE: lambda event: f"{event.group} is {event.after} (it was {event.before})",
+    EventKind.REBALANCE_STARTED: lambda event: f"group {event.group} is rebalancing",
+    EventKind.REBALANCE_ENDED: lambda event: f"group {event.group} is stable with {_members(event)}",
+    EventKind.REBALANCED: lambda event: f"group {event.group} rebalanced: {_members(event)}",
+    EventKind.GROUP_STATE: lambda event: f"group {event.group} went from {event.before} to {event.after}",
     EventKind.CONTROLLER_MOVED: _controller,
     EventKind.TOPIC_CREATED: lambda event: (
         f"topic {event.topic} was created with {_number(event.after)} "

@@ -13,13 +13,13 @@ USAGE: Mapping[FaultKind, str] = {
     FaultKind.CRASH: "crash NODE",
     FaultKind.STOP: "stop NODE",
     FaultKind.HANG: "hang NODE",
-    FaultKind.SLOW: "slow NODE MILLISECONDSms",
+    FaultKind.SLOW: "slow NODE 200ms",
     FaultKind.START: "start NODE",
     FaultKind.LOSE_RACK: "lose-rack RACK",
     FaultKind.CRASH_CONTROLLER: "crash-controller",
     FaultKind.UNDO: "undo",
 }
-"""Each fault as it is typed on standard input."""
+"""How to type each fault on standard input."""
 
 _DOES: Mapping[FaultKind, str] = {
     FaultKind.CRASH: "kill the selected broker (kill −9): its port refuses connections; it is fenced when its"
@@ -65,17 +65,17 @@ NO_FAULT = "no fault in force"
 
 
 def does(kind: FaultKind, slow_ms: int = 0) -> str:
-    """What the key of a fault does, for help."""
+    """Return what a fault's key does, for the help."""
     return _DOES[kind].format(slow_ms=slow_ms)
 
 
 def doing(command: FaultCommand) -> str:
-    """What has been asked for and is not answered yet."""
+    """Return what has been asked for and is not done yet: `killing broker 4`."""
     return _DOING[command.kind].format(node=command.node, rack=command.rack)
 
 
 def done(fault: FaultDone) -> str:
-    """What was done: `broker 4 is back`."""
+    """Return what was done: `broker 4 is back`."""
     if fault.kind is FaultKind.UNDO and not fault.nodes:
         return NO_FAULT
     words = _DONE[fault.kind]
@@ -87,7 +87,7 @@ def done(fault: FaultDone) -> str:
 
 
 def refusal(error: ErrorFacts, undone_by: FaultCommand | None, name: Callable[[FaultCommand], str]) -> str:
-    """Why a fault was refused, and what to do, in which `name` gives a command as a key or as a line."""
+    """Return why a fault was refused and what to do. `name` turns a command into a key or a line to type."""
     if undone_by is not None:
         rest = "brings all back" if undone_by.kind is FaultKind.UNDO else "brings it back"
         return f"{message(error)}: {name(undone_by)} {rest}"
@@ -95,13 +95,13 @@ def refusal(error: ErrorFacts, undone_by: FaultCommand | None, name: Callable[[F
 
 
 def in_force(fault: ActiveFault) -> str:
-    """A fault in force: `4 crashed`, `2 slow 200 ms`."""
+    """Return a fault in force: `4 crashed`, `2 slow 200 ms`."""
     slow = f" {fault.slow_ms} ms" if fault.state is FaultState.SLOW else ""
     return f"{fault.node} {fault.state}{slow}"
 
 
 def typed(command: FaultCommand) -> str:
-    """The line that asks for a fault on standard input: `start 4`."""
+    """Return the line that asks for a fault on standard input: `start 4`."""
     match command.kind:
         case FaultKind.LOSE_RACK:
             return f"{command.kind} {command.rack}"
@@ -114,7 +114,7 @@ def typed(command: FaultCommand) -> str:
 
 
 class ClusterStatus(Protocol):
-    """What a simulated cluster says about itself."""
+    """The state of a simulated cluster."""
 
     @property
     def brokers(self) -> int:
@@ -128,7 +128,7 @@ class ClusterStatus(Protocol):
 
     @property
     def behind_ms(self) -> int:
-        """How far its clock is behind the wall's after a pause."""
+        """How far its clock is behind the wall clock after a pause, in milliseconds."""
         ...
 
     @property
@@ -138,7 +138,7 @@ class ClusterStatus(Protocol):
 
 
 def status(cluster: ClusterStatus) -> str:
-    """`6 brokers, 3 controllers; faults: 4 crashed`."""
+    """Return `6 brokers, 3 controllers; faults: 4 crashed`."""
     nodes = f"{plural(cluster.brokers, 'broker')}, {plural(cluster.controllers, 'controller')}"
     clock = f", clock {cluster.behind_ms} ms behind after a pause" if cluster.behind_ms else ""
     return f"{nodes}{clock}; faults: {', '.join(map(in_force, cluster.active)) or 'none'}"

@@ -1,4 +1,4 @@
-"""Findings as words: the headline's sentences, with ages and countdowns as of the moment they are said."""
+"""Findings as words: the headline's sentences, with ages and countdowns at a given moment."""
 
 from collections.abc import Callable, Mapping
 
@@ -8,12 +8,12 @@ from kview.model.units import UNKNOWN
 
 
 def sentence(finding: Finding, now_ms: int) -> str:
-    """What is wrong, at `now_ms` (epoch ms): only the ages and countdowns in it depend on that."""
+    """Return what is wrong, with ages and countdowns as of `now_ms`, epoch ms."""
     return _SENTENCES[finding.kind](finding, now_ms)
 
 
 def _brokers(finding: Finding) -> str:
-    """`broker 4`, `brokers 3, 4 and 5`, `rack R2 (brokers 3, 4 and 5)`."""
+    """Return `broker 4`, `brokers 3, 4 and 5` or `rack R2 (brokers 3, 4 and 5)`."""
     named = nouns.brokers(finding.brokers)
     return f"rack {finding.rack} ({named})" if finding.rack else named
 
@@ -23,7 +23,7 @@ def _partitions(finding: Finding) -> str:
 
 
 def _for(finding: Finding, now_ms: int, before: str) -> str:
-    """The age of the finding after `before`; '' if it is not known."""
+    """Return `before` and the age of the finding, '' if that is not known."""
     return "" if finding.since_ms == UNKNOWN else f"{before}{words.duration(now_ms - finding.since_ms)}"
 
 
@@ -42,6 +42,10 @@ def _frozen(finding: Finding, now_ms: int) -> str:
         return f"watermark frozen on {_partitions(finding)}"
     internal = f" (+{finding.internal_partitions:,} internal)" if finding.internal_partitions else ""
     return f"watermark frozen on {finding.partitions:,} more{internal}"
+
+
+def _has(finding: Finding) -> str:
+    return "has" if len(finding.brokers) == 1 or finding.rack else "have"
 
 
 def _controllers_lost(finding: Finding, now_ms: int) -> str:
@@ -72,7 +76,7 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
     ),
     FindingKind.FENCING_DUE: lambda finding, now_ms: words.fencing(finding.due_ms, now_ms),
     FindingKind.BROKERS_FENCED: lambda finding, now_ms: f"{_brokers(finding)} fenced",
-    FindingKind.BROKERS_GONE: lambda finding, now_ms: f"{_brokers(finding)} gone",
+    FindingKind.BROKERS_GONE: lambda finding, now_ms: f"{_brokers(finding)} {_has(finding)} left the cluster",
     FindingKind.NO_LEADER: lambda finding, now_ms: f"{_partitions(finding)} without a leader",
     FindingKind.SILENT_LEADER: lambda finding, now_ms: f"{_partitions(finding)} led by a silent broker",
     FindingKind.UNDER_MIN_ISR: lambda finding, now_ms: (
@@ -81,7 +85,7 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
     FindingKind.UNDER_REPLICATED: lambda finding, now_ms: f"{_partitions(finding)} under-replicated",
     FindingKind.AT_MIN_ISR: lambda finding, now_ms: f"{_partitions(finding)} at min ISR",
     FindingKind.RECORDS_LOST: lambda finding, now_ms: (
-        f"{finding.group}: {words.plural(finding.count, 'record')} deleted before it read them"
+        f"group {finding.group}: {words.plural(finding.count, 'record')} deleted before it read them"
     ),
     FindingKind.NO_CONTROLLER: lambda finding, now_ms: "no active controller: nothing is fenced or elected",
     FindingKind.QUORUM_SILENT: lambda finding, now_ms: (

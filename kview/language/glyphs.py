@@ -1,7 +1,7 @@
-"""Every sign kview draws, and the ASCII stand-in that takes its place where a terminal cannot show it.
+"""Every sign that kview draws, and its ASCII stand-in for terminals that cannot show it.
 
-Panels are written with the signs below; `plain` replaces them, one character for one, in the one place where
-lines become strips. So a stand-in never moves a column.
+Panels use the signs below. `plain` replaces each by a single character, just before a line is drawn, so that
+a stand-in never moves a column.
 """
 
 LEADER = "●"
@@ -65,14 +65,14 @@ _TABLE = str.maketrans(_STAND_INS)
 
 
 def plain(text: str) -> str:
-    """`text` in ASCII, character for character; what has no stand-in becomes `?`."""
+    """Return `text` in ASCII, character for character. A character without a stand-in becomes `?`."""
     if text.isascii():
         return text
     return text.translate(_TABLE).encode("ascii", "replace").decode()
 
 
 def printable(text: str) -> str:
-    """`text` with control characters replaced: names come from a cluster and may hold anything."""
+    """Return `text` with control characters replaced: names come from a cluster and may contain anything."""
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() else "?" for character in text)

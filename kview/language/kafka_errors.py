@@ -141,5 +141,5 @@ NAMES: Mapping[int, str] = {
 
 
 def name(code: int) -> str:
-    """Kafka's name of an error number; `error 999` if it is newer than this table."""
+    """Return Kafka's name of an error number, or `error 999` if it is newer than this table."""
     return NAMES.get(code, f"error {code}")

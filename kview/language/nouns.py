@@ -1,4 +1,4 @@
-"""Words for sentences: partitions with the internal ones apart, lists of brokers, names of partitions."""
+"""Nouns for sentences: numbers of partitions, lists of nodes, names of partitions."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,14 +6,14 @@ from kview.language.words import plural
 
 
 def with_internal(mine: int, internal: int) -> str:
-    """`6`, `6 (+25 internal)`, `25 internal`."""
+    """Return `6`, `6 (+25 internal)` or `25 internal`."""
     if not internal:
         return f"{mine:,}"
     return f"{mine:,} (+{internal:,} internal)" if mine else f"{internal:,} internal"
 
 
 def partitions(mine: int, internal: int) -> str:
-    """`1 partition`, `6 partitions (+25 internal)`, `25 internal partitions`."""
+    """Return `1 partition`, `6 partitions (+25 internal)` or `25 internal partitions`."""
     if not mine:
         return plural(internal, "internal partition")
     extra = f" (+{internal:,} internal)" if internal else ""
@@ -21,18 +21,18 @@ def partitions(mine: int, internal: int) -> str:
 
 
 def listed(names: Iterable[object]) -> str:
-    """`3`, `3 and 4`, `3, 4 and 5`."""
+    """Return `3`, `3 and 4` or `3, 4 and 5`."""
     words = [str(name) for name in names]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def brokers(ids: Sequence[int]) -> str:
-    """`broker 4`, `brokers 3, 4 and 5`."""
+    """Return `broker 4` or `brokers 3, 4 and 5`."""
     return _nodes("broker", ids)
 
 
 def controllers(ids: Sequence[int]) -> str:
-    """`controller 101`, `controllers 101 and 102`."""
+    """Return `controller 101` or `controllers 101 and 102`."""
     return _nodes("controller", ids)
 
 
@@ -41,7 +41,7 @@ def _nodes(kind: str, ids: Sequence[int]) -> str:
 
 
 def some(names: Sequence[tuple[str, int]], of: int, at_most: int = 2) -> str:
-    """`invoice-3`, `invoice-3, invoice-9`, `invoice-3, invoice-9 + 4 more`; `of` is how many there are."""
+    """Return `invoice-3`, or `invoice-3, invoice-9 + 4 more`. `of` is how many there are altogether."""
     shown = ", ".join(f"{topic}-{partition}" for topic, partition in names[:at_most])
     rest = of - at_most
     return f"{shown} + {rest:,} more" if rest > 0 else shown

@@ -39,14 +39,16 @@ _STATUS_COUNTS: Mapping[str, tuple[str, str]] = {
 
 
 def counted(status: PartitionStatus, number: int) -> str:
-    """How many partitions have a status: `2 leaders silent`, `1 under min ISR`."""
+    """Return how many partitions have a status: `2 leaders silent`, `1 under min ISR`."""
     one, many = _STATUS_COUNTS.get(status, (STATUSES[status],) * 2)
     return f"{number:,} {one if number == 1 else many}"
 
 
 def reason(kind: Reason, ms: int = UNKNOWN, number: int = UNKNOWN) -> str:
-    """Why a group's partition has its verdict; '' if there is nothing to say. `ms` and `number` are those of
-    `OffsetFigures`."""
+    """Return why a group's partition has its verdict, '' if there is nothing to say.
+
+    `ms` and `number` are `reason_ms` and `reason_count` of `OffsetFigures`.
+    """
     unmoved = "" if ms == UNKNOWN else f"not moved for ≥ {duration(ms)}"
     match kind:
         case Reason.NO_MEMBERS:
@@ -56,7 +58,7 @@ def reason(kind: Reason, ms: int = UNKNOWN, number: int = UNKNOWN) -> str:
         case Reason.STILL:
             return unmoved
         case Reason.FELL_BACK:
-            return f"fell back from {count(number)}"
+            return f"went back from offset {count(number)}"
         case Reason.PARTITIONS:
             return plural(number, "partition")
         case _:
@@ -75,12 +77,12 @@ _REASONS: Mapping[Reason, str] = {
 
 
 def lost(records: int) -> str:
-    """Records that were deleted before they were read; '' if none were."""
+    """Return how many records were deleted before they were read, '' if none were."""
     return f"{plural(records, 'record')} deleted before being read" if records > 0 else ""
 
 
 def of_group(figures: GroupFigures, row: int) -> str:
-    """Why the group in that row has its verdict."""
+    """Return why the group in that row has its verdict."""
     kind, ms = Reason(figures.reason[row]), int(figures.reason_ms[row])
     if kind is Reason.NO_MEMBERS:
         why = "no members" if ms == UNKNOWN else f"no members, {duration(ms)} behind"
@@ -90,6 +92,6 @@ def of_group(figures: GroupFigures, row: int) -> str:
 
 
 def of_offset(figures: OffsetFigures, row: int) -> str:
-    """Why the group's partition in that row has its verdict."""
+    """Return why the group's partition in that row has its verdict."""
     why = reason(Reason(figures.reason[row]), int(figures.reason_ms[row]), int(figures.reason_count[row]))
     return ", ".join(filter(None, (why, lost(int(figures.lost[row])))))

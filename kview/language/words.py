@@ -1,7 +1,7 @@
-"""Figures as words: counts, rates, sizes, durations, times of day; for screen, text blocks and sentences.
+"""Figures as words: counts, rates, sizes, durations and times of day.
 
-Unknown is "–" and never 0, not known yet is "…", a bound says "≥", an estimate "≈". Nothing here pads or
-colours.
+An unknown figure is "–", never 0; one that is still being calculated is "…". "≥" marks a bound, "≈" an
+estimate. Nothing here pads or colours.
 """
 
 import math
@@ -10,10 +10,10 @@ from datetime import datetime, tzinfo
 from kview.model.units import NEVER, PENDING, PENDING_RATE, UNKNOWN
 
 NONE = "–"
-"""What stands where a figure is not known."""
+"""Shown for a figure that is not known."""
 
 NOT_YET = "…"
-"""What stands where a figure is PENDING."""
+"""Shown for a figure that is PENDING."""
 
 _SECOND_MS = 1_000
 _MINUTE_MS = 60 * _SECOND_MS
@@ -26,17 +26,17 @@ _BYTES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 def count(value: int) -> str:
-    """A number of things, or an offset, with thousands apart: `1,204,117`."""
+    """Return a number of things, or an offset, with separators: `1,204,117`."""
     return NONE if value == UNKNOWN else f"{value:,}"
 
 
 def signed(value: int) -> str:
-    """A count with its sign, `+3,410`; `0` has none."""
+    """Return a count with its sign: `+3,410`, but `0`."""
     return NONE if value == UNKNOWN else f"{value:+,}" if value else "0"
 
 
 def rate(per_second: float) -> str:
-    """A rate without its unit: `1,861`; below 10, when it is no whole number, with one decimal: `0.4`."""
+    """Return a rate without its unit: `1,861`. Below 10, fractions get one decimal: `0.4`."""
     if not math.isfinite(per_second):
         return NOT_YET if per_second == PENDING_RATE else NONE
     rounded = round(per_second, 1)
@@ -46,7 +46,7 @@ def rate(per_second: float) -> str:
 
 
 def si(value: float) -> str:
-    """A number in three digits and a prefix: `7.9 k`, `41`; one decimal below 10 of a prefix."""
+    """Return a number with at most three digits and a prefix: `7.9 k`, `79 k`, `41`."""
     if not math.isfinite(value):
         return NOT_YET if value == PENDING_RATE else NONE
     digits, prefix = _scaled(value, _SI)
@@ -54,7 +54,7 @@ def si(value: float) -> str:
 
 
 def size(value_bytes: int) -> str:
-    """A size in decimal units: `1.1 GB`."""
+    """Return a size in decimal units: `1.1 GB`."""
     return NONE if value_bytes == UNKNOWN else " ".join(_scaled(value_bytes, _BYTES))
 
 
@@ -70,9 +70,10 @@ def _scaled(value: float, prefixes: tuple[str, ...]) -> tuple[str, str]:
 
 
 def duration(length_ms: int, tenths: bool = True) -> str:
-    """A length of time in at most two units: `0.3 s`, `2 m 10 s`, `3 h 5 m`, `2 d 4 h`; `never` for NEVER.
+    """Return a length of time in at most two units: `0.3 s`, `2 m 10 s`, `3 h 5 m`, `2 d 4 h`, `never`.
 
-    Below 10 s with tenths, unless `tenths` is False. Negative lengths, of clocks that differ, read as 0.
+    Below 10 s it has tenths, unless `tenths` is False. Negative lengths, which come from clocks that differ,
+    count as 0.
     """
     if length_ms in (UNKNOWN, PENDING):
         return NONE if length_ms == UNKNOWN else NOT_YET
@@ -97,19 +98,19 @@ def _two_units(length_ms: int, big_ms: int, big: str, small_ms: int, small: str)
 
 
 def age(since_ms: int, now_ms: int) -> str:
-    """How long ago a moment was, in whole seconds: `4 s`; `–` when the moment is not known."""
+    """Return how long ago a moment was, in whole seconds: `4 s`, or `–` if it is not known."""
     if since_ms in (UNKNOWN, PENDING):
         return duration(since_ms)
     return duration(now_ms - since_ms, tenths=False)
 
 
 def at_least(text: str, is_bound: bool) -> str:
-    """`≥` before a figure that is only a lower bound."""
+    """Put `≥` before a figure if it is only a lower bound."""
     return f"≥{text}" if is_bound and text != NONE else text
 
 
 def fencing(due_ms: int, now_ms: int) -> str:
-    """The countdown to fencing: `fenced in ≈ 4.9 s`, then `fencing due`; '' when it is not known."""
+    """Return the countdown to fencing: `fenced in ≈ 4.9 s`, then `fencing due`, or '' if it is not known."""
     if due_ms == UNKNOWN:
         return ""
     left_ms = due_ms - now_ms
@@ -117,11 +118,11 @@ def fencing(due_ms: int, now_ms: int) -> str:
 
 
 def plural(number: int, thing: str) -> str:
-    """A count and its noun: `1 partition`, `4 partitions`."""
+    """Return a count and its noun: `1 partition`, `4 partitions`."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def clock(at_ms: int, zone: tzinfo | None, tenths: bool = True) -> str:
-    """A moment as a time of day in `zone` (None: the machine's own): `14:02:07.1`."""
+    """Return a moment as a time of day in `zone` (None: the machine's own): `14:02:07.1`."""
     moment = datetime.fromtimestamp(at_ms // 1000, zone).strftime("%H:%M:%S")
     return f"{moment}.{at_ms % 1000 // 100}" if tenths else moment

@@ -1,1 +1,1 @@
-"""Puts a run together: where pictures come from, the threads and children behind them, and where they go."""
+"""Puts a run together: the source of the views, the threads and child processes behind it, and the output."""

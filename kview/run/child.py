@@ -1,4 +1,4 @@
-"""The simulated cluster as a child process: its start, its first message, and its end."""
+"""The simulated cluster as a child process: how it starts, its first message, and how it ends."""
 
 import contextlib
 import logging
@@ -21,20 +21,21 @@ from kview.lab.messages import MAX_REPLY_BYTES, NotStarted, Ready, reply_of
 from kview.model.address import Address
 
 READY_WITHIN_S = 20.0
-"""A start takes about a second; a machine so loaded that it takes longer than this shows nothing useful."""
+"""A start takes about a second. If it takes longer than this, the machine is too busy to show anything
+useful."""
 
 _END_WITHIN_S = 0.3
-"""Of the second that kview may take to end, what a child gets after its descriptor is closed, and again
-after SIGTERM."""
+"""How long the child has to end after its control socket is closed, and again after SIGTERM. kview itself has
+one second to end."""
 
 _log = logging.getLogger(__name__)
 
 
 class SimulatedCluster:
-    """A child process `kview serve`; `arguments` are that command's flags.
+    """A child process running `kview serve`. `arguments` are that command's flags.
 
-    It ends when this object's end of its control socket is closed, so also when this process is killed. It
-    has a process group of its own: Ctrl-C on the terminal does not reach it.
+    The child ends when our end of its control socket is closed, which also happens if this process is killed.
+    It has its own process group, so Ctrl-C on the terminal does not reach it.
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
@@ -66,7 +67,7 @@ class SimulatedCluster:
         return self._process.pid
 
     def bootstrap_servers(self) -> tuple[Address, ...]:
-        """Where it listens. Waits until it does. Raises KviewError if it cannot start."""
+        """Wait until the cluster listens, and return its addresses. Raises KviewError if it cannot start."""
         line = self._first_line()
         if not line.endswith(b"\n"):
             raise KviewError(ErrorKind.CLUSTER_NOT_STARTED, code=self._process.wait())
@@ -83,7 +84,7 @@ class SimulatedCluster:
                 raise KviewError(ErrorKind.CLUSTER_GARBLED)
 
     def ended(self) -> KviewError | None:
-        """How it ended; None while it runs."""
+        """Return how the child ended, None while it is running."""
         code = self._process.poll()
         if code is None:
             return None
@@ -92,10 +93,9 @@ class SimulatedCluster:
         return KviewError(ErrorKind.CLUSTER_EXITED, code=code)
 
     def end(self) -> None:
-        """End it, within about half a second."""
+        """End the child process, within about half a second."""
         with contextlib.suppress(OSError):
-            # Duplicates of the descriptor end with it. Where the child has gone already there is nothing to
-            # shut down.
+            # Shutting the socket down ends its duplicates too. This fails if the child has already ended.
             self.control.shutdown(socket.SHUT_RDWR)
         self.control.close()
         for insist in (self._process.terminate, self._process.kill):
@@ -107,14 +107,14 @@ class SimulatedCluster:
         self._process.wait()
 
     def _first_line(self) -> bytes:
-        """The first message on the control channel; cut off if the child ends before. Raises KviewError."""
+        """Return the first message on the control channel, cut short if the child ends. Raises KviewError."""
         deadline_s = time.monotonic() + READY_WITHIN_S
         line = b""
         while not line.endswith(b"\n") and len(line) < MAX_REPLY_BYTES:
             ready, _, _ = select.select([self.control], [], [], max(0.0, deadline_s - time.monotonic()))
             if not ready:
                 raise KviewError(ErrorKind.CLUSTER_NOT_READY, within_s=READY_WITHIN_S)
-            # One byte at a time: what follows the first line is left to the client of the channel.
+            # One byte at a time: whatever follows the first line is for the channel's client.
             try:
                 byte = self.control.recv(1)
             except OSError:
@@ -131,7 +131,7 @@ class SimulatedCluster:
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment, in which the child finds the same kview, whatever its working folder."""
+    """Return this process's environment, extended so that the child imports the same kview."""
     ours = str(Path(kview.__file__).resolve().parent.parent)
     others = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": f"{ours}{os.pathsep}{others}" if others else ours}

@@ -1,20 +1,22 @@
-"""`kview connect`: a cluster that is there already, and its observer."""
+"""`kview connect`: an existing cluster and its observer."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kview.model.address import Address
 from kview.model.snapshot import Snapshot
+from kview.run.recorder import check_target
 from kview.run.settings import Display
-from kview.run.tape import check
 
 if TYPE_CHECKING:
     from kview.observe.observer import Observer
 
 
 class ConnectedSource:
-    """A `Source` over an observer, and its `Attention`. The observer is imported and made when it connects:
-    the first frame need not wait for it."""
+    """A `Source` over an observer, and its `Attention`.
+
+    The observer is imported and made in `connect`, so that the first frame does not wait for it.
+    """
 
     def __init__(self, bootstrap_servers: Sequence[Address], interval_s: float) -> None:
         self._bootstrap_servers = tuple(bootstrap_servers)
@@ -33,7 +35,7 @@ class ConnectedSource:
         self._observer, self._asked_for = observer, frozenset()
 
     def observe(self) -> Snapshot:
-        """Look once; what fails is in the snapshot."""
+        """Observe the cluster once. What fails is in the snapshot."""
         assert self._observer is not None
         preferred = self._preferred
         if preferred is not self._asked_for:
@@ -42,27 +44,26 @@ class ConnectedSource:
         return self._observer.observe()
 
     def dismiss(self, broker: int) -> None:
-        """Forget a broker that is gone."""
+        """Remove the row of a broker that is gone."""
         observer = self._observer
         if observer is not None:
             observer.dismiss(broker)
 
     def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Read these in every observation, from the next one on."""
+        """Read these partitions in every observation, from the next one on."""
         self._preferred = frozenset(partitions)
 
     def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         observer, self._observer = self._observer, None
         if observer is not None:
             observer.close()
 
 
 def connect(bootstrap_servers: Sequence[Address], display: Display) -> int:
-    """Run `kview connect`. Returns the exit code. Raises KviewError where there was never anything to
-    show."""
-    from kview.run.showing import show
+    """Run `kview connect` and return the exit code. Raises KviewError if there was never anything to show."""
+    from kview.run.show import show
 
-    check(display.record)
+    check_target(display.record)
     source = ConnectedSource(bootstrap_servers, display.interval_ms / 1000)
     return show(source, None, ",".join(map(str, bootstrap_servers)), display)

@@ -1,4 +1,4 @@
-"""The run on a terminal: the dashboard, and its ends by keys, signals and errors."""
+"""Run the dashboard on a terminal, until a key, a signal or an error ends it."""
 
 import asyncio
 import os
@@ -15,38 +15,37 @@ from kview.model.faults import Faults
 from kview.model.ports import Attention, Feed, Timeline
 from kview.run.log import log_file
 from kview.run.observing import AttentiveSource
+from kview.run.recorder import Recorder
 from kview.run.settings import Display
 from kview.run.spark import Spark
-from kview.run.tape import Tape
 from kview.run.timeline import LiveTimeline
 
 if TYPE_CHECKING:
     from kview.tui.widgets.header import SourceInfo
 
 END_WITHIN_S = {signal.SIGINT: 3.0, signal.SIGTERM: 3.0, signal.SIGHUP: 0.9}
-"""After a signal kview is gone by then, whatever hinders it: a terminal that has gone away, or does not take
-what is written, blocks whoever writes to it. Where it is still there, restoring it may take its time on a
-busy machine."""
-
+"""After a signal kview ends within this time, whatever happens: a closed terminal, or one that does not read
+what is written, would block it. After SIGHUP the terminal is gone. After the others it must be
+restored, which takes longer on a busy machine."""
 
 RECORDING_STARTS_AFTER_S = 0.3
-"""After the first picture: what recording imports must not be felt while that one is drawn."""
+"""How long after the first view recording starts: its imports must not slow down the drawing of that view."""
 
 
 class Run(Feed[View], Timeline, Protocol):
-    """What a dashboard needs of a run."""
+    """The parts of a run that the dashboard uses."""
 
     @property
     def error(self) -> BaseException | None:
-        """What ended the run before its first picture."""
+        """The error that ended the run before its first view, None if there was none."""
         ...
 
     def on_error(self, call: Callable[[], None]) -> None:
-        """Have that called once where the run ends before its first picture."""
+        """Register `call`, which is called once if an error ends the run before its first view."""
         ...
 
     def clock_ms(self) -> int:
-        """The time at the picture handed last, epoch ms."""
+        """Return the current time for the last view published, epoch ms."""
         ...
 
 
@@ -55,23 +54,23 @@ def run_dashboard(
 ) -> int:
     """Show `source` until the user ends it. Returns the exit code.
 
-    Raises what ended the run before its first picture, after the terminal is as it was.
+    Raises the error that ended the run before its first view, once the terminal has been restored.
     """
     from kview.tui.widgets.header import SourceInfo
 
-    tape = Tape(display.record, RECORDING_STARTS_AFTER_S)
-    run = LiveTimeline(source, tape, display.interval_ms / 1000, wall_ms)
+    recorder = Recorder(display.record, RECORDING_STARTS_AFTER_S)
+    run = LiveTimeline(source, recorder, display.interval_ms / 1000, wall_ms)
     spark = None if display.no_spark else Spark(run.set_aggregates, wall_ms, live=True)
     if spark is not None:
-        tape.on_folder, tape.on_stopped = spark.read, spark.nothing_to_read
+        recorder.on_folder, recorder.on_stopped = spark.read, spark.nothing_to_read
     code = drive(run, faults, SourceInfo(name, display.interval_ms), display, ascii_only, spark, source)
-    if tape.unfinished is not None:
-        print(f"kview: {sentence(tape.unfinished)}", file=sys.stderr)
+    if recorder.unfinished is not None:
+        print(f"kview: {sentence(recorder.unfinished)}", file=sys.stderr)
     return code
 
 
 def wall_ms() -> int:
-    """The wall clock, epoch ms."""
+    """Return the wall clock's time, epoch ms."""
     return time.time_ns() // 1_000_000
 
 
@@ -84,7 +83,7 @@ def drive(
     spark: Spark | None,
     attention: Attention | None = None,
 ) -> int:
-    """The dashboard of a run, until the user ends it. Returns the exit code; raises as `run_dashboard`."""
+    """Show the dashboard of `run` until the user ends it. Returns and raises like `run_dashboard`."""
     from kview.tui.app import KviewApp
     from kview.tui.textual_internals import draw_only_what_fits
 
@@ -105,7 +104,7 @@ def drive(
     try:
         code = asyncio.run(_drive(app, run))
     finally:
-        # The job first: it ends while the rest does.
+        # The job first, so that it ends while the rest ends.
         if spark is not None:
             spark.stop()
         run.stop()
@@ -124,7 +123,8 @@ async def _drive(app: Any, run: Run) -> int:
         insist = threading.Timer(END_WITHIN_S[signal.Signals(number)], os._exit, (code,))
         insist.daemon = True
         insist.start()
-        # In its turn: an app that ends before its first screen stands draws on half of one.
+        # Queued behind the app's own start: ending it before its first screen is complete would draw half a
+        # screen.
         app.call_later(app.exit)
 
     for number in END_WITHIN_S:

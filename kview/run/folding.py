@@ -1,4 +1,4 @@
-"""The fold with its state kept: snapshots in, views out."""
+"""The fold together with its state: snapshots in, views out."""
 
 from kview.derive.view import View
 from kview.model.snapshot import Snapshot
@@ -6,8 +6,10 @@ from kview.run.observing import Fold
 
 
 def new_fold() -> Fold[View]:
-    """A fold that has seen nothing yet. Imports the calculations when it is made, on the observer's
-    thread."""
+    """Return a fold that has not seen a snapshot yet.
+
+    It imports the calculations when it is made, so that this happens on the observer's thread.
+    """
     from kview.derive.fold import State, step
 
     state = State()

@@ -1,4 +1,4 @@
-"""The log file: what kview does not say on the screen, tracebacks of bugs above all."""
+"""The log file: what kview does not show on the screen, above all the tracebacks of bugs."""
 
 import logging
 import threading
@@ -15,16 +15,15 @@ _FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
 
 
 def log_path() -> Path:
-    """Where the log file is: under the user's state folder."""
+    """Return the path of the log file, in the user's state folder."""
     return Path(platformdirs.user_log_path("kview", appauthor=False)) / "kview.log"
 
 
 def start_log() -> None:
-    """Send every warning of kview and its libraries, and every uncaught exception of a thread, to the log
-    file.
+    """Send warnings of kview and its libraries, and uncaught exceptions of threads, to the log file.
 
-    Standard error belongs to the dashboard, so nothing else may write there. Where the folder cannot be
-    written the log is dropped: kview must run on a read-only home, too.
+    Standard error belongs to the dashboard, so nothing else may write there. If the folder is not writable,
+    nothing is logged: kview must also run on a read-only home.
     """
     root = logging.getLogger()
     if root.handlers:
@@ -46,7 +45,7 @@ def start_log() -> None:
 
 
 def log_file() -> str:
-    """The log file that is written to, '' if it cannot be written."""
+    """Return the path of the log file, '' if it cannot be written."""
     return "" if _is_dropped() else str(log_path())
 
 
@@ -55,18 +54,20 @@ def _is_dropped() -> bool:
 
 
 def keep_traceback(bug: BaseException) -> str:
-    """Write the traceback of `bug` to the log file; says where it is, which is standard error if the file
-    cannot be written."""
+    """Write the traceback of `bug` to the log file, or to standard error if that file cannot be written.
+
+    Returns where it is, to be read after "the traceback is".
+    """
     start_log()
     if _is_dropped():
         traceback.print_exception(bug)
-        return f"standard error, as {log_path()} cannot be written"
+        return f"above, because {log_path()} cannot be written"
     logging.getLogger("kview").error("bug", exc_info=bug)
-    return str(log_path())
+    return f"in {log_path()}"
 
 
 def _log_thread(args: threading.ExceptHookArgs) -> None:
     if args.exc_value is not None:
-        where = args.thread.name if args.thread else "a thread"
+        where = args.thread.name if args.thread else "(unknown)"
         keep_traceback(args.exc_value)
-        logging.getLogger("kview").error("that was in %s", where)
+        logging.getLogger("kview").error("the bug above was in the thread %s", where)

@@ -1,5 +1,4 @@
-"""Observing at a steady pace: a source of snapshots and the fold make pictures, on a thread of their own for
-a dashboard."""
+"""Observe a source at a steady pace and fold its snapshots into views; for a dashboard, on its own thread."""
 
 import gc
 import logging
@@ -19,13 +18,13 @@ SWITCH_INTERVAL_S = 0.001
 stutter."""
 
 STOP_WITHIN_S = 0.25
-"""How long `stop` waits, twice at most, for an observation under way; the thread is a daemon, so that a
-later one hinders nobody."""
+"""How long `stop` waits, at most twice, for an observation in progress. The thread is a daemon, so a longer
+one does not keep kview from ending."""
 
 FIRST_BACK_OFF_S = 1.0
 MAX_BACK_OFF_S = 30.0
-"""Bounds of the wait between attempts to get a lost source back: a person is watching, and may have a
-minute's patience."""
+"""Bounds of the wait between attempts to get a lost source back. Somebody is watching, and will not wait
+longer than about a minute."""
 
 V = TypeVar("V")
 
@@ -33,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class SourceEnded(Exception):
-    """The cluster behind a source is gone for good; `connect` finds another one. `error` is what happened."""
+    """The cluster behind a source has ended for good. `error` says how; `connect` starts another one."""
 
     def __init__(self, error: ErrorFacts) -> None:
         super().__init__(error)
@@ -41,32 +40,31 @@ class SourceEnded(Exception):
 
 
 class Source(Protocol):
-    """Where snapshots come from."""
+    """A source of snapshots."""
 
     def connect(self) -> None:
-        """Find the cluster, at the first time or anew. Raises KviewError where it cannot."""
+        """Connect to the cluster, for the first time or again. Raises KviewError if that fails."""
         ...
 
     def observe(self) -> Snapshot:
-        """Look once; what fails is in the snapshot. Raises SourceEnded."""
+        """Observe the cluster once. What fails is in the snapshot. Raises SourceEnded."""
         ...
 
     def close(self) -> None:
-        """End the connections, and children with them."""
+        """Close the connections and end any child processes."""
         ...
 
 
 class AttentiveSource(Source, Attention, Protocol):
-    """A source that hears from the screen what is in sight."""
+    """A source that the screen can direct: which partitions to read, which broker to drop."""
 
 
 Fold = Callable[[Snapshot], V]
-"""Takes the snapshots in their order and makes each into a picture, with its predecessors in mind."""
+"""Takes snapshots in order and returns a view of each, calculated from it and its predecessors."""
 
 
 class Pace:
-    """Moments one interval apart from the first, on a clock that only rises. What is late is left out, never
-    made up for."""
+    """Moments one interval apart on a monotonic clock. Missed ones are skipped, not made up for."""
 
     def __init__(self, interval_s: float, now_s: float) -> None:
         self._interval_s = interval_s
@@ -74,24 +72,23 @@ class Pace:
         self._moment = 0
 
     def wait_s(self, now_s: float) -> float:
-        """Seconds until the next moment, which lies in the future."""
+        """Return the seconds until the next moment, which is always in the future."""
         self._moment = max(self._moment, int((now_s - self._began_s) / self._interval_s)) + 1
         return max(0.0, self._began_s + self._moment * self._interval_s - now_s)
 
 
-def pictures(
+def views(
     source: Source,
     new_fold: Callable[[], Fold[V]],
     interval_s: float,
     wait: Callable[[float], bool],
     clock_s: Callable[[], float] = time.monotonic,
 ) -> Iterator[V | Notice]:
-    """Pictures of `source`, one an interval, and notices about the source, until `wait` says that it is time
-    to end.
+    """Yield a view of `source` every interval, and notices about the source, until `wait` ends it.
 
-    `wait` sleeps that many seconds and is true when the run is to end. Raises KviewError, or whatever else
-    went wrong, only before the first picture; after it a failure is a notice, and the next interval brings
-    another attempt.
+    `wait` sleeps for the given seconds and returns True when the run should end. Before the first view, this
+    raises KviewError or any other error that occurs. After it, a failure becomes a notice, and the next
+    interval is another attempt.
     """
     source.connect()
     fold = new_fold()
@@ -99,7 +96,7 @@ def pictures(
     seen, failed = False, False
     while True:
         try:
-            picture = fold(source.observe())
+            view = fold(source.observe())
         except SourceEnded as end:
             again = _connect_again(source, end.error, wait)
             if not (yield from again):
@@ -117,7 +114,7 @@ def pictures(
             if failed:
                 yield Notice(NoticeKind.OBSERVING_AGAIN)
             seen, failed = True, False
-            yield picture
+            yield view
         if wait(pace.wait_s(clock_s())):
             return
 
@@ -125,7 +122,7 @@ def pictures(
 def _connect_again(
     source: Source, lost: ErrorFacts, wait: Callable[[float], bool]
 ) -> Generator[Notice, None, bool]:
-    """Connect until it works; returns whether it did before the end of the run."""
+    """Try to connect until it works. Returns False if the run ended first."""
     back_off_s = FIRST_BACK_OFF_S
     yield Notice(NoticeKind.SOURCE_LOST, {"lost": lost})
     while not wait(back_off_s):
@@ -142,10 +139,10 @@ def _connect_again(
 
 
 class ObservingFeed(Generic[V]):
-    """`kview.model.ports.Feed` of a source: a daemon thread observes, folds and calls back.
+    """The `kview.model.ports.Feed` of a source: a daemon thread observes, folds and calls back.
 
-    `on_end` is called once on that thread where it ends by an error, which is before the first picture;
-    `error` holds it.
+    If an error ends it, which can only happen before the first view, `error` is set and then `on_end` is
+    called once, on that thread.
     """
 
     def __init__(self, source: Source, new_fold: Callable[[], Fold[V]], interval_s: float) -> None:
@@ -159,7 +156,7 @@ class ObservingFeed(Generic[V]):
         self.on_end: Callable[[], None] = lambda: None
 
     def start(self, on_view: Callable[[V], None], on_notice: Callable[[Notice], None]) -> None:
-        """Begin; returns at once."""
+        """Start the thread. Returns at once."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._thread = threading.Thread(
             target=self._run, args=(on_view, on_notice), name="observer", daemon=True
@@ -167,7 +164,7 @@ class ObservingFeed(Generic[V]):
         self._thread.start()
 
     def stop(self) -> None:
-        """End within a second; no call back after it returns. The thread closes the source itself."""
+        """End within a second. No callback starts after this returns. The thread closes the source itself."""
         if self._ending.is_set():
             return
         self._ending.set()
@@ -179,14 +176,14 @@ class ObservingFeed(Generic[V]):
     def _run(self, on_view: Callable[[V], None], on_notice: Callable[[Notice], None]) -> None:
         frozen = False
         try:
-            for picture in pictures(self._source, self._new_fold, self._interval_s, self._ending.wait):
+            for item in views(self._source, self._new_fold, self._interval_s, self._ending.wait):
                 with self._calling:
                     if self._ending.is_set():
                         return
-                    if isinstance(picture, Notice):
-                        on_notice(picture)
+                    if isinstance(item, Notice):
+                        on_notice(item)
                     else:
-                        on_view(picture)
+                        on_view(item)
                 if not frozen:
                     gc.freeze()
                     frozen = True

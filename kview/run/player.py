@@ -1,4 +1,4 @@
-"""The player: carries out commands on a recording, folds, and hands pictures on, on a thread of its own."""
+"""Play a recording on a thread of its own: carry out commands, fold the snapshots and show the views."""
 
 import logging
 import queue
@@ -17,40 +17,40 @@ from kview.recording.reader import Recording
 from kview.recording.replay import Jump, Onward, Replay
 
 COMMANDS = 64
-"""What may wait: a key held down for two seconds. More is let go."""
+"""How many commands may wait: those of a key held down for two seconds. Further ones are dropped."""
 
 FRAME_S = 0.1
-"""Nobody sees more pictures than ten a second, however fast a recording is played."""
+"""At most ten views a second are shown, however fast a recording is played: nobody sees more."""
 
 STOP_WITHIN_S = 0.25
 
 Command = Callable[[Replay, float], Onward | Jump | None]
-"""What to do with the replay at a clock's seconds; the move it makes, None where the picture stays."""
+"""Changes the replay at a clock's seconds, and returns the move it makes; None if it stays where it is."""
 
 _log = logging.getLogger(__name__)
 
 
 class Newer(Exception):
-    """A newer command has come while an older one was being carried out."""
+    """A newer command arrived while an older one was being carried out."""
 
 
 class Player:
-    """Plays a recording that `open_replay` opens on the player's thread, at the first command.
+    """Plays the recording that `open_replay` opens, on the player's thread, at the first command.
 
-    `show` gets a picture and the number of the command that it is the answer to. A jump is shown at once as
-    an incomplete picture, then, unless a newer command interrupts that, as a complete one.
+    `show` gets a view and the number of the command that it answers. A jump is shown at once as an incomplete
+    view and then, unless a newer command interrupts, as a complete one.
     """
 
     def __init__(
         self,
         open_replay: Callable[[], Replay],
         show: Callable[[View, int], None],
-        tell: Callable[[Notice], None],
+        notify: Callable[[Notice], None],
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._open_replay = open_replay
         self._show = show
-        self._tell = tell
+        self._notify = notify
         self._clock_s = clock_s
         self._commands: queue.Queue[tuple[int, Command | None]] = queue.Queue(COMMANDS)
         self._ending = threading.Event()
@@ -58,41 +58,41 @@ class Player:
         self._number = 0
         self._replay: Replay | None = None
         self._state: State | None = None
-        """The fold's state at the replay's place; None while it is not known."""
+        """The fold's state at the replay's position, None while it is not known."""
         self._jump: Jump | None = None
-        """What is still to be folded."""
+        """The jump whose past has not been folded yet."""
         self._view: View | None = None
-        """The picture of the replay's place; None while there is none."""
+        """The view at the replay's position, None while there is none."""
         self._shown_s = -FRAME_S
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the thread. Returns at once."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End soon."""
+        """End the thread, and wait for that at most STOP_WITHIN_S."""
         self._ending.set()
         self._put(0, None)
         if self._thread.is_alive():
             self._thread.join(STOP_WITHIN_S)
 
     def send(self, number: int, command: Command) -> None:
-        """Carry out a command soon; returns at once. Numbers rise."""
+        """Carry out a command soon. Returns at once. `number` rises with every command."""
         self._put(number, command)
 
-    def rest(self, number: int) -> None:
-        """Forget the recording until the next command."""
+    def close(self, number: int) -> None:
+        """Close the recording. The next command opens it again."""
         self._put(number, None)
 
     def newer(self) -> bool:
-        """Whether something waits to be done: what is being done is then not wanted any more."""
+        """Return whether a newer command is waiting: the current one is then no longer wanted."""
         return self._ending.is_set() or not self._commands.empty()
 
     def _put(self, number: int, command: Command | None) -> None:
         try:
             self._commands.put_nowait((number, command))
         except queue.Full:
-            _log.warning("a command was let go: %d are waiting", COMMANDS)
+            _log.warning("dropped a command: %d are already waiting", COMMANDS)
 
     def _run(self) -> None:
         while not self._ending.is_set():
@@ -101,13 +101,13 @@ class Player:
             except Newer:
                 pass
             except KviewError as error:
-                self._stand()
-                self._tell(Notice(NoticeKind.NOTHING_TO_STEP_TO, {"error": error.facts}))
+                self._halt()
+                self._notify(Notice(NoticeKind.NOTHING_TO_STEP_TO, {"error": error.facts}))
             except Exception as error:
                 _log.exception("the player has failed")
                 self._forget()
                 bug = f"{type(error).__name__}: {error}"
-                self._tell(Notice(NoticeKind.REPLAY_FAILED, {"bug": bug}))
+                self._notify(Notice(NoticeKind.REPLAY_FAILED, {"bug": bug}))
 
     def _turn(self) -> None:
         if self._jump is not None and not self.newer():
@@ -144,16 +144,16 @@ class Player:
             replay.pause()
         if self._jump is not None and self._view is None and not self.newer():
             _, self._view = step(State(), self._jump.snapshot)
-        self._hand(replay)
+        self._publish(replay)
 
     def _look_back(self, jump: Jump) -> None:
         folded = fold_to(jump.snapshot, jump.look_back(), self.newer)
         if folded is not None and self._replay is not None:
             self._state, self._view = folded
             self._jump = None
-            self._hand(self._replay)
+            self._publish(self._replay)
 
-    def _hand(self, replay: Replay) -> None:
+    def _publish(self, replay: Replay) -> None:
         if self._view is None:
             return
         moment = Moment(
@@ -167,8 +167,8 @@ class Player:
         self._shown_s = self._clock_s()
         self._show(replace(self._view, moment=moment), self._number)
 
-    def _stand(self) -> None:
-        """After a failure nothing is tried again by itself."""
+    def _halt(self) -> None:
+        """Stop playing and folding after a failure: only the user tries again."""
         self._jump = None
         if self._replay is not None:
             self._replay.pause()
@@ -178,7 +178,7 @@ class Player:
 
 
 def _refresh(replay: Replay, now_s: float) -> None:
-    """See what came to a recording that is being written; playing goes on."""
+    """Read what was added to a recording that is still being written, and go on playing."""
     playing = replay.playing
     replay.refresh()
     if playing:
@@ -186,8 +186,10 @@ def _refresh(replay: Replay, now_s: float) -> None:
 
 
 def replay_of(recording: Recording, newer: Callable[[], bool]) -> Replay:
-    """A replay that stops at what the fold calls an event. A search that something `newer` has overtaken ends
-    by Newer. Raises KviewError where the recording holds nothing."""
+    """Return a replay that searches for what the fold calls an event.
+
+    If `newer` becomes true, such a search raises Newer. Raises KviewError if the recording is empty.
+    """
 
     def happened(before: Snapshot, now: Snapshot) -> bool:
         if newer():

@@ -17,18 +17,18 @@ from kview.recording.replay import Jump, Onward, Replay
 from kview.recording.ring import find_recording, keep, state_folder
 from kview.run import terminal
 from kview.run.dashboard import drive, wall_ms
-from kview.run.handing import Handing
 from kview.run.log import start_log
 from kview.run.observing import SWITCH_INTERVAL_S
 from kview.run.player import Command, Player, replay_of
+from kview.run.printing import print_views
+from kview.run.publisher import Publisher
 from kview.run.settings import DEFAULT_INTERVAL_MS, Display
 from kview.run.spark import Spark
-from kview.run.text import print_views
 from kview.run.timeline import no_event
 
 
 def open_recording(name: str) -> Recording:
-    """The recording of that path or kept name. Raises BadUse where it is none that can be shown."""
+    """Open a recording by its path or by the name it was kept under. Raises BadUse if it cannot be shown."""
     folder = find_recording(name, state_folder())
     try:
         recording = Recording.open(folder)
@@ -41,29 +41,31 @@ def open_recording(name: str) -> Recording:
 
 
 def replay(recording: Recording, at_ms: int | None, speed: int, display: Display) -> int:
-    """Show a recording from `at_ms` on, or from its beginning. Returns the exit code."""
+    """Show a recording from `at_ms` on, or from its beginning if None. Returns the exit code."""
     start_log()
-    can = terminal.look(
+    output = terminal.detect(
         terminal.streams_are_terminals(),
         os.environ,
         getattr(sys.stdout, "encoding", None),
         display.ascii_only,
     )
     name = f"replay {recording.folder.name}"
-    if not can.dashboard or display.format is not None or display.once:
-        return print_views(views(recording, at_ms, display.once), name, display, can.ascii_only)
+    if not output.dashboard or display.format is not None or display.once:
+        return print_views(views(recording, at_ms, display.once), name, display, output.ascii_only)
     from kview.tui.widgets.header import SourceInfo
 
     run = ReplayTimeline(recording, at_ms, speed)
     spark = None if display.no_spark else Spark(run.set_aggregates, wall_ms, live=False)
     if spark is not None:
         spark.read(recording.folder)
-    return drive(run, None, SourceInfo(name, interval_ms(recording)), display, can.ascii_only, spark)
+    return drive(run, None, SourceInfo(name, interval_ms(recording)), display, output.ascii_only, spark)
 
 
 def views(recording: Recording, at_ms: int | None, once: bool) -> Iterator[View]:
-    """The pictures of a recording from `at_ms` on, one an observation; `once`: that one alone, or without
-    `at_ms` the last."""
+    """Yield the views of a recording from `at_ms` on, one per observation.
+
+    With `once`, yield only the view at `at_ms`, or the last one if that is None.
+    """
     replay = Replay(recording)
     begin_ms = replay.last_ms if once else None
     if at_ms is not None:
@@ -82,50 +84,50 @@ def views(recording: Recording, at_ms: int | None, once: bool) -> Iterator[View]
 
 
 def interval_ms(recording: Recording) -> int:
-    """How often it was observed: the time between most observations."""
+    """Return how often the cluster was observed: the median time between two observations."""
     between_ms = np.diff(recording.moments())
     return int(np.median(between_ms)) if len(between_ms) else DEFAULT_INTERVAL_MS
 
 
 class ReplayTimeline:
-    """`kview.model.ports.Feed[View]` and `Timeline` of a recording; it plays from the start."""
+    """The `kview.model.ports.Feed[View]` and `Timeline` of a recording. It begins to play at once."""
 
     replay = True
     error: BaseException | None = None
 
     def __init__(self, recording: Recording, at_ms: int | None, speed: int) -> None:
-        """`speed` is one of SPEEDS."""
+        """Begin at `at_ms`, None: at the first observation. `speed` is one of SPEEDS."""
         self._recording = recording
         self._at_ms = at_ms
         self._speed = speed
-        self._handing = Handing(wall_ms)
-        self._player = Player(self._open, self._show, self._handing.notice)
+        self._publisher = Publisher(wall_ms)
+        self._player = Player(self._open, self._show, self._publisher.notify)
         self._asking = threading.Lock()
         self._asked = 0
-        self.clock_ms = self._handing.clock_ms
-        self.set_aggregates: Callable[[Aggregates], None] = self._handing.set_aggregates
+        self.clock_ms = self._publisher.clock_ms
+        self.set_aggregates: Callable[[Aggregates], None] = self._publisher.set_aggregates
 
     def on_error(self, call: Callable[[], None]) -> None:
-        """Nothing ends a replay by itself."""
+        """Do nothing: no error ends a replay."""
 
     def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
-        """Begin to play; returns at once."""
+        """Start to play. Returns at once."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
-        self._handing.start(on_view, on_notice)
+        self._publisher.start(on_view, on_notice)
         self._player.start()
         self._send(self._begin)
 
     def stop(self) -> None:
-        """End within a second; no call back after it returns."""
-        self._handing.stop()
+        """End within a second. No callback starts after this returns."""
+        self._publisher.stop()
         self._player.stop()
 
     def toggle(self) -> None:
-        """Pause; or go on from the moment shown."""
+        """Pause, or resume from the moment shown."""
         self._send(self._toggle)
 
     def step(self, by: int) -> None:
-        """Pause, and go so many observations on, or back."""
+        """Pause, and step `by` observations forward (negative: back)."""
         self._send(lambda replay, now_s: replay.step(by))
 
     def faster(self, steps: int) -> None:
@@ -133,19 +135,19 @@ class ReplayTimeline:
         self._send(lambda replay, now_s: replay.faster(now_s, steps))
 
     def seek(self, ms: int) -> None:
-        """Go to the last observation at or before a time, epoch ms."""
+        """Jump to the last observation at or before `ms`, epoch ms."""
         self._send(lambda replay, now_s: replay.seek(ms, now_s))
 
     def seek_event(self, direction: int) -> None:
-        """Pause, and go to the next (1) or the previous (−1) observation at which something happened."""
+        """Pause, and jump to the next (1) or previous (−1) observation at which something happened."""
         self._send(lambda replay, now_s: self._event(replay, direction))
 
     def live(self) -> None:
-        """Go to the last observation."""
+        """Jump to the last observation."""
         self._send(lambda replay, now_s: replay.seek(replay.last_ms, now_s))
 
     def keep(self, name: str) -> None:
-        """Keep the recording under a name."""
+        """Keep the recording under `name`."""
         self._send(lambda replay, now_s: self._keep(name))
 
     def _send(self, command: Command) -> None:
@@ -154,7 +156,7 @@ class ReplayTimeline:
             self._player.send(self._asked, command)
 
     def _show(self, view: View, number: int) -> None:
-        self._handing.view(view, lambda: number == self._asked)
+        self._publisher.publish(view, lambda: number == self._asked)
 
     def _open(self) -> Replay:
         opened = replay_of(self._recording, self._player.newer)
@@ -170,14 +172,14 @@ class ReplayTimeline:
         if replay.playing:
             replay.pause()
         elif replay.ended:
-            self._handing.notice(Notice(NoticeKind.RECORDING_ENDS))
+            self._publisher.notify(Notice(NoticeKind.RECORDING_ENDS))
         else:
             replay.play(now_s)
 
     def _event(self, replay: Replay, direction: int) -> Jump | None:
         jump = replay.seek_event(direction)
         if jump is None:
-            self._handing.notice(no_event(direction))
+            self._publisher.notify(no_event(direction))
         return jump
 
     def _keep(self, name: str) -> None:
@@ -185,6 +187,6 @@ class ReplayTimeline:
             keep(self._recording.folder, name, state_folder())
         except OSError as error:
             failed = KviewError(ErrorKind.KEEPING_FAILED, reason=error.strerror or str(error))
-            self._handing.notice(Notice(NoticeKind.NOT_KEPT, {"error": failed.facts}))
+            self._publisher.notify(Notice(NoticeKind.NOT_KEPT, {"error": failed.facts}))
         else:
-            self._handing.notice(Notice(NoticeKind.KEPT, {"name": name}))
+            self._publisher.notify(Notice(NoticeKind.KEPT, {"name": name}))

@@ -1,4 +1,4 @@
-"""What a user may choose about a run, as one value."""
+"""The user's choices for a run, as one value."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -7,14 +7,15 @@ from pathlib import Path
 DEFAULT_INTERVAL_MS = 1_000
 
 MIN_INTERVAL_MS = 100
-"""Shorter ones would cost a cluster more than they show a person."""
+"""A shorter interval would cost the cluster more than it shows a person."""
 
 MAX_INTERVAL_MS = 600_000
-"""The fold looks back ten minutes: of rarer observations it would keep none to compare with."""
+"""The fold looks back ten minutes: with a longer interval it would have no earlier observation to compare
+with."""
 
 
 class Format(StrEnum):
-    """How pictures are printed where there is no dashboard."""
+    """How views are printed when there is no dashboard."""
 
     TEXT = "text"
     JSON = "json"
@@ -22,8 +23,11 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is recorded: with a `folder` all of the run, there; without one a dashboard's last hour, in the
-    user's state folder. `upload`: the URL that closed segments of `folder` are copied to, or ''."""
+    """What to record, and where.
+
+    With a `folder`: the whole run, to that folder. Without one: a dashboard's last hour, in the user's state
+    folder. `upload` is the URL that closed segments of `folder` are copied to, or ''.
+    """
 
     folder: Path | None = None
     upload: str = ""
@@ -31,7 +35,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """How often to look and how to draw; `format` None: a dashboard on a terminal, text elsewhere."""
+    """How often to observe and how to draw. `format` None: a dashboard on a terminal, text elsewhere."""
 
     interval_ms: int = DEFAULT_INTERVAL_MS
     once: bool = False

@@ -1,4 +1,4 @@
-"""`kview --simulate`: a simulated cluster as a child process, observed through its sockets like any other."""
+"""`kview --simulate`: a simulated cluster in a child process, observed through its sockets like any other."""
 
 import threading
 from collections.abc import Iterable, Sequence
@@ -10,18 +10,17 @@ from kview.model.snapshot import Snapshot
 from kview.run.child import SimulatedCluster
 from kview.run.connected import ConnectedSource
 from kview.run.observing import SourceEnded
+from kview.run.recorder import check_target
 from kview.run.settings import Display
-from kview.run.tape import check
 
 if TYPE_CHECKING:
     from kview.lab.client import ControlClient
 
 
 class SimulatedSource:
-    """A `Source`, the `Attention` and the `Faults` of the simulated cluster that it starts, and starts again
-    when that one dies.
+    """The `Source`, `Attention` and `Faults` of a simulated cluster, which it starts again if it dies.
 
-    The first child starts at once, so that it gets ready while a dashboard draws its first frame.
+    The first child process starts at once, so that it gets ready while the dashboard draws its first frame.
     """
 
     def __init__(self, arguments: Sequence[str], interval_s: float) -> None:
@@ -36,13 +35,13 @@ class SimulatedSource:
 
     @property
     def pid(self) -> int:
-        """The process id of the cluster that runs. Raises SourceEnded."""
+        """The process id of the running cluster. Raises SourceEnded if there is none."""
         if self._cluster is None:
             raise SourceEnded(KviewError(ErrorKind.CLUSTER_ENDED).facts)
         return self._cluster.pid
 
     def connect(self) -> None:
-        """Start the cluster if there is none, and find it. Raises KviewError."""
+        """Start the cluster if none is running, and connect to it. Raises KviewError."""
         from kview.lab.client import ControlClient
 
         with self._starting:
@@ -51,12 +50,11 @@ class SimulatedSource:
             cluster = self._cluster = self._cluster or SimulatedCluster(self._arguments)
         self._observer = ConnectedSource(cluster.bootstrap_servers(), self._interval_s)
         self._observer.connect()
-        # A descriptor of its own: closing one that an event loop watches, from this thread, would confuse
-        # the loop.
+        # The client gets its own descriptor: this thread must not close one that an event loop watches.
         self._faults = ControlClient(cluster.control.dup())
 
     def observe(self) -> Snapshot:
-        """Look once. Raises SourceEnded when the cluster's process is no more."""
+        """Observe the cluster once. Raises SourceEnded if its process has ended."""
         assert self._cluster is not None and self._observer is not None
         how = self._cluster.ended()
         if how is not None:
@@ -66,23 +64,23 @@ class SimulatedSource:
         return self._observer.observe()
 
     def dismiss(self, broker: int) -> None:
-        """Forget a broker that is gone."""
+        """Remove the row of a broker that is gone."""
         observer = self._observer
         if observer is not None:
             observer.dismiss(broker)
 
     def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Read these in every observation, from the next one on, also in a cluster that is started again."""
+        """Read these partitions in every observation, from the next one on, also of a restarted cluster."""
         self._preferred = frozenset(partitions)
 
     async def apply(self, command: FaultCommand) -> FaultReply:
-        """Carry out a fault; never raises."""
+        """Carry out a fault. Never raises."""
         if self._faults is None:
             return FaultReply(refused=KviewError(ErrorKind.CLUSTER_STARTING).facts)
         return await self._faults.apply(command)
 
     def close(self) -> None:
-        """End the cluster, and the connections to it."""
+        """End the cluster and close the connections to it."""
         with self._starting:
             self._closed = True
         self._drop()
@@ -98,10 +96,12 @@ class SimulatedSource:
 
 
 def simulate(arguments: Sequence[str], display: Display) -> int:
-    """Run `kview --simulate`; `arguments` are the flags of `kview serve`. Returns the exit code. Raises
-    KviewError."""
-    from kview.run.showing import show
+    """Run `kview --simulate` and return the exit code. Raises KviewError.
 
-    check(display.record)
+    `arguments` are the flags for `kview serve`.
+    """
+    from kview.run.show import show
+
+    check_target(display.record)
     source = SimulatedSource(arguments, display.interval_ms / 1000)
     return show(source, source, "simulated", display)

@@ -1,4 +1,4 @@
-"""The Spark job of a run: when it starts, what it reads, and when it ends with it."""
+"""The Spark job of a run: when it starts, what it reads, and when it ends."""
 
 import threading
 from collections.abc import Callable
@@ -9,50 +9,52 @@ from kview.model.aggregates import Aggregates, SparkState, SparkStatus
 from kview.pipeline.process import LiveJob
 
 STARTS_AFTER_S = 0.5
-"""After the recording is there, which is after the first picture: a start takes all that a machine has."""
+"""How long after the recording has begun, which is after the first view: a start uses the whole machine."""
 
 
 class Spark:
-    """`kview.model.ports.SparkJob` of a run. `tell` is given every change, on a thread of the job's.
+    """The `kview.model.ports.SparkJob` of a run. It calls `publish` with every change, on the job's thread.
 
-    `live` is false for a recording that is finished: how far the job is behind says nothing there.
+    `live` is False for a finished recording: how far the job is behind means nothing there.
     """
 
-    def __init__(self, tell: Callable[[Aggregates], None], clock_ms: Callable[[], int], live: bool) -> None:
-        self._tell = tell
+    def __init__(
+        self, publish: Callable[[Aggregates], None], clock_ms: Callable[[], int], live: bool
+    ) -> None:
+        self._publish = publish
         self._clock_ms = clock_ms
         self._live = live
         self._changing = threading.Lock()
         self._ended = False
         self._job: LiveJob | None = None
         self._starting: threading.Timer | None = None
-        tell(Aggregates(SparkStatus(SparkState.STARTING, since_ms=clock_ms())))
+        publish(Aggregates(SparkStatus(SparkState.STARTING, since_ms=clock_ms())))
 
     def read(self, recording: Path) -> None:
-        """Roll up that recording, soon; returns at once."""
+        """Start to roll up that recording soon. Returns at once."""
         with self._changing:
             if self._ended:
                 return
-            self._job = LiveJob(recording, self._tell, self._clock_ms, self._live)
+            self._job = LiveJob(recording, self._publish, self._clock_ms, self._live)
             self._starting = threading.Timer(STARTS_AFTER_S, self._start)
             self._starting.daemon = True
             self._starting.start()
 
     def nothing_to_read(self, why: ErrorFacts) -> None:
-        """The recording has stopped: what was read of it stays, and there is nothing to start for."""
+        """End the job because the recording has stopped. The roll-ups so far stay."""
         job = self._job
         self.stop()
         rollups = job.rollups if job is not None else Aggregates().rollups
-        self._tell(Aggregates(SparkStatus(SparkState.FAILED, why, self._clock_ms()), rollups))
+        self._publish(Aggregates(SparkStatus(SparkState.FAILED, why, self._clock_ms()), rollups))
 
     def restart(self) -> None:
-        """End the job if it runs, and start it now; returns at once."""
+        """End the job if it is running, and start it now. Returns at once."""
         with self._changing:
             if self._job is not None and not self._ended:
                 self._job.restart()
 
     def stop(self) -> None:
-        """End the job and its JVM, within a second. Nothing is told after it returns."""
+        """End the job and its JVM within a second. Nothing is published after this returns."""
         with self._changing:
             self._ended = True
             if self._starting is not None:

@@ -1,4 +1,4 @@
-"""What can be drawn where kview runs: a dashboard or text, and with which characters."""
+"""What the output can show: a dashboard or only text, and whether it must be ASCII."""
 
 import sys
 from collections.abc import Mapping
@@ -12,16 +12,23 @@ DUMB = "dumb"
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """`dashboard`: there is a terminal that can be drawn on. `ascii_only`: with stand-ins for glyphs, lines
-    and plots."""
+    """What the output can show.
+
+    `dashboard`: a dashboard can be drawn. `ascii_only`: glyphs, lines and plots need ASCII stand-ins.
+    """
 
     dashboard: bool
     ascii_only: bool
 
 
-def look(terminals: bool, environment: Mapping[str, str], encoding: str | None, ascii_only: bool) -> Terminal:
-    """What the run can do, from whether its standard streams are terminals, TERM and the output's
-    encoding."""
+def detect(
+    terminals: bool, environment: Mapping[str, str], encoding: str | None, ascii_only: bool
+) -> Terminal:
+    """Return what the output can show.
+
+    `terminals`: whether all standard streams are terminals. `encoding`: that of standard output.
+    `ascii_only`: whether the user asked for ASCII.
+    """
     term = environment.get("TERM", "")
     unicode = (encoding or "ascii").lower().replace("-", "").replace("_", "") in ("utf8", "utf8sig")
     return Terminal(
@@ -31,6 +38,9 @@ def look(terminals: bool, environment: Mapping[str, str], encoding: str | None, 
 
 
 def streams_are_terminals() -> bool:
-    """Keys come from standard input, a dashboard is drawn on standard error, and a redirected output wants
-    text."""
+    """Return whether all three standard streams are terminals.
+
+    A dashboard needs all of them: keys come from standard input, it is drawn on standard error, and a
+    redirected standard output wants text.
+    """
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))

@@ -1,4 +1,4 @@
-"""The live run's timeline: the observer's pictures, until somebody pauses and goes back on the tape."""
+"""The timeline of a live run: the observer's views, or earlier ones from the recording while paused."""
 
 import threading
 import time
@@ -13,92 +13,95 @@ from kview.model.ports import Moment
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
 from kview.run.folding import new_fold
-from kview.run.handing import Handing
 from kview.run.observing import ObservingFeed, Source
-from kview.run.tape import DASHBOARD_CLOSES_WITHIN_S, Tape, TapedSource
+from kview.run.publisher import Publisher
+from kview.run.recorder import DASHBOARD_CLOSES_WITHIN_S, RecordedSource, Recorder
 
 if TYPE_CHECKING:
     from kview.recording.replay import Jump, Replay
     from kview.run.player import Command, Player
 
 WRITTEN_WITHIN_S = 1.0
-"""How long a first step back waits for the moment shown to be on the tape: writing it takes milliseconds."""
+"""How long the first step back waits until the moment shown is recorded. Writing it takes milliseconds."""
 
 POLL_S = 0.02
 
 
 class LiveTimeline:
-    """`kview.model.ports.Feed[View]` and `Timeline` of a cluster that is observed now.
+    """The `kview.model.ports.Feed[View]` and `Timeline` of a cluster that is being observed.
 
-    Observing, folding and recording go on while an earlier moment is shown, so that the live one is there at
-    once. `on_end` and `error` are ObservingFeed's.
+    Observing, folding and recording continue while an earlier moment is shown, so that the live view is ready
+    at once.
     """
 
     replay = False
 
-    def __init__(self, source: Source, tape: Tape, interval_s: float, wall_ms: Callable[[], int]) -> None:
-        self._tape = tape
-        self._observing = ObservingFeed(TapedSource(source, tape), new_fold, interval_s)
-        self._handing = Handing(wall_ms)
+    def __init__(
+        self, source: Source, recorder: Recorder, interval_s: float, wall_ms: Callable[[], int]
+    ) -> None:
+        self._recorder = recorder
+        self._observing = ObservingFeed(RecordedSource(source, recorder), new_fold, interval_s)
+        self._publisher = Publisher(wall_ms)
         self._player: Player | None = None
-        """Made when it is asked for: what it needs is imported by then, by the tape."""
+        """Made at the first step: by then the recorder has imported the libraries it needs."""
         self._changing = threading.Lock()
         self._asked = 0
-        """The number of the last command: a picture that answers an earlier one comes too late."""
+        """The number of the last command. A view that answers an earlier one comes too late."""
         self._live = True
         self._latest: View | None = None
         self._frozen_ms = 0
-        """The moment at which the live picture was left."""
-        self.clock_ms = self._handing.clock_ms
-        self.set_aggregates: Callable[[Aggregates], None] = self._handing.set_aggregates
+        """The moment at which the user paused, epoch ms."""
+        self.clock_ms = self._publisher.clock_ms
+        self.set_aggregates: Callable[[Aggregates], None] = self._publisher.set_aggregates
 
     @property
     def error(self) -> BaseException | None:
-        """What ended the run before its first picture."""
+        """The error that ended the run before its first view, None if there was none."""
         return self._observing.error
 
     def on_error(self, call: Callable[[], None]) -> None:
-        """Have that called once, on the observer's thread, where the run ends before its first picture."""
+        """Register `call`, called once on the observer's thread if an error ends the run before its first
+        view."""
         self._observing.on_end = call
 
     def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
-        """Begin; returns at once."""
-        self._handing.start(on_view, on_notice)
-        self._observing.start(self._show_live, self._handing.notice)
+        """Start observing. Returns at once."""
+        self._publisher.start(on_view, on_notice)
+        self._observing.start(self._show_live, self._publisher.notify)
 
     def stop(self) -> None:
-        """End within a second; no call back after it returns."""
-        self._tape.end()
-        self._handing.stop()
+        """End within a second. No callback starts after this returns."""
+        self._recorder.end()
+        self._publisher.stop()
         if self._player is not None:
             self._player.stop()
         self._observing.stop()
-        self._tape.stop(DASHBOARD_CLOSES_WITHIN_S)
+        self._recorder.stop(DASHBOARD_CLOSES_WITHIN_S)
 
-    # -- the controls of time, on the screen's thread
+    # -- time controls, on the screen's thread
 
     def toggle(self) -> None:
-        """Pause; or return to the live moment."""
+        """Pause, or return to the live moment."""
         if self._live:
             self._freeze()
         else:
             self.live()
 
     def step(self, by: int) -> None:
-        """Pause, and go so many observations on, or back."""
+        """Pause, and step `by` observations forward (negative: back)."""
         self._ask(lambda replay, now_s: replay.step(by))
 
     def faster(self, steps: int) -> None:
-        """A live run has no speed."""
+        """Publish a notice: the speed of a live run cannot be changed."""
         del steps
-        self._handing.notice(Notice(NoticeKind.NO_SPEED))
+        self._publisher.notify(Notice(NoticeKind.NO_SPEED))
 
     def seek(self, ms: int) -> None:
-        """Go to the last observation at or before a time, epoch ms."""
+        """Jump to the last observation at or before `ms`, epoch ms."""
         self._ask(lambda replay, now_s: replay.seek(ms, now_s))
 
     def seek_event(self, direction: int) -> None:
-        """Pause, and go to the next (1) or the previous (−1) observation at which something happened."""
+        """Pause, and jump to the next (1) or previous (−1) observation at which something happened."""
         self._ask(lambda replay, now_s: self._event(replay, direction))
 
     def live(self) -> None:
@@ -107,22 +110,22 @@ class LiveTimeline:
             self._asked += 1
             number, self._live, latest = self._asked, True, self._latest
         if self._player is not None:
-            self._player.rest(number)
+            self._player.close(number)
         if latest is not None:
-            self._hand(latest, number, live=True)
+            self._publish(latest, number, live=True)
 
     def keep(self, name: str) -> None:
-        """Keep what was recorded under a name."""
-        notice = self._tape.keep(name)
+        """Keep what has been recorded so far under `name`."""
+        notice = self._recorder.keep(name)
         if notice is not None:
-            self._handing.notice(notice)
+            self._publisher.notify(notice)
 
-    # -- pictures
+    # -- views
 
     def _ask(self, command: "Command") -> None:
-        if self._tape.first_ms == UNKNOWN:
-            stopped = self._tape.stopped
-            self._handing.notice(
+        if self._recorder.first_ms == UNKNOWN:
+            stopped = self._recorder.stopped
+            self._publisher.notify(
                 Notice(NoticeKind.NOT_RECORDING_YET)
                 if stopped is None
                 else Notice(NoticeKind.NOTHING_TO_STEP_TO, {"error": stopped})
@@ -131,18 +134,18 @@ class LiveTimeline:
             if self._player is None:
                 from kview.run.player import Player
 
-                self._player = Player(self._open_replay, self._show_past, self._handing.notice)
+                self._player = Player(self._open_replay, self._show_past, self._publisher.notify)
                 self._player.start()
             self._player.send(self._asked, command)
 
     def _event(self, replay: "Replay", direction: int) -> "Jump | None":
         jump = replay.seek_event(direction)
         if jump is None:
-            self._handing.notice(no_event(direction))
+            self._publisher.notify(no_event(direction))
         return jump
 
     def _freeze(self) -> bool:
-        """Leave the live picture as it is; returns whether there is one."""
+        """Pause at the live view. Returns whether there is one."""
         with self._changing:
             latest, was_live = self._latest, self._live
             if latest is None:
@@ -152,7 +155,7 @@ class LiveTimeline:
             if was_live:
                 self._frozen_ms = latest.snapshot.observation.ended_ms
         if was_live:
-            self._hand(latest, number, live=False)
+            self._publish(latest, number, live=False)
         return True
 
     def _show_live(self, view: View) -> None:
@@ -160,29 +163,29 @@ class LiveTimeline:
             first, self._latest = self._latest is None, view
             number, live = self._asked, self._live
         if live:
-            self._hand(view, number, live=True)
+            self._publish(view, number, live=True)
         if first:
-            self._tape.start(self._handing.notice)
+            self._recorder.start(self._publisher.notify)
 
     def _show_past(self, view: View, number: int) -> None:
-        self._handing.view(view, lambda: number == self._asked and not self._live)
+        self._publisher.publish(view, lambda: number == self._asked and not self._live)
 
-    def _hand(self, view: View, number: int, live: bool) -> None:
-        """Hand on the live picture, or the one that it was when it was left."""
+    def _publish(self, view: View, number: int, live: bool) -> None:
+        """Publish a live view, or the one at which the user paused."""
         last_ms = view.snapshot.observation.ended_ms
-        moment = Moment(live=live, playing=live, first_ms=self._tape.first_ms, last_ms=last_ms)
-        self._handing.view(replace(view, moment=moment), lambda: number == self._asked)
+        moment = Moment(live=live, playing=live, first_ms=self._recorder.first_ms, last_ms=last_ms)
+        self._publisher.publish(replace(view, moment=moment), lambda: number == self._asked)
 
     def _open_replay(self) -> "Replay":
-        """The tape, at the moment at which the live picture was left. Raises KviewError."""
+        """Open the recording at the moment at which the user paused. Raises KviewError."""
         from kview.recording.reader import Recording
         from kview.run.player import replay_of
 
-        assert self._tape.folder is not None and self._player is not None
-        recording = Recording.open(self._tape.folder)
+        assert self._recorder.folder is not None and self._player is not None
+        recording = Recording.open(self._recorder.folder)
         until_s = time.monotonic() + WRITTEN_WITHIN_S
         while time.monotonic() < until_s and not (
-            self._tape.stopped or _holds(recording.moments(), self._frozen_ms)
+            self._recorder.stopped or _reaches(recording.moments(), self._frozen_ms)
         ):
             time.sleep(POLL_S)
             recording.refresh()
@@ -191,10 +194,10 @@ class LiveTimeline:
         return replay
 
 
-def _holds(moments: Longs, ms: int) -> bool:
+def _reaches(moments: Longs, ms: int) -> bool:
     return bool(len(moments)) and int(moments[-1]) >= ms
 
 
 def no_event(direction: int) -> Notice:
-    """What is said where there is no event in that direction."""
+    """Return the notice that there is no event in that direction."""
     return Notice(NoticeKind.NO_LATER_EVENT if direction > 0 else NoticeKind.NO_EARLIER_EVENT)

@@ -83,7 +83,7 @@ def test_what_cannot_be_replayed(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "newer" / MANIFEST).write_text(newer)
     for arguments, sentence in (
         ([str(tmp_path / "empty")], "is not a kview recording: give"),
-        ([str(tmp_path / "nothing")], "does not hold a whole observation"),
+        ([str(tmp_path / "nothing")], "does not contain a whole observation"),
         ([str(tmp_path / "newer")], "use the version of kview that recorded it"),
         ([str(folder), "--at", "noon"], "'noon' is not a valid time: write 14:05"),
         ([str(folder), "--speed", "3"], "'3' is not one of '1', '2', '4'"),
@@ -157,7 +157,7 @@ def test_a_kept_recording_is_found_by_its_name(folder: Path, state_home: Path) -
     done = run_kview("replay", "monday", "--once")
     assert done.returncode == 2
     assert (
-        "monday is not a kview recording: give the folder of one, or a name that one was kept under: "
+        "monday is not a kview recording: give the folder of a recording, or the name of a kept one: "
         in done.stderr
         and "friday" in done.stderr
     )

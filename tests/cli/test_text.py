@@ -122,7 +122,7 @@ def test_simulate_prints_and_leaves_nothing_behind() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--topic", "a:1:9"], "asks for 9 replicas, and the number of brokers is 6"),
+        (["--topic", "a:1:9"], "asks for 9 replicas, but --brokers is 6"),
         (["--racks", "7"], "--racks 7 is more than --brokers 6"),
         (["--set", "no.such.setting=1"], "no.such.setting"),
         (["--brokers", "0"], "--brokers"),

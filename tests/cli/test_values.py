@@ -37,12 +37,15 @@ def test_bootstrap_servers_keep_their_order_and_each_comes_once() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a:1,,b:2", "'a:1,,b:2' has an empty bootstrap server: write HOST:PORT, such as localhost:9092"),
+        (
+            "a:1,,b:2",
+            "'a:1,,b:2' contains an empty bootstrap server: write HOST:PORT, such as localhost:9092",
+        ),
         ("http://a:1", "'http://a:1' is a URL"),
         ("kafka", "'kafka' has no port: write HOST:PORT, such as kafka:9092"),
         ("::1:9092", "'::1:9092' has several colons: put an IPv6 address in brackets: [::1]:9092"),
         (":9092", "':9092' has no valid host name"),
-        ("a:0", "'a:0' has the port '0': a port is a number from 1 to 65535"),
+        ("a:0", "'0' in 'a:0' is not a valid port: give a number from 1 to 65535"),
     ],
 )
 def test_what_is_not_a_bootstrap_server_is_said(text: str, said: str) -> None:

@@ -173,7 +173,7 @@ def test_pausing_stepping_and_keeping_by_key(tmp_path: Path) -> None:
         terminal.press("k")
         terminal.wait_for_text(ASK_NAME)
         terminal.press("by-key\r")
-        terminal.wait_for_text("kept: kview replay by-key")
+        terminal.wait_for_text("recording kept: kview replay by-key")
         terminal.press(" ")
         terminal.wait_for_text("seen [0-9.]+ s ago")
         goes_on(terminal)

@@ -110,9 +110,9 @@ def test_folds_make_all_kinds_but_a_broker_that_leaves() -> None:
         (MADE[3], "brokers 1 and 2 lead 1,200 partitions again"),
         (replace(MADE[3], brokers=(4,), partition_count=1), "broker 4 leads 1 partition again"),
         (MADE[4], "40 partitions moved to 9 brokers"),
-        (MADE[5], "billing rebalanced: 1 member"),
-        (MADE[6], "102 is the active controller"),
-        (replace(MADE[6], before=101, epoch=4), "102 is the active controller, epoch 4 (it was 101)"),
+        (MADE[5], "group billing rebalanced: 1 member"),
+        (MADE[6], "controller 102 is now active"),
+        (replace(MADE[6], before=101, epoch=4), "controller 102 took over from 101 (epoch 4)"),
         (MADE[7], "topic one was created with 1 partition"),
         (
             Event(

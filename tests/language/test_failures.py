@@ -37,7 +37,7 @@ def test_every_kind_has_words() -> None:
         (failures.of_broker("silent", False), "accepts connections but does not answer"),
         (
             failures.of_broker("refused", True),
-            "connection refused; only kview cannot reach it: the quorum sees it fetching",
+            "connection refused; only kview cannot reach it: the quorum still hears it",
         ),
         (failures.of_group("", 0, 2), ""),
         (failures.of_group("coordinator_silent", 0, 2), "coordinator 2 does not answer"),

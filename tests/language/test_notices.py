@@ -32,7 +32,7 @@ def sites() -> list[tuple[str, NoticeKind]]:
     return found
 
 
-def test_every_kind_has_words_and_a_severity_and_is_told_somewhere() -> None:
+def test_every_kind_has_words_and_a_severity_and_is_used_somewhere() -> None:
     assert set(WORDS) == set(NoticeKind) == {kind for _, kind in sites()}
     for kind in NoticeKind:
         assert Notice(kind).severity
@@ -74,5 +74,5 @@ def test_an_error_in_a_notice_is_said_with_what_to_do_and_a_loss_without() -> No
     said = text(Notice(NoticeKind.SOURCE_NOT_RESTARTED, {"lost": lost, "error": error, "wait_s": 4.0}))
     assert said == (
         "the simulated cluster was killed (SIGKILL); starting it again failed: port 9092 is in use:"
-        " choose another --port, or leave it out to take free ones; next attempt in 4 s"
+        " choose another --port, or leave it out to use free ports; the next attempt is in 4 s"
     )

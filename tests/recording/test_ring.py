@@ -40,7 +40,7 @@ def test_a_moment_that_is_forgotten_under_its_reader_is_a_sentence(tmp_path: Pat
     filled(recorder, world, 3)
     recording = Recording.open(recorder.folder)
     filled(recorder, world, 9)
-    with raises_saying(KviewError, "no longer holds that moment"):
+    with raises_saying(KviewError, "no longer contains that moment"):
         recording.at_place(0)
     assert list(recording.delta_batches()) == []
     recording.refresh()

@@ -94,7 +94,7 @@ class HeldSource:
 
 
 class Shown:
-    """What a feed has handed on, in its order."""
+    """What a feed has published, in order."""
 
     def __init__(self) -> None:
         self.views: list[View] = []
@@ -102,11 +102,11 @@ class Shown:
 
     @property
     def last(self) -> View:
-        """The picture on the screen."""
+        """The view on the screen."""
         return self.views[-1]
 
     def at(self, sequence: int, **moment: object) -> bool:
-        """Whether the picture on the screen is of that observation, and its moment so."""
+        """Whether the view on the screen is of that observation, and its moment so."""
         if not self.views or self.last.snapshot.observation.sequence != sequence:
             return False
         return all(getattr(self.last.moment, name) == value for name, value in moment.items())

@@ -1,4 +1,4 @@
-"""What the screen tells a source reaches the observer that it has, or will have."""
+"""What the screen asks of a source reaches the observer that it has, or will have."""
 
 from kview.derive.view import View
 from kview.run.connected import ConnectedSource

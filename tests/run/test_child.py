@@ -60,7 +60,7 @@ def test_how_it_ended_is_said_in_words(cluster: SimulatedCluster) -> None:
 
 def test_bad_use_of_the_child_is_bad_use() -> None:
     cluster = SimulatedCluster(["--topic", "invoice:1:9"])
-    with raises_saying(BadUse, "asks for 9 replicas, and the number of brokers is 6"):
+    with raises_saying(BadUse, "asks for 9 replicas, but --brokers is 6"):
         cluster.bootstrap_servers()
     how = wait_until(cluster.ended, "its end")
     assert how is not None and how.values == {"code": 2}

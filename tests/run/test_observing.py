@@ -1,4 +1,4 @@
-"""The pace of observing, and what becomes of failures before and after the first picture."""
+"""The pace of observing, and what becomes of failures before and after the first view."""
 
 import threading
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from kview.errors import ClusterUnreachable, ErrorKind, KviewError
 from kview.language.notices import text
 from kview.model.notices import Notice
 from kview.model.snapshot import Snapshot
-from kview.run.observing import MAX_BACK_OFF_S, ObservingFeed, Pace, SourceEnded, pictures
+from kview.run.observing import MAX_BACK_OFF_S, ObservingFeed, Pace, SourceEnded, views
 from tests.run.fakes import Clock, ScriptedSource, Step, snapshot
 from tests.waiting import wait_until
 
@@ -20,7 +20,7 @@ UNREACHABLE = ClusterUnreachable(ErrorKind.SERVER_EMPTY, text="")
 
 
 def numbered() -> Callable[[Snapshot], str]:
-    """A fold that counts: pictures read `2nd of this fold: 7`."""
+    """A fold that counts: views read `2nd of this fold: 7`."""
     seen = 0
 
     def fold(taken: Snapshot) -> str:
@@ -32,7 +32,7 @@ def numbered() -> Callable[[Snapshot], str]:
 
 
 def run(source: ScriptedSource, clock: Clock, interval_s: float = 1.0) -> list[str | Notice]:
-    return list(pictures(source, numbered, interval_s, clock.wait, clock))
+    return list(views(source, numbered, interval_s, clock.wait, clock))
 
 
 def notices(run: list[str | Notice]) -> list[Notice]:
@@ -122,7 +122,7 @@ def test_a_feed_calls_back_until_it_is_stopped_and_closes_its_source() -> None:
     seen: list[str] = []
     feed = ObservingFeed(source, numbered, interval_s=0.01)
     feed.start(seen.append, lambda notice: None)
-    wait_until(lambda: len(seen) >= 3, "three pictures")
+    wait_until(lambda: len(seen) >= 3, "three views")
     feed.stop()
     stopped_at = len(seen)
     assert source.closes == 1

@@ -14,8 +14,8 @@ from kview.model.snapshot import Snapshot
 from kview.recording.reader import Recording
 from kview.recording.replay import Jump, LookBack, Replay
 from kview.recording.writer import RecordingWriter
-from kview.run.handing import Handing
 from kview.run.player import Player, replay_of
+from kview.run.publisher import Publisher
 from tests.recording.snapshots import ticking
 from tests.run.fakes import Shown
 from tests.waiting import PATIENCE_S, wait_until
@@ -98,23 +98,23 @@ def test_a_command_that_fails_is_a_notice_and_the_next_one_is_carried_out(folder
         raise ValueError("a bug")
 
     stage.player.send(1, fail)
-    wait_until(lambda: stage.shown.said("r no longer holds that moment"), "why not")
+    wait_until(lambda: stage.shown.said("r no longer contains that moment"), "why not")
     stage.player.send(2, break_down)
     wait_until(lambda: stage.shown.said("ValueError: a bug (log: kview.log)"), "what failed")
     stage.player.send(3, lambda replay, now_s: replay.step(3))
-    wait_until(lambda: stage.shown.at(3, complete=True), "a picture")
+    wait_until(lambda: stage.shown.at(3, complete=True), "a view")
     stage.player.stop()
 
 
 def test_pictures_that_are_not_wanted_any_more_are_not_handed_on() -> None:
-    handing, shown = Handing(lambda: 0), Shown()
+    publisher, shown = Publisher(lambda: 0), Shown()
     _, view = step(State(), SNAPSHOTS[0])
-    handing.view(view)
-    handing.start(shown.views.append, shown.notices.append)
-    handing.view(view, wanted=lambda: False)
+    publisher.publish(view)
+    publisher.start(shown.views.append, shown.notices.append)
+    publisher.publish(view, wanted=lambda: False)
     assert not shown.views
-    handing.view(view, wanted=lambda: True)
+    publisher.publish(view, wanted=lambda: True)
     assert len(shown.views) == 1
-    handing.stop()
-    handing.view(view)
+    publisher.stop()
+    publisher.publish(view)
     assert len(shown.views) == 1

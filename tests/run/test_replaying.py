@@ -1,4 +1,4 @@
-"""A replay: it plays by itself, takes commands, and gives the same pictures as the run did."""
+"""A replay: it plays by itself, takes commands, and gives the same views as the run did."""
 
 import time
 from collections.abc import Iterator
@@ -51,8 +51,8 @@ class Stage:
         self.timeline.start(self.shown.views.append, self.shown.notices.append)
 
     def wait_for(self, sequence: int, **moment: object) -> View:
-        """Wait for the picture of that observation."""
-        wait_until(lambda: self.shown.at(sequence, **moment), f"picture {sequence} {moment}")
+        """Wait for the view of that observation."""
+        wait_until(lambda: self.shown.at(sequence, **moment), f"view {sequence} {moment}")
         return self.shown.last
 
 
@@ -165,7 +165,7 @@ def test_what_cannot_be_shown_is_bad_use(tmp_path: Path, folder: Path) -> None:
     with raises_saying(BadUse, "is not a kview recording"):
         open_recording(str(tmp_path))
     RecordingWriter(tmp_path / "empty").close()
-    with raises_saying(BadUse, "does not hold a whole observation"):
+    with raises_saying(BadUse, "does not contain a whole observation"):
         open_recording(str(tmp_path / "empty"))
     (tmp_path / "new").mkdir()
     text = (folder / MANIFEST).read_text().replace('"version":', '"version":9')

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kview.run.terminal import Terminal, look
+from kview.run.terminal import Terminal, detect
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ from kview.run.terminal import Terminal, look
 def test_what_can_be_drawn(
     terminals: bool, term: str, encoding: str | None, ascii_flag: bool, expected: Terminal
 ) -> None:
-    assert look(terminals, {"TERM": term}, encoding, ascii_flag) == expected
+    assert detect(terminals, {"TERM": term}, encoding, ascii_flag) == expected

@@ -1,4 +1,4 @@
-"""The live run's timeline: pausing, going back on the tape, and the live moment going on meanwhile."""
+"""The live run's timeline: pausing, going back in the recording, and the live moment going on meanwhile."""
 
 import resource
 from collections.abc import Callable, Iterator
@@ -14,8 +14,8 @@ from kview.errors import ErrorFacts
 from kview.model.aggregates import Aggregates, SparkState, SparkStatus
 from kview.recording.reader import Recording
 from kview.recording.segment import STREAM_FILE
+from kview.run.recorder import Recorder
 from kview.run.settings import Record
-from kview.run.tape import Tape
 from kview.run.timeline import LiveTimeline
 from tests.recording.snapshots import all_of, assert_all_equal, ticking
 from tests.run.fakes import HeldSource, Shown
@@ -33,37 +33,37 @@ class Stage:
 
     def __init__(self, folder: Path) -> None:
         self.source = HeldSource()
-        self.tape = Tape(Record(folder))
-        self.timeline = LiveTimeline(self.source, self.tape, INTERVAL_S, lambda: WALL_MS)
+        self.recorder = Recorder(Record(folder))
+        self.timeline = LiveTimeline(self.source, self.recorder, INTERVAL_S, lambda: WALL_MS)
         self.shown = Shown()
         self.timeline.start(self.shown.views.append, self.shown.notices.append)
 
     def observe(self, until: int) -> None:
-        """Observe up to the snapshot of that number, and wait until all of it is on the tape."""
+        """Observe up to the snapshot of that number, and wait until all of it is recorded."""
         self.source.let(*SNAPSHOTS[self.source.observed : until + 1])
         wait_until(lambda: self.source.observed == until + 1, "everything is observed")
         wait_until(lambda: self.recorded() == until + 1, "everything is recorded")
 
     def recorded(self) -> int:
-        """How many observations are on the tape."""
-        return len(Recording.open(self.tape.folder).moments()) if self.tape.folder else 0
+        """How many observations are recorded."""
+        return len(Recording.open(self.recorder.folder).moments()) if self.recorder.folder else 0
 
     def wait_for(self, sequence: int, **moment: object) -> View:
-        """Wait for the picture of that observation."""
-        wait_until(lambda: self.shown.at(sequence, **moment), f"picture {sequence} {moment}")
+        """Wait for the view of that observation."""
+        wait_until(lambda: self.shown.at(sequence, **moment), f"view {sequence} {moment}")
         return self.shown.last
 
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    stage = Stage(tmp_path / "tape")
+    stage = Stage(tmp_path / "recording")
     yield stage
     stage.source.release()
     stage.timeline.stop()
 
 
 def folded(until: int) -> View:
-    """The picture of an observation, folded from the first."""
+    """The view of an observation, folded from the first."""
     state = State()
     for snapshot in SNAPSHOTS[: until + 1]:
         state, view = step(state, snapshot)
@@ -92,7 +92,7 @@ def test_a_pause_freezes_the_picture_and_nothing_else(stage: Stage) -> None:
     assert [*unlike(replace(view, moment=LIVE), folded(6))] == []
     stage.observe(7)
     stage.wait_for(7, live=True)
-    assert_all_equal(all_of(Recording.open(stage.tape.folder or "")), SNAPSHOTS[:8])
+    assert_all_equal(all_of(Recording.open(stage.recorder.folder or "")), SNAPSHOTS[:8])
 
 
 def test_a_step_back_is_shown_at_once_and_then_completed(stage: Stage) -> None:
@@ -165,12 +165,12 @@ def test_the_tape_is_kept_under_a_name(stage: Stage, state_home: Path) -> None:
 
 def test_without_a_tape_pausing_works_and_the_rest_says_why(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    stage = Stage(tmp_path / "file" / "tape")
+    stage = Stage(tmp_path / "file" / "recording")
     stopped: list[ErrorFacts] = []
-    stage.tape.on_stopped = stopped.append
+    stage.recorder.on_stopped = stopped.append
     stage.source.let(*SNAPSHOTS[:3])
     wait_until(lambda: stage.shown.said("recording has stopped: Not a directory"), "why not")
-    wait_until(lambda: stage.shown.at(2), "pictures go on")
+    wait_until(lambda: stage.shown.at(2), "views still arrive")
     assert len(stopped) == 1
     controls: list[Callable[[], None]] = [
         lambda: stage.timeline.step(-1),
@@ -202,8 +202,8 @@ def no_file_grows(beyond_bytes: int) -> Iterator[None]:
 
 def test_what_was_recorded_before_the_disk_was_full_is_still_there(stage: Stage) -> None:
     stage.observe(5)
-    assert stage.tape.folder is not None
-    (stream,) = stage.tape.folder.glob(f"*/{STREAM_FILE}")
+    assert stage.recorder.folder is not None
+    (stream,) = stage.recorder.folder.glob(f"*/{STREAM_FILE}")
     with no_file_grows(stream.stat().st_size):
         stage.source.let(*SNAPSHOTS[6:9])
         wait_until(lambda: stage.shown.said("recording has stopped: File too large"), "why not")

@@ -75,7 +75,7 @@ def free_ports(count: int) -> int:
     [
         (
             ["--topic", "big:3:4", "--brokers", "3"],
-            "topic big asks for 4 replicas, and the number of brokers is 3",
+            "topic big asks for 4 replicas, but --brokers is 3",
         ),
         (["--topic", "a"], "is not complete: write NAME:PARTITIONS:REPLICAS"),
         (["--topic", "a:x:1"], "topic a cannot have 'x' partitions: give a number from 1"),
@@ -84,7 +84,10 @@ def free_ports(count: int) -> int:
         (["--topic", "bad name:1:1"], "'bad name' is not a valid topic name"),
         (["--topic", "__own:1:1"], "internal topic"),
         (["--topic", "a:1:1", "--topic", "a:2:1"], "is given twice"),
-        (["--topic", "a:1:1:retention.ms"], "'retention.ms', which is not a setting: write KEY=VALUE"),
+        (
+            ["--topic", "a:1:1:retention.ms"],
+            "'retention.ms' in --topic 'a:1:1:retention.ms' is not a setting: write KEY=VALUE",
+        ),
         (["--topic", "a:1:1:min.insync=2"], "did you mean min.insync.replicas?"),
         (["--set", "broker.session.timeout.ms"], "is not a setting: write KEY=VALUE"),
         (["--set", "broker.sesion.timeout.ms=1"], "broker.session.timeout.ms"),
@@ -109,7 +112,7 @@ def test_a_port_in_use_is_one_sentence_and_exit_2() -> None:
         ended = run("--brokers", "3", "--port", str(first))
     assert ended.returncode == 2
     assert ended.stderr.strip() == (
-        f"kview: port {first + 1} is in use: choose another --port, or leave it out to take free ones"
+        f"kview: port {first + 1} is in use: choose another --port, or leave it out to use free ports"
     )
 
 

@@ -174,7 +174,7 @@ def test_wrong_settings_name_the_nearest_key() -> None:
         cluster_of(settings={"unclean.leader.election.enable": "yes"})
     with raises_saying(BadUse, r"did you mean retention\.ms"):
         cluster_of(configs={"retention.m": "1"})
-    with raises_saying(BadUse, "asks for 4 replicas, and the number of brokers is 3"):
+    with raises_saying(BadUse, "asks for 4 replicas, but --brokers is 3"):
         cluster_of(replication=4)
     with raises_saying(BadUse, "topic name"):
         build(default_world(topics=(TopicSpec("a/b", 1, 1),)), 1, START_MS)

@@ -94,7 +94,7 @@ async def test_at_an_earlier_moment_it_does_nothing() -> None:
 async def test_in_a_replay_it_does_nothing() -> None:
     async with dashboard(held(BACK), timeline=HeldTimeline(replay=True)) as (app, pilot):
         await press(pilot, ["delete"])
-        assert "Delete needs a live cluster: a recording stays as it is" in text(app)
+        assert "Delete needs a live cluster: a recording cannot be changed" in text(app)
 
 
 @pytest.mark.parametrize("screen", ["1", "5"])

@@ -301,7 +301,7 @@ async def test_a_name_is_asked_for_and_what_became_of_it_is_said() -> None:
         assert timeline.asked == [("keep", "friday 2")]
         assert isinstance(app.feed, HeldFeed)
         app.feed.note(Notice(NoticeKind.KEPT, {"name": "friday"}))
-        await until(pilot, lambda: "kept: kview replay friday" in text(app), "the answer")
+        await until(pilot, lambda: "recording kept: kview replay friday" in text(app), "the answer")
         await press(pilot, ["slash", "k", "k", "g", "enter"])
         assert app.options.filter == "kkg" and len(timeline.asked) == 1
 

@@ -1,4 +1,4 @@
-"""What the screen was handed last: one place from which pictures, whoever made them, go to it."""
+"""Publish views and notices to the screen, one at a time."""
 
 import threading
 import time
@@ -10,13 +10,13 @@ from kview.model.aggregates import Aggregates
 from kview.model.notices import Notice
 
 STOP_WITHIN_S = 0.25
-"""How long `stop` waits for a call back under way."""
+"""How long `stop` waits for a callback in progress."""
 
 
-class Handing:
-    """Hands pictures and notices on, one at a time, from any thread; nothing after `stop`.
+class Publisher:
+    """Publishes views and notices from any thread, one at a time, and nothing after `stop`.
 
-    Every picture carries the latest aggregates; when they change, the last picture is handed on again.
+    Every view carries the latest aggregates. When they change, the last view is published again.
     """
 
     def __init__(self, wall_ms: Callable[[], int], clock_s: Callable[[], float] = time.monotonic) -> None:
@@ -29,33 +29,33 @@ class Handing:
         self._last: tuple[View, float] | None = None
 
     def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
-        """From now on there is somebody to hand to."""
+        """Publish to these callbacks from now on. What came before is lost."""
         with self._calling:
             self._on_view, self._on_notice = on_view, on_notice
 
     def stop(self) -> None:
-        """No call back after it returns."""
+        """Stop publishing. No callback starts after this returns."""
         taken = self._calling.acquire(timeout=STOP_WITHIN_S)
         self._on_view = self._on_notice = None
         if taken:
             self._calling.release()
 
-    def view(self, view: View, wanted: Callable[[], bool] = lambda: True) -> None:
-        """Hand a picture on, if it is still `wanted` when its turn comes."""
+    def publish(self, view: View, wanted: Callable[[], bool] = lambda: True) -> None:
+        """Publish a view if it is still `wanted` when its turn comes."""
         with self._calling:
             if self._on_view is not None and wanted():
                 view = replace(view, aggregates=self._aggregates)
                 self._last = view, self._clock_s()
                 self._on_view(view)
 
-    def notice(self, notice: Notice) -> None:
-        """Hand a notice on."""
+    def notify(self, notice: Notice) -> None:
+        """Publish a notice."""
         with self._calling:
             if self._on_notice is not None:
                 self._on_notice(notice)
 
     def set_aggregates(self, aggregates: Aggregates) -> None:
-        """From now on pictures carry these, beginning with the last one again."""
+        """Add these aggregates to every view from now on, and publish the last view again with them."""
         with self._calling:
             self._aggregates = aggregates
             if self._last is not None and self._on_view is not None:
@@ -64,8 +64,11 @@ class Handing:
                 self._on_view(self._last[0])
 
     def clock_ms(self) -> int:
-        """The time at the picture handed last, epoch ms: a live one's is the wall clock's, a paused one's
-        stands still, a playing one's runs at its speed, not beyond what is recorded."""
+        """Return the current time for the last view, epoch ms.
+
+        Live, that is the wall clock. Paused, the clock stands still at the moment shown. While a recording
+        plays, it runs at the chosen speed, up to the end of what is recorded.
+        """
         last = self._last
         if last is None or last[0].moment.live:
             return self._wall_ms()

@@ -1,4 +1,4 @@
-"""The tape: the recording that a run writes, which its dashboard steps through and its jobs read."""
+"""Record a run on a thread of its own: the dashboard steps through the recording, and Spark reads it."""
 
 import os
 import threading
@@ -23,42 +23,43 @@ if TYPE_CHECKING:
     from kview.recording.writer import RecordingWriter
 
 DASHBOARD_CLOSES_WITHIN_S = 0.4
-"""Of the second that a dashboard may take to end."""
+"""How long a dashboard waits for the recording to be closed. It must end within a second altogether."""
 
 TEXT_CLOSES_WITHIN_S = 10.0
-"""Where nobody waits for a terminal, the last segment is closed and uploaded in peace."""
+"""How long text output waits for the last segment to be closed and uploaded: it restores no terminal."""
 
 
-class Tape:
-    """Records what is offered, on a thread of its own, on which the libraries for it are imported, too.
+class Recorder:
+    """Records the snapshots it is offered, on a thread of its own, which also imports the libraries for it.
 
-    `on_folder` is called on that thread once the recording's folder is there; `on_stopped`, with why, where
-    recording has stopped by itself."""
+    `on_folder` is called on that thread once the recording's folder exists. `on_stopped` is called with the
+    reason if recording stops because of an error.
+    """
 
     def __init__(self, record: Record, starts_after_s: float = 0.0) -> None:
-        """`starts_after_s`: how long the start of recording lets the first picture be drawn in peace; what is
-        offered meanwhile waits."""
+        """`starts_after_s`: how long to wait before recording starts, so that the first view is drawn
+        undisturbed. Snapshots offered in the meantime are queued."""
         self._record = record
         self._starts_after_s = starts_after_s
         self._ending = threading.Event()
-        self._thread = RecordingThread(self._new_writer, self._tell)
+        self._thread = RecordingThread(self._new_writer, self._notify)
         self._started = False
         self._closed = False
         self._uploading: Uploading | None = None
         self._on_notice: Callable[[Notice], None] = lambda notice: None
         self.folder: Path | None = None
-        """The recording's folder, once it is there."""
+        """The recording's folder, None until it exists."""
         self.first_ms = UNKNOWN
-        """The first moment on it, epoch ms."""
+        """The first moment of the recording, epoch ms. UNKNOWN until an observation was written."""
         self.stopped: ErrorFacts | None = None
-        """Why recording has stopped by itself."""
+        """The error that stopped the recording, None if there was none."""
         self.unfinished: ErrorFacts | None = None
-        """After `stop`: what could not be brought to its end."""
+        """After `stop`: what could not be completed, None if everything was."""
         self.on_folder: Callable[[Path], None] = lambda folder: None
         self.on_stopped: Callable[[ErrorFacts], None] = lambda why: None
 
     def start(self, on_notice: Callable[[Notice], None]) -> None:
-        """Begin; returns at once. Does nothing after `end`."""
+        """Start recording. Returns at once. Does nothing after `end`."""
         if self._ending.is_set():
             return
         self._on_notice = on_notice
@@ -66,13 +67,15 @@ class Tape:
         self._thread.start()
 
     def offer(self, snapshot: Snapshot) -> None:
-        """Record it soon; returns at once."""
+        """Record a snapshot soon. Returns at once."""
         if not self._ending.is_set():
             self._thread.offer(snapshot)
 
     def keep(self, name: str) -> Notice | None:
-        """Keep what was recorded until now under a name; what becomes of it is a notice later on, or why not
-        is one now."""
+        """Keep what has been recorded so far under `name`.
+
+        Returns a notice if that is not possible now; otherwise a notice with the outcome follows later.
+        """
         if self.stopped is not None:
             return Notice(NoticeKind.NOT_KEPT, {"error": self.stopped})
         if not self._started or not self._thread.ask(lambda writer: self._keep(name)):
@@ -80,13 +83,13 @@ class Tape:
         return None
 
     def end(self) -> None:
-        """Begin to end; returns at once. Nothing is recorded any more."""
+        """Stop recording. Returns at once; `stop` waits until everything is written."""
         self._ending.set()
         if self._started:
             self._thread.stop(0)
 
     def stop(self, within_s: float) -> None:
-        """Bring the recording to its end, and wait so long for it at most."""
+        """Stop recording, and wait at most `within_s` seconds until everything is written and uploaded."""
         if not self._started:
             return
         until_s = time.monotonic() + within_s
@@ -104,7 +107,7 @@ class Tape:
         writer = self._ring() if self._record.folder is None else self._recording(self._record.folder)
         self.folder = writer.folder
         self.on_folder(writer.folder)
-        return _Told(writer, self)
+        return _ProgressWriter(writer, self)
 
     def _ring(self) -> "FlightRecorder":
         from kview.recording.ring import FlightRecorder, state_folder
@@ -118,18 +121,18 @@ class Tape:
             return RecordingWriter(folder)
         from kview.recording.upload import Uploading
 
-        uploading = Uploading(folder, self._record.upload, self._tell)
+        uploading = Uploading(folder, self._record.upload, self._notify)
         writer = RecordingWriter(folder, on_closed=uploading.closed)
         uploading.start()
         self._uploading = uploading
         return writer
 
     def wrote(self, first_ms: int) -> None:
-        """An observation was recorded; the recording begins at that moment."""
+        """Note that an observation was written, and that the recording now begins at `first_ms`."""
         self.first_ms = first_ms
 
     def closed(self) -> None:
-        """The recording was brought to its end."""
+        """Note that the recording was closed."""
         self._closed = True
 
     def _keep(self, name: str) -> Notice:
@@ -139,7 +142,7 @@ class Tape:
         keep(self.folder, name, state_folder())
         return Notice(NoticeKind.KEPT, {"name": name})
 
-    def _tell(self, notice: Notice) -> None:
+    def _notify(self, notice: Notice) -> None:
         error = notice.values.get("error")
         if notice.kind is NoticeKind.RECORDING_STOPPED and isinstance(error, ErrorFacts):
             self.stopped = error
@@ -147,47 +150,47 @@ class Tape:
         self._on_notice(notice)
 
 
-class _Told:
-    """A writer that tells the tape how far it is."""
+class _ProgressWriter:
+    """A writer that reports its progress to the recorder."""
 
-    def __init__(self, writer: "FlightRecorder | RecordingWriter", tape: Tape) -> None:
+    def __init__(self, writer: "FlightRecorder | RecordingWriter", recorder: Recorder) -> None:
         self._writer = writer
-        self._tape = tape
+        self._recorder = recorder
 
     def append(self, snapshot: Snapshot) -> None:
         self._writer.append(snapshot)
-        # A ring's first moment moves on.
-        self._tape.wrote(self._writer.segments[0].began_ms)
+        # The first moment changes: a ring drops its oldest segments.
+        self._recorder.wrote(self._writer.segments[0].began_ms)
 
     def close(self) -> None:
         self._writer.close()
-        self._tape.closed()
+        self._recorder.closed()
 
 
-class TapedSource:
-    """A `Source` whose observations are offered to a tape."""
+class RecordedSource:
+    """A `Source` whose snapshots are also offered to a recorder."""
 
-    def __init__(self, source: Source, tape: Tape) -> None:
+    def __init__(self, source: Source, recorder: Recorder) -> None:
         self._source = source
-        self._tape = tape
+        self._recorder = recorder
 
     def connect(self) -> None:
-        """Find the cluster. Raises KviewError."""
+        """Connect to the cluster. Raises KviewError."""
         self._source.connect()
 
     def observe(self) -> Snapshot:
-        """Look once. Raises SourceEnded."""
+        """Observe the cluster once. Raises SourceEnded."""
         snapshot = self._source.observe()
-        self._tape.offer(snapshot)
+        self._recorder.offer(snapshot)
         return snapshot
 
     def close(self) -> None:
-        """End the connections; the tape is its owner's to stop."""
+        """Close the connections. The recorder goes on until its owner stops it."""
         self._source.close()
 
 
-def check(record: Record) -> None:
-    """Raises BadUse where nothing can be recorded to that folder, or uploaded to that URL."""
+def check_target(record: Record) -> None:
+    """Check that the folder can be recorded to and the URL uploaded to. Raises BadUse if not."""
     folder = record.folder
     if folder is None:
         return

@@ -1,0 +1,113 @@
+"""Print views as blocks of text or as JSON documents, until the run ends or nobody reads the output."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn, TextIO
+
+from kview.derive.view import View
+from kview.language import glyphs, notices
+from kview.language.errors import sentence
+from kview.model.notices import Notice
+from kview.plain.blocks import block
+from kview.plain.documents import document
+from kview.run.folding import new_fold
+from kview.run.observing import Source, views
+from kview.run.recorder import TEXT_CLOSES_WITHIN_S, RecordedSource, Recorder
+from kview.run.settings import Display, Format
+
+OBSERVATIONS_FOR_RATES = 2
+"""How many observations `--once` makes: a rate needs two."""
+
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals on which a recording run closes its last segment and ends. Without a recording, they just kill the
+run."""
+
+
+def record_and_print(source: Source, name: str, display: Display, ascii_only: bool) -> int:
+    """Print `source` like `print_source`, and record every observation to the folder that `display` names."""
+    recorder = Recorder(display.record)
+    for number in ENDS:
+        signal.signal(number, _end)
+    recorder.start(lambda notice: _note(notice, _fit(ascii_only)))
+    try:
+        return print_source(RecordedSource(source, recorder), name, display, ascii_only)
+    finally:
+        recorder.stop(TEXT_CLOSES_WITHIN_S)
+        if recorder.unfinished is not None:
+            print(f"kview: {sentence(recorder.unfinished)}", file=sys.stderr)
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def print_source(source: Source, name: str, display: Display, ascii_only: bool) -> int:
+    """Print one block or document of `source` every interval; with `once`, a single one.
+
+    Notices go to standard error. Returns the exit code: 0, also if nobody reads the output any more. Raises
+    KviewError, but only before the first view.
+    """
+    fit = _fit(ascii_only)
+    seen = 0
+    try:
+        with _until_nobody_reads():
+            for item in views(source, new_fold, display.interval_ms / 1000, _sleep):
+                if isinstance(item, Notice):
+                    _note(item, fit)
+                    continue
+                seen += 1
+                if display.once and seen < OBSERVATIONS_FOR_RATES:
+                    continue
+                _print(item, name, display, fit)
+                if display.once:
+                    break
+    finally:
+        source.close()
+    return 0
+
+
+def print_views(shown: Iterable[View], name: str, display: Display, ascii_only: bool) -> int:
+    """Print a block or document of each view. Returns the exit code: 0."""
+    fit = _fit(ascii_only)
+    with _until_nobody_reads():
+        for view in shown:
+            _print(view, name, display, fit)
+    return 0
+
+
+@contextmanager
+def _until_nobody_reads() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        # Nobody will read what is still buffered. Without this, the interpreter would complain when it
+        # flushes the buffer at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fit(ascii_only: bool) -> Callable[[str], str]:
+    return glyphs.plain if ascii_only else str
+
+
+def _print(view: View, name: str, display: Display, fit: Callable[[str], str]) -> None:
+    as_json = display.format is Format.JSON
+    _write(document(view) if as_json else fit(block(view, name)), sys.stdout)
+
+
+def _note(notice: Notice, fit: Callable[[str], str]) -> None:
+    print(fit(f"kview: {notices.text(notice)}"), file=sys.stderr, flush=True)
+
+
+def _sleep(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
+
+
+def _write(text: str, output: TextIO) -> None:
+    output.write(text + "\n")
+    output.flush()
