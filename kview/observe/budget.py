@@ -46,8 +46,8 @@ class Budget:
         """
         chosen = self._chosen_rows(at, sequence, failing)
         parts = self._all(at) if chosen is None else shares(at, chosen)
-        per_round = max(1.0, self._settings.requests_per_second * self._settings.interval_s)
-        skipped = sequence % int(np.ceil(3 * len(parts) / per_round) or 1)
+        per_observation = max(1.0, self._settings.requests_per_second * self._settings.interval_s)
+        skipped = sequence % int(np.ceil(3 * len(parts) / per_observation) or 1)
         return {} if skipped else parts, chosen is None
 
     def _all(self, at: Layout) -> Shares:

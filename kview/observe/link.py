@@ -219,7 +219,7 @@ class Link:
             connection.close(Silence())
 
     def _lost(self, connection: Connection, error: Exception | None, began_ms: int) -> None:
-        """Handle a connection that ended, unless we have replaced or closed it."""
+        """Handle the end of a connection, unless the link has already dropped it."""
         if connection is not self._connection:
             return
         self._connection = None

@@ -99,7 +99,7 @@ class Observer:
 
     def observe(self) -> Snapshot:
         """Make one observation. What was not answered keeps its older value and age. Only a bug raises."""
-        snapshot = self._loop.run(self._round)
+        snapshot = self._loop.run(self._observe)
         assert isinstance(snapshot, Snapshot)
         return snapshot
 
@@ -145,7 +145,7 @@ class Observer:
     async def _close_links(self) -> None:
         self._links.close()
 
-    async def _round(self) -> Snapshot:
+    async def _observe(self) -> Snapshot:
         if self._loop.bugs:
             bugs, self._loop.bugs[:] = list(self._loop.bugs), []
             raise bugs[0]
