@@ -1,8 +1,8 @@
 """Reads recordings of schema version 1 as if they were today's.
 
 Version 1 kept the reason of a failure as a text: for brokers, groups, partitions, and the failed parts of an
-observation. All its texts are known, and become kinds of failures and Kafka's error numbers here. It also
-kept the quorum's high watermark, which nothing used.
+observation. The known texts become kinds of failures and Kafka's error numbers here. It also kept the
+quorum's high watermark, which nothing used.
 """
 
 from collections.abc import Callable, Iterator, Mapping
