@@ -28,7 +28,7 @@ RESERVED_MEMORY = "spark.testing.reservedMemory"
 CHECKPOINT_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
-"""Writes files by itself. The default manager runs `chmod` and `readlink` for every file."""
+"""Used because the default manager starts `chmod` and `readlink` for every file."""
 
 FUNCTIONS = "org.apache.spark.sql.catalyst.analysis.FunctionRegistry$"
 """Loading this class loads all of Spark's SQL functions, which otherwise delays the first query."""
