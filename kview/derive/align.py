@@ -1,5 +1,5 @@
-"""Which row of the table before is which row of this one: all that is carried from step to step goes
-through here."""
+"""Alignment: which row of an earlier table is which row of a later one. Everything that is carried from step
+to step goes through here."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """`rows[i]` is the row before of row i, −1 where it is new; None where every row stayed where it was."""
+    """`rows[i]` is the earlier row of row i, −1 if the row is new. None if every row stayed where it was."""
 
     rows: Longs | None
     size: int
 
     def carry(self, column: NDArray[Scalar], fill: Any) -> NDArray[Scalar]:
-        """The column before in this step's rows, `fill` for rows that are new. Never writes to `column`."""
+        """Return an earlier column in this step's rows, with `fill` in new rows. Never writes to `column`."""
         if self.rows is None:
             return column
         out = np.full((self.size, *column.shape[1:]), fill, column.dtype)
@@ -30,12 +30,12 @@ class Alignment:
         return out
 
     def known(self) -> NDArray[np.bool_]:
-        """The rows that there were before."""
+        """Return a mask of the rows that existed before."""
         return np.ones(self.size, np.bool_) if self.rows is None else self.rows >= 0
 
 
 def same(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    """Whether two columns are equal; cheap where they are one object."""
+    """Return whether two columns are equal. Cheap if they are the same object."""
     return a is b or (a.shape == b.shape and bool(np.array_equal(a, b)))
 
 
@@ -45,8 +45,8 @@ def _map(before: Iterable[tuple[Any, ...]], now: Iterable[tuple[Any, ...]]) -> l
 
 
 def align_partitions(before: Partitions, now: Partitions) -> Alignment:
-    """By topic and partition; a partition whose topic id changed is a new one (the topic was created
-    again)."""
+    """Align partitions by topic and partition. If the topic id changed, the partition is a new one, because
+    the topic was created again."""
     if same(before.topic, now.topic) and same(before.partition, now.partition):
         if same(before.topic_id, now.topic_id):
             return Alignment(None, len(now))
@@ -63,7 +63,7 @@ def align_partitions(before: Partitions, now: Partitions) -> Alignment:
 
 
 def align_offsets(before: Offsets, now: Offsets) -> Alignment:
-    """By group, topic and partition."""
+    """Align offsets by group, topic and partition."""
     if (
         same(before.topic, now.topic)
         and same(before.partition, now.partition)
@@ -78,7 +78,7 @@ def align_offsets(before: Offsets, now: Offsets) -> Alignment:
 
 
 def partition_rows(offsets: Offsets, partitions: Partitions) -> Longs:
-    """For each row of `offsets` the row of its partition, −1 where there is none."""
+    """Return the row of each offset's partition, −1 if there is none."""
     keys = _map(
         zip(partitions.topic, partitions.partition.tolist(), strict=True),
         zip(offsets.topic, offsets.partition.tolist(), strict=True),
@@ -87,7 +87,7 @@ def partition_rows(offsets: Offsets, partitions: Partitions) -> Longs:
 
 
 def positions(sorted_ids: NDArray[Any], wanted: NDArray[Any]) -> Longs:
-    """For each of `wanted` its index in `sorted_ids` (of any shape), −1 where it is not there."""
+    """Return the index of each of `wanted` (of any shape) in `sorted_ids`, −1 if it is not there."""
     if not len(sorted_ids):
         return np.full(wanted.shape, -1, np.int64)
     at = np.minimum(np.searchsorted(sorted_ids, wanted), len(sorted_ids) - 1)
@@ -95,7 +95,7 @@ def positions(sorted_ids: NDArray[Any], wanted: NDArray[Any]) -> Longs:
 
 
 def group_rows(names: NDArray[Any], of: NDArray[Any]) -> Longs:
-    """For each of `of` (sorted by group) the index of its group in `names`, −1 where it is not there."""
+    """Return the index in `names` of each group in `of` (sorted by group), −1 if it is not there."""
     if not len(of):
         return np.empty(0, np.int64)
     index = {name: row for row, name in enumerate(names)}
@@ -105,7 +105,7 @@ def group_rows(names: NDArray[Any], of: NDArray[Any]) -> Longs:
 
 
 def take(column: NDArray[Scalar], rows: Longs, fill: Any) -> NDArray[Scalar]:
-    """`column[rows]`, with `fill` where a row is −1."""
+    """Return `column[rows]`, with `fill` for rows that are −1."""
     if not len(column):
         return np.full(rows.shape, fill, column.dtype)
     return np.where(rows >= 0, column[rows], np.asarray(fill, column.dtype))

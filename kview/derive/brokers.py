@@ -1,4 +1,4 @@
-"""Brokers: who is silent since when, when the cluster will fence them, what they lead and carry."""
+"""Brokers: since when they are silent, when the cluster will fence them, and what they lead and carry."""
 
 from dataclasses import dataclass
 
@@ -15,8 +15,8 @@ from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 
 HEARD_MARGIN_MS = 1_500
-"""A broker whose last fetch of metadata lies this close to the latest of all is heard: brokers fetch every
-500 ms at least."""
+"""If a broker's last fetch of metadata is this close to the latest of all, the quorum still hears it. Brokers
+fetch at least every 500 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +26,23 @@ class Silence:
     ids: Ids
     silent: NDArray[np.bool_]
     since_ms: Longs
-    """UNKNOWN where it answers."""
+    """UNKNOWN for brokers that answer."""
 
     def of(self, brokers: Ids) -> NDArray[np.bool_]:
-        """Whether each of `brokers` (ids, any shape) is silent; one that nobody knows is not."""
+        """Return whether each of `brokers` (ids, any shape) is silent. Unknown brokers are not."""
         return take(self.silent, positions(self.ids, brokers), False)
 
     def since_of(self, brokers: Ids) -> Longs:
-        """Since when, UNKNOWN where it answers or is not known."""
+        """Return since when each of `brokers` is silent, UNKNOWN if it answers or is not known."""
         return take(self.since_ms, positions(self.ids, brokers), UNKNOWN)
 
 
 def silence(brokers: Brokers) -> Silence:
-    """Silent: listed but not answering; or fenced or gone, and not answering since its last answer."""
+    """Return which brokers are silent.
+
+    That includes listed brokers as well as fenced and gone ones. The latter are silent since their last
+    answer.
+    """
     state = brokers.state
     is_silent = np.asarray(state == BrokerState.SILENT, np.bool_)
     out = np.asarray((state == BrokerState.FENCED) | (state == BrokerState.GONE), np.bool_) & ~brokers.answers
@@ -48,10 +52,10 @@ def silence(brokers: Brokers) -> Silence:
 
 
 def still_heard(snapshot: Snapshot, quiet: Silence) -> NDArray[np.bool_]:
-    """Silent to us, but it goes on fetching metadata from the quorum: only we cannot reach it
-    (DescribeQuorum v1).
+    """Return which silent brokers still fetch metadata from the quorum, so only we cannot reach them.
 
-    The quorum's times are compared with each other alone, so that a controller's clock may differ from ours.
+    Needs DescribeQuorum v1. The quorum's times are only compared with each other, because a controller's
+    clock may differ from ours.
     """
     brokers, latest = snapshot.brokers, snapshot.quorum.last_fetch_ms.max(initial=UNKNOWN)
     received = snapshot.observation.quorum_received_ms
@@ -64,11 +68,12 @@ def still_heard(snapshot: Snapshot, quiet: Silence) -> NDArray[np.bool_]:
 
 
 def fencing_due(snapshot: Snapshot, quiet: Silence) -> Longs:
-    """≈ when a silent, listed broker's session ends: its last fetch of metadata, or the first silence, +
-    the session timeout.
+    """Return ≈ when the session of each silent, listed broker ends, UNKNOWN for others.
 
-    The last fetch counts where it lies at most a session before our first silence: further off, the clocks
-    differ. And only if the quorum said so after that silence: until then the broker may have fetched again.
+    That is its last fetch of metadata, or our first silence, plus the session timeout. The last fetch only
+    counts if it is at most one session before our first silence: if it is further away, the clocks differ. It
+    also only counts if the quorum reported it after that silence: the broker may have fetched again since an
+    older report.
     """
     brokers = snapshot.brokers
     listed = np.asarray(brokers.state == BrokerState.SILENT, np.bool_)
@@ -84,7 +89,8 @@ def fencing_due(snapshot: Snapshot, quiet: Silence) -> Longs:
 
 
 def broker_severity(snapshot: Snapshot, quiet: Silence) -> NDArray[np.object_]:
-    """RISK: silent while listed, or gone. WARN: fenced, or silent to us alone. CALM otherwise."""
+    """Return RISK for brokers that are silent and listed; WARN for fenced, gone, or silent only to us; else
+    CALM."""
     brokers = snapshot.brokers
     out = np.full(len(brokers), Severity.CALM, object)
     out[np.asarray(brokers.state == BrokerState.FENCED, np.bool_)] = Severity.WARN
@@ -100,13 +106,13 @@ def _counts(index: Longs, mask: NDArray[np.bool_], size: int) -> Longs:
 
 
 def _user_leader(snapshot: Snapshot) -> Longs:
-    """The row of each partition's leader, −1 for internal topics."""
+    """Return the row of each partition's leader, −1 for internal topics."""
     table = snapshot.partitions
     return np.where(table.internal, -1, positions(snapshot.brokers.id, table.leader))
 
 
 def led_rates(snapshot: Snapshot, in_rate: Floats, quiet: Silence) -> Floats:
-    """Records per second appended to what each broker leads, from those of the partitions."""
+    """Return the records per second appended to what each broker leads. `in_rate` has those of partitions."""
     rates = sum_by(_user_leader(snapshot), in_rate, len(snapshot.brokers))
     rates[quiet.silent] = np.nan
     return rates
@@ -120,8 +126,11 @@ def broker_figures(
     in_rate: Floats,
     in_series: tuple[Series, ...],
 ) -> BrokerFigures:
-    """`offset_rows` and `read_rate` are rows of `snapshot.offsets`; `in_rate` are `led_rates`, and
-    `in_series` the last of them."""
+    """Return the figures of the brokers.
+
+    `offset_rows` and `read_rate` are rows of `snapshot.offsets`. `in_rate` are `led_rates`, and `in_series`
+    ends with them.
+    """
     brokers, table = snapshot.brokers, snapshot.partitions
     size = len(brokers)
     leader = positions(brokers.id, table.leader)

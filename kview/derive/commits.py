@@ -1,5 +1,4 @@
-"""Committed offsets over time, from offsets alone: when they moved, fell back, and what lag was left each
-time."""
+"""Committed offsets over time: when they moved or fell back, and what lag was left each time."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -14,22 +13,22 @@ from kview.model.snapshot import Longs
 from kview.model.units import NO_OFFSET, UNKNOWN
 
 HISTORY_RULE = Thinning(((60_000, 5_000),))
-"""A layer every 5 s (the default auto.commit.interval.ms) over the minute that verdicts look at: 13 at
+"""A layer every 5 s (the default auto.commit.interval.ms) over the minute that verdicts consider: 13 at
 most."""
 
 READ_WINDOW_MS = 20_000
-"""Reading rates are over this long: four commits at the default interval."""
+"""Reading rates are averaged over this long: four commits at the default interval."""
 
 MIN_MOVES = 2
 """One commit after a pause says nothing about a trend."""
 
 TREND_MIN_SPAN_MS = 30_000
-"""Less than this does not show a lag trend."""
+"""A shorter history does not show a lag trend."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitsThen:
-    """One moment of the past. Rows of `Offsets`."""
+    """The committed offsets at one moment of the past. Rows of `Offsets`."""
 
     at_ms: int
     committed: Longs
@@ -41,29 +40,29 @@ class CommitsThen:
 
 @dataclass(frozen=True, slots=True)
 class Commits:
-    """What is known of each committed offset's past. Rows of `Offsets`; UNKNOWN where it has not been
+    """What is known about the past of each committed offset. Rows of `Offsets`; UNKNOWN if it was not
     seen."""
 
     committed: Longs
     received_ms: Longs
     still_since_ms: Longs
-    """When it was first read at this value."""
+    """When it was first read with this value."""
     moved_ms: Longs
-    """When it last was seen to change; UNKNOWN while it never was."""
+    """When it was last seen to change; UNKNOWN if it never was."""
     moves: Longs
     lag_left: Longs
     """The lag when it was last seen to have moved."""
     gap_ms: Longs
-    """The time between its last two readings: by that much of traffic `lag_left` depends on chance."""
+    """The time between its last two readings. The traffic of that time is the error of `lag_left`."""
     rewound_from: Longs
-    """The offset it fell back from and has not reached again."""
+    """The offset from which it fell back, until it reaches that offset again."""
     fell_ms: Longs
     """When it last fell back."""
     history: tuple[CommitsThen, ...]
 
     @staticmethod
     def none(rows: int) -> "Commits":
-        """Nothing has been read."""
+        """Return the state before any reading."""
         columns = {
             f.name: np.full(rows, UNKNOWN) for f in fields(Commits) if f.name not in ("history", "moves")
         }
@@ -71,7 +70,7 @@ class Commits:
 
 
 def carried(commits: Commits, alignment: Alignment) -> Commits:
-    """The same in this step's rows."""
+    """Return `commits` in this step's rows."""
     if alignment.rows is None:
         return commits
 
@@ -84,7 +83,7 @@ def carried(commits: Commits, alignment: Alignment) -> Commits:
 
 
 def follow(before: Commits, committed: Longs, received_ms: Longs, lag: Longs, now_ms: int) -> Commits:
-    """Take this observation's commits in; `before` in its rows. A cell that was not read again changes
+    """Take in this observation's commits. `before` is in its rows. A cell that was not read again changes
     nothing."""
     floor = now_ms - LOOK_BACK_MS
     fresh = received_ms != before.received_ms
@@ -115,10 +114,10 @@ def follow(before: Commits, committed: Longs, received_ms: Longs, lag: Longs, no
 
 
 def read_rate(commits: Commits, now_ms: int) -> Floats:
-    """Offsets per second over the last READ_WINDOW_MS; NaN until there are two readings, after a rewind,
-    and for old cells.
+    """Return offsets per second over the last READ_WINDOW_MS.
 
-    Between commits that come in jumps the rate is that between the jumps, until one is overdue.
+    NaN until there are two readings, after a rewind, and for old cells. If commits come in jumps, the rate is
+    the one between the jumps, until the next jump is overdue.
     """
     size = len(commits.committed)
     within = [then for then in commits.history[:-1] if then.at_ms >= now_ms - READ_WINDOW_MS]
@@ -141,11 +140,11 @@ def read_rate(commits: Commits, now_ms: int) -> Floats:
 
 
 def lag_growth(commits: Commits, now_ms: int) -> Longs:
-    """By how much lag never fell: the least that the newest third of the last minute's commits left − the
-    most that the oldest third left.
+    """Return by how much lag grew without falling back.
 
-    At most 0 where it did fall; UNKNOWN where less than TREND_MIN_SPAN_MS is known, or where the newest third
-    has less than MIN_MOVES moves.
+    That is the least lag left by the commits of the newest third of the last minute − the most left by those
+    of the oldest third. At most 0 if lag did fall. UNKNOWN if less than TREND_MIN_SPAN_MS is known, or if the
+    newest third has fewer than MIN_MOVES moves.
     """
     layers = commits.history
     size = len(commits.committed)

@@ -1,10 +1,11 @@
-"""What came and went between two snapshots, in whole records: additive, so that sums over time and partitions
-are right.
+"""What came and went between two snapshots, in whole records. Deltas can be added up over time and
+partitions.
 
-Every count is 0 or more. What would give a negative or absurd rate is counted as what it is: a log end that
-fell as `truncated`, a commit that fell as `rewound`, records whose interval is too long or has no length as
-`…_in_gap` and `…_out_gap`. A partition that is seen for the first time or was created again, and a cell that
-was not read again, count nothing."""
+Every count is 0 or more. Changes that would give a negative or absurd rate have counts of their own: a log
+end that fell is `truncated`, a commit that fell is `rewound`, and records whose interval is too long or has
+no length are `…_in_gap` and `…_out_gap`. Nothing is counted for a partition that is new or was created again,
+nor for a cell that was not read again.
+"""
 
 from dataclasses import dataclass
 
@@ -25,46 +26,49 @@ from kview.model.snapshot import Brokers, Flags, Ids, Longs, Partitions, Snapsho
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 
 MAX_INTERVAL_MS = 60_000
-"""Records between two readings further apart than this have no rate that says anything about a second of
-it."""
+"""If two readings are further apart than this, the records between them say nothing about any single
+second."""
 
 MAX_SPREAD_MS = 60_000
-"""A commit's records are spread over no more than this: who resumes after an hour did not read for an
-hour."""
+"""A commit's records are spread over no more than this. A group that resumes after an hour did not read for
+an hour."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionDeltas:
-    """Rows of `current.partitions`. Records are of the leader's log end, or of the high watermark where the
-    cluster does not tell log ends."""
+    """Rows of `current.partitions`.
+
+    Records are counted by the leader's log end, or by the high watermark if the cluster does not report log
+    ends.
+    """
 
     began_ms: Longs
     ended_ms: Longs
-    """The two readings that the records lie between; equal where there is no interval."""
+    """The records came between these two readings. Both are equal if there is no interval."""
     records_in: Longs
     record_centibytes: Longs
-    """≈ the leader's size ÷ offsets held, in hundredths of a byte, to three digits; 0 where the size is not
+    """≈ the leader's size ÷ the offsets in it, in hundredths of a byte, to three digits; 0 if the size is not
     known."""
     truncated: Longs
     records_in_gap: Longs
     replicated: Longs
-    """Over the followers: their own log ends' growth."""
+    """The growth of the followers' own log ends, summed up."""
     cross_rack: Longs
-    """The part of it between a leader and a follower of different racks."""
+    """The part of `replicated` that went from a leader to a follower in another rack."""
     leader_rack: Strings
     topic_partitions: Ids
-    """How many partitions the topic has: what a mean over partitions is taken over."""
+    """How many partitions the topic has, for means over its partitions."""
     offline: Flags
     silent: Flags
     under_min_isr: Flags
     under_replicated: Flags
     """The partition's state since the previous observation, as that one saw it."""
     standing: Standing
-    """Of `current`: the next call begins with it."""
+    """The state of `current`, with which the next call begins."""
 
     @property
     def bytes_in(self) -> Longs:
-        """≈ the size of `records_in`."""
+        """≈ the size of `records_in`, in bytes."""
         return self.records_in * self.record_centibytes // 100
 
 
@@ -74,8 +78,8 @@ class OffsetDeltas:
 
     since_ms: Longs
     ended_ms: Longs
-    """The previous change of the commit (MAX_SPREAD_MS before at most) and this reading: the records were
-    read between."""
+    """The records were read between the commit's previous change (at most MAX_SPREAD_MS earlier) and this
+    reading."""
     records_out: Longs
     rewound: Longs
     records_out_gap: Longs
@@ -84,11 +88,12 @@ class OffsetDeltas:
     leader: Ids
     leader_rack: Strings
     partition_row: Longs
-    """The row in `current.partitions`, −1 where the partition is not there."""
+    """The row in `current.partitions`, −1 if the partition is not there."""
 
 
 def state_ms(previous: Snapshot | None, current: Snapshot) -> int:
-    """How long the previous observation's states held until this one; 0 over a gap or a clock that jumped."""
+    """Return how long the previous observation's states lasted until this one; 0 over a gap or a clock
+    jump."""
     if previous is None:
         return 0
     elapsed = current.observation.ended_ms - previous.observation.ended_ms
@@ -96,7 +101,7 @@ def state_ms(previous: Snapshot | None, current: Snapshot) -> int:
 
 
 def _comparable(previous: Snapshot | None, current: Snapshot) -> Snapshot:
-    """The snapshot to count from: nothing where there is none, or where it is another cluster's."""
+    """Return the snapshot to count from: an empty one if there is none, or if it is of another cluster."""
     if previous is None:
         return Snapshot(current.observation)
     before, now = previous.observation, current.observation
@@ -104,7 +109,7 @@ def _comparable(previous: Snapshot | None, current: Snapshot) -> Snapshot:
 
 
 def racks_of(brokers: Brokers, ids: Ids) -> Strings:
-    """The rack of each broker id, '' where it is not known."""
+    """Return the rack of each broker id, '' if it is not known."""
     return take(brokers.rack, positions(brokers.id, ids), "")
 
 
@@ -123,7 +128,7 @@ class _Growth:
     began_ms: Longs
     ended_ms: Longs
     grown: Longs
-    """0 where the interval says nothing."""
+    """0 if the interval is too long or has no length."""
     fell: Longs
     in_gap: Longs
 
@@ -148,8 +153,10 @@ def _growth(value: Longs, received_ms: Longs, before: Longs, before_ms: Longs) -
 def partition_deltas(
     previous: Snapshot | None, current: Snapshot, carried: PartitionDeltas | None = None
 ) -> PartitionDeltas:
-    """What came into each partition since `previous`, and the state that it was in meanwhile; `carried` is
-    what this gave for `previous` (None: nothing yet)."""
+    """Return what came into each partition since `previous`, and the state that it was in meanwhile.
+
+    `carried` is the result of the call for `previous`, None if there was none.
+    """
     before, table = _comparable(previous, current), current.partitions
     rows = align_partitions(before.partitions, table)
     has_ends = "debugging_replica" in current.observation.capabilities
@@ -202,15 +209,18 @@ def partition_deltas(
 
 
 def _leader_sizes(table: Partitions, readings: Readings) -> Longs:
-    """UNKNOWN where there is no leader, or where its size is not known."""
+    """Return the size of each leader's log, UNKNOWN if there is no leader or its size is not known."""
     leads = table.replicas == table.leader[:, None]
     sizes: Longs = np.where(leads, readings.sizes, UNKNOWN).max(1, initial=UNKNOWN)
     return sizes
 
 
 def _record_centibytes(table: Partitions, size: Longs) -> Longs:
-    """Three digits say what an estimate can, and stay the same for a while, which costs a recording
-    nothing."""
+    """Return ≈ the bytes of a record, in hundredths, rounded to three digits.
+
+    An estimate has no more than three digits anyway. They often stay the same, so a recording need not store
+    them again.
+    """
     end = np.where(table.log_end == UNKNOWN, table.high_watermark, table.log_end)
     known = (end != UNKNOWN) & (table.log_start != UNKNOWN) & (end > table.log_start) & (size > 0)
     exact = np.where(known, size, 0) * 100.0 / np.where(known, end - table.log_start, 1)
@@ -226,7 +236,7 @@ def _replicated(
     old: Readings,
     readings: Readings,
 ) -> tuple[Longs, Longs]:
-    """Records that followers' logs grew by: all, and those from a leader in another rack."""
+    """Return by how many records followers' logs grew: in total, and from a leader in another rack."""
     table = current.partitions
     ends, times = rows.carry(old.ends, UNKNOWN), rows.carry(old.times_ms, UNKNOWN)
     held = rows.carry(before.partitions.replicas, NO_BROKER)
@@ -244,8 +254,10 @@ def _replicated(
 
 
 def _in_other_rack(brokers: Brokers, table: Partitions) -> Flags:
-    """Whether each replica is in another rack than its leader, as far as both are known; by numbers of racks:
-    words compare slowly."""
+    """Return whether each replica is in another rack than its leader; False if one of the racks is not known.
+
+    Compares numbers of racks, because comparing strings is slow.
+    """
     names, numbers = np.unique(brokers.rack.astype(str), return_inverse=True)
     numbers = np.where(names[numbers] == "", -1, numbers) if len(names) else numbers
     theirs, its = (
@@ -258,8 +270,10 @@ def _in_other_rack(brokers: Brokers, table: Partitions) -> Flags:
 def offset_deltas(
     previous: Snapshot | None, current: Snapshot, carried: OffsetDeltas | None = None
 ) -> OffsetDeltas:
-    """What each group committed since `previous`; `carried` is what this gave for `previous` (None: nothing
-    yet)."""
+    """Return what each group committed since `previous`.
+
+    `carried` is the result of the call for `previous`, None if there was none.
+    """
     before, table = _comparable(previous, current), current.offsets
     carried = carried if before is previous else None
     rows = align_offsets(before.offsets, table)
@@ -299,7 +313,8 @@ def _same_partitions(before: Partitions, now: Partitions) -> bool:
 
 
 def _created_again(before: Snapshot, current: Snapshot, of: Longs) -> Flags:
-    """Rows of offsets whose topic was deleted and created between the two snapshots."""
+    """Return which rows of offsets belong to a topic that was deleted and created again between the
+    snapshots."""
     was = align_partitions(before.partitions, current.partitions)
     if was.rows is None:
         return np.zeros(len(of), np.bool_)

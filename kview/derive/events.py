@@ -1,5 +1,4 @@
-"""Events: the differences between two steps, one event for each kind of change, not one for each
-partition."""
+"""Events: the differences between two steps. All changes of one kind are one event, not one per partition."""
 
 from dataclasses import dataclass
 
@@ -17,27 +16,27 @@ from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 
 MAX_EVENTS = 500
-"""Events kept: a cluster in which more happens within the look-back is read from its headline."""
+"""Limit of events kept. If more happens within the look-back, the headline is the better summary."""
 
 MAX_NAMED = 200
-"""Partitions named in one event, which counts all of them."""
+"""Limit of partitions named in one event. Its count includes all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen(Standing):
-    """A snapshot, and what the next step's events need of it."""
+    """A snapshot, and what the next step's events need from it."""
 
     frozen_since_ms: Longs
 
 
 def kept(events: tuple[Event, ...], new: tuple[Event, ...], now_ms: int) -> tuple[Event, ...]:
-    """The latest events of the look-back, oldest first."""
+    """Return the latest events of the look-back, oldest first."""
     young = (event for event in (*events, *new) if event.at_ms > now_ms - LOOK_BACK_MS)
     return tuple(young)[-MAX_EVENTS:]
 
 
 def differences(before: Seen, now: Seen, alignment: Alignment) -> tuple[Event, ...]:
-    """All events of a step, causes before their effects."""
+    """Return all events of a step, causes before their effects."""
     return (
         *controller_events(before.snapshot, now.snapshot),
         *broker_events(before.snapshot, now.snapshot),
@@ -47,7 +46,7 @@ def differences(before: Seen, now: Seen, alignment: Alignment) -> tuple[Event, .
 
 
 def controller_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
-    """Another controller, as the quorum says; no event while one of the two is not known."""
+    """Return an event if the controller changed. There is none if the old or new one is not known."""
     old, new = before.observation, now.observation
     if new.controller_id < 0 or old.controller_id == new.controller_id:
         return ()
@@ -75,7 +74,7 @@ _STATES = {
 
 
 def broker_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
-    """State changes of brokers; a silence begins at the first request that was not answered."""
+    """Return the changes of brokers' states. A silence begins at the first unanswered request."""
     if same(before.brokers.id, now.brokers.id) and same(before.brokers.state, now.brokers.state):
         return ()
     old = dict(zip(before.brokers.id.tolist(), before.brokers.state, strict=True))
@@ -98,19 +97,19 @@ _FAILURES = frozenset(FailureKind)
 
 
 def _cause(error: str) -> FailureKind:
-    """A broker's `error` as a kind; OTHER for text of another origin."""
+    """Convert a broker's `error` to a kind of failure; OTHER if it is not one."""
     return FailureKind(error) if error in _FAILURES else FailureKind.OTHER
 
 
 def _partition_counts(table: Partitions) -> dict[str, tuple[int, str]]:
-    """Per topic the number of partitions and the topic id."""
+    """Return the number of partitions and the topic id of each topic."""
     names, first, counts = np.unique(table.topic.astype(str), return_index=True, return_counts=True)
     ids = table.topic_id[first]
     return {str(name): (int(n), str(id)) for name, n, id in zip(names, counts.tolist(), ids, strict=True)}
 
 
 def topic_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
-    """Topics created and deleted (also: deleted and created again), partitions added."""
+    """Return the topics that were created or deleted (both, if created again), or got more partitions."""
     a, b = before.partitions, now.partitions
     if same(a.topic, b.topic) and same(a.topic_id, b.topic_id):
         return ()
@@ -134,18 +133,18 @@ def topic_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Picker:
-    """Makes events of masks over partitions."""
+    """Makes an event of a mask over partitions."""
 
     table: Partitions
     at_ms: int
 
     def split(self, mask: NDArray[np.bool_]) -> tuple[int, int]:
-        """How many of the user's, and how many internal ones."""
+        """Return how many of the user's partitions and how many internal ones are in the mask."""
         internal = int((mask & self.table.internal).sum())
         return int(mask.sum()) - internal, internal
 
     def names(self, mask: NDArray[np.bool_]) -> tuple[tuple[str, int], ...]:
-        """The user's partitions first."""
+        """Return the names of the partitions, the user's first."""
         rows = np.flatnonzero(mask)
         rows = rows[np.argsort(self.table.internal[rows], kind="stable")][:MAX_NAMED]
         return tuple((str(self.table.topic[row]), int(self.table.partition[row])) for row in rows.tolist())
@@ -172,7 +171,7 @@ class _Picker:
 
 
 def partition_events(before: Seen, now: Seen, alignment: Alignment) -> tuple[Event, ...]:
-    """Leaders, ISRs, watermarks and truncations, each kind in one event."""
+    """Return the changes of leaders, ISRs, watermarks and log ends, one event for each kind."""
     pick = _Picker(now.snapshot.partitions, now.snapshot.observation.ended_ms)
     return (
         *_leader_events(before, now, alignment, pick),
@@ -250,13 +249,13 @@ def _watermark_events(before: Seen, now: Seen, alignment: Alignment, pick: _Pick
 
 
 def lost_at_election(before: Seen, now: Seen, alignment: Alignment) -> Longs:
-    """Per partition with a new leader: the old leader's last log end seen − where the new leader's epoch
-    starts, as seen.
+    """Return a lower bound of the records lost at each election: old leader's log end − start of the new
+    epoch.
 
-    The new epoch starts where the new leader's log ended when it was elected. Seen of that: its last
-    reading as a follower, if it was taken after the old leader fell silent (nothing was left to copy from
-    then on), else its first reading as the leader, which is later: so this is a lower bound, 0 where
-    nothing is known to be lost.
+    The old leader's log end is the last one seen. The new epoch starts where the new leader's log ended when
+    it was elected. Of that we know its last reading as a follower, if it was taken after the old leader fell
+    silent (from then on there was nothing left to copy). Else we take its first reading as the leader, which
+    is later, so this is a lower bound. 0 if no loss is known.
     """
     was, is_ = before.snapshot.partitions, now.snapshot.partitions
     leader = alignment.carry(was.leader, UNKNOWN_ID)
@@ -274,7 +273,7 @@ def lost_at_election(before: Seen, now: Seen, alignment: Alignment) -> Longs:
 
 
 def _pick(matrix: NDArray[np.int64], where: NDArray[np.bool_]) -> Longs:
-    """The value of each row at its mark, UNKNOWN where it has none."""
+    """Return the marked value of each row, UNKNOWN if none is marked."""
     picked: Longs = np.where(where, matrix, UNKNOWN).max(1, initial=UNKNOWN)
     return picked
 
@@ -290,7 +289,7 @@ def _lost_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) -
 
 
 def _cut_events(before: Seen, now: Seen, alignment: Alignment, pick: _Picker) -> list[Event]:
-    """Replicas whose own log end fell between two readings of it."""
+    """Return an event for each broker whose replicas' log ends fell between two readings."""
     was, is_ = before.snapshot.partitions, now.snapshot.partitions
     replicas_then = alignment.carry(was.replicas, NO_BROKER)
     if replicas_then.shape != is_.replicas.shape:

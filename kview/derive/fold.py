@@ -1,13 +1,13 @@
-"""The fold: a state and a snapshot in, the next state and a view out. Live, replay and tests use it alike.
+"""The fold: takes a state and a snapshot, returns the next state and a view. Live, replay and tests all use
+it.
 
-`step` is pure, and made of three parts: `advance`, what any later step depends on; `sample`, what the steps
-of the next minute depend on (series); and the view, on which nothing depends. Going to a moment leaves out
-what no later step asks for (`fold_to`).
+`step` is pure and has three parts: `advance` makes what all later steps depend on, `sample` makes what the
+steps of the next minute depend on (series), and nothing depends on the view. A jump to another moment leaves
+out what no later step needs (`fold_to`).
 
-A view at t is the same whether the fold began at the beginning or at the last snapshot at or before
-t − LOOK_BACK_MS, with one exception: the figures of a group's partition whose cell has not been read again
-for a while (its coordinator is silent) are kept as they were, so they depend on what was seen before that
-reading.
+A view at t is the same whether the fold began at the beginning or at the last snapshot at or before t −
+LOOK_BACK_MS. There is one exception: if a group's coordinator is silent, its cells are not read again and
+their figures are kept, so they depend on what was seen before the last reading.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ from kview.derive.standing import standing
 from kview.derive.topics import throughput, topic_figures, topic_rates
 from kview.derive.view import SERIES_POINTS, Floats, OffsetFigures, View
 from kview.derive.watermarks import Watermarks, follow, frozen_since
-from kview.model.events import Event, Severity
+from kview.model.events import Event
 from kview.model.snapshot import Longs, Snapshot
 from kview.model.units import UNKNOWN
 
@@ -50,17 +50,19 @@ _NONE = np.empty(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is carried from step to step: the snapshot before and what was seen in it, and bounded series.
-    Frozen; columns are never written to."""
+    """What is carried from step to step: the previous snapshot, what was seen in it, and bounded series.
+
+    Frozen. Columns are never written to.
+    """
 
     seen: Seen | None = None
     ends: Ends = field(default_factory=lambda: Ends.none(0))
     watermarks: Watermarks = field(default_factory=lambda: Watermarks.none(0))
     points: Points = field(default_factory=lambda: Points.none(0))
     changed_ms: Longs = field(default_factory=lambda: _NONE)
-    """When leader, epoch or ISR of each partition last changed."""
+    """When the leader, epoch or ISR of each partition last changed."""
     partition_rows: Longs = field(default_factory=lambda: _NONE)
-    """For each row of `Offsets` that of its partition."""
+    """The row of each offset's partition."""
     commits: Commits = field(default_factory=lambda: Commits.none(0))
     kept: Kept = field(default_factory=lambda: Kept.none(0))
     topic_series: Mapping[str, Series] = field(default_factory=dict)
@@ -68,14 +70,14 @@ class State:
     group_series: GroupSeries = field(default_factory=dict)
     moments: tuple[int, ...] = ()
     before_ms: int = UNKNOWN
-    """When the step before was; UNKNOWN at the first one."""
+    """The time of the previous step, UNKNOWN in the first one."""
     events: tuple[Event, ...] = ()
     new_events: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A moment's figures of which series are made."""
+    """The figures of one moment that go into series."""
 
     in_rate: Floats
     """Rows of `Partitions`."""
@@ -86,7 +88,7 @@ class Sample:
 
 
 class LookBack(Protocol):
-    """Snapshots one after the other, of which one knows how many there are."""
+    """Snapshots in order, whose number is known."""
 
     def __len__(self) -> int: ...
 
@@ -94,14 +96,20 @@ class LookBack(Protocol):
 
 
 def step(state: State, snapshot: Snapshot) -> tuple[State, View]:
-    """The next state and view. A snapshot from before the last one (a clock that jumped back), or
-    of another observer, starts from nothing again."""
+    """Return the next state and view.
+
+    Starts again from nothing if the snapshot is earlier than the last one (the clock jumped back), or is from
+    another observer.
+    """
     return fold_on(state, (snapshot,))
 
 
 def fold_to(last: Snapshot, look_back: LookBack, cancelled: Callable[[], bool]) -> tuple[State, View] | None:
-    """The state and the view at `last` after folding `look_back`, which ends with it, from nothing: those of
-    one `step` after the other. None where `cancelled`, which is asked before every snapshot."""
+    """Return the state and the view at `last`, folded from nothing over `look_back`, which ends with `last`.
+
+    The result is the same as that of one `step` after another. Before each snapshot it asks `cancelled`, and
+    returns None if that is True.
+    """
     state, sampled = State(), None
     first_sampled = len(look_back) - SERIES_POINTS
     for number, snapshot in enumerate(look_back):
@@ -115,7 +123,7 @@ def fold_to(last: Snapshot, look_back: LookBack, cancelled: Callable[[], bool]) 
 
 
 def fold_on(state: State, snapshots: Sequence[Snapshot]) -> tuple[State, View]:
-    """The state and the view after one snapshot or several, of which only the last is to be shown."""
+    """Return the state and the view after one or more snapshots, of which only the last will be shown."""
     state, sampled = sample(advance(state, snapshots[0]))
     for snapshot in snapshots[1:]:
         state, sampled = sample(advance(state, snapshot))
@@ -123,7 +131,7 @@ def fold_on(state: State, snapshots: Sequence[Snapshot]) -> tuple[State, View]:
 
 
 def advance(state: State, snapshot: Snapshot) -> State:
-    """The state after a snapshot, but for series and `kept`, which `sample` brings up to date."""
+    """Return the state after a snapshot, except for series and `kept`, which `sample` updates."""
     now_ms = snapshot.observation.ended_ms
     if state.seen is not None:
         last = state.seen.snapshot.observation
@@ -177,7 +185,7 @@ def advance(state: State, snapshot: Snapshot) -> State:
 
 
 def sample(state: State) -> tuple[State, Sample]:
-    """Take the figures of this moment into the series."""
+    """Add the figures of this moment to the series."""
     seen = _seen_of(state)
     snapshot, points = seen.snapshot, len(state.moments)
     in_rate = in_rates(snapshot.partitions, seen.placed, state.ends.per_second)
@@ -205,7 +213,7 @@ def sample(state: State) -> tuple[State, Sample]:
 
 
 def _view(state: State, sampled: Sample) -> View:
-    """The view of a state whose moment was sampled."""
+    """Return the view of a state that was sampled."""
     seen = _seen_of(state)
     snapshot, quiet, placed = seen.snapshot, seen.quiet, seen.placed
     table, offsets = snapshot.partitions, sampled.offsets
@@ -244,9 +252,6 @@ def _view(state: State, sampled: Sample) -> View:
         events=state.events,
         new_events=state.new_events,
         worst_partitions=worst_first(table, figures),
-        internal_troubled=int(
-            (table.internal & np.asarray(figures.severity == Severity.RISK, np.bool_)).sum()
-        ),
     )
 
 
@@ -256,7 +261,10 @@ def _seen_of(state: State) -> Seen:
 
 
 def _log_ends(snapshot: Snapshot) -> tuple[Longs, Longs]:
-    """Where logs end, and when that was read: by the high watermark where the cluster tells no log ends."""
+    """Return where logs end, and when that was read.
+
+    If the cluster does not report log ends, these are the high watermarks.
+    """
     table = snapshot.partitions
     if "debugging_replica" in snapshot.observation.capabilities:
         return table.log_end, table.log_end_ms
@@ -278,9 +286,10 @@ def _offsets(state: State, in_rate: Floats) -> OffsetFigures:
 
 
 def _kept(state: State, snapshot: Snapshot, commits: Commits, offset_rows: Alignment) -> Kept:
-    """The figures of cells that `snapshot` holds no new reading of; `commits` are those before in its rows.
+    """Return the figures of the cells that were not read again in `snapshot`.
 
-    Where such a cell's moment was not sampled, its figures are made now, of the state before.
+    `commits` are the earlier ones in its rows. If the earlier moment was not sampled, its figures are
+    calculated now.
     """
     carried = state.kept.carried(offset_rows)
     received_ms = snapshot.offsets.received_ms
@@ -293,7 +302,7 @@ def _kept(state: State, snapshot: Snapshot, commits: Commits, offset_rows: Align
 
 
 def _requests_rate(state: State, snapshot: Snapshot) -> float:
-    """Kview's own requests per second: this observation's over the time since the one before."""
+    """Return kview's own requests per second since the previous observation."""
     if state.before_ms == UNKNOWN:
         return float("nan")
     elapsed_ms = snapshot.observation.ended_ms - state.before_ms

@@ -17,7 +17,7 @@ REBALANCING = frozenset(
 
 
 def _owners(snapshot: Snapshot) -> dict[str, frozenset[tuple[str, int, str]]]:
-    """Per group, who owns what."""
+    """Return which member owns which partition, by group."""
     table = snapshot.offsets
     owned: dict[str, set[tuple[str, int, str]]] = {}
     for group, topic, partition, owner in zip(
@@ -29,7 +29,10 @@ def _owners(snapshot: Snapshot) -> dict[str, frozenset[tuple[str, int, str]]]:
 
 
 def group_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
-    """Rebalances that were seen, or whose result was (other owners), and other changes of state."""
+    """Return rebalances, and other changes of groups' states.
+
+    A rebalance is known from the group's state, or from its result: other owners.
+    """
     old = {name: row for row, name in enumerate(before.groups.group)}
     a, b = before.groups, now.groups
     moved = not same(before.offsets.owner, now.offsets.owner) or not same(

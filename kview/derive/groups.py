@@ -1,4 +1,4 @@
-"""Groups: sums and worsts over their rows of `Offsets`."""
+"""Groups: the sums and worst values over their rows of `Offsets`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,17 +17,18 @@ from kview.model.snapshot import Longs, Snapshot
 from kview.model.units import NO_OFFSET, UNKNOWN
 
 TREND_SPANS_MS = ((5_000, 5_000), (10_000, 20_000))
-"""(length, distance): the worst of the newest stretch against the worst of one as long, so far back. A commit
-interval is no trend, so neither is shorter than one; the long one sees what grows slowly."""
+"""(length, distance): compares the worst of the newest stretch with the worst of an equally long one, that
+far back. Lag moves up and down within a commit interval, so neither is shorter than one. The longer one shows
+slow growth."""
 
 BehindSeries = tuple[tuple[int, float], ...]
-"""A group's lag in time at moments of the last TREND_BACK_MS, oldest first; NaN where it was not known."""
+"""A group's lag in time at the moments of the last TREND_BACK_MS, oldest first; NaN if it was not known."""
 
 GroupSeries = Mapping[str, tuple[Series, BehindSeries]]
-"""By group, lag at the moments of the sparklines, and lag in time."""
+"""By group: lag at the moments of the sparklines, and lag in time."""
 
 TREND_NOISE_MS = 1_000
-"""Lag in time that changed by less, or by less than a tenth, has no trend."""
+"""Changes of lag in time below this, or below a tenth, are not a trend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +36,15 @@ class GroupLags:
     """Rows of `Groups`."""
 
     index: Longs
-    """The row of each of `Offsets`, −1 for none."""
+    """The row of each offset's group, −1 if there is none."""
     lag: Longs
-    """The sum of what is known; UNKNOWN when nothing is."""
+    """The sum of the known lags, UNKNOWN if none is known."""
     behind_ms: Longs
-    """The worst."""
+    """The lag in time of the worst partition."""
 
 
 def group_lags(snapshot: Snapshot, figures: OffsetFigures) -> GroupLags:
-    """Lag and lag in time of each group."""
+    """Return the lag and the lag in time of each group."""
     size = len(snapshot.groups)
     index = group_rows(snapshot.groups.group, snapshot.offsets.group)
     known = _known(snapshot, figures)
@@ -56,7 +57,7 @@ def group_lags(snapshot: Snapshot, figures: OffsetFigures) -> GroupLags:
 def group_series(
     before: GroupSeries, names: list[str], lags: GroupLags, points: int, now_ms: int
 ) -> GroupSeries:
-    """Each group's series, with the newest values."""
+    """Return each group's series with the newest values added."""
     lag_series = extended({n: s for n, (s, _) in before.items()}, names, _floats(lags.lag), points)
     behind_series = [
         (*_young(before[name][1] if name in before else (), now_ms), (now_ms, value))
@@ -68,7 +69,7 @@ def group_series(
 def group_figures(
     snapshot: Snapshot, figures: OffsetFigures, lags: GroupLags, series: GroupSeries
 ) -> GroupFigures:
-    """`series` holds `lags` already."""
+    """Return the figures of the groups. `series` already includes `lags`."""
     groups, offsets = snapshot.groups, snapshot.offsets
     size, index, behind = len(groups), lags.index, lags.behind_ms
     committed = offsets.committed > NO_OFFSET
@@ -106,7 +107,10 @@ def _known(snapshot: Snapshot, figures: OffsetFigures) -> NDArray[np.bool_]:
 
 
 def trend(series: BehindSeries) -> int:
-    """+1 growing, −1 shrinking, 0 neither (or not known), by the shortest of TREND_SPANS_MS that tells."""
+    """Return +1 if lag in time grows, −1 if it shrinks, 0 if neither or not known.
+
+    The shortest of TREND_SPANS_MS that shows a change decides.
+    """
     now_ms = series[-1][0]
     known = [(now_ms - at, value) for at, value in series if value == value]
     for length, distance in TREND_SPANS_MS:
@@ -146,7 +150,7 @@ def _active(snapshot: Snapshot) -> Longs:
 
 
 def _worst(snapshot: Snapshot, figures: OffsetFigures, index: Longs) -> tuple[Longs, Longs]:
-    """The rank of each group's worst verdict, and how many of its rows have it."""
+    """Return the rank of each group's worst verdict, and how many of its rows have it."""
     size = len(snapshot.groups)
     ranks = np.array([RANK[verdict] for verdict in figures.verdict], np.int64)
     ranks = np.where((snapshot.offsets.committed <= NO_OFFSET) & (ranks == RANK[Verdict.UNKNOWN]), -1, ranks)
@@ -167,7 +171,7 @@ def _lost(figures: OffsetFigures, index: Longs, size: int) -> Longs:
 
 
 def _oldest_stopped(figures: OffsetFigures, index: Longs, ranks: Longs) -> Longs:
-    """The lag in time of each stopped group's worst stopped partition, UNKNOWN for all others."""
+    """Return the worst lag in time among the stopped partitions of each stopped group, UNKNOWN for others."""
     oldest = np.full(len(ranks), UNKNOWN, np.int64)
     mine = (index >= 0) & np.asarray(figures.verdict == Verdict.STOPPED, np.bool_)
     np.maximum.at(oldest, index[mine], figures.behind_ms[mine])
@@ -175,7 +179,7 @@ def _oldest_stopped(figures: OffsetFigures, index: Longs, ranks: Longs) -> Longs
 
 
 def _reason(verdict: Verdict, rows: int) -> Reason:
-    """Why a group has its verdict, which `rows` of its partitions have."""
+    """Return why a group has its verdict. `rows` of its partitions have the same one."""
     if verdict is Verdict.OK:
         return Reason.NONE
     if verdict is Verdict.STOPPED:

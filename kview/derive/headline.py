@@ -21,10 +21,12 @@ from kview.model.states import BrokerState, QuorumRole
 from kview.model.units import UNKNOWN
 
 QUORUM_OLD_MS = 6_000
-"""The quorum is asked every second round; without an answer for this long its controller may not be there."""
+"""The quorum is asked in every second observation. After this long without an answer, it may have no
+controller."""
 
 VOTER_QUIET_MS = 5_000
-"""A voter this far behind the latest fetch of any node is taken for lost: Kafka's fetch time-out is 2 s."""
+"""A voter whose last fetch is this far behind the latest fetch of any node counts as lost. Kafka's fetch
+timeout is 2 s."""
 
 
 def headline(
@@ -37,7 +39,8 @@ def headline(
     quiet: Silence,
     requests_per_second: float,
 ) -> Headline:
-    """Counts are of the user's topics; severity and findings include internal ones."""
+    """Return the headline. Its counts cover the user's topics; severity and findings include internal
+    ones."""
     table = snapshot.partitions
     mine = ~table.internal
     findings = [
@@ -69,7 +72,8 @@ def _split(mask: Flags, internal: Flags) -> tuple[int, int]:
 def _brokers(
     snapshot: Snapshot, figures: BrokerFigures, partitions: PartitionFigures, quiet: Silence
 ) -> Iterator[Finding]:
-    """Silent brokers with what they lead, what is frozen and the countdown; then fenced and gone ones."""
+    """Yield silent brokers with what they lead, what is frozen and the countdown; then fenced and gone
+    brokers."""
     table = snapshot.brokers
     silent = np.asarray(table.state == BrokerState.SILENT, np.bool_)
     if silent.any():
@@ -122,7 +126,7 @@ def _silent(
 
 
 def _first(times_ms: Longs) -> int:
-    """The earliest of the times that are known, UNKNOWN if none is."""
+    """Return the earliest of the known times, UNKNOWN if none is known."""
     known = times_ms[times_ms != UNKNOWN]
     return int(known.min()) if len(known) else UNKNOWN
 
@@ -132,7 +136,7 @@ def _ids(snapshot: Snapshot, mask: Flags) -> tuple[int, ...]:
 
 
 def _rack(snapshot: Snapshot, mask: Flags) -> str:
-    """The rack, if these are all the brokers of one that has several."""
+    """Return the rack, if these are all its brokers and there are at least two of them, else ''."""
     racks = snapshot.brokers.rack
     found = set(racks[mask])
     if int(mask.sum()) < 2 or len(found) != 1:
@@ -142,7 +146,8 @@ def _rack(snapshot: Snapshot, mask: Flags) -> str:
 
 
 def _partitions(snapshot: Snapshot, figures: PartitionFigures, placed: Placement) -> Iterator[Finding]:
-    """What is wrong with partitions, other than what the findings about silent brokers count."""
+    """Yield what is wrong with partitions, except for what the findings about silent brokers already
+    count."""
     table, internal = snapshot.partitions, snapshot.partitions.internal
     any_silent = bool((snapshot.brokers.state == BrokerState.SILENT).any())
 
@@ -165,7 +170,7 @@ def _partitions(snapshot: Snapshot, figures: PartitionFigures, placed: Placement
 
 
 def _groups(snapshot: Snapshot, groups: GroupFigures) -> Iterator[Finding]:
-    """Groups that lost records: nothing else about a group is the cluster's fault."""
+    """Yield groups that lost records. Nothing else about a group is the cluster's fault."""
     for row in np.flatnonzero(groups.lost > 0).tolist():
         name, lost = str(snapshot.groups.group[row]), int(groups.lost[row])
         yield Finding(FindingKind.RECORDS_LOST, Severity.RISK, group=name, count=lost)
@@ -186,7 +191,8 @@ def _quorum(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _voters(quorum: Quorum) -> tuple[int, list[int]]:
-    """How many voters there are, the leader among them, and which fetch no longer (DescribeQuorum v1)."""
+    """Return how many voters there are, including the leader, and which no longer fetch (DescribeQuorum
+    v1)."""
     fetched = quorum.last_fetch_ms
     newest = int(fetched.max(initial=UNKNOWN))
     follows = np.asarray(quorum.role == QuorumRole.VOTER, np.bool_)
@@ -195,7 +201,8 @@ def _voters(quorum: Quorum) -> tuple[int, list[int]]:
 
 
 def _calm(snapshot: Snapshot) -> Finding:
-    """Nothing is wrong; what is not known yet is not called well."""
+    """Return the finding when nothing is wrong: all is well, there are no partitions, or nothing is known
+    yet."""
     up = int((snapshot.brokers.state == BrokerState.UP).sum())
     if not up:
         return Finding(FindingKind.NOTHING_KNOWN, Severity.CALM)

@@ -1,4 +1,5 @@
-"""Columns kept from past observations, thinned: close together lately, further apart long ago."""
+"""Columns kept from past observations, thinned out: close together for recent times, further apart for older
+ones."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +7,7 @@ from typing import Protocol, TypeVar
 
 
 class Dated(Protocol):
-    """Something that was taken at a moment."""
+    """Something with a time."""
 
     @property
     def at_ms(self) -> int:
@@ -19,27 +20,22 @@ Layer = TypeVar("Layer", bound=Dated)
 
 @dataclass(frozen=True, slots=True)
 class Thinning:
-    """Of layers younger than `age_ms`, one in each `bucket_ms` of absolute time is kept: its last.
+    """Keeps one layer per `bucket_ms` of absolute time, the last, for layers younger than `age_ms`.
 
-    Buckets nest (each width divides the next), so that which layers are left depends on the layers of the
-    last `age_ms` alone, not on when watching began.
+    Buckets nest (each width divides the next). So which layers remain depends only on the layers of the last
+    `age_ms`, not on when watching began.
     """
 
     steps: tuple[tuple[int, int], ...]
     """(age_ms, bucket_ms), the youngest first."""
 
     def bucket(self, age_ms: int) -> int | None:
-        """The bucket's width at an age; None when it is too old."""
+        """Return the width of the bucket at an age, None if that is too old."""
         return next((bucket for limit, bucket in self.steps if age_ms < limit), None)
-
-    def at_most(self) -> int:
-        """How many layers can be left."""
-        limits = [0, *(limit for limit, _ in self.steps)]
-        return sum(-(-(limit - limits[at]) // bucket) + 1 for at, (limit, bucket) in enumerate(self.steps))
 
 
 def thinned(layers: tuple[Layer, ...], now_ms: int, rule: Thinning) -> tuple[Layer, ...]:
-    """`layers` (oldest first) without those that the rule does not keep."""
+    """Return `layers` (oldest first) without those that the rule drops."""
     kept: list[Layer] = []
     following = None
     for layer in reversed(layers):
@@ -53,5 +49,5 @@ def thinned(layers: tuple[Layer, ...], now_ms: int, rule: Thinning) -> tuple[Lay
 
 
 def each(layers: tuple[Layer, ...], change: Callable[[Layer], Layer]) -> tuple[Layer, ...]:
-    """The layers, each changed."""
+    """Return the layers with `change` applied to each."""
     return tuple(change(layer) for layer in layers)

@@ -1,4 +1,4 @@
-"""Lag in time: when was a committed offset the log's end? By interpolation between readings, never beyond
+"""Lag in time: when was a committed offset the end of the log? Interpolates between readings, never beyond
 them."""
 
 from dataclasses import dataclass
@@ -14,19 +14,20 @@ from kview.model.snapshot import Longs, Partitions, TimePoints
 from kview.model.units import NO_OFFSET, UNKNOWN
 
 TREND_BACK_MS = 60_000
-"""How far back lag in time is compared with itself. Readings are kept that much shorter than the look-back,
-so that the compared figures do not depend on anything beyond it either."""
+"""How far back a trend of lag in time goes. Readings are kept for the look-back minus this, so that the older
+figures of a trend depend on nothing beyond the look-back either."""
 
 POINT_RULE = Thinning(((6_000, 1_000), (30_000, 6_000), (LOOK_BACK_MS - TREND_BACK_MS, 60_000)))
-"""24 readings a partition at most: every second, every 6 s, every minute."""
+"""At most 22 readings per partition: every second, every 6 s, every minute."""
 
 SEEDS = 8
-"""Answers of ListOffsets by timestamp kept a partition, the youngest; with the readings that makes 32."""
+"""Answers of ListOffsets by timestamp kept per partition, the youngest ones. With the readings, that makes at
+most 30."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndsThen:
-    """Where every partition's log ended: one moment's readings. Rows of `Partitions`."""
+    """Where every partition's log ended in one observation. Rows of `Partitions`."""
 
     at_ms: int
     times_ms: Longs
@@ -35,11 +36,10 @@ class EndsThen:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """(time, log end) points by partition: seeds from ListOffsets by timestamp, then readings. Rows of
-    `Partitions`.
+    """Points of (time, log end) by partition: seeds from ListOffsets by timestamp, then readings.
 
-    `seed_ms` and `seed_ends` are (rows, SEEDS) matrices in order of time, UNKNOWN on the left where there
-    are fewer.
+    Rows of `Partitions`. `seed_ms` and `seed_ends` are (rows, SEEDS) matrices in order of time, with UNKNOWN
+    on the left if there are fewer seeds.
     """
 
     seed_ms: NDArray[np.int64]
@@ -48,12 +48,12 @@ class Points:
 
     @staticmethod
     def none(rows: int) -> "Points":
-        """No point."""
+        """Return points without any seed or reading."""
         return Points(np.full((rows, SEEDS), UNKNOWN), np.full((rows, SEEDS), UNKNOWN), ())
 
 
 def carried(points: Points, alignment: Alignment) -> Points:
-    """The same in this step's rows."""
+    """Return `points` in this step's rows."""
     if alignment.rows is None:
         return points
 
@@ -70,7 +70,7 @@ def carried(points: Points, alignment: Alignment) -> Points:
 
 
 def capped(points: Points, fell: NDArray[np.bool_], ends: Longs) -> Points:
-    """After a truncation: no earlier point may lie above the log's end as it is now."""
+    """After a truncation, lower earlier points to the log's present end, so that none lies above it."""
     if not fell.any():
         return points
     limit = np.where(fell & (ends != UNKNOWN), ends, np.iinfo(np.int64).max)
@@ -88,10 +88,11 @@ def with_reading(points: Points, times_ms: Longs, ends: Longs, now_ms: int) -> P
 
 
 def with_seeds(points: Points, table: Partitions, answers: TimePoints, ends: Longs) -> Points:
-    """Take the answers of ListOffsets by timestamp that a snapshot holds in, in place of those before.
+    """Replace the seeds by the answers of ListOffsets by timestamp in a snapshot.
 
-    Left out: an answer at the log start of a log whose beginning was removed (what was written before is not
-    known), and one that is unknown. None may lie above the log's end as it is now (`ends`).
+    Two kinds of answers are left out: unknown ones, and those at the log start of a log whose beginning was
+    removed, because what was written before is not known. Answers above the present end of the log (`ends`)
+    are lowered to it.
     """
     index = {key: row for row, key in enumerate(zip(table.topic, table.partition.tolist(), strict=True))}
     keys = zip(answers.topic, answers.partition.tolist(), strict=True)
@@ -111,8 +112,10 @@ def with_seeds(points: Points, table: Partitions, answers: TimePoints, ends: Lon
 
 
 def seed_rate(points: Points, ends: Longs, times_ms: Longs) -> Floats:
-    """Records per second since the youngest seed: what to judge skews by until there are two readings. NaN
-    without a seed."""
+    """Return records per second since the youngest seed, NaN without one.
+
+    Stands in for the rate until there are two readings.
+    """
     seed_ms, seed_ends = points.seed_ms[:, -1], points.seed_ends[:, -1]
     known = (seed_ms != UNKNOWN) & (ends != UNKNOWN) & (times_ms > seed_ms)
     elapsed = np.where(known, times_ms - seed_ms, 1)
@@ -120,17 +123,17 @@ def seed_rate(points: Points, ends: Longs, times_ms: Longs) -> Floats:
 
 
 def same_answers(a: TimePoints, b: TimePoints) -> bool:
-    """Whether two observations hold the same answers of ListOffsets by timestamp."""
+    """Return whether two observations have the same answers of ListOffsets by timestamp."""
     return a is b or (same(a.received_ms, b.received_ms) and same(a.timestamp_ms, b.timestamp_ms))
 
 
 def behind(points: Points, rows: Longs, committed: Longs, at_ms: Longs) -> tuple[Longs, NDArray[np.bool_]]:
-    """How long before `at_ms` (when it was read) each committed offset was the log's end, and whether that is
-    only a bound.
+    """Return how long before `at_ms` each committed offset was the log's end, and whether that is only a
+    bound.
 
-    `rows` are rows of `Partitions`, −1 for none. 0 at or beyond the newest point; between two points by
-    interpolation; before the oldest one the time since that ("≥"); UNKNOWN without points or without a
-    commit.
+    `at_ms` is when the offset was read, `rows` are rows of `Partitions`, −1 for none. The result is 0 at or
+    beyond the newest point, and interpolated between two points. For an offset before the oldest point it is
+    the time since that point, a lower bound ("≥"). UNKNOWN without points or without a commit.
     """
     offsets = np.where(committed <= NO_OFFSET, UNKNOWN, committed)
     times, ends = _gathered(points, rows)
@@ -157,7 +160,7 @@ def behind(points: Points, rows: Longs, committed: Longs, at_ms: Longs) -> tuple
 
 
 def _gathered(points: Points, rows: Longs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The points of `rows` as (rows, points) matrices of times and log ends, in order of time."""
+    """Return the points of `rows` as (rows, points) matrices of times and log ends, in order of time."""
     width = SEEDS + len(points.readings)
     times = np.full((len(rows), width), UNKNOWN, np.int64)
     ends = np.full((len(rows), width), UNKNOWN, np.int64)

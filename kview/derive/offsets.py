@@ -1,5 +1,5 @@
-"""A group's partitions: lag, lag in time, rates, verdicts. A cell that was not read again keeps its last
-figures."""
+"""The figures of groups' partitions: lag, lag in time, rates, verdicts. A cell that was not read again keeps
+its last figures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,8 +20,8 @@ from kview.model.states import GroupState
 from kview.model.units import NEVER, NO_OFFSET, UNKNOWN
 
 CAUGHT_UP_MS = 10_000
-"""A group whose verdict is ok and that is less than this behind has nothing to catch up: two default commit
-intervals."""
+"""A group's partition with verdict ok that is less than this behind has nothing to catch up: two default
+commit intervals."""
 
 _KEPT: dict[str, Any] = {
     "log_end_offset": UNKNOWN,
@@ -35,7 +35,8 @@ _KEPT: dict[str, Any] = {
     "reason_count": UNKNOWN,
     "lost": 0,
 }
-"""Columns that stay as they were while a cell is not read again, and what a row without a past has."""
+"""The columns that stay as they were while a cell is not read again, and their values for a row without a
+past."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +44,21 @@ class Kept:
     """The figures that stay while a cell is not read again. Rows of `Offsets`."""
 
     of_ms: Longs
-    """When the cells that they are of were read; UNKNOWN where there are none."""
+    """When their cells were read; UNKNOWN for rows without figures."""
     columns: Mapping[str, NDArray[Any]]
 
     @staticmethod
     def none(rows: int) -> "Kept":
-        """Nothing is known."""
+        """Return rows without figures."""
         return Kept(np.full(rows, UNKNOWN), {name: np.full(rows, fill) for name, fill in _KEPT.items()})
 
     @staticmethod
     def of(offsets: Offsets, figures: OffsetFigures) -> "Kept":
-        """What is to be kept of a step's figures."""
+        """Return what to keep of a step's figures."""
         return Kept(offsets.received_ms, {name: getattr(figures, name) for name in _KEPT})
 
     def carried(self, alignment: Alignment) -> "Kept":
-        """The same in this step's rows."""
+        """Return the same figures in this step's rows."""
         if alignment.rows is None:
             return self
         columns = {name: alignment.carry(self.columns[name], fill) for name, fill in _KEPT.items()}
@@ -65,10 +66,10 @@ class Kept:
 
 
 def record_lag(table: Partitions, rows: Longs, offsets: Offsets) -> tuple[Longs, Longs]:
-    """LOG-END-OFFSET (the high watermark) and LAG of each row; UNKNOWN where one of the two offsets is.
+    """Return LOG-END-OFFSET (the high watermark) and LAG of each row, UNKNOWN if one of the two offsets is.
 
-    A lag below zero is shown as it is, unless the watermark was read before the commit: then nothing is
-    known but that the partition's leader did not answer in time.
+    A negative lag stays as it is, unless the watermark was read before the commit. That only shows that the
+    partition's leader did not answer in time.
     """
     end = take(table.high_watermark, rows, UNKNOWN)
     end_ms = take(table.high_watermark_ms, rows, UNKNOWN)
@@ -80,14 +81,14 @@ def record_lag(table: Partitions, rows: Longs, offsets: Offsets) -> tuple[Longs,
 
 
 def lost_records(table: Partitions, rows: Longs, offsets: Offsets) -> Longs:
-    """Records between the committed offset and the log start: no consumer of that group will see them."""
+    """Return the records between committed offset and log start. No consumer of that group will see them."""
     start = take(table.log_start, rows, UNKNOWN)
     known = (start != UNKNOWN) & (offsets.committed > NO_OFFSET)
     return np.where(known, np.maximum(np.where(known, start - offsets.committed, 0), 0), 0)
 
 
 def members_by_offset(snapshot: Snapshot) -> NDArray[np.bool_]:
-    """Whether each row's group has members."""
+    """Return whether each row's group has members."""
     groups = snapshot.groups
     alive = (groups.members > 0) & (groups.state != GroupState.DEAD)
     return take(np.asarray(alive, np.bool_), group_rows(groups.group, snapshot.offsets.group), False)
@@ -95,7 +96,7 @@ def members_by_offset(snapshot: Snapshot) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class Led:
-    """What a group's partition depends on of the partition. Rows of `Partitions`."""
+    """What the figures of a group's partition need to know about the partition. Rows of `Partitions`."""
 
     in_rate: Floats
     leader_silent_since_ms: Longs
@@ -103,7 +104,7 @@ class Led:
 
 
 def circumstances(snapshot: Snapshot, rows: Longs, lag: Longs, end: Longs, led: Led) -> Circumstances:
-    """What the cluster and the group look like from each row."""
+    """Return the state of the cluster and the group for each row."""
     table = snapshot.partitions
     leader = take(table.leader, rows, -1)
     silent = take(led.leader_silent_since_ms, rows, UNKNOWN) != UNKNOWN
@@ -120,8 +121,10 @@ def circumstances(snapshot: Snapshot, rows: Longs, lag: Longs, end: Longs, led: 
 
 
 def catch_up(lag: Longs, behind_ms: Longs, read: Floats, write: Floats, ranks: Longs) -> Longs:
-    """Lag ÷ (read − write) in ms; NEVER where the lag does not shrink; UNKNOWN where there is nothing to
-    catch up or rates are not known."""
+    """Return lag ÷ (read − write) in ms.
+
+    NEVER if the lag does not shrink. UNKNOWN if there is nothing to catch up, or if rates are not known.
+    """
     near = (ranks == RANK[Verdict.OK]) & (behind_ms != UNKNOWN) & (behind_ms < CAUGHT_UP_MS)
     wanted = (lag != UNKNOWN) & (lag > 0) & ~near & np.isfinite(read) & np.isfinite(write)
     gain = np.where(wanted, read - write, 1.0)
@@ -133,7 +136,10 @@ def catch_up(lag: Longs, behind_ms: Longs, read: Floats, write: Floats, ranks: L
 def offset_figures(
     snapshot: Snapshot, rows: Longs, led: Led, points: Points, commits: Commits, kept: Kept
 ) -> OffsetFigures:
-    """`rows` are rows of `snapshot.partitions`; `points` and `commits` hold this snapshot's readings."""
+    """Return the figures of the groups' partitions.
+
+    `rows` are rows of `snapshot.partitions`. `points` and `commits` include this snapshot's readings.
+    """
     offsets, now_ms = snapshot.offsets, snapshot.observation.ended_ms
     end, lag = record_lag(snapshot.partitions, rows, offsets)
     behind_ms, bound = behind(points, rows, offsets.committed, offsets.received_ms)

@@ -14,13 +14,13 @@ from kview.model.snapshot import Brokers, IdMatrix, Longs, Partitions, Replicas,
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 
 READING_SKEW_MS = 20
-"""How far apart two readings of one round may be in truth although they were received together."""
+"""Two readings of one observation may be this far apart even if they were received together."""
 
 MAX_SKEW_MS = 5_000
-"""Beyond this a follower's reading and its leader's do not belong together: no replica lag."""
+"""If the readings of a follower and its leader are further apart than this, there is no replica lag."""
 
 STATUSES = tuple(PartitionStatus)
-"""In the order of how much they matter; a status's number is its place here."""
+"""In the order of how much they matter. A status's rank is its index here."""
 RANK = {status: rank for rank, status in enumerate(STATUSES)}
 _STATUS_WORDS = np.array([*STATUSES, None], object)[:-1]
 SEVERITIES = {
@@ -44,11 +44,11 @@ class Placement:
     replication: Longs
     leader_silent_since_ms: Longs
     silent_in_isr_since_ms: Longs
-    """The first silence among the ISR's members other than the leader; UNKNOWN where all of them answer."""
+    """The first silence among the ISR's members other than the leader; UNKNOWN if all of them answer."""
 
 
 def placement(table: Partitions, quiet: Silence) -> Placement:
-    """Members, counts and silences by partition."""
+    """Return the placement of partitions."""
     real = table.replicas >= 0
     in_isr = real & (table.replicas[:, :, None] == table.isr[:, None, :]).any(2)
     since = np.where(real, quiet.since_of(table.replicas), UNKNOWN)
@@ -67,23 +67,30 @@ def placement(table: Partitions, quiet: Silence) -> Placement:
 
 
 def under_replicated(placed: Placement) -> NDArray[np.bool_]:
-    """--under-replicated: fewer in the ISR than replicas."""
+    """Return which partitions have fewer in-sync replicas than replicas, as --under-replicated-partitions
+    does."""
     return np.less(placed.isr_count, placed.replication)
 
 
 def under_min(table: Partitions, placed: Placement) -> NDArray[np.bool_]:
-    """--under-min-isr, against min(min.insync.replicas, replicas); not where the setting is not known."""
+    """Return which partitions have fewer in-sync replicas than required, as --under-min-isr-partitions does.
+
+    Required are min(min.insync.replicas, replicas). False if the setting is not known.
+    """
     required = np.minimum(table.min_isr.astype(np.int64), placed.replication)
     return np.not_equal(table.min_isr, UNKNOWN_ID) & np.less(placed.isr_count, required)
 
 
 def at_min(table: Partitions, placed: Placement) -> NDArray[np.bool_]:
-    """--at-min-isr, where that is fewer than there are replicas: the next loss stops acks=all."""
+    """Return which partitions have exactly min.insync.replicas in sync, as --at-min-isr-partitions does.
+
+    Leaves out those that have no more replicas than that. For the others the next loss stops acks=all.
+    """
     return np.equal(placed.isr_count, table.min_isr) & under_replicated(placed)
 
 
 def status_ranks(table: Partitions, placed: Placement, frozen: Longs, moving: NDArray[np.bool_]) -> Longs:
-    """Each partition's worst status as its rank (see STATUSES); `moving` marks partitions under
+    """Return each partition's worst status as its rank (see STATUSES). `moving` marks partitions under
     reassignment."""
     S = PartitionStatus
     preferred = table.replicas[:, 0] if table.replicas.shape[1] else table.leader
@@ -102,12 +109,12 @@ def status_ranks(table: Partitions, placed: Placement, frozen: Longs, moving: ND
 
 
 def words(ranks: Longs) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-    """Statuses and severities of ranks."""
+    """Return the statuses and severities of ranks."""
     return _STATUS_WORDS[ranks], _SEVERITY_WORDS[ranks]
 
 
 def reassigning(snapshot: Snapshot) -> NDArray[np.bool_]:
-    """The partitions that a reassignment is moving."""
+    """Return the partitions that a reassignment is moving."""
     table, moves = snapshot.partitions, snapshot.reassignments
     if not len(moves):
         return np.zeros(len(table), np.bool_)
@@ -118,8 +125,11 @@ def reassigning(snapshot: Snapshot) -> NDArray[np.bool_]:
 
 
 def uncommitted(table: Partitions, in_rate: Floats, leader_silent_since: Longs) -> Longs:
-    """Leader's log end − high watermark; 0 below rate × skew of the two readings (the watermark is never
-    beyond the log)."""
+    """Return the leader's log end − high watermark.
+
+    0 below rate × skew of the two readings, and never negative, because the watermark is never beyond the
+    log.
+    """
     gap = minus(table.log_end, table.high_watermark)
     apart = np.abs(np.where(gap == UNKNOWN, 0, table.log_end_ms - table.high_watermark_ms))
     noise = np.nan_to_num(in_rate) * apart / 1000
@@ -129,17 +139,17 @@ def uncommitted(table: Partitions, in_rate: Floats, leader_silent_since: Longs) 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What each replica itself answered. Matrices of the shape of `Partitions.replicas`."""
+    """What each replica itself answered. Matrices have the shape of `Partitions.replicas`."""
 
     ends: LongMatrix
     times_ms: LongMatrix
     sizes: LongMatrix
     listed: LongMatrix
-    """The row of `Replicas` that each was taken from, −1 where there is none."""
+    """The row of `Replicas` from which each was taken, −1 if there is none."""
 
 
 def listed_replicas(table: Partitions, replicas: Replicas) -> LongMatrix:
-    """The rows of `replicas` where their partitions list them, −1 elsewhere."""
+    """Return for each listed replica its row in `replicas`, −1 if it has none."""
     listed = np.full(table.replicas.shape, -1, np.int64)
     if len(replicas) and table.replicas.shape[1]:
         match = table.replicas[replicas.row] == replicas.broker[:, None]
@@ -149,8 +159,7 @@ def listed_replicas(table: Partitions, replicas: Replicas) -> LongMatrix:
 
 
 def replica_readings(table: Partitions, replicas: Replicas, listed: LongMatrix | None = None) -> Readings:
-    """What `replicas` hold where their partitions list them; `listed` is `listed_replicas`, where it is known
-    already."""
+    """Return the readings of listed replicas. `listed` is `listed_replicas`, if it is already known."""
     at = listed_replicas(table, replicas) if listed is None else listed
     columns = replicas.log_end, replicas.log_end_ms, replicas.size_bytes
     if at.size == len(replicas) and np.array_equal(at.ravel(), np.arange(at.size)):
@@ -163,10 +172,10 @@ def replica_readings(table: Partitions, replicas: Replicas, listed: LongMatrix |
 def replica_lag(
     table: Partitions, placed: Placement, ends: LongMatrix, times: LongMatrix, per_second: Floats
 ) -> LongMatrix:
-    """The leader's end at the moment of the follower's reading − the follower's end.
+    """Return the leader's end at the moment of the follower's reading − the follower's end.
 
-    The leader's end at that moment is interpolated between its readings at the rate between them. Below
-    rate × skew it is 0; negative (the follower will truncate) is shown as it is. UNKNOWN for silent
+    The leader's end at that moment follows from the rate between its readings. Below rate × skew, the result
+    is 0. A negative one stays as it is, because the follower will truncate its log. UNKNOWN for silent
     replicas and leaders: an old reading says nothing about now.
     """
     known = (ends != UNKNOWN) & (table.log_end != UNKNOWN)[:, None] & ~placed.replica_silent
@@ -182,8 +191,10 @@ def replica_lag(
 
 
 def rack_safe(table: Partitions, brokers: Brokers) -> NDArray[np.bool_]:
-    """Replicas on more than one rack; also where there is one rack only, one replica only, or a rack is not
-    known."""
+    """Return whether each partition's replicas are on more than one rack.
+
+    Also True if there is only one rack or one replica, or if a rack is not known.
+    """
     names = {name: number for number, name in enumerate(sorted({rack for rack in brokers.rack if rack}))}
     if len(names) < 2:
         return np.ones(len(table), np.bool_)
@@ -197,8 +208,10 @@ def rack_safe(table: Partitions, brokers: Brokers) -> NDArray[np.bool_]:
 
 
 def same_lists(a: IdMatrix, b: IdMatrix) -> NDArray[np.bool_]:
-    """Row by row, whether two padded lists hold the same ids (Kafka may order an ISR differently from
-    answer to answer)."""
+    """Return row by row whether two padded lists have the same ids.
+
+    Kafka may order an ISR differently from answer to answer.
+    """
     if a is b:
         return np.ones(len(a), np.bool_)
     width = max(a.shape[1], b.shape[1])
@@ -216,7 +229,7 @@ def same_lists(a: IdMatrix, b: IdMatrix) -> NDArray[np.bool_]:
 def changed_since(
     before: Partitions, changed_ms: Longs, alignment: Alignment, table: Partitions, now_ms: int
 ) -> Longs:
-    """When leader, epoch or ISR last changed, as seen; UNKNOWN when not within the look-back."""
+    """Return when leader, epoch or ISR was last seen to change; UNKNOWN if not within the look-back."""
     carried = alignment.carry(changed_ms, UNKNOWN)
     carried = np.where(carried > now_ms - LOOK_BACK_MS, carried, UNKNOWN)
     columns = ("leader", "leader_epoch", "isr")
@@ -230,7 +243,7 @@ def changed_since(
 
 
 def in_rates(table: Partitions, placed: Placement, per_second: Floats) -> Floats:
-    """The rates as read, of partitions whose leader answers."""
+    """Return the rates as read, NaN for partitions whose leader does not answer."""
     unled = (placed.leader_silent_since_ms != UNKNOWN) | (table.leader < 0)
     return np.where(unled, np.nan, per_second)
 
@@ -244,7 +257,10 @@ def partition_figures(
     changed_ms: Longs,
     readings: Readings,
 ) -> PartitionFigures:
-    """`in_rate` are `in_rates`, `fallback_rate` what to judge skews by where they are not known yet."""
+    """Return the figures of the partitions.
+
+    `in_rate` are `in_rates`. `fallback_rate` is used to estimate the effect of skew while they are not known.
+    """
     table = snapshot.partitions
     rate = np.where(np.isfinite(in_rate), in_rate, fallback_rate)
     ranks = status_ranks(table, placed, frozen, reassigning(snapshot))
@@ -271,8 +287,10 @@ def partition_figures(
 
 
 def worst_first(table: Partitions, figures: PartitionFigures) -> NDArray[np.int64]:
-    """Rows of the user's topics by status, the worst first; equals keep the table's order, so that nothing
-    jumps."""
+    """Return the rows of the user's topics by status, the worst first.
+
+    Rows of equal status keep the table's order, so that nothing jumps.
+    """
     rows = np.flatnonzero(~table.internal)
     ranks = np.array([RANK[status] for status in figures.status[rows]], np.int64)
     ranks[ranks == RANK[PartitionStatus.UNKNOWN]] = RANK[PartitionStatus.REASSIGNING]

@@ -1,5 +1,5 @@
-"""A view whose past is still being read: what needs that past says so, what the snapshot itself holds
-stays."""
+"""A view whose past is still being read. It shows what the snapshot itself has, and marks the rest as
+pending."""
 
 from dataclasses import replace
 
@@ -13,10 +13,10 @@ from kview.model.units import PENDING, PENDING_RATE, UNKNOWN
 
 
 def pending(view: View) -> View:
-    """`view`, folded from nothing but its own snapshot, with PENDING (PENDING_RATE, Verdict.PENDING …) for
-    every figure that another snapshot would have a part in.
+    """Return `view`, which was folded from its own snapshot only, with its unfinished figures marked.
 
-    What the snapshot itself shows to be wrong stays a finding; that nothing is wrong is not said.
+    Every figure that depends on another snapshot becomes PENDING (PENDING_RATE, Verdict.PENDING …). Findings
+    from the snapshot itself stay. It does not say that all is well.
     """
     brokers, table, topics = view.brokers, view.partitions, view.topics
     groups, offsets, head = view.groups, view.offsets, view.headline

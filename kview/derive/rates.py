@@ -1,5 +1,4 @@
-"""Rates from offsets that were read twice: per second of the time between the readings, never of the time
-between looks."""
+"""Rates from offsets that were read twice: per second between the two readings, not between observations."""
 
 from dataclasses import dataclass
 
@@ -12,19 +11,19 @@ from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
 
 MIN_INTERVAL_MS = 200
-"""Two readings closer than this say more about the network than about the traffic."""
+"""If two readings are closer than this, their difference says more about the network than about the
+traffic."""
 
 STALE_RATE_MS = 15_000
-"""A rate whose newer reading is older than this is not shown as the rate of this moment."""
+"""If the newer reading of a rate is older than this, the rate is not shown as the present one."""
 
 LOOK_BACK_MS = 600_000
-"""How far back a figure of the view may depend on what was seen: ten minutes."""
+"""How far back the figures of a view may depend on what was seen: ten minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Where a log ended when it was last read, and how fast it grew between that reading and the one before
-    it."""
+    """Where a log ended in its last reading, and how fast it grew since the one before."""
 
     value: Longs
     received_ms: Longs
@@ -32,12 +31,12 @@ class Ends:
 
     @staticmethod
     def none(rows: int) -> "Ends":
-        """Nothing has been read."""
+        """Return the state before any reading."""
         unknown = np.full(rows, UNKNOWN, np.int64)
         return Ends(unknown, unknown, np.full(rows, np.nan))
 
     def carried(self, alignment: Alignment) -> "Ends":
-        """The same in this step's rows."""
+        """Return the same in this step's rows."""
         return Ends(
             alignment.carry(self.value, UNKNOWN),
             alignment.carry(self.received_ms, UNKNOWN),
@@ -46,11 +45,10 @@ class Ends:
 
 
 def advance(before: Ends, value: Longs, received_ms: Longs, now_ms: int) -> tuple[Ends, NDArray[np.bool_]]:
-    """Take new readings in; also the rows whose log end fell (truncation): those have no rate until the
-    next reading.
+    """Take in new readings. Returns the new state, and which rows' log ends fell (truncation).
 
-    A cell that was not read again keeps its rate for STALE_RATE_MS. A rate over a gap is the mean over the
-    whole gap.
+    After a truncation there is no rate until the next reading. A cell that was not read again keeps its rate
+    for STALE_RATE_MS. A rate over a gap is the mean over the whole gap.
     """
     known = (value != UNKNOWN) & (received_ms != UNKNOWN)
     had = before.value != UNKNOWN
@@ -67,18 +65,20 @@ def advance(before: Ends, value: Longs, received_ms: Longs, now_ms: int) -> tupl
 
 
 def minus(a: Longs, b: Longs) -> Longs:
-    """A − b, UNKNOWN where either is."""
+    """Return a − b, UNKNOWN if either is."""
     return np.where((a == UNKNOWN) | (b == UNKNOWN), UNKNOWN, a - b)
 
 
 def total(values: Floats) -> float:
-    """The sum of what is known; NaN where nothing is."""
+    """Return the sum of the known values, NaN if none is known."""
     return float(np.nansum(values)) if np.isfinite(values).any() else float("nan")
 
 
 def sum_by(index: Longs, values: Floats, size: int) -> Floats:
-    """Sums of the known values by index (−1: nobody's); NaN where an index has values but none is known, 0
-    where it has none."""
+    """Return sums of the known values by index (−1 is left out).
+
+    NaN if an index has values but none is known, 0 if it has none.
+    """
     mine = index >= 0
     index, values = index[mine], values[mine]
     known = np.isfinite(values)

@@ -11,7 +11,7 @@ Series = tuple[float, ...]
 
 
 def next_moments(before: tuple[int, ...], now_ms: int) -> tuple[int, ...]:
-    """The moments that a series holds after this step: at most SERIES_POINTS, all within the look-back."""
+    """Return the moments of a series after this step: at most SERIES_POINTS, all within the look-back."""
     kept = tuple(at for at in before[-(SERIES_POINTS - 1) :] if at > now_ms - LOOK_BACK_MS)
     return (*kept, now_ms)
 
@@ -19,7 +19,8 @@ def next_moments(before: tuple[int, ...], now_ms: int) -> tuple[int, ...]:
 def extended(
     before: Mapping[Key, Series], keys: Sequence[Key], values: Floats, points: int
 ) -> tuple[Series, ...]:
-    """Each key's series with its new value at the end, `points` values at most; a new key's begins here."""
+    """Return each key's series with its new value at the end, at most `points` values. A new key's starts
+    here."""
     old: int = points - 1
     made: list[Series] = []
     for key, value in zip(keys, values.tolist(), strict=True):

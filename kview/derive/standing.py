@@ -1,4 +1,4 @@
-"""How things stand in one snapshot: who is silent, who is in which ISR, what each replica answered."""
+"""The state of things in one snapshot: who is silent, who is in which ISR, what each replica answered."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Standing:
 
 
 def standing(snapshot: Snapshot, before: Standing | None = None) -> Standing:
-    """Of a snapshot; what did not change since the one before is taken over from there."""
+    """Return the standing of a snapshot, reusing the parts of `before` that did not change."""
     table, replicas, quiet = snapshot.partitions, snapshot.replicas, silence(snapshot.brokers)
     placed, listed = None, None
     if before is not None:

@@ -14,7 +14,7 @@ SEVERITY_ORDER = (Severity.RISK, Severity.WARN, Severity.GOOD, Severity.CALM)
 
 
 def first_rows(topic: Strings) -> Longs:
-    """Where each topic's rows begin."""
+    """Return the row at which each topic begins."""
     if not len(topic):
         return np.empty(0, np.int64)
     begins = np.flatnonzero(np.asarray(topic[1:] != topic[:-1], np.bool_)) + 1
@@ -22,7 +22,7 @@ def first_rows(topic: Strings) -> Longs:
 
 
 def _sums(values: Floats, first: Longs, none: float) -> Floats:
-    """Sums of the known values by topic, `none` where a topic has no known value."""
+    """Return sums of the known values by topic, `none` if a topic has no known value."""
     known = np.isfinite(values)
     if not len(first):
         return np.empty(0)
@@ -31,7 +31,7 @@ def _sums(values: Floats, first: Longs, none: float) -> Floats:
 
 
 def topic_rates(topic: Strings, in_rate: Floats) -> tuple[Strings, Floats]:
-    """The topics, and the records per second appended to each, from those of the partitions."""
+    """Return the topics, and the records per second appended to each. `in_rate` has those of partitions."""
     first = first_rows(topic)
     return topic[first], _sums(in_rate, first, np.nan)
 
@@ -44,8 +44,11 @@ def topic_figures(
     in_rate: Floats,
     in_series: tuple[Series, ...],
 ) -> TopicFigures:
-    """`sizes` are bytes by replica (shape of `replicas`, UNKNOWN where unknown); `in_rate` are `topic_rates`,
-    and `in_series` the last of them."""
+    """Return the figures of the topics.
+
+    `sizes` are bytes by replica (shape of `replicas`, UNKNOWN if unknown). `in_rate` are `topic_rates`, and
+    `in_series` ends with them.
+    """
     table = snapshot.partitions
     first = first_rows(table.topic)
     S = PartitionStatus
@@ -63,10 +66,8 @@ def topic_figures(
     per_partition = np.where(sizes == UNKNOWN, 0, sizes).sum(1).astype(np.float64)
     per_partition[(sizes == UNKNOWN).all(1)] = np.nan
     bytes_ = _sums(per_partition, first, np.nan)
-    troubled = [
-        counted(np.asarray(figures.severity == severity, np.bool_)) for severity in SEVERITY_ORDER[:2]
-    ]
-    severity = np.select([n > 0 for n in troubled], [0, 1], 3) if len(first) else np.empty(0, np.int64)
+    in_need = [counted(np.asarray(figures.severity == severity, np.bool_)) for severity in SEVERITY_ORDER[:2]]
+    severity = np.select([n > 0 for n in in_need], [0, 1], 3) if len(first) else np.empty(0, np.int64)
     return TopicFigures(
         topic=names,
         internal=table.internal[first],
@@ -89,7 +90,7 @@ def topic_figures(
 
 
 def throughput(topics: TopicFigures, moments: tuple[int, ...], total_out: float) -> Throughput:
-    """The users' topics' series side by side over `moments`; a younger topic's begins with NaN."""
+    """Return the series of the user's topics over `moments`. That of a younger topic begins with NaN."""
     rows = np.flatnonzero(~topics.internal).tolist()
     width = len(moments)
     gap = float("nan")

@@ -1,4 +1,4 @@
-"""What a group's partition is doing, from offsets, members and the state of the partition alone; a group
+"""Verdicts: what a group's partition is doing, judged by offsets, members and the partition's state. A group
 takes its worst."""
 
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from kview.model.snapshot import Longs, Strings
 from kview.model.units import NO_OFFSET, UNKNOWN
 
 STUCK_AFTER_MS = 30_000
-"""Six default commit intervals without a move, with records waiting, are no chance."""
+"""If records are waiting, six default commit intervals without a move are not a coincidence."""
 
 STOPPED_AFTER_MS = 10_000
-"""A group without members whose offsets moved this lately is being written to by somebody outside any
-group."""
+"""If a group without members has offsets that moved this recently, something outside any group commits
+them."""
 
 MIN_GROWTH_S = 1.0
-"""Lag that grew by less than what is written in this long, and in two of the intervals at which it is read,
-is noise: it is read at a chance moment after each commit."""
+"""Smaller growth of lag is noise: less than what is written in this long plus twice the time between
+readings. Each commit is read a random moment after it was made."""
 
 ORDER = (
     Verdict.OK,
@@ -33,7 +33,7 @@ ORDER = (
     Verdict.STOPPED,
     Verdict.BLOCKED,
 )
-"""From the best to the worst. Blocked comes last: there the cluster is the cause, whatever the group does."""
+"""From best to worst. Blocked comes last, because there the cluster is the cause, whatever the group does."""
 RANK = {verdict: rank for rank, verdict in enumerate(ORDER)}
 VERDICTS = np.array([*ORDER, None], object)[:-1]
 """By rank."""
@@ -65,7 +65,7 @@ class Circumstances:
 
     @property
     def leader_lost(self) -> NDArray[np.bool_]:
-        """Its leader is silent, or there is none."""
+        """Whether its leader is silent, or there is none."""
         return self.leader_silent | self.no_leader
 
 
@@ -79,12 +79,13 @@ class Reasons:
 
 
 def verdict_ranks(commits: Commits, growth: Longs, at: Circumstances) -> Longs:
-    """Each row's verdict as its rank in ORDER.
+    """Return each row's verdict as its rank in ORDER.
 
-    blocked: with members, and the leader is lost, or it is at a frozen watermark. stopped: no members,
-    records wait, and it stood still for STOPPED_AFTER_MS as far as was seen. rewound: fell back and has not
-    reached again where it was. stuck: members, records wait, and it stood still for STUCK_AFTER_MS. falling
-    behind: lag never fell over the last minute (Burrow's WARN).
+    blocked: the group has members, and the partition's leader is lost, or the commit is at a frozen
+    watermark. stopped: no members, records are waiting, and the offset was not seen to move in the last
+    STOPPED_AFTER_MS. rewound: the offset fell back and has not yet reached its old value again. stuck:
+    members, records are waiting, and the offset has not moved for STUCK_AFTER_MS. falling behind: lag never
+    fell over the last minute (Burrow's WARN).
     """
     has = commits.committed > NO_OFFSET
     waiting = has & (at.lag != UNKNOWN) & (at.lag > 0)
@@ -111,7 +112,7 @@ _TIMED = (Reason.NO_MEMBERS, Reason.NO_OWNER, Reason.STILL)
 
 
 def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -> Reasons:
-    """The reason of each row that is not ok; `ranks` are `verdict_ranks`."""
+    """Return the reason of each row that is not ok. `ranks` are `verdict_ranks`."""
 
     def having(verdict: Verdict) -> NDArray[np.bool_]:
         return np.equal(ranks, RANK[verdict])

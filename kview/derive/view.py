@@ -1,9 +1,8 @@
-"""The view: a snapshot and everything calculated from it and its predecessors. Panels draw a `View`,
-nothing else.
+"""The view: a snapshot and everything calculated from it and its predecessors. Panels draw only a `View`.
 
-Every figures table has the rows of the snapshot's table of the same name, in the same order. Rates are
-float64 per second with NaN for "not known"; offsets and counts int64 with UNKNOWN; times epoch milliseconds
-UTC.
+Every table of figures has the rows of the snapshot's table of the same name, in the same order. Rates are
+float64 per second with NaN for "not known". Offsets and counts are int64 with UNKNOWN. Times are epoch
+milliseconds UTC.
 """
 
 from dataclasses import dataclass
@@ -26,8 +25,10 @@ NO_AGGREGATES = Aggregates()
 
 
 class PartitionStatus(StrEnum):
-    """What is worst about a partition; in the order of how much it matters. Values stay: they stand in JSON
-    documents."""
+    """What is worst about a partition, in the order of how much it matters.
+
+    The values appear in JSON documents, so they never change.
+    """
 
     NO_LEADER = "no_leader"
     """Leader -1: no eligible replica is left."""
@@ -45,12 +46,14 @@ class PartitionStatus(StrEnum):
     OK = "ok"
     UNKNOWN = "unknown"
     PENDING = "pending"
-    """Nothing is wrong as far as the moment's own snapshot says; its past is still being read."""
+    """Nothing is wrong according to the moment's own snapshot, while its past is still being read."""
 
 
 class Verdict(StrEnum):
-    """What a group, or a group's partition, is doing, from offsets alone. Values stay: they stand in JSON
-    documents."""
+    """What a group, or a group's partition, is doing, judged from offsets, members and the partition's state.
+
+    The values appear in JSON documents, so they never change.
+    """
 
     OK = "ok"
     FALLING_BEHIND = "falling_behind"
@@ -58,26 +61,28 @@ class Verdict(StrEnum):
     STOPPED = "stopped"
     REWOUND = "rewound"
     BLOCKED = "blocked"
-    """By the cluster: at a frozen watermark, or its partition's leader is silent or there is none."""
+    """By the cluster: it is at a frozen watermark, or its partition's leader is silent, or there is none."""
     UNKNOWN = "unknown"
     PENDING = "pending"
-    """The past that it depends on is still being read."""
+    """The past on which it depends is still being read."""
 
 
 class Reason(StrEnum):
-    """Why a verdict is what it is; `reason_ms` and `reason_count` are its numbers. Values stay: they stand in
-    JSON documents."""
+    """Why a verdict is what it is; `reason_ms` and `reason_count` are its numbers.
+
+    The values appear in JSON documents, so they never change.
+    """
 
     NONE = ""
     PARTITIONS = "partitions"
-    """Of a group: `reason_count` of its partitions have this verdict."""
+    """For a group: `reason_count` of its partitions have this verdict."""
     NO_COMMIT = "no_commit"
     LAG_UNKNOWN = "lag_unknown"
     LEADER_SILENT = "leader_silent"
     NO_LEADER = "no_leader"
     WATERMARK_FROZEN = "watermark_frozen"
     NO_MEMBERS = "no_members"
-    """A partition's offset has not moved for at least `reason_ms`; a group is `reason_ms` behind."""
+    """A partition's offset has not moved for at least `reason_ms`, or a group is `reason_ms` behind."""
     NO_OWNER = "no_owner"
     """No member owns the partition, and its offset has not moved for at least `reason_ms`."""
     STILL = "still"
@@ -90,14 +95,16 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """Is anything wrong: one severity and what was found, the worst first; a calm finding when nothing is.
-    Internal topics count here too."""
+    """Is anything wrong: one severity and the findings, worst first; a calm finding if nothing is.
+
+    Severity and findings include internal topics.
+    """
 
     severity: Severity
     findings: tuple[Finding, ...]
     topics: int
     partitions: int
-    """Topics and partitions of the user's, internal ones not counted."""
+    """The user's topics and partitions, without internal ones."""
     under_replicated: int
     offline: int
     under_min_isr: int
@@ -112,7 +119,7 @@ class BrokerFigures:
 
     severity: Strings
     leads: Longs
-    """Leaderships listed in metadata, of the user's topics."""
+    """Partitions of the user's topics that it leads according to metadata."""
     leads_internal: Longs
     replicas: Longs
     replicas_internal: Longs
@@ -123,10 +130,10 @@ class BrokerFigures:
     in_series: tuple[tuple[float, ...], ...]
     """Per broker: in_rate of the last observations, oldest first, at most SERIES_POINTS."""
     silent_since_ms: Longs
-    """UNKNOWN unless it is silent (or fenced after silence)."""
+    """UNKNOWN unless it is silent (or fenced or gone after a silence)."""
     fencing_due_ms: Longs
     """≈ when its session ends, from the first silence (or the quorum's last fetch) and the session timeout;
-    UNKNOWN unless silent and listed."""
+    UNKNOWN unless it is silent and listed."""
     is_controller: Flags
 
 
@@ -138,30 +145,30 @@ class PartitionFigures:
     severity: Strings
     in_rate: Floats
     uncommitted: Longs
-    """Leader's log end − high watermark; UNKNOWN without the capability or with a silent leader."""
+    """Leader's log end − high watermark; UNKNOWN if log ends are not known or the leader is silent."""
     frozen_since_ms: Longs
-    """Since when the watermark stands still although it should move (also: its leader is silent); UNKNOWN
-    when it does not."""
+    """Since when the watermark has stood still although it should move, or the leader has been silent; else
+    UNKNOWN."""
     leader_silent_since_ms: Longs
     isr_count: Longs
     preferred: Flags
-    """Led by the first of its replica list."""
+    """Whether the first of its replica list leads."""
     rack_safe: Flags
-    """Its replicas are on more than one rack (or there is but one rack, or one replica)."""
+    """Whether its replicas are on more than one rack. Also True if there is only one rack or one replica."""
     replica_end: LongMatrix
     replica_end_ms: LongMatrix
     replica_lag: LongMatrix
-    """Records behind the leader's end interpolated to the follower's time; 0 when below rate × skew;
-    UNKNOWN where unknown."""
+    """Records behind the leader's end at the time of the follower's reading; 0 below rate × skew; UNKNOWN if
+    not known."""
     in_isr: NDArray[np.bool_]
     replica_silent: NDArray[np.bool_]
     changed_ms: Longs
-    """When leader, epoch or ISR last changed, as seen; UNKNOWN when not within the look-back."""
+    """When leader, epoch or ISR was last seen to change; UNKNOWN if not within the look-back."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicFigures:
-    """One row a topic, sorted by name."""
+    """One row per topic, sorted by name."""
 
     topic: Strings
     internal: Flags
@@ -190,19 +197,19 @@ class GroupFigures:
     severity: Strings
     verdict: Strings
     reason: Strings
-    """`Reason`s, and the two numbers that go with them; UNKNOWN where one does not."""
+    """`Reason`s. The two numbers that belong to them follow; UNKNOWN if a reason has no such number."""
     reason_ms: Longs
     reason_count: Longs
     lost: Longs
-    """Records deleted before the group read them; 0 mostly."""
+    """Records deleted before the group read them; usually 0."""
     lag: Longs
-    """Sum over its partitions with a commit; UNKNOWN when none is known."""
+    """Sum over its partitions with a commit; UNKNOWN if none is known."""
     lag_is_bound: Flags
-    """Some partition's lag is not known: the sum is a lower bound."""
+    """Whether the sum is a lower bound, because the lag of some partition is not known."""
     behind_ms: Longs
-    """The worst partition's lag in time; UNKNOWN when not known."""
+    """The worst partition's lag in time; UNKNOWN if not known."""
     behind_is_bound: Flags
-    """"≥": the time lies before the points that are known."""
+    """Whether this is a lower bound ("≥"), because the time lies before the known points."""
     behind_trend: Longs
     """+1 growing, −1 shrinking, 0 neither."""
     members_active: Longs
@@ -219,7 +226,7 @@ class OffsetFigures:
     """Rows of `snapshot.offsets`."""
 
     partition_row: Longs
-    """The row in `snapshot.partitions`, -1 where the partition is not (any longer) known."""
+    """The row in `snapshot.partitions`, -1 if the partition is not (or no longer) known."""
     log_end_offset: Longs
     """Kafka's column of that name: the high watermark."""
     lag: Longs
@@ -228,15 +235,15 @@ class OffsetFigures:
     read_rate: Floats
     write_rate: Floats
     catch_up_ms: Longs
-    """Time to catch up at these rates; UNKNOWN when there is nothing to catch up or it is not known; NEVER
-    when the lag does not shrink."""
+    """Time to catch up at these rates; UNKNOWN if there is nothing to catch up or it is not known; NEVER if
+    the lag does not shrink."""
     verdict: Strings
     reason: Strings
-    """`Reason`s, and the two numbers that go with them; UNKNOWN where one does not."""
+    """`Reason`s. The two numbers that belong to them follow; UNKNOWN if a reason has no such number."""
     reason_ms: Longs
     reason_count: Longs
     lost: Longs
-    """Records between the committed offset and the log start: lost to that consumer; 0 mostly."""
+    """Records between the committed offset and the log start, lost to that group; usually 0."""
 
 
 SERIES_POINTS = 60
@@ -245,7 +252,7 @@ SERIES_POINTS = 60
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Direct rates of the last minute, for plots: `at_ms` of n moments and per topic n rates (NaN where not
+    """Direct rates of the last minute, for plots: `at_ms` of n moments, and n rates per topic (NaN if not
     known)."""
 
     at_ms: tuple[int, ...]
@@ -257,7 +264,7 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One moment, shared by every panel. `events` holds the latest of the look-back, oldest first."""
+    """One moment, shared by every panel. `events` has the latest of the look-back, oldest first."""
 
     snapshot: Snapshot
     headline: Headline
@@ -270,10 +277,8 @@ class View:
     events: tuple[Event, ...]
     new_events: tuple[Event, ...]
     worst_partitions: NDArray[np.int64]
-    """Rows of `snapshot.partitions` of the user's topics in the order in which they need attention, the
-    worst first."""
-    internal_troubled: int
-    """Partitions of internal topics whose severity is RISK."""
+    """Rows of `snapshot.partitions` of the user's topics, in the order in which they need attention, worst
+    first."""
     moment: Moment = LIVE
-    """Which moment this is; like `aggregates` it comes from the run, not from the fold."""
+    """Which moment this is. Like `aggregates`, it comes from the run, not from the fold."""
     aggregates: Aggregates = NO_AGGREGATES

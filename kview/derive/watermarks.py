@@ -10,23 +10,23 @@ from kview.model.snapshot import Longs, Partitions
 from kview.model.units import UNKNOWN
 
 FROZEN_AFTER_MS = 1_500
-"""A watermark that does not move for this long while records wait is frozen: followers fetch at least
-every 500 ms."""
+"""If records are waiting and the watermark does not move for this long, it is frozen: followers fetch at
+least every 500 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watermarks:
-    """Rows of `Partitions`: each watermark as it was last read, and since when it stands still."""
+    """The last reading of each watermark, and since when it has stood still. Rows of `Partitions`."""
 
     value: Longs
     before_ms: Longs
-    """The last reading of the value before it; UNKNOWN where it has not been seen to move."""
+    """When the previous value was last read; UNKNOWN if the watermark was not seen to move."""
     waiting_ms: Longs
-    """When the log was first read to go beyond the watermark at this value; UNKNOWN where it does not."""
+    """When the log was first seen beyond the watermark at this value; UNKNOWN if it is not."""
 
     @staticmethod
     def none(rows: int) -> "Watermarks":
-        """Nothing has been read."""
+        """Return the state before any reading."""
         unknown = np.full(rows, UNKNOWN, np.int64)
         return Watermarks(unknown, unknown, unknown)
 
@@ -34,8 +34,8 @@ class Watermarks:
 def follow(
     before: Watermarks, last_read_ms: Longs, alignment: Alignment, table: Partitions, now_ms: int
 ) -> Watermarks:
-    """Take this observation's watermarks in; `last_read_ms` is when they were read in the step before (its
-    rows)."""
+    """Take in this observation's watermarks. `last_read_ms` is when they were read in the previous step, in
+    its rows."""
     value = alignment.carry(before.value, UNKNOWN)
     known = table.high_watermark != UNKNOWN
     moved = known & (table.high_watermark != value)
@@ -53,18 +53,18 @@ def follow(
 
 
 def _clipped(times_ms: Longs, now_ms: int) -> Longs:
-    """Not earlier than the look-back."""
+    """Return the times, moved up to the beginning of the look-back if they are earlier."""
     return np.where(times_ms == UNKNOWN, UNKNOWN, np.maximum(times_ms, now_ms - LOOK_BACK_MS))
 
 
 def frozen_since(
     marks: Watermarks, table: Partitions, silent_in_isr_since: Longs, leader_silent_since: Longs
 ) -> Longs:
-    """Since when each watermark is frozen, UNKNOWN where it is not.
+    """Return since when each watermark is frozen, UNKNOWN if it is not.
 
-    Frozen: the leader is silent; or a silent replica is in the ISR (and the watermark has not been seen to
-    move since that replica fell silent: then it still fetches and only we cannot reach it); or records have
-    waited beyond a watermark that did not move for FROZEN_AFTER_MS.
+    There are three cases. The leader is silent. Or a silent replica is in the ISR, and the watermark was not
+    seen to move since that replica fell silent (if it moves, the replica still fetches and only we cannot
+    reach it). Or records have waited beyond a watermark that did not move for FROZEN_AFTER_MS.
     """
     waits = silent_in_isr_since != UNKNOWN
     moved_since = (marks.before_ms != UNKNOWN) & (marks.before_ms >= silent_in_isr_since)

@@ -1,9 +1,8 @@
-"""Windows over one-second roll-ups: sums, rates, skew and percentiles, and series for plots. The one
-definition of them, for the screen and for reports.
+"""Windows over one-second roll-ups: sums, rates, skew and percentiles, and series for plots.
 
-Seconds are whole epoch seconds UTC; a window of `length_s` that ends at `end_s` holds the seconds `end_s −
-length_s` … `end_s − 1`. Only whole seconds count: those that began after the roll-ups did, and ended before
-the last observation in them.
+This is their only definition, for the screen and for reports. Seconds are whole epoch seconds UTC. A window
+of `length_s` that ends at `end_s` has the seconds `end_s − length_s` … `end_s − 1`. Only whole seconds count:
+those that began after the roll-ups did, and ended before the last observation in them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,21 +19,24 @@ WINDOWS_S = (10, 60, 300)
 """The lengths of windows that are shown, in seconds."""
 
 OUT_SETTLES_S = 6
-"""Commits are usually made every 5 s: how much was read in later seconds is not known yet."""
+"""Commits are usually made every 5 s, so it is not known yet how much was read in later seconds."""
 
 PERCENTS = (50, 95, 99)
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window's figures, one row a key. Sums are int64; rates are per second, NaN where no second of the
-    window is known; times are partitions × milliseconds."""
+    """A window's figures, one row per key.
+
+    Sums are int64. Rates are per second, NaN if no second of the window is known. Times are partitions ×
+    milliseconds.
+    """
 
     names: tuple[str, ...]
     covered_s: int
     """How many of its seconds are known."""
     out_covered_s: int
-    """How many of the seconds of `records_out` are: those of a window that ends OUT_SETTLES_S earlier."""
+    """How many seconds of `records_out` are known. Its window ends OUT_SETTLES_S earlier."""
     records_in: Longs
     bytes_in: Longs
     replicated: Longs
@@ -46,13 +48,17 @@ class Window:
     cross_rack_rate: Floats
     out_rate: Floats
     skew: Floats
-    """What came into the hottest partition ÷ what came into one on average, of all partitions for topics,
-    else of those that were active; NaN where nothing came in, and for groups."""
+    """What came into the hottest partition ÷ the mean per partition.
+
+    The mean is over all partitions for topics, else over the active ones. NaN if nothing came in, and for
+    groups.
+    """
     hottest: tuple[tuple[str, int] | None, ...]
-    """(topic, partition) that was hottest most: of records in, for groups out."""
+    """The (topic, partition) with the greatest sum of rates over the seconds in which it was hottest: of
+    records in, for groups of records out."""
     in_p50: Longs
-    """Percentiles of the records in per second, by nearest rank over the seconds known: whole numbers that
-    were there; UNKNOWN where no second is known."""
+    """Percentiles of the records in per second, by nearest rank over the known seconds. So they are whole
+    numbers that occurred. UNKNOWN if no second is known."""
     in_p95: Longs
     in_p99: Longs
     offline_ms: Longs
@@ -66,22 +72,25 @@ class Window:
 
 
 def whole_until_s(rollups: Rollups, at_ms: int) -> int:
-    """The epoch second before which all seconds are whole at a moment (epoch ms).
+    """Return the epoch second before which all seconds are whole at a moment (epoch ms).
 
-    Readings of one observation are spread over the time that it took: the second before its end's own is not
-    counted either.
+    The readings of one observation are spread over its duration, so the second before the one in which it
+    ended does not count either.
     """
     return min(at_ms, rollups.until_ms) // 1000 - 1
 
 
 def window(rollups: Rollups, kind: Kind, end_s: int, length_s: int) -> Window:
-    """The figures of all keys of a kind, by name, over the `length_s` seconds before `end_s` (epoch)."""
+    """Return the figures of all keys of a kind, by name, over the `length_s` seconds before `end_s`
+    (epoch)."""
     return window_of(rollups, sorted(key for key in rollups.keys if key.kind is kind), end_s, length_s)
 
 
 def window_of(rollups: Rollups, keys: Sequence[Key], end_s: int, length_s: int) -> Window:
-    """The figures of `keys`, in that order, over the `length_s` seconds before `end_s` (epoch); a key that is
-    not in the roll-ups has zeros."""
+    """Return the figures of `keys`, in that order, over the `length_s` seconds before `end_s` (epoch).
+
+    A key that is not in the roll-ups has zeros.
+    """
     rows = _rows(rollups, keys)
     known = _known(rollups, end_s - length_s, end_s)
     settled = _known(rollups, end_s - OUT_SETTLES_S - length_s, end_s - OUT_SETTLES_S)
@@ -129,11 +138,11 @@ def window_of(rollups: Rollups, keys: Sequence[Key], end_s: int, length_s: int) 
 
 
 def series(rollups: Rollups, key: Key, column: Sum, end_s: int, length_s: int, step_s: int) -> Floats:
-    """A column's rates per second over the `length_s` seconds that end with the step of second `end_s − 1`,
-    one value a step of `step_s`; NaN where no second of a step is known.
+    """Return a column's rates per second for `length_s` seconds, one value per step of `step_s`.
 
-    Steps begin at multiples of `step_s`, so that a value does not change as time goes on; the last one ends
-    at `end_s`, or for records out where they are known.
+    The last step is the one of second `end_s − 1`. NaN if no second of a step is known. Steps begin at
+    multiples of `step_s`, so that a value does not change as time goes on. The last one counts the seconds up
+    to `end_s`, or for records out up to where they are known.
     """
     rates: Floats = series_of(rollups, [key], column, end_s, length_s, step_s)[0]
     return rates
@@ -142,7 +151,7 @@ def series(rollups: Rollups, key: Key, column: Sum, end_s: int, length_s: int, s
 def series_of(
     rollups: Rollups, keys: Sequence[Key], column: Sum, end_s: int, length_s: int, step_s: int
 ) -> Floats:
-    """The series of each of `keys`: [keys, steps]."""
+    """Return the series of each of `keys`: [keys, steps]."""
     steps = length_s // step_s
     last_s = -(-end_s // step_s) * step_s
     first_s = last_s - steps * step_s
@@ -163,13 +172,13 @@ _AT = {column: at for at, column in enumerate(SUMS)}
 
 
 def _rows(rollups: Rollups, keys: Sequence[Key]) -> Longs:
-    """The keys' rows in blocks; −1 for one that is not there."""
+    """Return the keys' rows in blocks, −1 for a key that is not there."""
     places = {key: row for row, key in enumerate(rollups.keys)}
     return np.array([places.get(key, -1) for key in keys], np.int64)
 
 
 def _known(rollups: Rollups, begin_s: int, end_s: int) -> range:
-    """The whole seconds among begin_s … end_s − 1."""
+    """Return the whole seconds among begin_s … end_s − 1."""
     if rollups.from_ms == UNKNOWN or rollups.until_ms == UNKNOWN:
         return range(begin_s, begin_s)
     first = max(begin_s, -(-rollups.from_ms // 1000))
@@ -179,7 +188,11 @@ def _known(rollups: Rollups, begin_s: int, end_s: int) -> range:
 def _pieces(
     rollups: Rollups, rows: Longs, seconds: range
 ) -> Iterator[tuple[Block, np.ndarray[tuple[int], np.dtype[np.int64]], slice, slice]]:
-    """The blocks of some seconds: which of `rows` each has, and these seconds in it and in the range."""
+    """Yield the blocks that have some of these seconds.
+
+    With each block come the indices of `rows` that it has, and the slices of these seconds in the block and
+    in the range.
+    """
     for block in rollups.blocks:
         begin_s = block.minute * BLOCK_S
         first, last = max(begin_s, seconds.start), min(begin_s + BLOCK_S, seconds.stop)
@@ -194,8 +207,10 @@ def _pieces(
 
 
 def _summed(figures: Longs, rows: Longs, there: slice) -> Longs:
-    """Sums over seconds of some rows of [columns, rows, seconds]; picking rows copies, so of many rows all
-    are summed up first."""
+    """Return sums over seconds of some rows of [columns, rows, seconds].
+
+    Picking rows copies them. So for many rows, all are summed up first.
+    """
     if 2 * len(rows) < figures.shape[1]:
         few: Longs = figures[:, rows, there].sum(axis=2)
         return few
@@ -204,7 +219,7 @@ def _summed(figures: Longs, rows: Longs, there: slice) -> Longs:
 
 
 def _seconds(rollups: Rollups, rows: Longs, seconds: range, column: Sum) -> Longs:
-    """A column second by second: [rows, seconds]."""
+    """Return a column second by second: [rows, seconds]."""
     found = np.zeros((len(rows), len(seconds)), np.int64)
     for block, here, there, at in _pieces(rollups, rows, seconds):
         found[here, at] = block.sums[_AT[column]][rows[here], there]
@@ -212,7 +227,7 @@ def _seconds(rollups: Rollups, rows: Longs, seconds: range, column: Sum) -> Long
 
 
 def _percentiles(values: Longs) -> list[Longs]:
-    """PERCENTS of each row by nearest rank."""
+    """Return PERCENTS of each row by nearest rank."""
     count = values.shape[1]
     if not count:
         return [np.full(len(values), UNKNOWN, np.int64) for _ in PERCENTS]
@@ -222,9 +237,12 @@ def _percentiles(values: Longs) -> list[Longs]:
 
 
 class _Hottest:
-    """By row: `names`, the partition with the greatest sum of rates in the seconds in which it was the
-    hottest, of equal ones the first by name, None where nothing came; `total`, the sum of every second's
-    hottest rate."""
+    """The hottest partition of each row, and its rate.
+
+    `names` has the partition with the greatest sum of rates over the seconds in which it was the hottest. Of
+    equal ones it is the first by name; None if nothing came. `total` is the sum of every second's hottest
+    rate.
+    """
 
     def __init__(self, rollups: Rollups, rows: Longs, seconds: range) -> None:
         self.total = np.zeros(len(rows), np.int64)
@@ -263,7 +281,8 @@ class _Hottest:
 
 
 def _begins(places: Longs) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Where, row after row, another partition than the second before is the hottest."""
+    """Return a flat mask, row after row, of where the hottest partition is another one than in the second
+    before."""
     begins = np.ones(places.shape, np.bool_)
     begins[:, 1:] = places[:, 1:] != places[:, :-1]
     return begins.ravel()
@@ -272,8 +291,10 @@ def _begins(places: Longs) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 def _skew(
     rollups: Rollups, keys: Sequence[Key], rows: Longs, seconds: range, records: Longs, hottest: Longs
 ) -> Floats:
-    """All hottest rates ÷ (all records in ÷ mean partitions); seconds without any partition are left out of
-    the mean."""
+    """Return all hottest rates ÷ (all records in ÷ mean partitions).
+
+    The mean leaves out seconds without any partition.
+    """
     partitions = np.zeros(len(rows))
     counted = np.zeros(len(rows))
     of_topic = np.array([key.kind is Kind.TOPIC for key in keys], np.bool_)

@@ -1,5 +1,4 @@
-"""The first contact: all bootstrap servers at once, the first answer wins; and which error it is when none
-answers."""
+"""The first contact: asks all bootstrap servers at once. The first answer wins; without one, says why."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,28 +15,28 @@ from kview.wire import metadata
 from kview.wire.metadata import MetadataAnswer
 
 POLL_S = 0.02
-"""How often links are looked at while they connect: a frame with data is wanted within a second."""
+"""Pause between checks of connecting links. Short, because the first data should show within a second."""
 
 Tried = Sequence[tuple[Address, FailureKind]]
 """The addresses that were tried, and why each of them failed."""
 
 
 class NoContact(Exception):
-    """No bootstrap server answers."""
+    """Raised when no bootstrap server answers."""
 
     def __init__(self, tried: Tried) -> None:
         super().__init__(tried)
         self.tried = tuple(tried)
 
     def error(self) -> ClusterUnreachable:
-        """What the user is told."""
+        """Return the error that the user sees."""
         kinds = {kind for _, kind in self.tried}
         alike = _of_all(kinds.pop(), self.tried) if len(kinds) == 1 else None
         return alike or ClusterUnreachable(ErrorKind.NO_BOOTSTRAP_SERVER, tried=_named(self.tried))
 
 
 def _of_all(kind: FailureKind, tried: Tried) -> ClusterUnreachable | None:
-    """The error of bootstrap servers that have all failed alike, None if that kind of failure has none."""
+    """Return the error for servers that all failed in the same way, None if that kind of failure has none."""
     where = tuple(str(address) for address, _ in tried)
     match kind:
         case FailureKind.UNRESOLVED:
@@ -63,9 +62,9 @@ def _of_all(kind: FailureKind, tried: Tried) -> ClusterUnreachable | None:
 async def first_contact(
     loop: Loop, servers: Sequence[Address], settings: ObserveSettings, deadline_s: float
 ) -> tuple[MetadataAnswer, Address]:
-    """Ask all `servers` at once for metadata; the first answer that names brokers, and who gave it.
+    """Ask all `servers` at once for metadata. Returns the first answer that lists brokers, and its server.
 
-    Raises NoContact when all have failed or `deadline_s` (monotonic) has come.
+    Raises NoContact if all have failed, or at `deadline_s` (monotonic).
     """
     patience_s = max(0.1, deadline_s - loop.monotonic())
     links = [
@@ -103,12 +102,15 @@ async def until(loop: Loop, condition: Callable[[], bool], deadline_s: float) ->
 
 
 def why_not(link: Link) -> FailureKind:
-    """Why a link has no answer; one that still waits for it has met silence."""
+    """Return why a link has no answer. A link that is still waiting counts as silent."""
     return link.cause.kind if link.failing else FailureKind.SILENT
 
 
 def no_advertised(server: Address, tried: Tried) -> ClusterUnreachable:
-    """The error of a cluster whose bootstrap server answers and whose brokers do not."""
+    """Return the error for a cluster whose bootstrap server answers while its brokers do not.
+
+    `tried` has the advertised addresses, and why each of them failed.
+    """
     return ClusterUnreachable(ErrorKind.ADVERTISED_UNREACHABLE, server=str(server), tried=_named(tried))
 
 

@@ -18,7 +18,7 @@ from kview.wire.metadata import BrokerAddress
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What a link knows: since when its broker does not answer (or UNKNOWN), its last answer, and why not."""
+    """What a link knows: since when its broker is silent (or UNKNOWN), its last answer, and the reason."""
 
     failing_since_ms: int
     answered_ms: int
@@ -103,7 +103,7 @@ def update(
 
 
 def saw_quorum(known: Mapping[int, BrokerFacts], nodes: Quorum) -> None:
-    """Take in when the quorum last saw each broker fetch metadata."""
+    """Store when the quorum last saw each broker fetch metadata."""
     for node, last_fetch_ms in zip(nodes.node.tolist(), nodes.last_fetch_ms.tolist(), strict=True):
         facts = known.get(node)
         if facts is not None and last_fetch_ms > facts.last_fetch_ms:

@@ -21,7 +21,7 @@ Shares = dict[int, Share]
 
 
 class Budget:
-    """Distributes the reading of offsets over observations and brokers. Reads preferred partitions always."""
+    """Distributes the reading of offsets over observations and brokers. Always reads preferred partitions."""
 
     def __init__(self, settings: ObserveSettings) -> None:
         self._settings = settings
@@ -41,13 +41,13 @@ class Budget:
     def shares(self, at: Layout, sequence: int, failing: Iterable[int]) -> tuple[Shares, bool]:
         """Return what to ask each broker in that observation, and whether that covers all partitions.
 
-        Nothing in observations that are skipped to keep to the budget of requests. Partitions led by a
-        `failing` broker count as important.
+        There is nothing to ask in observations that are skipped to keep to the budget of requests. Partitions
+        led by a `failing` broker count as important.
         """
         chosen = self._chosen_rows(at, sequence, failing)
         parts = self._all(at) if chosen is None else shares(at, chosen)
-        per_round = max(1.0, self._settings.requests_per_second * self._settings.interval_s)
-        skipped = sequence % int(np.ceil(3 * len(parts) / per_round) or 1)
+        per_observation = max(1.0, self._settings.requests_per_second * self._settings.interval_s)
+        skipped = sequence % int(np.ceil(3 * len(parts) / per_observation) or 1)
         return {} if skipped else parts, chosen is None
 
     def _all(self, at: Layout) -> Shares:

@@ -1,4 +1,4 @@
-"""Why a connection or a request failed: exceptions by their type and number, in this one place."""
+"""Why a connection or a request failed. The one place that maps exceptions, by type and number, to causes."""
 
 import errno
 import logging
@@ -14,11 +14,11 @@ _log = logging.getLogger(__name__)
 
 
 class Silence(Exception):
-    """A broker owes an answer for too long: our own end of the connection."""
+    """Closes a connection from our end, because the broker has owed an answer for too long."""
 
 
 class LinkError(Exception):
-    """A request that was not answered."""
+    """Raised for a request that got no answer."""
 
     def __init__(self, cause: Cause) -> None:
         super().__init__(cause)
@@ -26,7 +26,7 @@ class LinkError(Exception):
 
 
 class Refused(Exception):
-    """An answer that holds an error, or nothing, in place of what was asked for."""
+    """Raised for an answer that holds an error, or nothing, instead of what was asked for."""
 
     def __init__(self, cause: Cause) -> None:
         super().__init__(cause)
@@ -48,14 +48,14 @@ _BY_ERRNO: Mapping[int, FailureKind] = {
     errno.EACCES: FailureKind.UNREACHABLE,
     errno.EPERM: FailureKind.UNREACHABLE,
 }
-"""The last two are a firewall's on this machine."""
+"""By the operating system's error number. A firewall on this machine causes the last two."""
 
 _HTTP = (b"HTTP", b"<!DO", b"<htm", b"<HTM")
 _TLS = (b"\x15\x03", b"\x16\x03")
 
 
 def is_silence(error: BaseException | None) -> bool:
-    """Whether nothing came in time: trying again at once would take as long."""
+    """Return whether nothing arrived in time. An immediate retry would take just as long."""
     return isinstance(
         error,
         Silence | ConnectTimedOut | kafka_errors.RequestTimedOutError | kafka_errors.KafkaTimeoutError,
@@ -63,7 +63,7 @@ def is_silence(error: BaseException | None) -> bool:
 
 
 def cause_of(error: BaseException | None) -> Cause:
-    """Why a request or a connection failed; None is an end without an error."""
+    """Return why a request or a connection failed. None means that the connection ended without an error."""
     system_error = network_error(error)
     if system_error is not None:
         return Cause(_of_system(system_error))
@@ -91,7 +91,7 @@ def cause_of(error: BaseException | None) -> Cause:
 
 
 def cause_of_end(error: BaseException | None, first_bytes: bytes) -> Cause:
-    """Why a connection ended to which the other side had said `first_bytes`."""
+    """Return why a connection ended. `first_bytes` is how the other side's data began."""
     if first_bytes.startswith(_HTTP):
         return Cause(FailureKind.HTTP)
     if first_bytes.startswith(_TLS):

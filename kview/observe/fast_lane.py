@@ -197,7 +197,8 @@ class FastLane:
         return self.loop.begin(partial(link.ask, request))
 
     async def _answer(self, part: Part, link: Link, broker: int, request: Any) -> tuple[Any, int]:
-        """An answer and when it was received; None where the link failed, which is then noted."""
+        """Return an answer and when it was received. If the link fails, note the failure and return (None,
+        0)."""
         try:
             answer, at_ms = await link.ask(request)
         except LinkError as error:

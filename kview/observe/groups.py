@@ -47,9 +47,9 @@ class GroupFacts:
     received_ms: int = UNKNOWN
     described_ms: int = UNKNOWN
     refused: int = 0
-    """Kafka's number of the error that the coordinator answered with, 0 if it did not."""
+    """Kafka's error number in the coordinator's last answer, 0 if it was not an error."""
     cause: Cause = NO_FAILURE
-    """Why the figures are old: `refused`, or that the coordinator does not answer."""
+    """Why the figures are old: `refused`, or the coordinator is silent or gone."""
     commits: GroupCommits | None = None
     committed_ms: int = UNKNOWN
     rows: "CommitRows | None" = None

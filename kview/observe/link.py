@@ -30,10 +30,10 @@ that reads lines, such as an HTTP server, then replies at once that it did not u
 class Link:
     """The connection to one broker on one lane.
 
-    `failing_since_ms` is when the first request that got no answer was sent, UNKNOWN while the broker
-    answers; `answered_ms` is its last answer; `cause` is why it does not answer. One connection that is
-    refused or reset is tried again at once before the link is failing; then attempts follow with a growing
-    pause.
+    `failing_since_ms` is when the first unanswered request was sent, UNKNOWN while the broker answers.
+    `answered_ms` is when it last answered. `cause` is why it does not answer. After a refused or reset
+    connection, a second one is tried at once. Only if that fails does the link count as failing, and further
+    attempts follow with growing pauses.
     """
 
     def __init__(
@@ -219,7 +219,7 @@ class Link:
             connection.close(Silence())
 
     def _lost(self, connection: Connection, error: Exception | None, began_ms: int) -> None:
-        """The connection ended, not by our will."""
+        """Handle the end of a connection, unless the link has already dropped it."""
         if connection is not self._connection:
             return
         self._connection = None

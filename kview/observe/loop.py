@@ -93,9 +93,9 @@ class Loop:
         self.net.cancel(timer)
 
     async def addresses(self, host: str, port: int) -> list[Any]:
-        """What `host` resolves to, in the form of getaddrinfo. Names are looked up on a thread.
+        """Return what `host` resolves to, in the form of getaddrinfo. Raises Unresolved, TooManyLookups.
 
-        Raises Unresolved, TooManyLookups.
+        Host names are looked up on a separate thread.
         """
         try:
             return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, 0, socket.AI_NUMERICHOST)
@@ -122,11 +122,12 @@ class Loop:
 
 
 class Unresolved(Exception):
-    """A host's name that is not known."""
+    """Raised for a host name that cannot be resolved."""
 
     def __init__(self, host: str, error: Exception) -> None:
         super().__init__(host, error)
 
 
 class TooManyLookups(Exception):
-    """So many names are being looked up that this one must wait for the next attempt to connect."""
+    """Raised while so many names are being looked up that this one must wait for the next attempt to
+    connect."""

@@ -78,7 +78,7 @@ class Observer:
         self._budget = Budget(self._settings)
         self._rebootstrap_at_s = 0.0
         self._dismissed: deque[int] = deque(maxlen=MOST_DISMISSED)
-        """Brokers to forget in the next round; a deque because `append` is safe on every thread."""
+        """Brokers to forget in the next observation. A deque, because `append` is safe on every thread."""
         self._open = False
 
     def connect(self, deadline_s: float = 10.0) -> None:
@@ -99,7 +99,7 @@ class Observer:
 
     def observe(self) -> Snapshot:
         """Make one observation. What was not answered keeps its older value and age. Only a bug raises."""
-        snapshot = self._loop.run(self._round)
+        snapshot = self._loop.run(self._observe)
         assert isinstance(snapshot, Snapshot)
         return snapshot
 
@@ -145,7 +145,7 @@ class Observer:
     async def _close_links(self) -> None:
         self._links.close()
 
-    async def _round(self) -> Snapshot:
+    async def _observe(self) -> Snapshot:
         if self._loop.bugs:
             bugs, self._loop.bugs[:] = list(self._loop.bugs), []
             raise bugs[0]
@@ -317,7 +317,7 @@ class Observer:
         return state.snapshot(observation, self._fast.debugging is not False)
 
     def _asked(self) -> tuple[Part, ...]:
-        """The parts of a cluster that have been answered at least once."""
+        """Return the parts of the cluster that have been answered at least once."""
         return tuple(sorted({part for part, _ in self._state.received_ms}))
 
     def _capabilities(self) -> frozenset[str]:

@@ -30,7 +30,7 @@ FAILED_PAUSE_S = 1.0
 OVERDUE_S = 3.0
 """A request in flight for this long is reported as failed, while its answer is still accepted."""
 POINTS_A_REQUEST = 2_000
-"""A look-up by time takes a broker some 10 µs a partition."""
+"""Partitions per request: a look-up by time takes a broker about 10 µs per partition."""
 FORWARDED = (Part.QUORUM, Part.REASSIGNMENTS)
 
 
@@ -50,9 +50,9 @@ class SlowLane:
     state: State
     links: dict[int, Link] = field(default_factory=dict)
     _running: dict[int, _Running] = field(default_factory=dict)
-    """By broker: what it was asked for and has not answered."""
+    """By broker: the request in flight."""
     _due_s: dict[tuple[Part, int], float] = field(default_factory=dict)
-    """By part and broker: before when (monotonic) it is not asked for again."""
+    """By part and broker: the earliest time (monotonic) to ask for it again."""
     _healthy: Sequence[int] = ()
     _source: int = NO_BROKER
 
@@ -104,7 +104,7 @@ class SlowLane:
         return link is not None and link.connected and broker not in self._running
 
     def _reported_broker(self, part: Part, broker: int) -> int:
-        """The broker of a failure: none for what any broker can be asked for."""
+        """Return the broker to name in a failure: NO_BROKER for parts that any broker can answer."""
         return NO_BROKER if part in (*FORWARDED, Part.CONFIGS, Part.ELR) else broker
 
     def _start(self, part: Part, broker: int, ask: Callable[[Link, int], Awaitable[None]]) -> None:
@@ -152,7 +152,8 @@ class SlowLane:
         return True
 
     def _pause_s(self, part: Part) -> float:
-        """New topics' settings are asked for at once, what is forwarded every second round."""
+        """Return the pause: 0 for the settings of new topics, almost `quorum_rounds` observations for other
+        parts."""
         return 0.0 if part == Part.CONFIGS else (self.settings.quorum_rounds - 0.5) * self.settings.interval_s
 
     def _each(

@@ -52,21 +52,21 @@ class State:
     elr: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
     points: Points = field(default_factory=Points)
     failures: dict[tuple[Part, int], Cause] = field(default_factory=dict)
-    """Why the last request for a part, of a broker, failed."""
+    """By part and broker: why the last request failed."""
     received_ms: dict[tuple[Part, int], int] = field(default_factory=dict)
-    """When a part, of a broker, was last answered."""
+    """By part and broker: when it was last answered."""
     _configs_of: tuple[Any, ...] = ()
     _configs: TopicConfigs = field(default_factory=lambda: empty(TopicConfigs))
     _min_isr: Ids = field(default_factory=lambda: np.empty(0, np.int32))
     _last: Snapshot | None = None
 
     def succeeded(self, part: Part, broker: int, at_ms: int) -> None:
-        """`broker` answered for `part`."""
+        """Note that `broker` answered for `part`."""
         self.failures.pop((part, broker), None)
         self.received_ms[part, broker] = at_ms
 
     def failed(self, part: Part, broker: int, cause: Cause) -> None:
-        """`broker` did not answer for `part`."""
+        """Note that `broker` did not answer for `part`."""
         self.failures[part, broker] = cause
 
     def take_metadata(self, answer: MetadataAnswer) -> None:
@@ -164,7 +164,8 @@ class State:
 
 
 def shared(new: AnyTable, last: AnyTable) -> AnyTable:
-    """Return `new` with the arrays of `last` wherever equal, so that `is` tells what did not change."""
+    """Return `new` with the arrays of `last` wherever they are equal, so that `is` shows what did not
+    change."""
     same = {
         f.name: getattr(last, f.name)
         for f in fields(new)
@@ -175,7 +176,7 @@ def shared(new: AnyTable, last: AnyTable) -> AnyTable:
 
 
 def failures(state: State, links: dict[int, tuple[int, Cause]]) -> tuple[Failure, ...]:
-    """What failed: brokers that do not answer (id: last answer, why), then parts of those that do."""
+    """Return the failures: brokers that do not answer (id: last answer, why), then parts of others."""
     out = [Failure(Part.BROKER, broker, *cause, at_ms) for broker, (at_ms, cause) in sorted(links.items())]
     for (part, broker), cause in sorted(state.failures.items()):
         if broker not in links:

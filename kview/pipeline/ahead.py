@@ -19,8 +19,10 @@ REHEARSAL = """
 
 
 def learn() -> None:
-    """Functions and how to read the roll-ups' queries, which needs no session, in the JVM that `Gateway` has
-    started. Raises Py4JError."""
+    """Load Spark's functions, and parse the roll-ups' queries, in the JVM that `Gateway` started.
+
+    Needs no session. Raises Py4JError.
+    """
     load_functions()
     parses = parser()
     for query in UNPACKED, PIECES, SUMMED:

@@ -84,7 +84,7 @@ class Job:
         raise KviewError(ErrorKind.SPARK_STOPPED)
 
     def end(self, why: KviewError | None = None, error: Exception | None = None) -> None:
-        """Ends the JVM and this process, at once; does not return. Whoever comes first says why."""
+        """End the JVM and this process at once, and do not return. The first call reports the reason."""
         with self._ending:
             if error is not None:
                 traceback.print_exception(error)
@@ -113,7 +113,8 @@ class Job:
         self.end(self.how_java_ended())
 
     def how_java_ended(self) -> KviewError | None:
-        """None while it runs. That Java has gone is noticed first by the thread that talks to it."""
+        """Return how Java ended, None while it runs. Its clients may notice the end before its exit status is
+        known."""
         if self._jvm is None:
             return None
         try:
@@ -142,8 +143,11 @@ LITTLE_ROOM_BYTES = 1 << 20
 
 
 def _cause(error: Exception, recording: Path, scratch: Path) -> KviewError:
-    """Why the job failed. What goes wrong in Spark's other processes arrives here as text only, so the likely
-    causes are looked up again: a recording that has gone, a full disk."""
+    """Return why the job failed.
+
+    Errors in Spark's other processes arrive here as text only. So the likely causes, a recording that is gone
+    and a full disk, are checked again.
+    """
     from kview.recording.manifest import read_manifest
 
     try:
@@ -156,7 +160,10 @@ def _cause(error: Exception, recording: Path, scratch: Path) -> KviewError:
 
 
 def _in_short(error: Exception) -> str:
-    """Its text in a line. Spark wraps it: into the end of a query, and into another process's traceback."""
+    """Return an error's cause in one line, without what Spark wraps it in.
+
+    That is the end of a query, and the traceback of another process.
+    """
     said = re.sub(r"\s*SQLSTATE: \w+", "", str(error).partition("=== Streaming Query ===")[0])
     cause = said.partition("terminated with exception: ")[2] or f"{type(error).__name__}: {said}"
     lines = cause.strip().splitlines()

@@ -1,4 +1,4 @@
-"""The JVM that Spark runs in: which one, and its start as a child that ends with this process."""
+"""The JVM that Spark runs in: chooses one and starts it as a child that ends together with this process."""
 
 import os
 import re

@@ -21,16 +21,16 @@ class MessageKind(Enum):
     ROLLUPS = b"R"
     """An Arrow IPC stream with the columns of `kview.pipeline.rollup.rolled`."""
     FAILED = b"F"
-    """Why it ends: ErrorFacts as JSON."""
+    """Why the process ends: ErrorFacts as JSON."""
 
 
 def failure(error: KviewError) -> bytes:
-    """The body of a FAILED message."""
+    """Return the body of a FAILED message."""
     return msgspec.json.encode(error.facts)
 
 
 def failure_of(body: bytes) -> ErrorFacts:
-    """The error in a FAILED message. Raises ValueError if there is none."""
+    """Return the error in a FAILED message. Raises ValueError if the body is not one."""
     try:
         return msgspec.json.decode(body, type=ErrorFacts)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -53,7 +53,7 @@ class LiveJob:
         python: str = sys.executable,
         first_back_off_s: float = FIRST_BACK_OFF_S,
     ) -> None:
-        """`live`: the recording is being written, so that its end is now. `python` runs the child."""
+        """`live`: the recording is still being written, so its end is now. `python` runs the child."""
         self._recording = recording
         self._on_aggregates = on_aggregates
         self._clock_ms = clock_ms
@@ -126,7 +126,7 @@ class LiveJob:
             back_off_s = min(2 * back_off_s, MAX_BACK_OFF_S) if by_itself else self._first_back_off_s
 
     def _run_once(self, store: "RollupStore") -> KviewError:
-        """Run the job until it ends; returns why it did."""
+        """Run the job until it ends, and return why it ended."""
         import pyarrow as pa
 
         from kview.pipeline.messages import MessageKind, failure_of, messages
@@ -212,7 +212,7 @@ class _Child:
             self.control.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> KviewError:
-        """End it; returns how it ended."""
+        """End the process, and return how it ended."""
         self.hang_up()
         self.control.close()
         try:

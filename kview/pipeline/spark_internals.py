@@ -1,7 +1,7 @@
-"""Every reach into parts of Spark and PySpark that their documentation does not promise, with its reason.
+"""Everything that kview uses of Spark and PySpark beyond their documentation, each with its reason.
 
-`tests/pipeline/test_spark_internals.py` has a test for each that fails when Spark moves it; PySpark is pinned
-to its minor version for them. Nothing here imports PySpark before it is called: Java starts meanwhile.
+`tests/pipeline/test_spark_internals.py` has a test for each that fails when Spark changes it, and PySpark is
+pinned to its minor version. PySpark is imported only when a function here is called, while Java starts.
 """
 
 import os
@@ -10,31 +10,31 @@ from pathlib import Path
 from typing import Any
 
 GATEWAY_SERVER = "org.apache.spark.api.python.PythonGatewayServer"
-"""The class that Java is started with. Spark's own launcher adds a module that the wheel's Java lacks, and is
-a shell script."""
+"""The class that Java is started with. Spark's own launcher is a shell script, and adds a module that the
+wheel's Java lacks."""
 
 CONNECTION_FILE = "_PYSPARK_DRIVER_CONN_INFO_PATH"
-"""The environment variable that tells the gateway's server where to write how to connect to it."""
+"""The environment variable with the file in which the gateway's server writes how to connect to it."""
 
 _CONNECTION = struct.Struct(">ii")
-"""In that file: the port, and the length of the secret that follows."""
+"""The content of that file: the port, and the length of the secret that follows."""
 
 GATEWAY_PORT, GATEWAY_SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
-"""Environment variables by which PySpark uses a gateway that runs already instead of starting one."""
+"""Environment variables that make PySpark use a running gateway instead of starting one."""
 
 RESERVED_MEMORY = "spark.testing.reservedMemory"
-"""A setting meant for Spark's tests: with its default, Spark asks for a heap of 450 MB."""
+"""A setting meant for Spark's tests. With its default, Spark requires a heap of 450 MB."""
 
 CHECKPOINT_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
-"""The default manager starts `chmod` and `readlink` for every file."""
+"""Used because the default manager starts `chmod` and `readlink` for every file."""
 
 FUNCTIONS = "org.apache.spark.sql.catalyst.analysis.FunctionRegistry$"
 """Loading this class loads all of Spark's SQL functions, which otherwise delays the first query."""
 
 PARSER = "org.apache.spark.sql.catalyst.parser.CatalystSqlParser$"
-"""Parses a query without a session, for the same reason."""
+"""Parses a query without a session, so that its classes are loaded before the first query."""
 
 
 def use_gateway(connection_file: Path) -> None:
@@ -45,7 +45,7 @@ def use_gateway(connection_file: Path) -> None:
 
 
 def java_class(name: str) -> Any:
-    """A class of the JVM, loaded now. Raises Py4JError if there is none of that name."""
+    """Load a class of the JVM and return it. Raises Py4JError if there is no such class."""
     from pyspark.java_gateway import launch_gateway
 
     return launch_gateway().jvm.java.lang.Class.forName(name)  # type: ignore[no-untyped-call]
@@ -57,5 +57,5 @@ def load_functions() -> None:
 
 
 def parser() -> Any:
-    """Spark's parser of queries, whose method `parsePlan` needs no session. Raises Py4JError."""
+    """Return Spark's parser of queries. Its method `parsePlan` needs no session. Raises Py4JError."""
     return java_class(PARSER).getField("MODULE$").get(None)

@@ -1,4 +1,4 @@
-"""What differs between the schema versions of recordings, for the reader."""
+"""How to read each schema version of recordings."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -12,19 +12,19 @@ from kview.recording.schema import PARTS, STREAM
 
 
 class Format(NamedTuple):
-    """How the segments of a recording are read."""
+    """How to read the segments of a recording."""
 
     parts: Mapping[str, pa.Schema]
-    """What a segment consists of."""
+    """The parts of a segment."""
     stream: pa.Schema
-    """What an open segment's file holds."""
+    """The schema of an open segment's file."""
     layout: Layout
     rows: Callable[[pa.Table], Iterable[dict[str, Any]]]
-    """A table of observations as rows of today's."""
+    """Converts a table of observations to rows of today's OBSERVATIONS."""
 
 
 def format_of(manifest: Manifest) -> Format:
-    """The format of the recording with this manifest."""
+    """Return the format of the recording with this manifest."""
     if manifest.version == version1.VERSION:
         layout = version1.layout(manifest.columns)
         return Format(version1.PARTS_1, version1.STREAM_1, layout, version1.rows)

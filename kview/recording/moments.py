@@ -25,14 +25,14 @@ which then take less memory."""
 
 
 class Kind(NamedTuple):
-    """What a column's values are, and which of them stands where nothing was said."""
+    """The type of a column's values, and the value that stands where nothing was written."""
 
     dtype: Any
     fill: Any
 
 
 def kind_of(name: str) -> Kind:
-    """The kind of a column of NAMES."""
+    """Return the kind of a column of NAMES."""
     return Kind(dtype_of(name), fill_of(name))
 
 
@@ -139,7 +139,7 @@ class Moments:
     def __init__(
         self, numbers: pa.Table, words: pa.Table, seen: dict[int, Observation], layout: Layout = TODAYS
     ) -> None:
-        """`numbers` and `words` are a segment's parts, of a stream or of Parquet."""
+        """Take the `numbers` and `words` of a segment, from a stream or from Parquet."""
         self._seen = seen
         by_place = "change" in numbers.schema.names
         texts = _by_column(cells(words), layout.names)
@@ -176,7 +176,7 @@ class Moments:
 
 
 def _by_column(part: Cells, names: tuple[str, ...]) -> dict[str, Cells]:
-    """Within a column the order stays."""
+    """Split cells by column. Within a column, their order stays."""
     if np.any(part.column[1:] < part.column[:-1]):
         part = part.select(np.argsort(part.column, kind="stable"))
     bounds = np.searchsorted(part.column, np.arange(len(names) + 1, dtype=np.int16)).tolist()
@@ -204,7 +204,7 @@ def _shapes(part: Cells, by_place: bool) -> Shapes:
 
 
 def _written(kind: Kind, part: Cells, shapes: Shapes) -> Written:
-    """A column from its cells in the order of moments."""
+    """Build a column from its cells in the order of moments."""
     moments = np.array(sorted({*part.sequence[_starts(part.sequence)].tolist(), *shapes}), np.int64)
     starts = np.append(np.searchsorted(part.sequence, moments), len(part))
     numbers = np.searchsorted(moments, list(shapes)).tolist()
@@ -213,7 +213,7 @@ def _written(kind: Kind, part: Cells, shapes: Shapes) -> Written:
 
 
 def _numbers(kind: Kind, part: Cells, shapes: Shapes) -> Column:
-    """A column from its changes in the order of places."""
+    """Build a column from its changes in the order of positions."""
     first = min(shapes)
     number = part.sequence - first
     present = np.bincount(number, minlength=1) > 0

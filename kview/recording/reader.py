@@ -80,7 +80,7 @@ class Segment:
         return self._entry.closed
 
     def read_new(self) -> None:
-        """See what was added to an open segment. Raises FileNotFoundError where it was closed meanwhile."""
+        """Read what was added to an open segment. Raises FileNotFoundError if it has been closed."""
         for batch, end in whole_batches(self.folder / STREAM_FILE, self._begins[-1], self._format.stream):
             seen = batch.column("observations").flatten()
             self._begins.append(end)
@@ -147,7 +147,7 @@ class Recording:
         return cls(Path(folder))
 
     def refresh(self) -> None:
-        """Look again which segments and observations there are."""
+        """Update the list of segments and observations."""
         manifest = read_manifest(self.folder)
         self._format = format_of(manifest)
         known = {(segment.number, segment.closed): segment for segment in self._segments}

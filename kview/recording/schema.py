@@ -13,7 +13,7 @@ from kview.model.snapshot import Failure, Observation, Snapshot
 from kview.recording.cells import Cells
 
 SCHEMA_VERSION = 2
-"""Goes up when an older kview could not read what this one writes."""
+"""Increases when an older kview could not read what this one writes."""
 
 _FAILURE = pa.struct(
     [
@@ -109,12 +109,12 @@ PARTS = {
 
 
 def stream_of(parts: Mapping[str, pa.Schema]) -> pa.Schema:
-    """The schema of an open segment that consists of `parts`."""
+    """Return the schema of an open segment that consists of `parts`."""
     return pa.schema([(name, pa.list_(pa.struct(list(schema)))) for name, schema in parts.items()])
 
 
 STREAM = stream_of(PARTS)
-"""One row is one whole observation: the rows that it adds to each part."""
+"""Each row is one complete observation: the rows that it adds to each part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ def _cells(cells: Cells, schema: pa.Schema) -> list[pa.Array]:
 
 
 def observations(rows: Iterable[dict[str, Any]]) -> dict[int, Observation]:
-    """The observations of rows of OBSERVATIONS, by the recording's own number."""
+    """Return the observations in rows of OBSERVATIONS, by the recording's own number."""
     out = {}
     for row in rows:
         number, row["sequence"] = row["sequence"], row.pop("observed_sequence")

@@ -35,8 +35,11 @@ it takes a second at most."""
 def whole_batches(
     path: Path, begin: int = 0, schema: pa.Schema = STREAM
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """The whole batches of a stream from a place between two of them (0: all), up to the first that is not
-    whole, each with the place after it. Raises FileNotFoundError."""
+    """Yield the complete batches of a stream, each with the position after it.
+
+    `begin` is a position between two batches (0: all). Stops at the first incomplete batch. Raises
+    FileNotFoundError.
+    """
     if path.stat().st_size <= begin:
         return
     with pa.memory_map(str(path)) as file:
@@ -56,7 +59,7 @@ def stream_batches(path: Path) -> list[pa.RecordBatch]:
 
 
 def part_of(batches: list[pa.RecordBatch], part: str, parts: Mapping[str, pa.Schema] = PARTS) -> pa.Table:
-    """The rows of one part in some batches, in their order."""
+    """Return the rows of one part in some batches, in their order."""
     arrays = [pa.RecordBatch.from_struct_array(batch.column(part).flatten()) for batch in batches]
     return pa.Table.from_batches(arrays, parts[part]) if arrays else parts[part].empty_table()
 
@@ -67,8 +70,11 @@ def parquet_file(folder: Path, part: str) -> Path:
 
 
 def parquet_part(folder: Path, part: str, parts: Mapping[str, pa.Schema] = PARTS) -> pa.Table:
-    """All rows of one part of a closed segment, in the order of the file; numbers as CLOSED_NUMBERS, words as
-    a dictionary."""
+    """Return all rows of one part of a closed segment, in the order of the file.
+
+    Numbers come as CLOSED_NUMBERS, words dictionary-encoded. Raises KviewError if the file is damaged,
+    FileNotFoundError if the segment is gone.
+    """
     path = parquet_file(folder, part)
     schema = CLOSED_NUMBERS if part == "numbers" else parts[part]
     try:

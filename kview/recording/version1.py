@@ -1,8 +1,8 @@
-"""Recordings of schema version 1, read as today's.
+"""Reads recordings of schema version 1 as if they were today's.
 
-Version 1 kept why something failed as a text: of a broker, of a group, of a partition, and of each part of an
-observation that failed. Those texts are known, and become kinds and Kafka's error numbers here. It also kept
-the quorum's high watermark, which nothing used.
+Version 1 kept the reason of a failure as a text: for brokers, groups, partitions, and the failed parts of an
+observation. The known texts become kinds of failures and Kafka's error numbers here. It also kept the
+quorum's high watermark, which nothing used.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -46,7 +46,7 @@ OBSERVATIONS_1 = pa.schema(
     ]
 )
 PARTS_1: Mapping[str, pa.Schema] = {**PARTS, "observations": OBSERVATIONS_1}
-"""What a segment consists of."""
+"""The parts of a segment."""
 STREAM_1 = stream_of(PARTS_1)
 
 _SILENT_TEXTS = ("accepts connections, no answer for 1.5 s", "accepts connections, no answer for 10 s")
@@ -84,10 +84,10 @@ _KINDS: Mapping[str, FailureKind] = {
     "no answer for 3 s": FailureKind.OVERDUE,
     "the answer names no partition": FailureKind.INCOMPLETE,
 }  # fmt: skip
-"""The texts of version 1, apart from names of Kafka's errors and from what is said of a coordinator."""
+"""The texts of version 1, except for names of Kafka's errors and texts about a coordinator."""
 
 _HEARD = "; only kview cannot reach it: the quorum sees it fetching"
-"""Was added to a broker's text; today that is derived."""
+"""A suffix of a broker's text. Today this is derived."""
 _COORDINATOR, _DOES_NOT_ANSWER = "coordinator ", " does not answer: "
 _LEFT = "it has left the cluster"
 
@@ -98,7 +98,7 @@ _RENAMED: Mapping[str, int] = {
     "INVALID_TOPIC": 17,
     "INVALID_REPLICATION_ASSIGNMENT": 39,
 }
-"""Names of errors that version 1 spelt otherwise than Kafka does."""
+"""Error names that version 1 spelt differently from Kafka."""
 _NUMBERS: Mapping[str, int] = {
     **{name: number for number, name in kafka_errors.NAMES.items()},
     **_RENAMED,
@@ -107,7 +107,7 @@ _NUMBERS: Mapping[str, int] = {
 
 @cache  # a recording says few different things
 def cause(text: str) -> Cause:
-    """What a text of version 1 says; OTHER if it is not a known one."""
+    """Return what a text of version 1 says; OTHER if it is not a known one."""
     text = text.removesuffix(_HEARD)
     if text in _KINDS:
         return Cause(_KINDS[text])
@@ -132,7 +132,7 @@ def _codes(texts: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _Changed:
-    """A column of version 1, seen through a function."""
+    """A column of version 1 with a function applied to its values."""
 
     column: Column
     change: Callable[[Array], Array]
@@ -160,12 +160,12 @@ def _upgraded(columns: dict[str, Column]) -> dict[str, Column]:
 
 
 def layout(names: tuple[str, ...]) -> Layout:
-    """How the columns of a version-1 recording become today's; `names` are those in its manifest."""
+    """Return how the columns of a version-1 recording become today's. `names` are those in its manifest."""
     return Layout(names, _kind, _upgraded)
 
 
 def rows(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """Rows of version 1's observations as rows of today's."""
+    """Yield the rows of version 1's observations as rows of today's."""
     for row in table.to_pylist():
         del row["quorum_high_watermark"]
         row["asked"] = [_part(name) for name in row["asked"]]

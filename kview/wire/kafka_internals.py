@@ -1,8 +1,8 @@
-"""Everything that kview takes from kafka-python beyond its documented interface, each with its reason.
+"""Everything that kview uses of kafka-python beyond its documented interface, each with its reason.
 
-kafka-python is pinned to its minor version for this file's sake, and `tests/wire/test_kafka_internals.py` has
-a test for each reach that fails when the library moves. Message classes (`kafka.protocol`) and error classes
-(`kafka.errors`) are used elsewhere as they are documented.
+kafka-python is pinned to its minor version because of this file, and `tests/wire/test_kafka_internals.py` has
+a test for each use that fails when the library changes it. Message classes (`kafka.protocol`) and error
+classes (`kafka.errors`) are documented, and are used elsewhere.
 """
 
 import errno
@@ -29,25 +29,25 @@ _FIRST_BYTES = 8
 
 
 class Disconnected(ConnectionError):
-    """The other side ended the connection."""
+    """Raised when the other side has closed the connection."""
 
 
 class ConnectTimedOut(Exception):
-    """No connection came up in time."""
+    """Raised when a connection was not established in time."""
 
 
 class Meter(Protocol):
-    """What counts the bytes on all connections."""
+    """Counts the bytes on all connections."""
 
     bytes_sent: int
     bytes_received: int
 
 
 class Connection(KafkaConnection):
-    """kafka-python's connection, which also remembers how the other side began.
+    """kafka-python's connection, which also remembers the first bytes it received.
 
-    Its own class, not its client: the client's manager asks brokers by itself, and closes a connection when a
-    single request takes too long.
+    kview uses its connections but not its client, because the client's manager asks brokers by itself, and
+    closes a connection when a single request takes too long.
     """
 
     def __init__(self, net: Any, meter: Meter, **configs: Any) -> None:
@@ -58,8 +58,8 @@ class Connection(KafkaConnection):
     def data_received(self, data: bytes) -> None:
         """Take in bytes from the broker.
 
-        The codec lets bytes that are not a message raise anything, and the transport takes nothing but a
-        KafkaProtocolError: so everything becomes one, and garbage closes the connection.
+        The codec raises all kinds of exceptions for bytes that are not a message, but the transport handles
+        only KafkaProtocolError. So each of them is turned into one, and garbage closes the connection.
         """
         self._meter.bytes_received += len(data)
         if len(self.first_bytes) < _FIRST_BYTES:
@@ -73,7 +73,7 @@ class Connection(KafkaConnection):
 
 
 class Transport(KafkaTCPTransport):
-    """kafka-python's transport, which counts bytes, and reads what came right before the end."""
+    """kafka-python's transport, which also counts bytes, and passes on what arrives just before the end."""
 
     def __init__(self, net: Any, sock: socket.socket, host: str, meter: Meter) -> None:
         super().__init__(net, sock, host=host)
@@ -85,10 +85,10 @@ class Transport(KafkaTCPTransport):
         super().write(data)
 
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
-        """What has come, or why nothing more will.
+        """Return what has arrived, or why nothing more will.
 
-        kafka-python's own drops what came right before the end, which is how a server that does not speak
-        Kafka's protocol says what it is; and it says how the connection ended in a text alone.
+        kafka-python's own method drops what arrives just before the end, and only there does a server that
+        does not speak Kafka's protocol show what it is. It also gives the reason of the end only as text.
         """
         received: list[bytes] = []
         try:
@@ -108,7 +108,7 @@ async def connect(
 ) -> socket.socket:
     """Connect to one of getaddrinfo's answers before `timeout_at` (monotonic).
 
-    kafka-python's own function gives the error number in a text alone. Raises OSError, ConnectTimedOut.
+    kafka-python's own function gives the error number only as text. Raises OSError, ConnectTimedOut.
     """
     family, kind, protocol, _, address = resolved
     sock = socket.socket(family, kind, protocol)
@@ -132,9 +132,9 @@ async def connect(
 
 
 def network_error(error: BaseException | None) -> OSError | None:
-    """The operating system's error of a failed connection, None if there was none.
+    """Return the operating system's error of a failed connection, None if there was none.
 
-    kafka-python's transport hands on what `send` raised as the argument of a KafkaConnectionError.
+    kafka-python's transport wraps what `send` raised in a KafkaConnectionError, as its argument.
     """
     if isinstance(error, kafka_errors.KafkaConnectionError) and error.args:
         error = error.args[0]
@@ -142,10 +142,10 @@ def network_error(error: BaseException | None) -> OSError | None:
 
 
 def request_decoder(request: Any, version: int, flexible: bool) -> Callable[[memoryview, int], Any]:
-    """The function that decodes a request's body: (frame, where it begins) → (request, where it ends).
+    """Return the function that decodes a request's body: (frame, its beginning) → (request, its end).
 
-    `request.decode` copies the frame and hides where the message ends, so a frame with bytes left over would
-    pass.
+    `request.decode` copies the frame and does not tell where the message ends, so a frame with bytes left
+    over would pass.
     """
     decoder: Callable[[memoryview, int], Any] = request._struct.compiled_decode_from(
         version, compact=flexible, tagged=flexible, data_class=request[None]
@@ -154,8 +154,9 @@ def request_decoder(request: Any, version: int, flexible: bool) -> Callable[[mem
 
 
 def response_header(buffer: Any, flexible: bool) -> Any:
-    """The header of an answer, read from `buffer`, which is left behind it.
+    """Read a response's header from `buffer`, and leave its position after the header.
 
-    A request of kview's own codecs stands in for kafka-python's, and is asked for its answer's header.
+    kafka-python asks a request for the header of its response. kview's own requests (`kview.wire.message`)
+    call this.
     """
     return ResponseHeader.decode(buffer, flexible=flexible)

@@ -73,7 +73,7 @@ class Message(Generic[T]):
         return True
 
     def parse_header(self, buffer: Any) -> Any:
-        """The answer's header, read from `buffer`, which is left behind it."""
+        """Read the response header from `buffer`, and leave its position after the header."""
         return response_header(buffer, self._flexible)
 
     def decode(self, buffer: Any) -> T:

@@ -57,7 +57,7 @@ def test_a_group_that_reads_a_quarter_less_than_is_written_does(interval_ms: int
     assert read_rate(known, int(known.received_ms[0]))[0] == pytest.approx(750, rel=0.25)
 
 
-def test_one_commit_after_a_pause_is_no_trend() -> None:
+def test_one_commit_after_a_pause_is_not_a_trend() -> None:
     steady = [n * 5000 for n in range(8)]
     commits = [*steady, 62_500]
     known, at = watched(commits, [50] * 8 + [20_000], 65)

@@ -171,7 +171,7 @@ def test_without_log_ends_the_high_watermark_counts() -> None:
     assert deltas.records_in.sum() > 0 and not deltas.replicated.any()
 
 
-def test_bytes_are_records_times_size_over_offsets_held() -> None:
+def test_bytes_are_records_times_size_over_offsets() -> None:
     a, b = ticked(default_world(), 2)
     b = replace(b, replicas=replace(b.replicas, size_bytes=np.full(len(b.replicas), 10**9)))
     deltas = partition_deltas(a, b)
@@ -300,7 +300,7 @@ def test_a_size_belongs_to_the_log_end_that_it_was_read_with() -> None:
     assert a.record_centibytes[at] == b.record_centibytes[at] == c.record_centibytes[at] == 5_000
     assert partition_deltas(first, later).record_centibytes[at] < 2_600
 
-    # A leader that has come keeps what the one before was known for, until it tells a size of its own.
+    # A leader that has come keeps what the one before was known for, until it reports a size of its own.
     larger = sized(again, 60)
     moved = replace(larger.partitions, leader=np.roll(larger.partitions.leader, 1))
     changed = moved.leader != again.partitions.leader

@@ -102,7 +102,7 @@ def test_a_rebalance_that_was_seen() -> None:
     assert (ends.kind, ends.severity, ends.members) == (EventKind.REBALANCE_ENDED, Severity.GOOD, 2)
 
 
-def test_a_rebalance_between_two_looks_is_known_by_its_owners() -> None:
+def test_a_rebalance_between_two_observations_is_known_by_its_owners() -> None:
     world = default_world()
     state = after(world)
     world.group("billing").members = 2
@@ -119,14 +119,14 @@ def test_a_group_that_becomes_empty() -> None:
     assert (event.before, event.after) == (GroupState.STABLE, GroupState.EMPTY)
 
 
-def test_a_group_nobody_has_told_about_makes_no_event() -> None:
+def test_a_group_of_unknown_state_makes_no_event() -> None:
     world = default_world()
     state = after(world)
     world.group("billing").state = GroupState.UNKNOWN
     assert happened(state, world) == []
 
 
-def test_an_isr_told_in_another_order_is_the_same_isr() -> None:
+def test_an_isr_in_another_order_is_the_same_isr() -> None:
     world = default_world()
     state = after(world)
     world.log("invoice", 0).isr.reverse()
@@ -134,21 +134,21 @@ def test_an_isr_told_in_another_order_is_the_same_isr() -> None:
 
 
 @pytest.mark.parametrize("broker", range(6))
-def test_a_crash_is_told_once_whoever_crashes(broker: int) -> None:
+def test_a_crash_is_one_event_for_every_broker(broker: int) -> None:
     world = default_world()
     state = after(world)
     world.crash(broker)
-    told: list[str] = []
+    kinds: list[str] = []
     for _ in range(12):
         state, view = step(state, world.tick())
-        told.extend(event.kind for event in view.new_events)
+        kinds.extend(event.kind for event in view.new_events)
     for kind in (
         EventKind.BROKER_SILENT,
         EventKind.WATERMARK_FROZEN,
         EventKind.BROKER_FENCED,
         EventKind.ISR_SHRANK,
     ):
-        assert told.count(kind) == 1, kind
+        assert kinds.count(kind) == 1, kind
     assert np.isin(view.snapshot.partitions.isr[view.partitions.isr_count > 1], [broker]).sum() == 0
 
 

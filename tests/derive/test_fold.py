@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kview.derive.commits import HISTORY_RULE
 from kview.derive.fold import LOOK_BACK_MS, State, step
-from kview.derive.history import Thinning
 from kview.derive.lag import POINT_RULE, SEEDS
 from kview.derive.rates import Ends, advance
 from kview.derive.view import SERIES_POINTS, View
@@ -15,6 +15,7 @@ from kview.model.findings import Finding, FindingKind
 from kview.model.snapshot import Snapshot, TimePoints, empty
 from kview.model.states import GroupState
 from kview.model.units import UNKNOWN
+from tests.derive.limits import at_most
 from tests.worlds import crash_script, default_world, views
 from tests.worlds.compare import frozen, unlike
 from tests.worlds.parts import Log, topic
@@ -68,9 +69,9 @@ def test_what_is_carried_is_bounded() -> None:
     state = State()
     for _ in range(660):
         state, view = step(state, world.tick())
-    assert len(state.points.readings) <= POINT_RULE.at_most() <= 26
+    assert len(state.points.readings) <= at_most(POINT_RULE) == 22
     assert state.points.seed_ms.shape[1] == SEEDS
-    assert len(state.commits.history) <= 13
+    assert len(state.commits.history) <= at_most(HISTORY_RULE)
     assert len(state.moments) == len(view.throughput.at_ms) == SERIES_POINTS
     assert all(len(series) == SERIES_POINTS for series in (*view.topics.in_series, *view.brokers.in_series))
     assert all(len(series) == SERIES_POINTS for series in view.groups.lag_series)
@@ -112,7 +113,7 @@ def test_a_topic_that_comes_and_goes_changes_no_other_topics_figures() -> None:
         assert created == expected.get(second, [])
 
 
-def test_time_in_which_nobody_looked_makes_no_spike_and_no_negative_lag() -> None:
+def test_a_gap_between_observations_makes_no_spike_and_no_negative_lag() -> None:
     world = default_world()
     state = State()
     for _ in range(30):
@@ -142,7 +143,7 @@ def test_cells_that_were_not_read_again_keep_their_rate_for_a_while_then_have_no
         assert np.isfinite(view.partitions.in_rate).all() == known
 
 
-def test_a_topic_that_was_created_again_starts_anew() -> None:
+def test_a_topic_that_was_created_again_starts_from_nothing() -> None:
     world = default_world()
     state = State()
     for _ in range(5):
@@ -163,7 +164,7 @@ def test_a_topic_that_was_created_again_starts_anew() -> None:
     assert view.partitions.in_rate[rows] == pytest.approx([250] * 4, rel=0.02)
 
 
-def test_a_clock_that_jumps_back_begins_anew() -> None:
+def test_a_clock_that_jumps_back_starts_from_nothing() -> None:
     world = default_world()
     snapshots = [world.tick() for _ in range(4)]
     state = State()
@@ -201,9 +202,9 @@ def test_kviews_own_requests_are_counted_by_the_second() -> None:
     assert view.headline.requests_per_second == pytest.approx(20.5)
 
 
-def test_a_rule_of_thinning_holds_as_many_as_it_says() -> None:
-    assert Thinning(((6_000, 1_000), (30_000, 6_000), (600_000, 60_000))).at_most() == 7 + 5 + 11
-    assert POINT_RULE.at_most() + SEEDS <= 32
+def test_points_and_commits_kept_are_as_few_as_documented() -> None:
+    assert (at_most(POINT_RULE), at_most(POINT_RULE) + SEEDS) == (22, 30)
+    assert at_most(HISTORY_RULE) == 13
 
 
 def test_rates_of_nothing() -> None:

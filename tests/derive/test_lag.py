@@ -13,6 +13,7 @@ from kview.derive.history import Thinning, thinned
 from kview.derive.lag import SEEDS, EndsThen, Points, behind, capped, with_reading, with_seeds
 from kview.model.snapshot import Snapshot, TimePoints
 from kview.model.units import NO_OFFSET, UNKNOWN
+from tests.derive.limits import at_most
 from tests.worlds import default_world
 from tests.worlds.tables import table
 
@@ -179,14 +180,14 @@ def test_thinning_step_by_step_leaves_what_thinning_at_once_leaves(gaps: list[in
         by_step = thinned((*by_step, layer), layer.at_ms, RULE)
     at_once = thinned(tuple(layers), at, RULE)
     assert [layer.at_ms for layer in by_step] == [layer.at_ms for layer in at_once]
-    assert len(by_step) <= RULE.at_most()
+    assert len(by_step) <= at_most(RULE)
     assert by_step[-1] is layers[-1]
     young = tuple(layer for layer in layers if at - layer.at_ms < 600_000)
     assert [x.at_ms for x in thinned(young, at, RULE)] == [x.at_ms for x in at_once]
 
 
 def test_in_the_first_second_lag_in_time_is_right() -> None:
-    """A group that stopped 101 s before the first look."""
+    """A group that stopped 101 s before the first observation."""
 
     world = default_world()
     group = world.group("audit-export")

@@ -1,5 +1,5 @@
-"""Going to a moment: its look-back folds to what one step after the other gives, and to what playing from the
-beginning gives."""
+"""A jump to a moment: folding its look-back gives the same as one step after another, and as playing from the
+beginning."""
 
 from itertools import pairwise
 
@@ -7,11 +7,13 @@ import numpy as np
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from kview.derive.commits import HISTORY_RULE
 from kview.derive.fold import LOOK_BACK_MS, State, fold_to, step
 from kview.derive.lag import POINT_RULE, SEEDS
 from kview.derive.view import SERIES_POINTS, View
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
+from tests.derive.limits import at_most
 from tests.worlds import default_world, views
 from tests.worlds.compare import unlike
 from tests.worlds.histories import Plan, plans
@@ -131,6 +133,6 @@ def test_what_is_carried_is_bounded_whatever_the_length() -> None:
     world.logs = [log for log in world.logs if log.topic == "invoice" and log.partition < 2]
     world.groups = []
     state = folded([world.tick() for _ in range(1500)])[0]
-    assert len(state.points.readings) + state.points.seed_ms.shape[1] <= POINT_RULE.at_most() + SEEDS <= 32
-    assert len(state.commits.history) <= 13 and len(state.moments) == SERIES_POINTS
+    assert len(state.points.readings) + state.points.seed_ms.shape[1] <= at_most(POINT_RULE) + SEEDS
+    assert len(state.commits.history) <= at_most(HISTORY_RULE) and len(state.moments) == SERIES_POINTS
     assert all(len(series) == SERIES_POINTS for series in state.topic_series.values())

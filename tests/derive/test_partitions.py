@@ -172,8 +172,8 @@ def test_a_silent_broker_that_the_quorum_still_hears_has_no_countdown() -> None:
     )
     assert one(lost_to_it_too).brokers.fencing_due_ms[4] == since - 300 + 9000
     before = replace(lost_to_it_too.observation, quorum_received_ms=since - 100)
-    told_earlier = replace(lost_to_it_too, observation=before)
-    assert one(told_earlier).brokers.fencing_due_ms[4] == since + 9000, "it may have fetched after that"
+    reported_earlier = replace(lost_to_it_too, observation=before)
+    assert one(reported_earlier).brokers.fencing_due_ms[4] == since + 9000, "it may have fetched after that"
 
 
 def test_the_countdown_starts_at_the_first_silence_where_the_quorum_says_nothing() -> None:
@@ -283,8 +283,8 @@ def test_a_controller_that_fetches_no_longer_is_named_before_the_majority_is_gon
         Finding(FindingKind.CONTROLLERS_LOST, Severity.WARN, controllers=(lost,), count=3),
     )
     assert fetched_last(6_000).severity is Severity.WARN
-    untold = replace(quorum, last_fetch_ms=np.full(len(quorum), UNKNOWN))
-    assert one(replace(snapshot, quorum=untold)).headline.severity is Severity.CALM
+    unreported = replace(quorum, last_fetch_ms=np.full(len(quorum), UNKNOWN))
+    assert one(replace(snapshot, quorum=unreported)).headline.severity is Severity.CALM
 
 
 def test_where_nobody_answers_there_is_one_finding_and_no_countdown() -> None:

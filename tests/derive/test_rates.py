@@ -33,7 +33,7 @@ def test_a_gap_is_averaged_over() -> None:
     assert read((0, 0), (1000, 1000), (61_000, 61_000))[0][1:] == [1000, 1000]
 
 
-def test_a_log_that_fell_has_no_rate_and_is_told() -> None:
+def test_a_log_that_fell_has_no_rate_and_is_reported() -> None:
     rates, falls = read((1000, 0), (900, 1000), (1000, 2000))
     assert math.isnan(rates[1]) and rates[2] == 100
     assert falls == [False, True, False]

@@ -53,12 +53,12 @@ def test_times_of_day_are_in_the_zone() -> None:
         ("+1h", 5_600_000),
     ],
 )
-def test_signs_count_from_where_they_are_told(text: str, at_ms: int) -> None:
+def test_a_signed_duration_counts_from_the_moment_given(text: str, at_ms: int) -> None:
     assert read(text) == at_ms
 
 
 @pytest.mark.parametrize("text", ["", "noon", "25:00", "12:60", "5m", "+5", "-m", "2026-13-01", "1", "-"])
-def test_what_is_no_time(text: str) -> None:
+def test_invalid_times(text: str) -> None:
     assert read(text) is None
 
 

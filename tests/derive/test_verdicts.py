@@ -1,4 +1,4 @@
-"""Verdicts from offsets alone, told by groups of different temper over a healthy cluster."""
+"""Verdicts of different groups on a healthy cluster."""
 
 from collections.abc import Callable
 from dataclasses import replace

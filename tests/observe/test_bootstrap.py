@@ -60,7 +60,7 @@ def test_a_port_that_says_nothing() -> None:
     assert "does not answer" in message(error)
 
 
-def test_an_http_server_is_told_by_its_answer(http_server: Address) -> None:
+def test_an_http_server_is_recognised_by_its_answer(http_server: Address) -> None:
     error = refusal(http_server)
     assert error.kind is ErrorKind.HTTP_SERVER
     assert "HTTP" in message(error)

@@ -108,7 +108,7 @@ def broker_state(snapshot: Snapshot, broker: int) -> str:
     return str(snapshot.brokers.state[snapshot.brokers.id.tolist().index(broker)])
 
 
-def test_a_whole_snapshot_is_what_others_are_told(real_kafka: RealKafka, names: tuple[str, str]) -> None:
+def test_a_whole_snapshot_is_what_other_clients_get(real_kafka: RealKafka, names: tuple[str, str]) -> None:
     topic, group = names
     real_kafka.create_topic(topic, [[0, 1, 2], [1, 2, 0], [2, 0, 1]], {"min.insync.replicas": "2"})
     for partition in range(3):
@@ -264,7 +264,7 @@ def test_a_hung_coordinator_ages_only_its_groups(
     real_kafka_factory: ClusterFactory, names: tuple[str, str]
 ) -> None:
     topic, group = names
-    # With quick times it can be fenced, and its groups have another coordinator, before its silence is told.
+    # With quick times it can be fenced, and its groups have another coordinator, before its silence is seen.
     kafka = real_kafka_factory(brokers=3, overrides=KAFKA_DEFAULT_TIMES)
     kafka.create_topic(topic, [[0, 1], [1, 0]])
     produce(kafka, topic, 0, 20)
@@ -309,7 +309,7 @@ def test_without_a_controller_everything_else_goes_on(real_kafka: RealKafka, nam
         until(observer, lambda s: s.observation.controller_id == 101, "the controller is seen")
         real_kafka.pause(101)
         try:
-            told = until(
+            seen = until(
                 observer,
                 lambda s: (
                     any(f.part == "quorum" for f in s.observation.failures)
@@ -318,6 +318,6 @@ def test_without_a_controller_everything_else_goes_on(real_kafka: RealKafka, nam
                 ),
                 "the quorum does not answer, and the rest is asked as quickly as ever",
             )
-            assert told.observation.quorum_received_ms < told.observation.began_ms - 2000
+            assert seen.observation.quorum_received_ms < seen.observation.began_ms - 2000
         finally:
             real_kafka.resume(101)

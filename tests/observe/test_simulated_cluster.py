@@ -43,7 +43,7 @@ def until(observer: Observer, holds: Callable[[Snapshot], bool], what: str) -> S
 
 
 def read_in(snapshot: Snapshot) -> list[int]:
-    """The partitions of `big` that were read in the snapshot's own round."""
+    """The partitions of `big` that were read in the snapshot's own observation."""
     at = snapshot.partitions
     rows = (at.topic == "big") & (at.high_watermark_ms >= snapshot.observation.began_ms)
     return [int(partition) for partition in at.partition[rows]]
@@ -53,9 +53,9 @@ def test_a_budget_reads_partitions_in_turn_and_the_preferred_ones_always(cluster
     whole = 42 * 5 * PARTITIONS  # both readings of a leader and one of each replica
     settings = ObserveSettings(interval_s=0.5, bytes_per_second=whole // 2)
     with observing(cluster, settings) as observer:
-        rounds = [read_in(observer.observe()) for _ in range(8)]
-        assert max(map(len, rounds)) < PARTITIONS / 2
-        assert {partition for one in rounds for partition in one} == set(range(PARTITIONS))
+        observations = [read_in(observer.observe()) for _ in range(8)]
+        assert max(map(len, observations)) < PARTITIONS / 2
+        assert {partition for one in observations for partition in one} == set(range(PARTITIONS))
         seen = observer.observe()
         assert (seen.partitions.log_end[seen.partitions.topic == "big"] != UNKNOWN).all()
     internal = "__consumer_offsets"
@@ -88,19 +88,19 @@ def test_a_slow_broker_is_up_and_its_cells_are_not_old(cluster: Served) -> None:
             cluster.do("start 4")
 
 
-def test_looking_at_dead_brokers_costs_next_to_nothing(cluster: Served) -> None:
+def test_observing_dead_brokers_costs_next_to_nothing(cluster: Served) -> None:
     with observing(cluster, ObserveSettings(interval_s=1.0)) as observer:
         until(observer, lambda s: set(s.brokers.state) == {"up"}, "all are up")
         for broker in range(5):
             cluster.do(f"crash {broker}")
         try:
             until(observer, lambda s: (s.brokers.state != "up").sum() == 5, "five are down")
-            spent_s, rounds = 0.0, 10
-            for _ in range(rounds):
+            spent_s, observations = 0.0, 10
+            for _ in range(observations):
                 cpu_s = time.process_time()
                 observer.observe()
                 spent_s += time.process_time() - cpu_s
-            assert spent_s / rounds < 0.1
+            assert spent_s / observations < 0.1
             cpu_s, wall_s = time.process_time(), time.monotonic()
             wait_until(lambda: time.monotonic() - wall_s > 3, "reconnecting goes on by itself", 5)
             assert (time.process_time() - cpu_s) / 3 < 0.03

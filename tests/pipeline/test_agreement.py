@@ -1,4 +1,4 @@
-"""The same figures, whoever counts: Spark's stream, Spark's batch, and DuckDB."""
+"""Spark's stream, Spark's batch and DuckDB count the same figures."""
 
 import threading
 from dataclasses import replace
@@ -77,11 +77,11 @@ def read_at_odd_times(snapshot: Snapshot, chance: np.random.Generator) -> Snapsh
 
 
 def test_stream_batch_and_duckdb_agree(spark: SparkSession, history: list[Snapshot], tmp_path: Path) -> None:
-    lock, told = threading.Lock(), [Aggregates()]
+    lock, received = threading.Lock(), [Aggregates()]
 
     def hear(aggregates: Aggregates) -> None:
         with lock:
-            told.append(aggregates)
+            received.append(aggregates)
 
     folder = tmp_path / "recording"
     writer = RecordingWriter(folder, segment_s=12, small_segment_bytes=0)
@@ -93,17 +93,21 @@ def test_stream_batch_and_duckdb_agree(spark: SparkSession, history: list[Snapsh
                 job.start()
             if number % 10 == 0:
                 until_ms = snapshot.observation.ended_ms
-                wait_until(lambda: told[-1].rollups.until_ms >= until_ms, "its roll-ups", ROLLED_UP_WITHIN_S)  # noqa: B023
+                wait_until(
+                    lambda: received[-1].rollups.until_ms >= until_ms,  # noqa: B023
+                    "its roll-ups",
+                    ROLLED_UP_WITHIN_S,
+                )
             if number == 40:
                 job.restart()
         writer.close()
         last_ms = history[-1].observation.ended_ms
-        wait_until(lambda: told[-1].rollups.until_ms == last_ms, "all roll-ups", ROLLED_UP_WITHIN_S)
+        wait_until(lambda: received[-1].rollups.until_ms == last_ms, "all roll-ups", ROLLED_UP_WITHIN_S)
     finally:
         job.stop()
     assert sum(segment.closed for segment in read_manifest(folder).segments) > 4
 
-    by_stream = of_rollups(told[-1].rollups)
+    by_stream = of_rollups(received[-1].rollups)
     by_batch = of_table(rollups(spark, folder).toArrow())
     counted = by_duckdb(folder)
     assert by_batch == counted

@@ -1,4 +1,4 @@
-"""What Java learns beside the start of the live job."""
+"""What Java loads while the live job starts."""
 
 from pyspark.sql import SparkSession
 
@@ -6,6 +6,6 @@ from kview.pipeline.ahead import learn, rehearse
 
 
 def test_this_spark_has_all_that_is_learnt_ahead(spark: SparkSession) -> None:
-    # Where something is missing the job starts all the same, but late: nothing else would tell.
+    # If something is missing, the job still starts, only late: nothing else would show it.
     learn()
     rehearse(spark)

@@ -174,7 +174,7 @@ def test_a_producer_of_the_real_cluster_was_acknowledged_the_same(
                 producer.poll(0)
                 counted.add(time.time_ns() // 1_000_000, acknowledged)
 
-    # Something whose size the observer is told at its start.
+    # A topic whose size the observer knows from its start.
     for number in range(RECORDS_BEFORE):
         producer.produce(topic, VALUE, partition=number % 3, on_delivery=heard)
     assert producer.flush(20) == 0

@@ -1,4 +1,4 @@
-"""The live job when something fails: a sentence says why, nothing is left, and it is started again."""
+"""The live job when something fails: it says why, leaves nothing behind, and is started again."""
 
 import os
 import select
@@ -41,19 +41,19 @@ TOPICS = 2_000
 
 
 class Watched:
-    """A live job whose scratch folder is in `folder`, and all that it tells."""
+    """A live job whose scratch folder is in `folder`, and all that it publishes."""
 
     def __init__(self, folder: Path, **options: Any) -> None:
         self.folder = folder
         self.recording = folder / "recording"
-        self.told: list[Aggregates] = []
+        self.received: list[Aggregates] = []
         self.writer: RecordingWriter | None = None
         self._lock = threading.Lock()
         self.job = LiveJob(self.recording, self._hear, lambda: NOW_MS, **options)
 
     def _hear(self, aggregates: Aggregates) -> None:
         with self._lock:
-            self.told.append(aggregates)
+            self.received.append(aggregates)
 
     def record(self, snapshots: list[Snapshot]) -> None:
         self.writer = self.writer or RecordingWriter(self.recording)
@@ -73,19 +73,19 @@ class Watched:
 
     def wait_until_it_runs(self, times: int = 1) -> None:
         def so_often() -> bool:
-            states = [aggregates.status.state for aggregates in self.told]
+            states = [aggregates.status.state for aggregates in self.received]
             begun = [a for a, b in zip([None, *states], states, strict=False) if b is SparkState.RUNNING != a]
             return len(begun) >= times
 
         wait_until(so_often, "roll-ups", STARTS_WITHIN_S)
 
-    def wait_until_it_has_told_all(self) -> None:
+    def wait_until_all_is_received(self) -> None:
         until_ms = WRITTEN[-1].observation.ended_ms
-        wait_until(lambda: self.told[-1].rollups.until_ms == until_ms, "all roll-ups", STARTS_WITHIN_S)
+        wait_until(lambda: self.received[-1].rollups.until_ms == until_ms, "all roll-ups", STARTS_WITHIN_S)
 
     def wait_for_failure(self, number: int = 1) -> SparkStatus:
         def failures() -> list[SparkStatus]:
-            found = [aggregates.status for aggregates in self.told]
+            found = [aggregates.status for aggregates in self.received]
             return [status for status in found if status.state is SparkState.FAILED][number - 1 :]
 
         return wait_until(failures, "its failure", TOLD_WITHIN_S)[0]
@@ -138,7 +138,7 @@ def test_it_waits_for_a_recording_and_says_where_one_has_gone(watched: Watched) 
     assert failure.next_start_ms == NOW_MS + int(FIRST_BACK_OFF_S * 1000)
 
     watched.record(WRITTEN)
-    watched.wait_until_it_has_told_all()
+    watched.wait_until_all_is_received()
 
     processes = watched.processes
     watched.recording.rename(watched.folder / "elsewhere")
@@ -148,7 +148,7 @@ def test_it_waits_for_a_recording_and_says_where_one_has_gone(watched: Watched) 
     assert failure.error.values["folder"] == str(watched.recording)
     # It failed at once, before and after: the wait grows.
     assert failure.next_start_ms == NOW_MS + 2 * int(FIRST_BACK_OFF_S * 1000)
-    assert watched.told[-1].rollups.until_ms == WRITTEN[-1].observation.ended_ms
+    assert watched.received[-1].rollups.until_ms == WRITTEN[-1].observation.ended_ms
     assert not [*filter(runs, processes)]
 
 
@@ -190,7 +190,7 @@ def test_nothing_is_left_of_a_start_that_is_stopped(watched: Watched, moment: st
     processes = watched.processes
     watched.job.stop()
     watched.assert_nothing_is_left(processes)
-    assert [aggregates.status.state for aggregates in watched.told] == [SparkState.STARTING]
+    assert [aggregates.status.state for aggregates in watched.received] == [SparkState.STARTING]
 
 
 def test_without_a_folder_for_its_files_it_says_so_and_tries_again(
@@ -222,9 +222,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.slow  # without any folder for its files it takes the same way
-def test_a_full_disk_is_a_sentence(
-    small_disk: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_reported(small_disk: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
     watched.record(WRITTEN[:-2])
     watched.job.start()
@@ -271,7 +269,7 @@ def test_a_jvm_that_ends_while_roll_ups_are_sent_does_not_spoil_them(tmp_path: P
     assert len(said[0][1]) > 500_000 and failure_of(said[1][1]) == JAVA_KILLED
 
 
-def test_a_child_that_cannot_be_started_or_understood_is_a_sentence(watch: Watch, tmp_path: Path) -> None:
+def test_a_child_that_cannot_be_started_or_understood_is_reported(watch: Watch, tmp_path: Path) -> None:
     program = tmp_path / "python"
     program.write_text(f"#!{sys.executable}\nimport os, sys\nos.write(int(sys.argv[4]), bytes(100))\n")
     program.chmod(0o755)

@@ -105,7 +105,7 @@ def test_a_body_that_is_too_long_is_refused_before_it_is_read(
         next(messages(ours))
 
 
-def test_what_is_no_message_is_refused(pair: tuple[socket.socket, socket.socket]) -> None:
+def test_what_is_not_a_message_is_refused(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
     theirs.sendall(struct.pack(">cI", b"?", 2) + b"ok")
     with pytest.raises(ValueError):

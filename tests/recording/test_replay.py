@@ -1,4 +1,4 @@
-"""Replay: play, pause, step, speed, and going to a time or an event."""
+"""Replay: play, pause, step, speed, and jumping to a time or an event."""
 
 import os
 import time

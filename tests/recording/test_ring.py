@@ -35,7 +35,7 @@ def test_what_is_older_than_the_limit_is_forgotten(tmp_path: Path) -> None:
     assert recording.sequences().tolist() == list(range(12 - len(moments), 12))
 
 
-def test_a_moment_that_is_forgotten_under_its_reader_is_a_sentence(tmp_path: Path) -> None:
+def test_a_moment_that_the_ring_has_dropped_is_an_error(tmp_path: Path) -> None:
     recorder, world = FlightRecorder(tmp_path, "run", limit_ms=LONGEST_SEGMENT_S * 2000), default_world()
     filled(recorder, world, 3)
     recording = Recording.open(recorder.folder)
@@ -96,7 +96,7 @@ def test_keeping_under_a_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "-x", "x" * 101, "a\nb"])
-def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
+def test_a_name_is_not_a_path(tmp_path: Path, name: str) -> None:
     recorder = FlightRecorder(tmp_path, "run")
     recorder.append(ticking(1)[0])
     with raises_saying(BadUse, "not a valid name for a recording"):
@@ -104,7 +104,7 @@ def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
     assert not kept_folder(tmp_path).exists()
 
 
-def test_an_unknown_recording_is_told_with_those_there_are(tmp_path: Path) -> None:
+def test_an_unknown_recording_is_an_error_that_lists_those_there_are(tmp_path: Path) -> None:
     recorder = FlightRecorder(tmp_path, "run")
     recorder.append(ticking(1)[0])
     recorder.keep("monday")

@@ -1,4 +1,4 @@
-"""Recording beside a run: it stops with a sentence, and holds up nobody."""
+"""Recording during a run: it stops with one notice, and never holds up the run."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def test_what_is_offered_is_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["a file", "below a file", "/proc"])
-def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, place: str) -> None:
+def test_a_folder_that_cannot_be_written_is_one_notice(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("in the way")
     folder = {"a file": tmp_path / "file", "below a file": tmp_path / "file" / "r", "/proc": Path("/proc/r")}[
         place
@@ -65,7 +65,7 @@ class Held:
         pass
 
 
-def test_a_slow_disk_holds_up_nobody_and_is_told() -> None:
+def test_a_slow_disk_holds_up_nobody_and_is_reported() -> None:
     held, notices = Held(), list[Notice]()
     thread = RecordingThread(lambda: held, notices.append)
     thread.start()

@@ -60,7 +60,7 @@ def test_uploading_what_is_there_twice_does_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["nowhere://user:sesame@host/x", "s3:///", "not a url"])
-def test_a_bad_place_is_told_without_its_secrets(url: str) -> None:
+def test_the_error_of_a_bad_target_has_no_secrets(url: str) -> None:
     with raises_saying(BadUse, "cannot upload to") as raised:
         open_target(url)
     assert "sesame" not in str(raised.value)

@@ -1,4 +1,4 @@
-"""Recordings that kview made with schema version 1 are read, gone through and played as today's.
+"""Recordings that kview made with schema version 1 are read, stepped through and played like today's.
 
 `version1/closed` and `version1/open` are one run of that kview, against `kview serve --brokers 3 --racks 1
 --topic invoice:2:3` with a session timeout of 3 s: broker 1 is killed after the third second and started

@@ -1,4 +1,4 @@
-"""A canary for each reach into kafka-python: these fail when the library has moved."""
+"""A canary for each undocumented part of kafka-python in use: it fails when the library changes that part."""
 
 import errno
 import inspect
@@ -42,7 +42,7 @@ class Counted:
 
 @dataclass
 class Heard:
-    """What a transport tells its connection."""
+    """Keeps what a transport passes to its connection."""
 
     data: bytes = b""
     ends: list[Exception | None] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Rounds against brokers that hang, drop connections and come back."""
+"""Observations of brokers that hang, drop connections and come back."""
 
 import asyncio
 import time
@@ -71,9 +71,9 @@ def test_a_hung_broker_changes_its_own_cells_age_and_nothing_else() -> None:
 
         began_s = time.monotonic()
         while True:
-            round_s = time.monotonic()
+            observation_s = time.monotonic()
             after = observer.observe()
-            slowest_s = max(slowest_s, time.monotonic() - round_s)
+            slowest_s = max(slowest_s, time.monotonic() - observation_s)
             if state(after, 0) == "silent":
                 break
             assert time.monotonic() - began_s < 1.8 * settings.silence_s
@@ -93,19 +93,19 @@ def test_a_hung_broker_changes_its_own_cells_age_and_nothing_else() -> None:
         assert back.observation.failures == ()
 
 
-@pytest.mark.retried(reason="how long a round waits is what it is about")
+@pytest.mark.retried(reason="it measures how long an observation waits")
 def test_a_broker_that_is_late_is_waited_for_once() -> None:
     settings = ObserveSettings(interval_s=1.0, silence_s=3.0)
     with FakeBroker(0) as leader, FakeBroker(1) as other, observing([leader, other], settings) as observer:
         until(observer, lambda s: state(s, 1) == "up", "both are up")
         leader.hang()
-        first_s, second_s = (round_s(observer) for _ in range(2))
+        first_s, second_s = (observation_s(observer) for _ in range(2))
         assert first_s < 2 * settings.offsets_phase_s
         assert second_s < settings.phase_s / 2
         leader.go_on()
 
 
-def round_s(observer: Observer) -> float:
+def observation_s(observer: Observer) -> float:
     began_s = time.monotonic()
     observer.observe()
     return time.monotonic() - began_s
@@ -122,7 +122,7 @@ class AnswersAtOnce:
         return OffsetFetchAnswer(0, (GroupCommits("billing", 0, (topic,)),)), 70
 
 
-def test_commits_that_come_after_ends_were_asked_for_wait_for_the_next_round() -> None:
+def test_commits_that_come_after_ends_were_asked_for_wait_for_the_next_observation() -> None:
     loop = Loop(system_clock_ms, time.monotonic)
     fast = FastLane(loop, State())
     known = fast.state.groups["billing"] = GroupFacts("billing", "classic", "Stable", 1)
@@ -168,7 +168,7 @@ def test_a_closed_broker_is_silent_and_stays_a_row() -> None:
         assert observer.observe().brokers.id.tolist() == [0]
 
 
-def test_idle_rounds_with_dead_brokers_ask_little() -> None:
+def test_idle_observations_with_dead_brokers_ask_little() -> None:
     with FakeBroker(0) as leader, FakeBroker(1) as other, observing([leader, other]) as observer:
         until(observer, lambda s: state(s, 1) == "up", "both are up")
         other.close()
@@ -189,7 +189,7 @@ def test_equal_columns_are_the_same_arrays() -> None:
         assert one.partitions.high_watermark.tolist() == [100]
 
 
-def test_what_a_cluster_cannot_answer_is_unknown_and_told() -> None:
+def test_what_a_cluster_cannot_answer_is_unknown_and_reported() -> None:
     with FakeBroker(0) as leader, observing([leader]) as observer:
         snapshot = observer.observe()
         assert snapshot.observation.capabilities == {"topic_ids", "debugging_replica"}
