@@ -5,13 +5,6 @@ from collections.abc import Iterable, Sequence
 from kview.language.words import plural
 
 
-def with_internal(mine: int, internal: int) -> str:
-    """Return `6`, `6 (+25 internal)` or `25 internal`."""
-    if not internal:
-        return f"{mine:,}"
-    return f"{mine:,} (+{internal:,} internal)" if mine else f"{internal:,} internal"
-
-
 def partitions(mine: int, internal: int) -> str:
     """Return `1 partition`, `6 partitions (+25 internal)` or `25 internal partitions`."""
     if not mine:

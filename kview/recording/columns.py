@@ -214,8 +214,3 @@ def _unsame(column: Array, followed: Array) -> Array:
 def interned(values: list[str]) -> list[str]:
     """Return the same words, with one object for all that are equal."""
     return [sys.intern(value) for value in values]
-
-
-def nothing() -> Encoded:
-    """Return the columns of a snapshot without rows."""
-    return Codec().encode(Snapshot(Observation(0, 0, 0)))
