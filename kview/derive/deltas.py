@@ -176,9 +176,9 @@ def partition_deltas(
     size = _leader_sizes(table, readings)
     same_leader = table.leader == rows.carry(before.partitions.leader, NO_BROKER)
     held = rows.carry(carried.record_centibytes, 0) if carried else 0
-    # Sizes are asked for less often than log ends: the two belong together when a size has just come.
+    # Sizes are asked for less often than log ends: the two only match when the size is new.
     stale = ~same_leader | (size == rows.carry(_leader_sizes(before.partitions, old), UNKNOWN))
-    # Followers may go on where the leader has not answered us.
+    # Followers may go on copying while the leader does not answer us.
     alone = (replicated > 0) & (log.began_ms == log.ended_ms)
     states = (
         before.partitions.leader == NO_BROKER,
@@ -277,7 +277,7 @@ def offset_deltas(
     before, table = _comparable(previous, current), current.offsets
     carried = carried if before is previous else None
     rows = align_offsets(before.offsets, table)
-    # Looking the rows up takes as long as all the rest: they are the same while nobody comes or goes.
+    # Finding the rows takes as long as all the rest. They stay the same while no row is added or removed.
     still = (
         carried is not None and rows.rows is None and _same_partitions(before.partitions, current.partitions)
     )

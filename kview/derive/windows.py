@@ -251,7 +251,7 @@ class _Hottest:
         for block, here, there, _ in _pieces(rollups, rows, seconds):
             rate, place = block.hottest_rate[rows[here], there], block.hottest[rows[here], there]
             self.total[here] += rate.sum(axis=1)
-            # One entry a run of the same partition: mostly that is one a minute.
+            # One entry per run of the same partition: usually one per minute.
             starts = np.flatnonzero(_begins(place))
             owners.append(here[starts // place.shape[1]])
             places.append(place.ravel()[starts])
@@ -264,7 +264,7 @@ class _Hottest:
         owners, places, rates = owners[there], places[there], rates[there]
         if not len(owners):
             return
-        # Sorting numbers that hold row, partition and place of the entry is much quicker than sorting places.
+        # One sort of numbers made of row, partition and entry is much faster than a sort of indices.
         entries = len(owners)
         ordered = np.sort((owners * len(rollups.partitions) + places) * entries + np.arange(entries))
         pair, entry = np.divmod(ordered, entries)

@@ -127,7 +127,7 @@ def committed(known: GroupFacts, commits: GroupCommits, at_ms: int) -> None:
     """Take in a group's committed offsets."""
     known.commits = commits
     known.committed_ms = at_ms
-    if known.type != GroupType.CLASSIC:  # of a classic group a description says it
+    if known.type != GroupType.CLASSIC:  # for a classic group, its description decides
         known.refused = 0
 
 

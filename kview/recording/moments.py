@@ -145,7 +145,7 @@ class Moments:
         texts = _by_column(cells(words), layout.names)
         written: dict[str, Column] = {}
         for name, run in _by_column(cells(numbers), layout.names).items():
-            # Lengths and widths come first where cells are in the order of places.
+            # If cells are in the order of positions, lengths and widths come first.
             low = slice(0, int(np.searchsorted(run.row, np.int32(0)))) if by_place else run.row < 0
             values = run.select(slice(low.stop, None)) if isinstance(low, slice) else run.select(~low)
             shapes = _shapes(run.select(low), by_place)

@@ -38,7 +38,7 @@ class Broker(Protocol):
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Reads frames into one buffer, and hands the next one to the broker once the previous one is answered.
+    """Reads frames into one buffer, and passes each to the broker once the one before is answered.
 
     While the broker is frozen (hung) nothing is read, handled or written. While it is slow, answers are
     delayed.
@@ -145,7 +145,7 @@ class Connection(asyncio.BufferedProtocol):
             self._loop.call_soon(self._take_turn)
 
     def _take_turn(self) -> None:
-        """Hand complete requests to the broker while each is answered at once, at most REQUESTS_PER_TURN."""
+        """Pass complete requests to the broker while each is answered at once, at most REQUESTS_PER_TURN."""
         self._turn_due = False
         self._in_turn = True
         try:

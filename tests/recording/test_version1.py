@@ -64,7 +64,7 @@ def test_open_and_closed_say_the_same(recording: Recording) -> None:
     assert_all_equal(all_of(recording), all_of(Recording.open(FOLDERS[0])))
 
 
-def test_it_can_be_gone_through_in_any_order(recording: Recording) -> None:
+def test_its_moments_can_be_read_in_any_order(recording: Recording) -> None:
     forwards = [recording.at_place(place) for place in range(OBSERVATIONS)]
     backwards = [recording.at_place(place) for place in reversed(range(OBSERVATIONS))]
     assert_all_equal(backwards[::-1], forwards)

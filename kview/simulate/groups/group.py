@@ -80,7 +80,7 @@ class Group:
     static_members: dict[str, str] = field(default_factory=dict)
     """Group instance id → member id."""
     pending_members: dict[str, Timer] = field(default_factory=dict)
-    """Member ids handed out with MEMBER_ID_REQUIRED that have not joined yet, with their expiry timers."""
+    """Member ids given out with MEMBER_ID_REQUIRED that have not joined yet, with their expiry timers."""
     pending_sync: dict[str, None] = field(default_factory=dict)
     """Members of the new generation that have not sent SyncGroup yet, as an ordered set."""
     new_member_added: bool = False
@@ -147,7 +147,7 @@ class Group:
         return max(votes, key=lambda name: votes[name])
 
     def all_joined(self) -> bool:
-        """Whether every member waits in JoinGroup and no handed-out id is pending."""
+        """Whether every member waits in JoinGroup and no id that was given out is pending."""
         return not self.pending_members and all(m.join_done is not None for m in self.members.values())
 
     def rebalance_timeout_ms(self) -> int:

@@ -54,7 +54,7 @@ class ProducerCounters:
     sent: list[int]
     """Records sent, including repetitions."""
     acknowledged: list[int]
-    """Records acknowledged; with acks=0, handed to a connection."""
+    """Records acknowledged; with acks=0, passed to a connection."""
     expired: list[int]
     """Records given up after delivery.timeout.ms, or lost on the way with acks=0."""
     blocked: int = 0
@@ -190,7 +190,7 @@ class SimulatedProducer:
         return drawn
 
     def _deliver(self, request: _Request) -> None:
-        """Hand the request to the broker, as it reads it from its socket."""
+        """Pass the request to the broker, as it reads it from its socket."""
         request.delivered = True
         request.open = len(request.bunches)
         spec, counters = self.spec, self.counters
