@@ -120,8 +120,8 @@ def _read_lines(loop: asyncio.AbstractEventLoop, take: Callable[[str], None]) ->
     """Pass the lines of standard input to `take`, on the loop's thread, until there are no more.
 
     A thread reads them, because making a terminal non-blocking would affect its shell, and an event loop
-    cannot wait for a file. In the background of a shell, reading from the terminal would stop the process: here it
-    fails instead, which ends the reading.
+    cannot wait for a file. In the background of a shell, reading from the terminal would stop the process:
+    here it fails instead, which ends the reading.
     """
     signal.signal(signal.SIGTTIN, signal.SIG_IGN)
     threading.Thread(target=_listen, args=(loop, take), name="standard input", daemon=True).start()

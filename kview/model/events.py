@@ -8,7 +8,7 @@ from kview.model.units import UNKNOWN
 
 
 class EventKind(StrEnum):
-    """What can happen to a cluster, as seen from outside. Values must not change: JSON documents have them."""
+    """What can happen to a cluster, seen from outside. Values must not change: JSON documents have them."""
 
     BROKER_SILENT = "broker_silent"
     BROKER_FENCED = "broker_fenced"
