@@ -1,11 +1,11 @@
-"""The errors a user can meet, as facts: a kind and the values that belong to it.
+"""The errors that a user can meet, as facts: a kind and its values.
 
     KviewError                 exit code 1
     ├── BadUse                 2: a flag, file or argument is wrong
     └── ClusterUnreachable     3: no broker of the cluster could be asked
 
-`kview.language.errors` turns them into a sentence that says what was wrong and what to do, and the edge
-prints that without a traceback. Any other exception is a bug and keeps its traceback.
+`kview.language.errors` turns an error into a sentence that says what was wrong and what to do. The command
+line prints that sentence without a traceback. Any other exception is a bug and keeps its traceback.
 """
 
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from enum import StrEnum
 from typing import ClassVar, Self, TypeAlias
 
 ErrorValue: TypeAlias = str | int | float | tuple[str | tuple[str, str], ...]
-"""What belongs to an error: a name, a number, a list of names, or a list of addresses, each with the value of
-the FailureKind that it met."""
+"""A value of an error: a name, a number, a list of names, or a list of addresses, each with the value of the
+FailureKind of its failure."""
 
 
 class ErrorKind(StrEnum):
-    """What went wrong; the names of the values that each kind carries are those in its words."""
+    """What went wrong. The words of a kind, in `kview.language.errors`, name the values that it carries."""
 
     # -- recordings
     NOT_A_RECORDING = "not a recording"
@@ -114,7 +114,7 @@ class ErrorKind(StrEnum):
     NO_BOOTSTRAP_SERVER = "no bootstrap server"
     """Each bootstrap server failed in its own way."""
     ADVERTISED_UNREACHABLE = "advertised unreachable"
-    """A bootstrap server answers, and no address that the cluster advertises does."""
+    """A bootstrap server answers, but no address that the cluster advertises does."""
 
     # -- flags and arguments
     SERVER_EMPTY = "server empty"
@@ -128,7 +128,7 @@ class ErrorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ErrorFacts:
-    """An error as data, which can be compared and sent to another process; `error_of` makes it one again."""
+    """An error as data, to compare it or to send it to another process. `error_of` is the way back."""
 
     kind: ErrorKind
     values: Mapping[str, ErrorValue]
@@ -136,7 +136,7 @@ class ErrorFacts:
 
 
 class KviewError(Exception):
-    """Something that the user can do something about: its kind, and values by name."""
+    """An error that the user can do something about: a kind, and values by name."""
 
     exit_code: ClassVar[int] = 1
 
@@ -147,7 +147,7 @@ class KviewError(Exception):
 
     @classmethod
     def of(cls, error: "KviewError") -> Self:
-        """The same kind and values as an error of this class, so with its exit code."""
+        """Return an error of this class, so with its exit code, that has the kind and values of `error`."""
         return cls(error.kind, **error.values)
 
     @property
@@ -172,7 +172,7 @@ class ClusterUnreachable(KviewError):
 
 
 def error_of(facts: ErrorFacts) -> KviewError:
-    """The error that `facts` describes, of the class that has its exit code."""
+    """Return the error that `facts` describes, of the class with that exit code."""
     classes: tuple[type[KviewError], ...] = (BadUse, ClusterUnreachable)
     made = next((found for found in classes if found.exit_code == facts.exit_code), KviewError)
     return made(facts.kind, **facts.values)

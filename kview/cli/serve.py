@@ -24,7 +24,7 @@ def serve(seed: int, port: int | None, control_fd: int | None, **flags: Any) -> 
 
     NODE is a broker (0, 1 …) or a controller (101, 102, 103). Every line is answered with one line.
     """
-    from kview.lab.serving import control_socket, tell_not_started
+    from kview.lab.serving import control_socket, report_not_started
     from kview.lab.serving import serve as run
 
     control = None if control_fd is None else control_socket(control_fd)
@@ -32,5 +32,5 @@ def serve(seed: int, port: int | None, control_fd: int | None, **flags: Any) -> 
         run(world_of(**flags), seed, port, control)
     except KviewError as error:
         if control is not None:
-            tell_not_started(control, error)
+            report_not_started(control, error)
         raise

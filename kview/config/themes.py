@@ -11,7 +11,7 @@ import platformdirs
 import kview
 
 MAX_THEME_FILES = 200
-"""Files read per folder: far more than anybody keeps, and a limit in case it is the wrong folder."""
+"""The most files read per folder: far more than anybody keeps. A limit in case it is the wrong folder."""
 
 MAX_THEME_BYTES = 64 * 1024
 """A theme is about 1 kB. Anything larger is some other kind of file."""

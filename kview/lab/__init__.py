@@ -1,1 +1,1 @@
-"""Faults on a cluster that is ours: typed messages over a control channel, and lines that people type."""
+"""Faults on a simulated cluster: typed messages over a control channel, and lines that people type."""

@@ -23,16 +23,16 @@ from kview.lab.messages import (
 from kview.model.faults import FaultCommand, FaultReply
 
 REPLY_TIMEOUT_S = 5.0
-"""A fault takes microseconds: a cluster that has not answered by then is stuck or gone."""
+"""A fault takes microseconds: a cluster that has not answered by then is stuck or has ended."""
 
 R = TypeVar("R", bound=Reply)
 
 
 class ControlClient:
-    """`kview.model.faults.Faults` over one end of a socket pair, whose other end the simulated cluster reads.
+    """The `kview.model.faults.Faults` of a simulated cluster, over our end of the socket pair to it.
 
-    Requests are sent one at a time, in the order they were given. One that fails ends the channel, because a
-    late answer could be taken for another's: from then on every request fails with the same error.
+    Requests are sent one at a time, in the order they were made. One that fails ends the channel, because a
+    late answer could be taken for that of the next request: from then on every request fails in the same way.
     """
 
     def __init__(self, control: socket.socket, timeout_s: float = REPLY_TIMEOUT_S) -> None:
@@ -43,22 +43,22 @@ class ControlClient:
         self._broken: KviewError | None = None
 
     async def apply(self, command: FaultCommand) -> FaultReply:
-        """Carry out `command`; never raises: what went wrong is in the reply."""
+        """Carry out `command`. Never raises: what went wrong is in the reply."""
         try:
             return (await self._ask(DoFault(command), FaultAnswer)).reply
         except KviewError as error:
             return FaultReply(refused=error.facts)
 
     async def status(self) -> Status:
-        """What the cluster says about itself. Raises KviewError."""
+        """Return the state of the cluster. Raises KviewError."""
         return await self._ask(AskStatus(), Status)
 
     async def counters(self) -> Counters:
-        """What was appended, acknowledged and consumed. Raises KviewError."""
+        """Return what was appended, acknowledged and consumed. Raises KviewError."""
         return await self._ask(AskCounters(), Counters)
 
     async def close(self) -> None:
-        """End the channel, and with it a cluster that was started for it."""
+        """Close the channel. A cluster that was started for it ends with it."""
         if self._streams is None:
             self._control.close()
         else:

@@ -20,7 +20,7 @@ _ON_A_NODE = {FaultKind.CRASH, FaultKind.STOP, FaultKind.HANG, FaultKind.SLOW, F
 def parse(line: str) -> FaultCommand:
     """Return the fault that `line` asks for.
 
-    Raises BadUse if a word is unknown, missing or one too many. Only the cluster knows whether the node or
+    Raises BadUse if a word is unknown, missing or superfluous. Only the cluster knows whether the node or
     rack exists.
     """
     word, *rest = line.split() or [""]
@@ -48,7 +48,7 @@ def parse(line: str) -> FaultCommand:
 
 
 def duration_ms(text: str) -> int:
-    """Return `200ms`, `2s` or `200` (milliseconds) in milliseconds. Raises BadUse."""
+    """Return the milliseconds in `200ms`, `2s` or `200`. Raises BadUse."""
     match = _DURATION.fullmatch(text)
     duration = int(match[1]) * (1000 if match[2] == "s" else 1) if match else 0
     if not 1 <= duration <= MAX_SLOW_MS:

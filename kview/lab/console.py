@@ -1,4 +1,4 @@
-"""What is asked of a running simulated cluster: faults, its status, its counters, its end."""
+"""Carries out requests to a running simulated cluster: faults, status, counters and its end."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -24,7 +24,7 @@ _UNDO = FaultCommand(FaultKind.UNDO)
 
 
 class _Refused(Exception):
-    """A fault that cannot be: its error, and what ends the obstacle."""
+    """A fault that cannot be carried out: its error, and the command that removes the obstacle, if any."""
 
     def __init__(self, error: BadUse, undone_by: FaultCommand | None = None) -> None:
         super().__init__(error)
@@ -33,9 +33,10 @@ class _Refused(Exception):
 
 
 class Console:
-    """Carries out what is asked of `cluster`.
+    """Carries out requests to `cluster`.
 
-    `counters` gives its counters, `behind_ms` how far its clock is behind the wall's, and `end` ends the run.
+    `counters` returns its counters, `behind_ms` returns how far its clock is behind the wall clock, and `end`
+    ends the run.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Console:
         self._end = end
 
     def answer(self, request: Request) -> Reply:
-        """Carry out a request."""
+        """Carry out a request and return its answer."""
         match request:
             case DoFault(command):
                 return FaultAnswer(self.apply(command))
@@ -64,7 +65,7 @@ class Console:
                 return Ending()
 
     def apply(self, command: FaultCommand) -> FaultReply:
-        """Carry out a fault, or say why not."""
+        """Carry out a fault, or return why that is not possible."""
         try:
             done, undone_by = self._apply(command)
         except _Refused as refused:
@@ -74,14 +75,14 @@ class Console:
         return FaultReply(done, undone_by=undone_by, active=self.status().active)
 
     def status(self) -> Status:
-        """The cluster in a few numbers."""
+        """Return the state of the cluster."""
         world = self._cluster.world
         return Status(
             len(world.brokers), len(world.controllers), self._behind_ms(), tuple(self._cluster.faults())
         )
 
     def counters(self) -> Counters:
-        """What was appended, acknowledged and consumed."""
+        """Return what was appended, acknowledged and consumed."""
         return Counters(dict(self._counters()))
 
     def quit(self) -> None:
@@ -89,7 +90,7 @@ class Console:
         self._end()
 
     def _apply(self, command: FaultCommand) -> tuple[FaultDone, FaultCommand | None]:
-        """What was done, and what ends it. Raises _Refused."""
+        """Carry out a fault. Returns what was done and the command that undoes it. Raises _Refused."""
         cluster, kind = self._cluster, command.kind
         match kind:
             case FaultKind.UNDO:
@@ -129,7 +130,7 @@ class Console:
         return FaultDone(kind, (node,), role, slow_ms=slow_ms), undone_by
 
     def _role_for(self, command: FaultCommand) -> NodeRole:
-        """The node's role. Raises _Refused if it cannot have that fault now."""
+        """Return the node's role. Raises _Refused if it cannot have that fault now."""
         cluster, kind, node = self._cluster, command.kind, command.node
         brokers, controllers = cluster.broker_ids(), cluster.world.controllers
         if node not in brokers and node not in controllers:

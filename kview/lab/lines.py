@@ -1,4 +1,4 @@
-"""The line protocol for people, on standard input: one line in, one line out, `ok …` or `error …`."""
+"""The commands that people type on standard input. Each line is answered with one, `ok …` or `error …`."""
 
 import msgspec
 
@@ -10,7 +10,7 @@ from kview.language.errors import sentence
 
 
 def answer(console: Console, line: str) -> str:
-    """Carry out one line, and say what was done and how to undo it."""
+    """Carry out one line. Returns what was done and how to undo it, or what was wrong."""
     match line.strip():
         case "status":
             return f"ok {faults.status(console.status())}"

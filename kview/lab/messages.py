@@ -1,6 +1,6 @@
-"""What kview and its simulated cluster say to each other: one JSON document a line, typed in both directions.
+"""The messages between kview and its simulated cluster: one JSON document per line, typed in both directions.
 
-The cluster begins with Ready or NotStarted; from then on each request gets one reply, in order.
+The cluster first sends Ready or NotStarted. After that, each request gets one reply, in order.
 """
 
 from typing import Any, TypeAlias
@@ -24,11 +24,11 @@ class DoFault(msgspec.Struct, frozen=True, tag="fault"):
 
 
 class AskStatus(msgspec.Struct, frozen=True, tag="status"):
-    """Answered with Status."""
+    """Ask for the state of the cluster. Answered with Status."""
 
 
 class AskCounters(msgspec.Struct, frozen=True, tag="counters"):
-    """Answered with Counters."""
+    """Ask for the counters. Answered with Counters."""
 
 
 class Quit(msgspec.Struct, frozen=True, tag="quit"):
@@ -51,13 +51,13 @@ class NotStarted(msgspec.Struct, frozen=True, tag="not started"):
 
 
 class FaultAnswer(msgspec.Struct, frozen=True, tag="fault"):
-    """What became of a fault."""
+    """The outcome of a fault."""
 
     reply: FaultReply
 
 
 class Status(msgspec.Struct, frozen=True, tag="status"):
-    """How many nodes there are, how far the clock is behind the wall's, and the faults in force."""
+    """The number of nodes, how far the cluster's clock is behind the wall clock, and the faults in force."""
 
     brokers: int
     controllers: int
@@ -72,7 +72,7 @@ class Counters(msgspec.Struct, frozen=True, tag="counters"):
 
 
 class Ending(msgspec.Struct, frozen=True, tag="ending"):
-    """The cluster ends."""
+    """The cluster is ending."""
 
 
 Reply: TypeAlias = Ready | NotStarted | FaultAnswer | Status | Counters | Ending
@@ -83,15 +83,15 @@ _replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)
 
 
 def encode(message: Request | Reply) -> bytes:
-    """A message as its line, with the line feed."""
+    """Return a message as a line, with its line feed."""
     return _encoder.encode(message) + b"\n"
 
 
 def request_of(line: bytes) -> Request:
-    """Raises msgspec.DecodeError if the line is not a request."""
+    """Return the request in `line`. Raises msgspec.DecodeError if there is none."""
     return _requests.decode(line)
 
 
 def reply_of(line: bytes) -> Reply:
-    """Raises msgspec.DecodeError if the line is not a reply."""
+    """Return the reply in `line`. Raises msgspec.DecodeError if there is none."""
     return _replies.decode(line)

@@ -1,6 +1,7 @@
-"""A run of the simulated cluster: it serves clients and takes requests, until something ends it.
+"""Runs the simulated cluster: it serves clients and carries out requests until something ends it.
 
-Ends: SIGTERM, Ctrl-C, the line `quit`, and, for a child, the end of its control channel (the parent is gone).
+SIGTERM, Ctrl-C and the line `quit` end it. A child process also ends when its control channel is closed:
+then its parent has ended.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ from kview.simulate.cluster import build
 from kview.simulate.world import World
 
 MAX_LINE_BYTES = 4096
-"""The longest command takes about twenty bytes: a longer line is dropped."""
+"""The longest command takes about twenty bytes. A line longer than this is dropped."""
 
 _log = logging.getLogger(__name__)
 
@@ -35,8 +36,10 @@ T = TypeVar("T")
 
 
 def serve(world: World, seed: int, port: int | None, control: socket.socket | None) -> None:
-    """Serve the cluster until it is ended. `control` is a child's end of its control channel. Raises
-    BadUse."""
+    """Serve the cluster until something ends it. `control` is a child's end of its control channel, if any.
+
+    Raises BadUse.
+    """
     asyncio.run(_Run(world, seed, port, control).run())
 
 
@@ -47,7 +50,7 @@ class _Run:
         self._cluster = build(world, seed, time.time_ns() // 1_000_000)
 
     async def run(self) -> None:
-        """Serve until the end. An exception is a bug in the engine or in an API."""
+        """Serve until something ends it. An exception is a bug in the engine or in an API."""
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[None] = loop.create_future()
 
@@ -65,7 +68,7 @@ class _Run:
         console = Console(self._cluster, self._cluster.counters, lambda: server.clock.held_us // 1000, end)
 
         def now(act: Callable[[], T]) -> T:
-            """What `act` gives, with the cluster's clock at the moment."""
+            """Advance the cluster to the current time, and return the result of `act`."""
             try:
                 server.driver.advance()
                 given = act()
@@ -99,7 +102,7 @@ class _Run:
 async def _control(
     control: socket.socket, ready: Ready, answer: Callable[[Request], Reply], end: Callable[[], None]
 ) -> None:
-    """Answer the requests of the control channel; its end is the end of the run."""
+    """Answer the requests on the control channel. When it is closed, end the run."""
     try:
         reader, writer = await asyncio.open_connection(sock=control, limit=MAX_REQUEST_BYTES)
         writer.write(encode(ready))
@@ -107,18 +110,18 @@ async def _control(
             writer.write(encode(answer(request_of(line))))
             await writer.drain()
     except OSError:
-        pass  # The parent has gone.
+        pass  # The parent has ended.
     except (msgspec.DecodeError, ValueError) as error:  # ValueError: a line that is too long
-        _log.warning("the control channel ends: it carried something other than a request (%s)", error)
+        _log.warning("ending: the control channel carried something other than a request (%s)", error)
     end()
 
 
 def _read_lines(loop: asyncio.AbstractEventLoop, take: Callable[[str], None]) -> None:
-    """Give the lines of standard input to `take`, on the loop's thread, as long as there are any.
+    """Pass the lines of standard input to `take`, on the loop's thread, until there are no more.
 
-    A thread reads them, because a terminal must not be made non-blocking (its shell would be affected), and a
-    file cannot be waited for. In the background of a shell, reading from a terminal is made an error instead
-    of a stop, and ends the reading.
+    A thread reads them, because making a terminal non-blocking would affect its shell, and an event loop
+    cannot wait for a file. In the background of a shell, reading from the terminal would stop the process:
+    here it fails instead, which ends the reading.
     """
     signal.signal(signal.SIGTTIN, signal.SIG_IGN)
     threading.Thread(target=_listen, args=(loop, take), name="standard input", daemon=True).start()
@@ -139,20 +142,20 @@ def _listen(loop: asyncio.AbstractEventLoop, take: Callable[[str], None]) -> Non
 
 
 def control_socket(descriptor: int) -> socket.socket:
-    """A child's end of its control channel. Raises BadUse if the descriptor is not a socket's."""
+    """Return a child's end of its control channel. Raises BadUse if the descriptor is not a socket."""
     try:
         return socket.socket(fileno=descriptor)
     except OSError:
         raise BadUse(ErrorKind.NOT_A_CONTROL_SOCKET, descriptor=descriptor) from None
 
 
-def tell_not_started(control: socket.socket, error: KviewError) -> None:
-    """Tell the parent why the cluster does not start."""
-    with contextlib.suppress(OSError):  # The parent has gone.
+def report_not_started(control: socket.socket, error: KviewError) -> None:
+    """Send the parent the reason why the cluster did not start."""
+    with contextlib.suppress(OSError):  # The parent has ended.
         control.sendall(encode(NotStarted(error.facts)))
 
 
 def _print(line: str) -> None:
-    """Write a line at once, unbuffered. If nobody reads standard output any more, the line is lost."""
+    """Write a line at once, unbuffered. If nobody reads standard output, the line is lost."""
     with contextlib.suppress(OSError):
         os.write(1, line.encode() + b"\n")

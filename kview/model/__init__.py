@@ -1,1 +1,1 @@
-"""What kview knows: the snapshot, its tables, events, findings, ids and units; names and numpy types only."""
+"""The data that kview works on: snapshots, events, findings, ids and units, as names and numpy types."""

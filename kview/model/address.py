@@ -1,4 +1,4 @@
-"""Where a broker listens: a host and a port, parsed in this one place."""
+"""The address of a broker: a host and a port, parsed only here."""
 
 from enum import StrEnum
 from typing import NamedTuple, Self
@@ -19,7 +19,7 @@ class AddressFault(StrEnum):
 
 
 class AddressError(ValueError):
-    """A text that is not `HOST:PORT`; `port` is what stands in the port's place."""
+    """A text that is not `HOST:PORT`. For BAD_PORT, `port` is the text in place of the port."""
 
     def __init__(self, fault: AddressFault, port: str = "") -> None:
         super().__init__(fault, port)
@@ -35,7 +35,7 @@ class Address(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The address in `HOST:PORT`; an IPv6 address stands in brackets. Raises AddressError."""
+        """Return the address in `HOST:PORT`. An IPv6 address is in brackets. Raises AddressError."""
         text = text.strip()
         if not text:
             raise AddressError(AddressFault.EMPTY)

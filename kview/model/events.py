@@ -1,4 +1,4 @@
-"""Events: what changed between two observations, as facts. `kview.language.events` says them in words."""
+"""Events: what changed between two observations, as facts. `kview.language.events` puts them into words."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,14 +8,14 @@ from kview.model.units import UNKNOWN
 
 
 class EventKind(StrEnum):
-    """What can happen to a cluster, as seen from outside. Values stay: they stand in JSON documents."""
+    """What can happen to a cluster, seen from outside. Values must not change: JSON documents have them."""
 
     BROKER_SILENT = "broker_silent"
     BROKER_FENCED = "broker_fenced"
     BROKER_GONE = "broker_gone"
     BROKER_BACK = "broker_back"
     LEADER_MOVED = "leader_moved"
-    """Partitions went from one leader to another."""
+    """Partitions moved from one leader to another."""
     LEADER_RETURNED = "leader_returned"
     """Partitions without a leader have one again."""
     LEADER_LOST = "leader_lost"
@@ -55,31 +55,31 @@ class Severity(StrEnum):
 class Event:
     """Something that changed, seen at `at_ms` (epoch ms of the observation, or of the first sign of it).
 
-    Counts that do not belong to the kind are 0, or UNKNOWN where 0 would be an answer.
+    Counts that do not belong to the kind are 0, or UNKNOWN if 0 would be a possible value.
     """
 
     at_ms: int
     kind: EventKind
     severity: Severity
     brokers: tuple[int, ...] = ()
-    """The brokers it is about; of LEADER_* the leaders now, of ISR_* those that left or joined."""
+    """The brokers it is about: for LEADER_* the new leaders, for ISR_* those that left or joined."""
     controllers: tuple[int, ...] = ()
     group: str = ""
     topic: str = ""
     partitions: tuple[tuple[str, int], ...] = ()
-    """(topic, partition) of those it concerns, the user's first; not all of them when there are many."""
+    """The (topic, partition) pairs that it concerns, the user's topics first; not all if there are many."""
     partition_count: int = 0
-    """Partitions of the user's topics that it concerns; of a topic, its partitions now."""
+    """The number of partitions of the user's topics that it concerns."""
     internal_count: int = 0
-    """Partitions of internal topics that it concerns."""
+    """The number of partitions of internal topics that it concerns."""
     records: int = 0
-    """Records lost or cut off, a lower bound."""
+    """How many records were lost or cut off, a lower bound."""
     members: int = UNKNOWN
-    """Members of the group now."""
+    """How many members the group has now."""
     cause: FailureKind = FailureKind.NONE
-    """Why a broker is called silent."""
+    """Why a broker does not answer."""
     before: str | int | None = None
-    """The state, controller or count before, if the kind has one and it is known."""
+    """The previous state, controller or number of partitions, if the kind has one and it is known."""
     after: str | int | None = None
     epoch: int | None = None
     """The new controller's epoch, if it is known."""

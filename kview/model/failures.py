@@ -1,4 +1,4 @@
-"""What could not be asked, and why, as facts: `kview.language.failures` says them in words."""
+"""Failures: what was not answered, and why, as facts. `kview.language.failures` puts them into words."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -10,9 +10,9 @@ class Part(StrEnum):
     """A part of an observation: what a request asks for."""
 
     BROKER = "broker"
-    """The broker itself: it answers nothing."""
+    """The broker itself: it answers no request."""
     BOOTSTRAP = "bootstrap"
-    """The way back to a cluster none of whose known brokers answers."""
+    """The bootstrap servers, which are asked again when no known broker answers."""
     METADATA = "metadata"
     REGISTERED_BROKERS = "registered_brokers"
     OFFSETS = "offsets"
@@ -61,7 +61,7 @@ class FailureKind(StrEnum):
     COORDINATOR_GONE = "coordinator_gone"
     """The group's coordinator has left the cluster."""
     OTHER = "other"
-    """Something else; the log has it."""
+    """Something else; the log file has the details."""
 
 
 class Cause(NamedTuple):
@@ -75,5 +75,5 @@ NO_FAILURE = Cause(FailureKind.NONE)
 
 
 def refused(code: int) -> Cause:
-    """The cause of an answer that is an error of Kafka's."""
+    """Return the cause for an answer with Kafka's error number `code`."""
     return Cause(FailureKind.KAFKA_ERROR, code)

@@ -1,4 +1,4 @@
-"""Faults on a simulated cluster: what is asked for, what was done, and what is in force."""
+"""Faults on a simulated cluster: the command, its outcome, and the faults in force."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,7 +9,7 @@ from kview.model.units import UNKNOWN_ID
 
 
 class FaultKind(StrEnum):
-    """A fault, named as people type it."""
+    """The kinds of commands, named as people type them. START and UNDO end faults."""
 
     CRASH = "crash"
     STOP = "stop"
@@ -22,14 +22,14 @@ class FaultKind(StrEnum):
 
 
 class NodeRole(StrEnum):
-    """What a node is."""
+    """The role of a node."""
 
     BROKER = "broker"
     CONTROLLER = "controller"
 
 
 class FaultState(StrEnum):
-    """What is wrong with a node."""
+    """The fault that a node has."""
 
     CRASHED = "crashed"
     STOPPING = "stopping"
@@ -40,7 +40,7 @@ class FaultState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FaultCommand:
-    """A fault that is asked for: on a node, on a rack, or on neither. `slow_ms` is for SLOW."""
+    """A command: for a node, for a rack, or for the whole cluster. `slow_ms` is for SLOW."""
 
     kind: FaultKind
     node: int = UNKNOWN_ID
@@ -50,7 +50,7 @@ class FaultCommand:
 
 @dataclass(frozen=True, slots=True)
 class FaultDone:
-    """A fault that was carried out on `nodes`, which are all of one role. UNDO has those that had a fault."""
+    """A command carried out on `nodes`, which all have one role. For UNDO, those that had a fault."""
 
     kind: FaultKind
     nodes: tuple[int, ...] = ()
@@ -70,9 +70,9 @@ class ActiveFault:
 
 @dataclass(frozen=True, slots=True)
 class FaultReply:
-    """What became of a fault: it was done, or refused. `active`: the faults in force afterwards.
+    """The outcome of a command: it was done, or refused. `active`: the faults in force afterwards.
 
-    `undone_by` ends what was done; of a refusal, it ends what stands in the way. None if nothing does.
+    `undone_by` undoes what was done or, after a refusal, what stands in the way. None if no command does.
     """
 
     done: FaultDone | None = None
@@ -85,5 +85,5 @@ class Faults(Protocol):
     """Faults on a cluster that is ours."""
 
     async def apply(self, command: FaultCommand) -> FaultReply:
-        """Carry out `command`; never raises: what went wrong is in the reply."""
+        """Carry out `command`. Never raises: what went wrong is in the reply."""
         ...

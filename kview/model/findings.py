@@ -1,4 +1,4 @@
-"""Findings: what is wrong now, as facts. `kview.language.findings` says them in words."""
+"""Findings: what is wrong now, as facts. `kview.language.findings` puts them into words."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ from kview.model.units import UNKNOWN
 
 
 class FindingKind(StrEnum):
-    """What can be found of a cluster. Values stay: they stand in JSON documents."""
+    """What can be wrong with a cluster. Values must not change: JSON documents have them."""
 
     ALL_WELL = "all_well"
     """`count` brokers are up, every partition has a leader and every replica is in sync."""
@@ -17,18 +17,18 @@ class FindingKind(StrEnum):
     NOTHING_KNOWN = "nothing_known"
     """No broker has answered yet."""
     PAST_PENDING = "past_pending"
-    """Nothing is wrong in the moment's own snapshot; its past is still being read."""
+    """Nothing is wrong in the snapshot itself, but the observations before it are still being read."""
     REST_PENDING = "rest_pending"
-    """More may be wrong than is said: the moment's past is still being read."""
+    """There may be more findings: the observations before this moment are still being read."""
     NO_BROKER_ANSWERS = "no_broker_answers"
     BROKERS_SILENT = "brokers_silent"
-    """`partitions` and `internal_partitions` are those they are still listed as leaders of."""
+    """`partitions` and `internal_partitions` count those that still list them as leaders."""
     WATERMARK_FROZEN = "watermark_frozen"
-    """`count` more stand still because their leaders are silent: BROKERS_SILENT has them already."""
+    """A further `count` stand still because their leaders are silent: BROKERS_SILENT counts those."""
     QUORUM_HEARS_BROKERS = "quorum_hears_brokers"
-    """Brokers silent to kview go on fetching from the controller quorum."""
+    """Brokers that do not answer kview still fetch from the controller quorum."""
     FENCING_DUE = "fencing_due"
-    """The first of `brokers` is fenced at about `due_ms`."""
+    """The first of `brokers` will be fenced at about `due_ms`."""
     BROKERS_FENCED = "brokers_fenced"
     BROKERS_GONE = "brokers_gone"
     NO_LEADER = "no_leader"
@@ -47,21 +47,21 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is wrong now, or that nothing is."""
+    """Something that is wrong now, or the statement that nothing is."""
 
     kind: FindingKind
     severity: Severity
     brokers: tuple[int, ...] = ()
     controllers: tuple[int, ...] = ()
     rack: str = ""
-    """If `brokers` are all of a rack of several."""
+    """The rack, if `brokers` are all of its brokers and there are several."""
     group: str = ""
     partitions: int = 0
-    """Partitions of the user's topics that it concerns."""
+    """The number of partitions of the user's topics that it concerns."""
     internal_partitions: int = 0
     count: int = UNKNOWN
-    """What else is counted, by kind; UNKNOWN if nothing is."""
+    """Another count, which depends on the kind. UNKNOWN if the kind has none."""
     since_ms: int = UNKNOWN
-    """Since when, epoch ms."""
+    """Since when this has been the case, epoch ms."""
     due_ms: int = UNKNOWN
-    """When something is to happen, ≈ epoch ms."""
+    """When something will happen, epoch ms, an estimate."""

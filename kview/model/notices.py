@@ -1,4 +1,4 @@
-"""What kview has to say about itself: a child that died, a recording that stopped, a wish that failed."""
+"""Notices: what kview reports about itself, such as a recording that stopped or a command that failed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ NoticeValue: TypeAlias = str | int | float | ErrorFacts
 
 
 class NoticeKind(StrEnum):
-    """What happened; the names of the values that each kind carries are those in its words."""
+    """What happened. The words of a kind, in `kview.language.notices`, name the values that it carries."""
 
     OBSERVING_FAILED = "observing failed"
     OBSERVING_AGAIN = "observing again"
@@ -79,7 +79,7 @@ class Notice:
 
     @property
     def severity(self) -> Severity:
-        """How bad it is."""
+        """How urgent it is."""
         return _SEVERITIES[self.kind]
 
     @property

@@ -1,4 +1,7 @@
-"""What the screen receives: a feed of views and, for a cluster of ours, its faults. Implemented in `run`."""
+"""What the screen is given: views, control of time, Spark's job, and a way to direct the observer.
+
+Implemented in `run`.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -89,14 +92,14 @@ class SparkJob(Protocol):
 
 
 class Attention(Protocol):
-    """What an observer hears from the screen. Both may be called on any thread and return at once."""
+    """What the screen asks of the observer. Both methods may be called on any thread and return at once."""
 
     def dismiss(self, broker: int) -> None:
-        """Forget a broker that is gone: from the next observation on it has no row. One that the cluster
+        """Remove the row of a broker that is gone, from the next observation on. A broker that the cluster
         still lists stays."""
         ...
 
     def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Read these (topic, partition) in every observation, also where there are too many to read all of
-        them; they take the place of those preferred before."""
+        """Read these (topic, partition) pairs in every observation, even if there are too many partitions to
+        read all of them. They replace the pairs preferred before."""
         ...

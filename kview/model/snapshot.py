@@ -98,9 +98,9 @@ class Observation:
 class Brokers(Table):
     """One row per broker. Key: id.
 
-    `since_ms` is since when it has its state (for SILENT: the first request that it failed to answer).
+    `since_ms` is when its state began (for SILENT: the first request that it failed to answer).
     `answered_ms` is its last answer to us; `last_fetch_ms` its last fetch of metadata as the quorum saw it
-    (UNKNOWN without DescribeQuorum v1). `error` is a FailureKind's value: why it does not answer, '' while it
+    (UNKNOWN without DescribeQuorum v1). `error` is a FailureKind's value: why it does not answer, '' if it
     does.
     """
 
@@ -123,7 +123,7 @@ class Partitions(Table):
     """One row per partition. Key: topic, partition. Each `*_ms` is when the offset in front of it was
     received.
 
-    `error_code` is Kafka's number of the error that stands for its leader or its offsets, 0 if there is none.
+    `error_code` is Kafka's error number for its leader or its offsets, 0 if there is none.
 
     `high_watermark` is the leader's (a client's "latest"), `log_end` the leader's own log end (the debugging
     replica id).
@@ -183,9 +183,9 @@ class TimePoints(Table):
 
 @dataclass(frozen=True, slots=True)
 class Groups(Table):
-    """One row a group; key: group.
+    """One row per group. Key: group.
 
-    `error` is a FailureKind's value: why its figures are old, '' when they are not. `error_code` is Kafka's
+    `error` is a FailureKind's value: why its figures are old, '' if they are not. `error_code` is Kafka's
     error number if that is KAFKA_ERROR, else 0.
     """
 

@@ -7,7 +7,7 @@ class BrokerState(StrEnum):
     """What is known about a broker from outside.
 
     `SILENT`: the cluster lists it, but it does not answer us. `FENCED`: the controller has taken its
-    leaderships away (column `answers` tells whether it answers us). `GONE`: it has left the cluster's
+    leaderships away (column `answers` says whether it still answers us). `GONE`: it has left the cluster's
     answers, and stays as a row until the user dismisses it.
     """
 

@@ -1,1 +1,1 @@
-"""Views without a terminal: blocks of text and JSON documents."""
+"""Shows views without a terminal: as blocks of text and as JSON documents."""

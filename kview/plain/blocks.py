@@ -1,5 +1,4 @@
-"""A view as a block of text, in the order of the first screen: headline, brokers, partitions, groups,
-events."""
+"""A view as a block of text: headline, brokers, partitions, groups and events, as on the first screen."""
 
 from collections.abc import Sequence
 from datetime import tzinfo
@@ -14,15 +13,17 @@ from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 MAX_PARTITIONS = 20
 MAX_GROUPS = 40
 MAX_EVENTS = 40
-"""Rows of a block: as much as a person reads of it; a JSON document has them all."""
+"""Rows of a block: as many as a person reads. A JSON document has them all."""
 
 _INDENT = "  "
 _GAP = "  "
 
 
 def block(view: View, name: str, zone: tzinfo | None = None) -> str:
-    """The view of the cluster called `name` as lines of text, times of day in `zone` (None: the
-    machine's)."""
+    """Return the view of the cluster called `name` as lines of text.
+
+    Times of day are in `zone`; None is the machine's own.
+    """
     parts = [
         _head(view, name, zone),
         _brokers(view),
@@ -165,7 +166,7 @@ def _events(view: View, zone: tzinfo | None) -> list[str]:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], left: set[int], more: int = 0) -> list[str]:
-    """Aligned lines under their head, the columns in `left` to the left; none where there are no rows."""
+    """Return aligned lines under `head`, or none without rows. Columns in `left` are aligned to the left."""
     if not rows:
         return []
     widths = [max(len(line[at]) for line in (head, *rows)) for at in range(len(head))]

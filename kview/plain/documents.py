@@ -1,5 +1,4 @@
-"""A view as a JSON document, for other programs: every figure with its unit in its name, what is not known
-as null."""
+"""A view as a JSON document for other programs: names of figures end in their unit, unknown is null."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,16 +23,16 @@ Item = TypeVar("Item")
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 Columns = Mapping[str, Any]
-"""Arrays and lists of equal length by the name of the field that they fill."""
+"""Arrays and lists of equal length, by the name of the field that they fill."""
 
 
 def document(view: View) -> str:
-    """The view as one line of JSON."""
+    """Return the view as one line of JSON."""
     return msgspec.json.encode(document_of(view)).decode()
 
 
 def document_of(view: View) -> schema.Document:
-    """The view as the struct that a document holds."""
+    """Return the view as the struct of a document."""
     seen, head = view.snapshot.observation, view.headline
     return schema.Document(
         format=schema.FORMAT,
@@ -265,7 +264,7 @@ def _group_partitions(view: View) -> list[schema.GroupPartition]:
 
 
 def _offset_verdicts(figures: OffsetFigures) -> Iterator[schema.GroupVerdict]:
-    """One struct for all that are ok: there may be very many."""
+    """Yield the verdicts. All that are ok share one struct, because there may be very many."""
     columns = figures.verdict.tolist(), figures.lost.tolist()
     for row, (verdict, lost) in enumerate(zip(*columns, strict=True)):
         if verdict == Verdict.OK and not lost:
@@ -292,14 +291,14 @@ def _verdict(figures: GroupFigures | OffsetFigures, row: int, why: str) -> schem
 
 
 def _rows(struct: type[Row], columns: Columns) -> list[Row]:
-    """Structs of columns, which stand in the order of the struct's fields."""
+    """Return a struct for each row of `columns`, which are in the order of the struct's fields."""
     assert tuple(columns) == struct.__struct_fields__
     values = (column if isinstance(column, list) else _values(column) for column in columns.values())
     return list(starmap(struct, zip(*values, strict=True)))
 
 
 def _values(column: NDArray[Any]) -> list[Any]:
-    """A column's values as JSON has them, null where not known."""
+    """Return a column's values for JSON, with None for those that are not known."""
     if column.dtype.kind in "if" and (unknown := _unknown(column)).any():
         column = column.astype(object)
         column[unknown] = None
@@ -318,7 +317,7 @@ def _optional(texts: NDArray[np.object_]) -> list[str | None]:
 
 
 def _split(items: list[Item], sizes: Iterable[int]) -> list[list[Item]]:
-    """`items` as consecutive lists of these sizes."""
+    """Cut `items` into consecutive lists of these sizes."""
     out, at = [], 0
     for size in sizes:
         out.append(items[at : at + size])

@@ -38,7 +38,7 @@ def a_web_server() -> Iterator[str]:
 
     class Quiet(BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing: the test's output is no access log."""
+            """Nothing: the test's output is not an access log."""
 
     with HTTPServer(("127.0.0.1", 0), Quiet) as server:
         thread = threading.Thread(target=server.serve_forever)

@@ -80,7 +80,7 @@ SITES = sites()
 
 @pytest.mark.parametrize("site", SITES, ids=[site.where for site in SITES])
 def test_a_raise_site_gives_exactly_the_values_that_the_words_name(site: Site) -> None:
-    assert site.kinds, "its kind is not named where it is made"
+    assert site.kinds, "the call does not name its kind"
     for kind in site.kinds:
         assert site.names == placeholders(kind), kind
 

@@ -1,4 +1,4 @@
-"""Events in words: every kind, of folds where a world can make it happen."""
+"""Events in words: every kind, from folds of worlds in which it happens."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Findings in words: every kind, of folds where a world can be brought to it."""
+"""Findings in words: every kind, from folds of worlds in which it occurs."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -42,9 +42,9 @@ def test_silence_then_fencing() -> None:
     assert int(after.split()[2].split("·")[1]) == int(leader.split("·")[1]) + 1, "the epoch rose by one"
 
 
-def test_events_stand_in_the_block_in_which_they_were_seen_alone() -> None:
-    told = [text for text in blocks() if "EVENTS" in text and "broker 4" in text.partition("EVENTS")[2]]
-    assert told and len(told) < len(blocks()) / 2
+def test_events_stand_only_in_the_block_in_which_they_were_seen() -> None:
+    found = [text for text in blocks() if "EVENTS" in text and "broker 4" in text.partition("EVENTS")[2]]
+    assert found and len(found) < len(blocks()) / 2
 
 
 def test_ascii_stand_ins_keep_the_columns() -> None:
