@@ -93,12 +93,12 @@ def test_what_cannot_be_replayed(folder: Path, tmp_path: Path) -> None:
         assert sentence in done.stderr and "Traceback" not in done.stderr
 
 
-def test_where_nothing_can_be_recorded(folder: Path, tmp_path: Path) -> None:
+def test_folders_and_urls_that_cannot_be_recorded_to(folder: Path, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     (tmp_path / "file").write_text("")
     new = str(tmp_path / "new")
     for arguments, sentence in (
-        (["--record", str(folder)], "twelve already holds a recording: name a folder that does not exist"),
+        (["--record", str(folder)], "twelve already holds a recording: give another folder"),
         (["--record", str(tmp_path / "file" / "x")], "cannot be created (Not a directory)"),
         (["--record-upload", "s3://bucket"], "--record-upload needs --record DIR"),
         (["--record", new, "--record-upload", "ftp://u:secret@h/x"], "cannot upload to ftp://h/x"),
@@ -111,7 +111,7 @@ def test_where_nothing_can_be_recorded(folder: Path, tmp_path: Path) -> None:
     assert not Path(new).exists()
 
 
-def test_an_upload_holds_the_last_segment_too(tmp_path: Path) -> None:
+def test_an_upload_has_the_last_segment_too(tmp_path: Path) -> None:
     folder, there = tmp_path / "seen", tmp_path / "there"
     done = run_kview(
         "--simulate", "--once", "--record", str(folder), "--record-upload", there.as_uri(), timeout_s=START_S
@@ -120,7 +120,7 @@ def test_an_upload_holds_the_last_segment_too(tmp_path: Path) -> None:
     assert Recording.open(there).moments().tolist() == Recording.open(folder).moments().tolist() != []
 
 
-def test_an_upload_that_fails_is_told_and_the_recording_stays(tmp_path: Path) -> None:
+def test_an_upload_that_fails_is_reported_and_the_recording_stays(tmp_path: Path) -> None:
     folder = tmp_path / "seen"
     (tmp_path / "file").write_text("")
     away = (tmp_path / "file" / "there").as_uri()
@@ -129,7 +129,7 @@ def test_an_upload_that_fails_is_told_and_the_recording_stays(tmp_path: Path) ->
     )
     assert done.returncode == 0
     assert f"uploading to {away} failed" in done.stderr
-    assert f"not all of {folder} has been uploaded: the rest is only in that folder" in done.stderr
+    assert f"{folder} has not been uploaded completely: copy it by hand, because the rest is" in done.stderr
     assert len(Recording.open(folder).moments()) == 2
 
 

@@ -100,7 +100,7 @@ def test_a_command_that_fails_is_a_notice_and_the_next_one_is_carried_out(folder
     stage.player.send(1, fail)
     wait_until(lambda: stage.shown.said("r no longer contains that moment"), "why not")
     stage.player.send(2, break_down)
-    wait_until(lambda: stage.shown.said("ValueError: a bug (log: kview.log)"), "what failed")
+    wait_until(lambda: stage.shown.said("the replay failed (ValueError: a bug)"), "what failed")
     stage.player.send(3, lambda replay, now_s: replay.step(3))
     wait_until(lambda: stage.shown.at(3, complete=True), "a view")
     stage.player.stop()
