@@ -13,11 +13,19 @@ from kview.errors import BadUse
 
 COMMANDS = {
     "connect": "Show a cluster live: its brokers, partitions and consumer groups.",
-    "schema": "Print the JSON Schema of the documents that --format json prints.",
     "replay": "Play a recording on the same dashboard, or step through it.",
+    "schema": "Print the JSON Schema of the documents that --format json prints.",
     "serve": "Run the simulated cluster without a dashboard.",
 }
 """The subcommands and what they do. Each is `kview.cli.<name>:<name>`."""
+
+EXIT_CODES = {
+    "0": "success",
+    "1": "an error that is none of the others: the message says what to do",
+    "2": "bad use: a flag, file or argument is wrong",
+    "3": "no cluster could be reached",
+    "70": "a bug in kview: its traceback is in kview.log",
+}
 
 
 class LazyGroup(click.Group):
@@ -38,6 +46,23 @@ class LazyGroup(click.Group):
         """Write the list of commands in `--help`, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write where kview keeps its files, and what its exit codes mean."""
+        from kview.config.themes import theme_folders
+        from kview.recording.names import state_folder
+        from kview.run.log import log_path
+
+        with formatter.section("Files"):
+            formatter.write_dl(
+                [
+                    ("kview.log", str(log_path())),
+                    ("recordings", str(state_folder())),
+                    ("themes", str(theme_folders()[-1])),
+                ]
+            )
+        with formatter.section("Exit codes"):
+            formatter.write_dl(list(EXIT_CODES.items()))
 
 
 @click.group(

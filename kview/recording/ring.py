@@ -6,8 +6,6 @@ import re
 import shutil
 from pathlib import Path
 
-import platformdirs
-
 from kview.errors import BadUse, ErrorKind
 from kview.model.snapshot import Snapshot
 from kview.recording.manifest import SegmentEntry, read_manifest, write_manifest
@@ -26,11 +24,6 @@ EARLIER_RUNS = 3
 
 LOCK = "lock"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-
-
-def state_folder() -> Path:
-    """Return the folder of a user's flight recordings and kept recordings."""
-    return Path(platformdirs.user_state_path("kview"))
 
 
 def kept_folder(state: Path) -> Path:
@@ -178,4 +171,4 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-__all__ = ["FlightRecorder", "find_recording", "keep", "kept_folder", "state_folder"]
+__all__ = ["FlightRecorder", "find_recording", "keep", "kept_folder"]

@@ -110,7 +110,8 @@ class Recorder:
         return _ProgressWriter(writer, self)
 
     def _ring(self) -> "FlightRecorder":
-        from kview.recording.ring import FlightRecorder, state_folder
+        from kview.recording.names import state_folder
+        from kview.recording.ring import FlightRecorder
 
         return FlightRecorder(state_folder(), _run_name())
 
@@ -136,7 +137,8 @@ class Recorder:
         self._closed = True
 
     def _keep(self, name: str) -> Notice:
-        from kview.recording.ring import keep, state_folder
+        from kview.recording.names import state_folder
+        from kview.recording.ring import keep
 
         assert self.folder is not None
         keep(self.folder, name, state_folder())

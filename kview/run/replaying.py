@@ -12,9 +12,10 @@ from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.aggregates import Aggregates
 from kview.model.notices import Notice, NoticeKind
+from kview.recording.names import state_folder
 from kview.recording.reader import Recording
 from kview.recording.replay import Jump, Onward, Replay
-from kview.recording.ring import find_recording, keep, state_folder
+from kview.recording.ring import find_recording, keep
 from kview.run import terminal
 from kview.run.dashboard import drive, wall_ms
 from kview.run.log import start_log
