@@ -12,7 +12,7 @@ from kview.tui.text import Role
 from tests.tui.harness import (
     CRASH,
     HEALTHY,
-    HeldLab,
+    FakeLab,
     dashboard,
     own_themes,
     press,
@@ -28,7 +28,7 @@ COLOUR = re.compile(r"\x1b\[[\d;]*?(?<![\d])(?:3[0-7]|4[0-7]|38|48|9[0-7]|10[0-7
 
 @running
 async def test_without_colours_none_gets_out() -> None:
-    async with dashboard(state(CRASH), lab=HeldLab(), no_color=True) as (app, pilot):
+    async with dashboard(state(CRASH), lab=FakeLab(), no_color=True) as (app, pilot):
         assert colours_of(app) == set()
         assert "reverse" in styles_of(app), "the selected row is reversed"
         for key in ("2", "question_mark", "escape", "ctrl+p"):

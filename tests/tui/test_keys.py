@@ -14,8 +14,8 @@ from kview.tui.widgets.table import Table
 from tests.tui.harness import (
     CRASH,
     HEALTHY,
-    HeldLab,
-    HeldTimeline,
+    FakeLab,
+    FakeTimeline,
     dashboard,
     press,
     press_at_once,
@@ -24,7 +24,7 @@ from tests.tui.harness import (
     text,
     until,
 )
-from tests.tui.moments import held
+from tests.tui.moments import paused
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from tests.tui.moments import held
 )
 @running
 async def test_help_lists_every_key_of_its_screen(keys: list[str], shows: str) -> None:
-    async with dashboard(state(HEALTHY), lab=HeldLab(), size=(120, 90)) as (app, pilot):
+    async with dashboard(state(HEALTHY), lab=FakeLab(), size=(120, 90)) as (app, pilot):
         await press(pilot, keys)
         await until(pilot, lambda: shows in text(app), "the screen")
         bindings = [entry.binding for entry in app.screen.active_bindings.values() if entry.enabled]
@@ -65,7 +65,7 @@ def test_the_key_line_fits_and_keeps_help_and_quit(cells: int, live: bool) -> No
 
 @running
 async def test_later_screens_have_no_keys_yet() -> None:
-    async with dashboard(state(HEALTHY), lab=HeldLab(), size=(200, 50)) as (app, pilot):
+    async with dashboard(state(HEALTHY), lab=FakeLab(), size=(200, 50)) as (app, pilot):
         last = text(app).splitlines()[-1]
         assert "1 overview  2 placement  5 groups" in last
         before = text(app)
@@ -90,7 +90,7 @@ async def test_the_filter_narrows_topics_and_groups() -> None:
 
 @running
 async def test_letters_typed_into_the_filter_are_no_commands() -> None:
-    lab = HeldLab()
+    lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
         await press(pilot, ["slash", "K", "X", "q", "t", "1"])
         assert lab.commands == []
@@ -100,7 +100,7 @@ async def test_letters_typed_into_the_filter_are_no_commands() -> None:
 
 @running
 async def test_keys_that_arrive_in_one_go_mean_what_they_mean_one_after_the_other() -> None:
-    lab, timeline = HeldLab(), HeldTimeline()
+    lab, timeline = FakeLab(), FakeTimeline()
     async with dashboard(state(HEALTHY), lab=lab, timeline=timeline) as (app, pilot):
         press_at_once(app, ["slash", *"KXq1", "enter"])
         await until(pilot, lambda: app.options.filter == "KXq1" and isinstance(app.focused, Table), "filter")
@@ -180,8 +180,8 @@ async def test_enter_goes_deeper_and_escape_back() -> None:
 
 @running
 async def test_escape_leaves_the_question_then_the_filter_then_the_screen_then_the_moment() -> None:
-    timeline = HeldTimeline()
-    async with dashboard(held(HEALTHY), timeline=timeline) as (app, pilot):
+    timeline = FakeTimeline()
+    async with dashboard(paused(HEALTHY), timeline=timeline) as (app, pilot):
         await press(pilot, ["5", "enter", "slash", *"invoice", "enter", "g", *"14"])
         await until(pilot, lambda: "MEMBERS" in text(app), "the group")
 
@@ -221,7 +221,7 @@ async def test_a_number_shows_its_screen_from_the_top() -> None:
 
 @running
 async def test_the_palette_runs_commands_by_name() -> None:
-    async with dashboard(state(HEALTHY), lab=HeldLab()) as (app, pilot):
+    async with dashboard(state(HEALTHY), lab=FakeLab()) as (app, pilot):
         await press(pilot, ["ctrl+p"])
         shown = text(app)
         for name in ("overview", "placement", "groups", "theme dark", "theme light", "back", "quit"):
@@ -232,7 +232,7 @@ async def test_the_palette_runs_commands_by_name() -> None:
 
 @running
 async def test_the_palette_crashes_what_is_selected_below_it() -> None:
-    lab = HeldLab()
+    lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (_, pilot):
         await press(pilot, ["down", "ctrl+p", *"crash", "enter"])
         await until(pilot, lambda: lab.commands, "the command")

@@ -19,8 +19,8 @@ from tests.tui.harness import (
     CRASH,
     FENCED,
     HEALTHY,
-    HeldFeed,
-    HeldLab,
+    FakeFeed,
+    FakeLab,
     dashboard,
     lines,
     press,
@@ -78,7 +78,7 @@ def shows_the_same(name: str, app: KviewApp, size: Size) -> None:
 @pytest.mark.parametrize("name", STATES)
 @running
 async def test_overview(name: str, update: bool) -> None:
-    async with dashboard(state(name), size=GOLDEN_SIZE, lab=HeldLab()) as (app, _):
+    async with dashboard(state(name), size=GOLDEN_SIZE, lab=FakeLab()) as (app, _):
         shows_the_same(f"overview-{name}", app, GOLDEN_SIZE)
         agrees(f"overview-{name}-120x40", text(app), update)
 
@@ -87,7 +87,7 @@ async def test_overview(name: str, update: bool) -> None:
 @pytest.mark.parametrize("name", STATES)
 @running
 async def test_overview_at_other_sizes(name: str, size: Size) -> None:
-    async with dashboard(state(name), size=size, lab=HeldLab()) as (app, _):
+    async with dashboard(state(name), size=size, lab=FakeLab()) as (app, _):
         shows_the_same(f"overview-{name}", app, size)
         assert not misplaced(lines(app), size), text(app)
 
@@ -108,7 +108,7 @@ async def test_other_screens_at_other_sizes(name: str, size: Size) -> None:
 async def walk_to(name: str, size: Size, check: Callable[[KviewApp], None]) -> None:
     """Open a screen with its keys; its cells are there, and `check` has no objection."""
     keys, shows = SCREENS[name]
-    async with dashboard(state(FENCED), size=size, lab=HeldLab()) as (app, pilot):
+    async with dashboard(state(FENCED), size=size, lab=FakeLab()) as (app, pilot):
         for key in keys:
             before = text(app)
             await press(pilot, [key])
@@ -120,10 +120,10 @@ async def walk_to(name: str, size: Size, check: Callable[[KviewApp], None]) -> N
 
 @running
 async def test_in_ascii_nothing_moves() -> None:
-    async with dashboard(state(CRASH), size=(120, 40), lab=HeldLab(), ascii_only=True) as (app, _):
+    async with dashboard(state(CRASH), size=(120, 40), lab=FakeLab(), ascii_only=True) as (app, _):
         shown = text(app)
         assert shown.isascii() and "?" not in shown.replace("? help", "")
-    async with dashboard(state(CRASH), size=(120, 40), lab=HeldLab()) as (app, _):
+    async with dashboard(state(CRASH), size=(120, 40), lab=FakeLab()) as (app, _):
         in_unicode = text(app).splitlines()
     below_plot = slice(12, None)
     for plain, rich in zip(shown.splitlines()[below_plot], in_unicode[below_plot], strict=True):
@@ -141,7 +141,7 @@ def fits(drawn: list[str], size: tuple[int, int]) -> None:
 @running
 async def test_every_size_fits_through_a_storm_of_resizes() -> None:
     sizes = [(width, height) for width in (60, 79, 111, 112, 160, 240) for height in (15, 20, 28, 60)]
-    async with dashboard(state(CRASH), lab=HeldLab()) as (app, pilot):
+    async with dashboard(state(CRASH), lab=FakeLab()) as (app, pilot):
         for number, size in enumerate([*sizes, (59, 15), (60, 14), (1, 1), (20, 3), (120, 40)]):
             await pilot.resize_terminal(*size)
             await pilot.pause()
@@ -257,7 +257,7 @@ async def test_before_the_first_picture_it_says_what_it_waits_for() -> None:
         assert "reading the cluster…" in text(app)
         app.clock_ms.now_ms += 2_000  # type: ignore[attr-defined]
         await until(pilot, lambda: "waiting 2.0 s" in text(app), "the waiting")
-        assert isinstance(app.feed, HeldFeed)
+        assert isinstance(app.feed, FakeFeed)
         app.feed.note(Notice(NoticeKind.OBSERVING_FAILED, {"bug": "127.0.0.1:9092 refuses connections"}))
         await until(pilot, lambda: text(app).count("refuses connections") == 2, "the reason")
         app.feed.show(state(HEALTHY))
@@ -267,7 +267,7 @@ async def test_before_the_first_picture_it_says_what_it_waits_for() -> None:
 @running
 async def test_the_latest_picture_wins_and_selection_survives_the_whole_crash() -> None:
     async with dashboard(script()[50]) as (app, pilot):
-        assert isinstance(app.feed, HeldFeed)
+        assert isinstance(app.feed, FakeFeed)
         await press(pilot, ["down", "down"])
         for view in script()[51:]:
             app.feed.show(view)

@@ -17,7 +17,7 @@ from kview.tui.screens.group import GroupScreen
 from kview.tui.screens.topic import TopicScreen
 from kview.tui.spark import covered_until_s
 from tests.tui.cells import GOLDEN_SIZE, Size
-from tests.tui.harness import HeldFeed, HeldLab, dashboard, lines, press, running, text, until
+from tests.tui.harness import FakeFeed, FakeLab, dashboard, lines, press, running, text, until
 from tests.tui.test_screens import agrees, at_other_sizes, fits, shows_the_same, update
 from tests.tui.throughput_states import (
     FAILED,
@@ -44,7 +44,7 @@ async def open_throughput(app: KviewApp, pilot: Pilot[int]) -> None:
 @pytest.mark.parametrize("name", STATES)
 @running
 async def test_throughput(name: str, update: bool) -> None:
-    async with dashboard(throughput_state(name), size=GOLDEN_SIZE, lab=HeldLab()) as (app, pilot):
+    async with dashboard(throughput_state(name), size=GOLDEN_SIZE, lab=FakeLab()) as (app, pilot):
         await open_throughput(app, pilot)
         shows_the_same(f"throughput-{name}", app, GOLDEN_SIZE)
         agrees(f"throughput-{name}-120x40", text(app), update)
@@ -54,14 +54,14 @@ async def test_throughput(name: str, update: bool) -> None:
 @pytest.mark.parametrize("name", STATES)
 @running
 async def test_throughput_at_other_sizes(name: str, size: Size) -> None:
-    async with dashboard(throughput_state(name), size=size, lab=HeldLab()) as (app, pilot):
+    async with dashboard(throughput_state(name), size=size, lab=FakeLab()) as (app, pilot):
         await open_throughput(app, pilot)
         shows_the_same(f"throughput-{name}", app, size)
 
 
 @running
 async def test_in_ascii_and_on_the_overview(update: bool) -> None:
-    async with dashboard(throughput_state(INCIDENT), lab=HeldLab(), ascii_only=True) as (app, pilot):
+    async with dashboard(throughput_state(INCIDENT), lab=FakeLab(), ascii_only=True) as (app, pilot):
         await press(pilot, ["6"])
         await until(pilot, lambda: "records in /s" in text(app), "the plots")
         shown = text(app)
@@ -69,7 +69,7 @@ async def test_in_ascii_and_on_the_overview(update: bool) -> None:
         assert re.search(r"^. x +cluster +9,043 +12,290 ", shown, re.MULTILINE)
         assert re.search(r"^ Spark \* ", shown, re.MULTILINE)
     for name in (RUNNING, FAILED):
-        async with dashboard(throughput_state(name), lab=HeldLab()) as (app, _):
+        async with dashboard(throughput_state(name), lab=FakeLab()) as (app, _):
             fits(lines(app), (120, 40))
             agrees(f"overview-spark-{name}-120x40", text(app), update)
 
@@ -207,7 +207,7 @@ async def test_a_picture_without_its_past_has_no_direct_rates() -> None:
         assert rates_shown(text(app), "payment") == ("…", "…")
 
 
-class HeldJob:
+class FakeJob:
     """A Spark job that only counts."""
 
     starts = 0
@@ -219,7 +219,7 @@ class HeldJob:
 
 @running
 async def test_ctrl_r_starts_the_job_where_there_is_one() -> None:
-    job = HeldJob()
+    job = FakeJob()
     async with dashboard(throughput_state(FAILED), spark=job) as (app, pilot):
         await press(pilot, ["6", "ctrl+r"])
         assert job.starts == 1
@@ -233,7 +233,7 @@ async def test_ctrl_r_starts_the_job_where_there_is_one() -> None:
 async def test_aggregates_that_come_later_are_shown() -> None:
     running_view, off = throughput_state(RUNNING), throughput_state(OFF)
     async with dashboard(off) as (app, pilot):
-        assert isinstance(app.feed, HeldFeed)
+        assert isinstance(app.feed, FakeFeed)
         await press(pilot, ["6"])
         await until(pilot, lambda: "Spark is off." in text(app), "no plots")
         app.feed.show(replace(off, aggregates=running_view.aggregates))
