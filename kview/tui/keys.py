@@ -94,7 +94,7 @@ TIME_BINDINGS = [
         key_display="}",
         tooltip="pause at the first event after the moment shown",
     ),
-    Binding("g", "time('go')", "jump to time", tooltip=f"show another moment: {FORMS}"),
+    Binding("g", "time('go')", "time jump", tooltip=f"show another moment: {FORMS}"),
     Binding("less_than_sign", "time('slower')", "slower", key_display="<", tooltip="play at half the speed"),
     Binding(
         "greater_than_sign",
@@ -119,7 +119,7 @@ APP_BINDINGS = [
         "2",
         "go('placement')",
         "placement",
-        tooltip="the replicas of each broker; brokers round-robin over the racks, as in Kafka courses",
+        tooltip="replicas by broker, round-robin over the racks, as in Kafka courses",
     ),
     Binding("5", "go('groups')", "groups", tooltip="consumer groups with their lag, time behind and verdict"),
     Binding(

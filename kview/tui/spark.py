@@ -33,13 +33,13 @@ def covered_until_s(view: View, options: Options) -> int | None:
 
 
 def basis(view: View, options: Options) -> str:
-    """Where the rates come from, in a few words."""
+    """Where the rates come from, in a few words: the panel's head has little room."""
     if covered_until_s(view, options) is not None:
-        return f"Spark {glyphs.DOT} {RATE_S} s windows"
+        return f"Spark {glyphs.DOT} {RATE_S} s"
     state = view.aggregates.status.state
     return {
-        SparkState.STARTING: f"{DIRECT} {glyphs.DOT} Spark is starting",
-        SparkState.FAILED: f"{DIRECT} {glyphs.DOT} Spark failed",
+        SparkState.STARTING: f"direct {glyphs.DOT} Spark starts",
+        SparkState.FAILED: f"direct {glyphs.DOT} Spark failed",
     }.get(state, DIRECT)
 
 

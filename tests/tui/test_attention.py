@@ -1,4 +1,4 @@
-"""What the observer hears from the screen: the partitions in sight, and Delete on a broker that is gone."""
+"""The partitions in sight, which the observer learns, and Delete on a broker that is gone."""
 
 from dataclasses import replace
 from functools import cache
@@ -26,7 +26,7 @@ from tests.tui.moments import paused
 from tests.worlds import crash_script, views
 
 GONE = 5
-"""The broker that has left the answers."""
+"""The broker that has left the cluster."""
 
 
 @cache
@@ -123,7 +123,7 @@ def in_sight(app: object, panel: str) -> set[object]:
 
 
 @running
-async def test_the_partitions_in_sight_are_told_once_an_observation_if_they_changed() -> None:
+async def test_the_partitions_in_sight_are_reported_once_per_observation_if_they_changed() -> None:
     attention = FakeAttention()
     first, second, third, fourth = script()[50:54]
     async with dashboard(first, attention=attention, size=(120, 30)) as (app, pilot):
@@ -136,7 +136,7 @@ async def test_the_partitions_in_sight_are_told_once_an_observation_if_they_chan
         await press(pilot, ["end"])
         app.feed.show(replace(second, new_events=()))
         await until(pilot, lambda: app.view is not second, "the same observation again")
-        assert len(attention.preferred) == 1, "once an observation"
+        assert len(attention.preferred) == 1, "once per observation"
         app.feed.show(third)
         await until(pilot, lambda: app.view is third, "the next observation")
         assert attention.preferred[1:] == [in_sight(app, "partitions")]

@@ -1,4 +1,4 @@
-"""Faults: each key on what is selected; never without a lab, never on what nobody meant."""
+"""Faults: each key acts on what is selected, never without a lab, and never on something else."""
 
 import pytest
 
@@ -83,7 +83,7 @@ async def test_on_groups_no_broker_is_meant() -> None:
 
 
 @running
-async def test_what_failed_is_said() -> None:
+async def test_a_refusal_is_shown() -> None:
     down = BadUse(ErrorKind.NODE_DOWN, role="broker", node=0).facts
     lab = FakeLab(FaultReply(refused=down, undone_by=FaultCommand(FaultKind.START, 0)))
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):

@@ -1,5 +1,4 @@
-"""Keys: help and palette are made of the bindings, filter, sort, internal topics, screens and the ways
-back."""
+"""Keys: help and palette are made from the bindings; filter, sort, internal topics, screens, ways back."""
 
 import re
 
@@ -89,7 +88,7 @@ async def test_the_filter_narrows_topics_and_groups() -> None:
 
 
 @running
-async def test_letters_typed_into_the_filter_are_no_commands() -> None:
+async def test_letters_typed_into_the_filter_are_not_commands() -> None:
     lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
         await press(pilot, ["slash", "K", "X", "q", "t", "1"])
@@ -99,7 +98,7 @@ async def test_letters_typed_into_the_filter_are_no_commands() -> None:
 
 
 @running
-async def test_keys_that_arrive_in_one_go_mean_what_they_mean_one_after_the_other() -> None:
+async def test_keys_that_arrive_together_mean_what_they_mean_one_by_one() -> None:
     lab, timeline = FakeLab(), FakeTimeline()
     async with dashboard(state(HEALTHY), lab=lab, timeline=timeline) as (app, pilot):
         press_at_once(app, ["slash", *"KXq1", "enter"])
@@ -117,7 +116,7 @@ async def test_keys_that_arrive_in_one_go_mean_what_they_mean_one_after_the_othe
 
 
 @running
-async def test_sort_goes_through_the_orders_of_the_panel_with_the_keys() -> None:
+async def test_sort_goes_through_the_orders_of_the_focused_panel() -> None:
     async with dashboard(state(CRASH)) as (app, pilot):
         await press(pilot, ["tab"])
         orders = []
@@ -240,7 +239,7 @@ async def test_the_palette_crashes_what_is_selected_below_it() -> None:
 
 
 @running
-async def test_themes_show_themselves_while_selected() -> None:
+async def test_themes_are_previewed_while_selected() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         await press(pilot, ["ctrl+p", *"theme light"])
         assert app.palette.name == "light"

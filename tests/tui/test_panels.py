@@ -111,8 +111,8 @@ async def test_the_panel_names_the_log_and_the_log_has_the_traceback_once(
             app.feed.show(without(view, "groups", f"bug {number}"))
             await until(pilot, lambda view=view: shown(app) == shown_at(view), "the view")  # type: ignore[misc]
             app.clock_ms.now_ms += 1_000  # type: ignore[attr-defined]
-        told = " ".join(line[72:].strip() for line in lines(app))
-        assert f"{APOLOGY}; the log has the details: {LOG_FILE}" in re.sub(" +", " ", told)
+        shown_there = " ".join(line[72:].strip() for line in lines(app))
+        assert f"{APOLOGY}; the log has the details: {LOG_FILE}" in re.sub(" +", " ", shown_there)
         assert tracebacks(caplog) == ["the panel groups could not be drawn"]
         logged = caplog.records[0].exc_info
         assert logged and isinstance(logged[1], RuntimeError)
@@ -120,7 +120,7 @@ async def test_the_panel_names_the_log_and_the_log_has_the_traceback_once(
         await until(pilot, lambda: not failing(app), "the panel is back")
         app.feed.show(without(views[1], "groups"))
         await until(pilot, lambda: failing(app), "it fails again")
-        assert len(tracebacks(caplog)) == 2, "after it was drawn an error is news"
+        assert len(tracebacks(caplog)) == 2, "after it was drawn an error is logged again"
 
 
 def shown(app: KviewApp) -> int:
@@ -209,7 +209,7 @@ async def test_without_a_log_file_it_says_so() -> None:
         assert f"{APOLOGY}; the log file cannot be written" in text(app)
 
 
-def test_a_bug_that_is_no_drawing_ends_the_dashboard(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bug_elsewhere_ends_the_dashboard(caplog: pytest.LogCaptureFixture) -> None:
     class BrokenLab(FakeLab):
         async def apply(self, command: Any) -> Any:
             raise RuntimeError("a bug in a key")

@@ -1,4 +1,4 @@
-"""The screens as text: a golden file of each state, its cells at other sizes, what a crash must say."""
+"""The screens as text: a golden file of each state, its cells at other sizes, and what a crash must show."""
 
 import difflib
 import re
@@ -46,7 +46,7 @@ SCREENS: dict[str, tuple[list[str], str]] = {
 
 
 def agrees(name: str, shown: str, update: bool) -> None:
-    """The screen is what the golden file says; with `--update-golden` the file becomes what the screen is."""
+    """Assert that the screen is the golden file; with `--update-golden`, write that file."""
     path = GOLDEN / f"{name}.txt"
     if update:
         path.parent.mkdir(exist_ok=True)
@@ -61,7 +61,7 @@ def agrees(name: str, shown: str, update: bool) -> None:
 
 @pytest.fixture
 def update(request: pytest.FixtureRequest) -> bool:
-    """Whether golden files are written from what is drawn."""
+    """Whether the golden files are to be written."""
     return bool(request.config.getoption("--update-golden"))
 
 
@@ -69,7 +69,7 @@ at_other_sizes = pytest.mark.parametrize("size", OTHER_SIZES, ids=lambda size: f
 
 
 def shows_the_same(name: str, app: KviewApp, size: Size) -> None:
-    """At a size without a golden file the lines fit, and every cell that counts is there."""
+    """Assert that the lines fit, and that every cell that matters is there."""
     fits(lines(app), size)
     lacks = missing(lines(app), name)
     assert not lacks, f"not shown at {size}: {lacks}\n{text(app)}"
@@ -106,7 +106,7 @@ async def test_other_screens_at_other_sizes(name: str, size: Size) -> None:
 
 
 async def walk_to(name: str, size: Size, check: Callable[[KviewApp], None]) -> None:
-    """Open a screen with its keys; its cells are there, and `check` has no objection."""
+    """Open a screen with its keys, assert its cells, and call `check`."""
     keys, shows = SCREENS[name]
     async with dashboard(state(FENCED), size=size, lab=FakeLab()) as (app, pilot):
         for key in keys:
@@ -133,7 +133,7 @@ async def test_in_ascii_nothing_moves() -> None:
 
 
 def fits(drawn: list[str], size: tuple[int, int]) -> None:
-    """As many lines as the screen has, each exactly as wide."""
+    """Assert that there are as many lines as the screen has, each exactly as wide as it."""
     assert len(drawn) == size[1]
     assert {cell_len(line) for line in drawn} == {size[0]}
 
@@ -204,7 +204,7 @@ async def test_placement_by_racks_and_as_counts() -> None:
         await press(pilot, ["r"])
         assert brokers() == ["0", "1", "2", "3", "4", "5"]
         await press(pilot, ["tab", "end"])
-        assert "replicas by place" in text(app)
+        assert "replicas counted by position" in text(app)
         assert re.search(r"R1 +0 +● +4 +2 +2$", text(app), re.MULTILINE)
 
 
@@ -226,7 +226,7 @@ def differs(app: KviewApp, before: str) -> bool:
 
 
 def says(app: KviewApp, *parts: str) -> bool:
-    """Whether all of these stand on the screen."""
+    """Whether all of these are on the screen."""
     return all(part in text(app) for part in parts)
 
 
@@ -252,7 +252,7 @@ async def test_old_figures_say_how_old_they_are() -> None:
 
 
 @running
-async def test_before_the_first_picture_it_says_what_it_waits_for() -> None:
+async def test_before_the_first_view_it_says_what_it_is_doing() -> None:
     async with dashboard() as (app, pilot):
         assert "reading the cluster…" in text(app)
         app.clock_ms.now_ms += 2_000  # type: ignore[attr-defined]
@@ -261,18 +261,18 @@ async def test_before_the_first_picture_it_says_what_it_waits_for() -> None:
         app.feed.note(Notice(NoticeKind.OBSERVING_FAILED, {"bug": "127.0.0.1:9092 refuses connections"}))
         await until(pilot, lambda: text(app).count("refuses connections") == 2, "the reason")
         app.feed.show(state(HEALTHY))
-        await until(pilot, lambda: "invoice" in text(app), "the picture")
+        await until(pilot, lambda: "invoice" in text(app), "the first view")
 
 
 @running
-async def test_the_latest_picture_wins_and_selection_survives_the_whole_crash() -> None:
+async def test_the_latest_view_wins_and_selection_survives_the_whole_crash() -> None:
     async with dashboard(script()[50]) as (app, pilot):
         assert isinstance(app.feed, FakeFeed)
         await press(pilot, ["down", "down"])
         for view in script()[51:]:
             app.feed.show(view)
         last = script()[-1]
-        await until(pilot, lambda: app.view is last, "the last picture")
+        await until(pilot, lambda: app.view is last, "the last view")
         app.clock_ms.now_ms = last.snapshot.observation.ended_ms + 300  # type: ignore[attr-defined]
         await until(pilot, lambda: "seen 0.3 s ago" in text(app), "its age")
         assert re.search(r"^▸ +2 ", text(app), re.MULTILINE)

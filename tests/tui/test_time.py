@@ -54,7 +54,7 @@ KEYS = {
 }
 
 
-# -- the picture
+# -- the moment on the screen
 
 
 def shown(name: str, size: Size) -> AbstractAsyncContextManager[tuple[KviewApp, Pilot[int]]]:
@@ -87,7 +87,7 @@ async def test_in_ascii() -> None:
         drawn = text(app)
         assert drawn.isascii()
         assert re.search(r"4 +x silent 3 s +4 +10 +~ +~ ", drawn)
-        assert "08:54:23 - 3 m 20 s ago" in drawn.splitlines()[0]
+        assert "08:54:23 : 3 m 20 s ago" in drawn.splitlines()[0]
 
 
 @running
@@ -129,19 +129,19 @@ def test_the_moment_in_words() -> None:
     view = paused()
     shown_ms = view.snapshot.observation.ended_ms
 
-    def told(moment: Moment = PAUSED, replay: bool = False, later_ms: int = AGO_MS) -> str:
+    def words(moment: Moment = PAUSED, replay: bool = False, later_ms: int = AGO_MS) -> str:
         return shown_moment(replace(view, moment=moment), replay, shown_ms + later_ms, UTC, 60)
 
-    assert told() == "❚❚ 08:54:23 · 3 m 20 s ago"
-    assert told(later_ms=DAY_MS) == "❚❚ 2025-10-09 08:54:23 · 1 d ago"
-    assert told(replay=True) == "❚❚ 08:54:23 of 08:53–09:54"
-    assert told(replace(PAUSED, speed=2), replay=True) == "❚❚ ×2 08:54:23 of 08:53–09:54"
-    assert told(PLAYED, replay=True) == "► ×4 08:54:23 of 08:53–09:54"
+    assert words() == "❚❚ 08:54:23 · 3 m 20 s ago"
+    assert words(later_ms=DAY_MS) == "❚❚ 2025-10-09 08:54:23 · 1 d ago"
+    assert words(replay=True) == "❚❚ 08:54:23 of 08:53–09:54"
+    assert words(replace(PAUSED, speed=2), replay=True) == "❚❚ ×2 08:54:23 of 08:53–09:54"
+    assert words(PLAYED, replay=True) == "► ×4 08:54:23 of 08:53–09:54"
     short = replace(PLAYED, last_ms=FIRST_MS + 90_000)
-    assert told(short, replay=True) == "► ×4 08:54:23 of 08:53:20–08:54:50"
+    assert words(short, replay=True) == "► ×4 08:54:23 of 08:53:20–08:54:50"
     long = replace(PAUSED, last_ms=PAUSED.last_ms + DAY_MS)
-    assert told(long, replay=True) == "❚❚ 08:54:23 of 2025-10-09 08:53–2025-10-10 09:54"
-    assert told(replace(PAUSED, first_ms=UNKNOWN), replay=True) == "❚❚ 08:54:23"
+    assert words(long, replay=True) == "❚❚ 08:54:23 of 2025-10-09 08:53–2025-10-10 09:54"
+    assert words(replace(PAUSED, first_ms=UNKNOWN), replay=True) == "❚❚ 08:54:23"
 
 
 # -- the keys
@@ -160,7 +160,7 @@ async def test_keys_ask_the_timeline_on_every_screen() -> None:
 
 
 @running
-async def test_space_holds_and_lets_go_and_escape_at_the_top_lets_go() -> None:
+async def test_space_pauses_and_resumes_and_escape_returns_to_live() -> None:
     timeline = FakeTimeline()
     async with dashboard(state(HEALTHY), timeline=timeline) as (app, pilot):
         assert "space pause" in text(app)
@@ -207,7 +207,7 @@ async def test_at_every_width_the_keys_of_time_are_there(width: int) -> None:
         app.feed.show(paused())
         await until(pilot, lambda: "space live" in text(app), "the moment")
         last = text(app).splitlines()[-1]
-        for key in ("space live", "[ ] step", "{ } event", "g go to time", "? help", "q quit"):
+        for key in ("space live", "[ ] step", "{ } event", "g time jump", "? help", "q quit"):
             assert key in last
         assert "K crash" not in last
 
@@ -224,29 +224,29 @@ async def test_without_a_timeline_there_are_no_keys_of_time() -> None:
 
 
 @running
-async def test_help_and_palette_know_them() -> None:
+async def test_help_and_palette_have_the_keys_of_time() -> None:
     timeline = FakeTimeline()
     async with dashboard(state(HEALTHY), timeline=timeline, size=(120, 90)) as (app, pilot):
         await press(pilot, ["question_mark"])
         shown = text(app)
         assert "TIME" in shown and "speed" not in shown
-        for key, words in (("space", "pause"), ("[", "step back"), ("}", "next event"), ("g", "go to time")):
-            assert re.search(rf"^ +{re.escape(key)} +{words}: ", shown, re.MULTILINE), words
+        for key, name in (("space", "pause"), ("[", "step back"), ("}", "next event"), ("g", "time jump")):
+            assert re.search(rf"^ +{re.escape(key)} +{name}: ", shown, re.MULTILINE), name
         await press(pilot, ["space"])
         assert timeline.asked == [("toggle",)]
         assert isinstance(app.feed, FakeFeed)
         app.feed.show(paused())
         await until(pilot, lambda: "space live" in text(app).splitlines()[-1], "what space does now")
-        await press(pilot, ["escape", "ctrl+p", *"step on", "enter"])
+        await press(pilot, ["escape", "ctrl+p", *"step forward", "enter"])
         await until(pilot, lambda: timeline.asked[-1] == ("step", 1), "the command")
-        await press(pilot, ["ctrl+p", *"go to", "enter"])
+        await press(pilot, ["ctrl+p", *"jump", "enter"])
         await until(pilot, lambda: "14:05" in text(app), "the question")
         await press(pilot, ["-", "3", "s", "enter"])
         await until(pilot, lambda: timeline.asked[-1][0] == "seek", "the answer")
 
 
 @running
-async def test_faults_are_not_for_the_past() -> None:
+async def test_faults_do_not_work_in_the_past() -> None:
     lab = FakeLab()
     async with dashboard(paused(), lab=lab, timeline=FakeTimeline()) as (app, pilot):
         for fault in FAULT_KEYS.values():
@@ -266,7 +266,7 @@ async def test_a_time_is_asked_for() -> None:
     async with dashboard(view, timeline=timeline) as (app, pilot):
         before = app.focused
         await press(pilot, ["g"])
-        assert "go to 14:05, 14:05:30, -5m, +30s" in text(app)
+        assert "jump to 14:05, 14:05:30, -5m, +30s" in text(app)
         await press(pilot, [*"08:54:00", "enter"])
         assert timeline.asked == [("seek", shown_ms // 60_000 * 60_000)]
         assert app.focused is before
@@ -280,7 +280,7 @@ async def test_a_time_is_asked_for() -> None:
 
 
 @running
-async def test_what_is_no_time_says_what_would_be_and_can_be_corrected() -> None:
+async def test_a_time_that_is_not_valid_says_which_are_and_can_be_corrected() -> None:
     timeline = FakeTimeline()
     async with dashboard(paused(), timeline=timeline) as (app, pilot):
         await press(pilot, ["g", *"8:5", "enter"])
@@ -294,7 +294,7 @@ async def test_what_is_no_time_says_what_would_be_and_can_be_corrected() -> None
 
 
 @running
-async def test_a_name_is_asked_for_and_what_became_of_it_is_said() -> None:
+async def test_a_name_is_asked_for_and_the_result_is_shown() -> None:
     timeline = FakeTimeline()
     async with dashboard(state(HEALTHY), timeline=timeline) as (app, pilot):
         await press(pilot, ["k", *"friday", "space", "2", "enter"])
@@ -307,7 +307,7 @@ async def test_a_name_is_asked_for_and_what_became_of_it_is_said() -> None:
 
 
 @running
-async def test_a_sentence_ends_while_the_moment_stands_still() -> None:
+async def test_a_message_goes_away_while_time_is_paused() -> None:
     async with dashboard(paused(), lab=FakeLab(), timeline=FakeTimeline()) as (app, pilot):
         await press(pilot, ["K"])
         assert "acts on the cluster" in text(app)

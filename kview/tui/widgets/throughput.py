@@ -90,14 +90,15 @@ def throughput_lines(
 
 
 def _head(rates: Rates, source: str, cells: int) -> Line:
-    """The name, where the rates come from, and the latest rates in and out, or only in if there is no
-    room."""
+    """The name, where the rates come from, and the latest rates: as many of them as fit."""
     left = line(" ", Span("THROUGHPUT", Role.HEAD), Span(f" {source} ", Role.DIM))
     unit = Span(" rec/s", Role.DIM)
-    in_rate = line(Span("in ", Role.DIM), Span(words.si(rates.total_in)))
-    both = (*in_rate, *line(Span("  out ", Role.DIM), Span(words.si(rates.total_out)), unit, " "))
-    fits = line_width(left) + line_width(both) <= cells
-    return justified(left, both if fits else (*in_rate, unit), cells)
+    bare = line(Span(words.si(rates.total_in)), unit)
+    labelled = (Span("in ", Role.DIM), *bare)
+    out = line(Span("  out ", Role.DIM), Span(words.si(rates.total_out)), unit, " ")
+    room = cells - line_width(left)
+    fitting = (right for right in ((*labelled[:-1], *out), labelled) if line_width(right) <= room)
+    return justified(left, next(fitting, bare), cells)
 
 
 def _over_window(at_ms: tuple[int, ...], values: list[float]) -> list[float]:
