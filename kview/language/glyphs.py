@@ -36,7 +36,7 @@ _STAND_INS = {
     DOWN: "v",
     FROZEN: "#",
     MARK: ">",
-    DOT: "-",
+    DOT: ":",
     NONE: "-",
     MINUS: "-",
     ABOUT: "~",

@@ -39,13 +39,13 @@ from kview.tui.screens.topic import TopicScreen
 from kview.tui.status import Status
 from kview.tui.textual_internals import OwnApp
 from kview.tui.time_keys import TimeKeys
-from kview.tui.widgets.bottom import KeyLine, Said
+from kview.tui.widgets.bottom import KeyLine, StatusMessage
 from kview.tui.widgets.header import SourceInfo
 from kview.tui.widgets.prompt import Question
 
 TICKS_A_SECOND = 5
-"""How often ages and countdowns move: so tenths of seconds look like running, and two lines cost next to
-nothing."""
+"""How often ages and countdowns are redrawn: often enough that tenths of a second seem to run. It is cheap,
+since only two lines show tenths."""
 
 NAMES = {
     "overview": "Overview",
@@ -59,9 +59,9 @@ class KviewApp(OwnApp, inherit_bindings=False):
     """The dashboard. `faults` is None on a cluster that is not ours, `attention` in a replay; `theme` '' or
     None is the default one; `log_file` is where tracebacks are logged, '' if nowhere.
 
-    `clock_ms` is the time at the moment shown, by the snapshots' clock: it stands still while a moment is
-    held, and runs as fast as a recording is played; `wall_ms` is what that clock would say live (None: they
-    are the same). `zone` is that of the times of day shown (None: the machine's own).
+    `clock_ms` returns the time at the moment shown, by the snapshots' clock: it stands still while time is
+    paused, and runs as fast as a recording is played. `wall_ms` returns what that clock shows live (None: the
+    same as `clock_ms`). `zone` is the time zone of the times of day shown (None: the machine's own).
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -117,7 +117,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.log_file = log_file
         self.zone = zone
         loaded = load_themes(theme_folders()) if themes is None else themes
-        self.colours = Colours(loaded, theme, colourless, self._dress, self.say)
+        self.colours = Colours(loaded, theme, colourless, self._set_theme, self.say)
         self.started_ms = self.wall_ms()
         self.view: View | None = None
         self.notice: Notice | None = None
@@ -127,7 +127,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
     @property
     def palette(self) -> Palette:
-        """What each role of a text looks like."""
+        """The styles of the theme in use."""
         return self.colours.palette
 
     @property
@@ -137,20 +137,20 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
     def now_ms(self) -> int:
         """Epoch ms at the moment shown: ages on the page count to it."""
-        if self.view is not None and self.arrivals.waits:  # the clock is that of a view to come
+        if self.view is not None and self.arrivals.waits:  # the clock belongs to a view that is not shown yet
             return self.wall_ms() if self.live else self.view.snapshot.observation.ended_ms
         return self.clock_ms()
 
     # -- start and end
 
     def on_mount(self) -> None:
-        """Colours, the timer, and the feed."""
+        """Start the colours, the timer, and the feed."""
         self.colours.begin()
         self.set_interval(1 / TICKS_A_SECOND, self._tick)
         self.feed.start(self._on_view, self._on_notice)
 
     def on_unmount(self) -> None:
-        """The feed ends with the screen."""
+        """Stop the feed."""
         self.feed.stop()
 
     def _on_view(self, view: View) -> None:
@@ -160,26 +160,28 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.post_message(NoticeArrived(notice))
 
     def on_view_arrived(self, message: ViewArrived) -> None:
-        """A picture was handed."""
+        """Take a view from the feed."""
         self.arrivals.take(message.view)
 
     def _show(self, view: View) -> None:
-        """The one place where the picture changes."""
-        if self.view is None:  # the second picture has a curve: importing what draws it must not be felt
+        """Show a view: the one place where the view shown changes."""
+        if self.view is None:  # the second view has a curve: importing what draws it must not be felt
             threading.Thread(target=import_module, args=("plotext",), daemon=True).start()
         self.view = view
         self._update()
         if screen := self.shown():
-            self.attention.look(screen.partitions_in_sight())
+            self.attention.report_in_sight(screen.partitions_in_sight())
 
     def on_notice_arrived(self, message: NoticeArrived) -> None:
-        """What kview has to say about itself; before the first picture it is the headline."""
+        """Show a notice in the status line; before the first view it is the headline."""
         self.notice = message.notice
-        self.say(Said(text(message.notice), severity=message.notice.severity), keep=message.notice.sticky)
+        self.say(
+            StatusMessage(text(message.notice), severity=message.notice.severity), keep=message.notice.sticky
+        )
         self._update()
 
     def shown(self) -> KviewScreen | None:
-        """The screen that draws views, unless help or the palette lies over it, or none is there yet."""
+        """The screen that draws views; None while help or the palette covers it, and before there is one."""
         try:
             screen = self.screen
         except ScreenStackError:
@@ -190,7 +192,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         if screen := self.shown():
             screen.update()
             return
-        for over in self.screen_stack[1:]:  # help says which keys work
+        for over in self.screen_stack[1:]:  # help shows which keys work
             for keys in over.query(KeyLine):
                 keys.redraw()
 
@@ -205,18 +207,18 @@ class KviewApp(OwnApp, inherit_bindings=False):
     # -- the status line
 
     @property
-    def said(self) -> Said:
-        """What the status line says."""
-        return self.status.said
+    def status_message(self) -> StatusMessage:
+        """The message in the status line."""
+        return self.status.message
 
     @property
     def active_faults(self) -> tuple[str, ...]:
         """The faults in force."""
         return self.faults.active
 
-    def say(self, said: Said, keep: bool = False) -> None:
-        """Show a sentence in the status line; `keep` until the next one."""
-        self.status.say(said, self.wall_ms(), keep)
+    def say(self, message: StatusMessage, keep: bool = False) -> None:
+        """Show a message in the status line, with `keep` until the next one."""
+        self.status.say(message, self.wall_ms(), keep)
         if screen := self.shown():
             screen.say()
 
@@ -227,18 +229,18 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
     # -- colours
 
-    def _dress(self, theme: Theme) -> None:
+    def _set_theme(self, theme: Theme) -> None:
         self.register_theme(theme)
         self.theme = theme.name
 
     def action_next_theme(self) -> None:
-        """The next theme of those that are there."""
+        """Use the next theme."""
         self.colours.use_next()
 
     # -- screens
 
     async def action_go(self, mode: str) -> None:
-        """Another screen, from its top: a number always shows the same thing."""
+        """Go to another screen, from its top: a number always shows the same thing."""
         await self._to(mode)
 
     async def _to(self, mode: str) -> None:
@@ -265,75 +267,75 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.run_worker(show(), exclusive=True, group="go")
 
     def action_help(self) -> None:
-        """The keys of this screen."""
+        """Show the keys of this screen."""
         shown = [entry.binding for entry in self.screen.active_bindings.values() if entry.enabled]
         self.push_screen(HelpScreen([b for b in shown if not b.system], NAMES.get(self.current_mode, "")))
 
     def action_commands(self) -> None:
-        """Every command by name."""
+        """Show every command by name."""
         before = self.palette
         active = self.screen.active_bindings.values()
         offered = commands(active, self.run_action, self.time, self.colours)
         self.push_screen(CommandScreen(offered, lambda: self.colours.back_to(before)))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """None of Textual's own: the palette is made of the key bindings."""
+        """Offer none of Textual's own commands: the palette is made of the key bindings."""
         return ()
 
     # -- what is shown
 
     def set_options(self, options: Options) -> None:
-        """Draw with other options."""
+        """Draw everything with other options."""
         self.options = options
         self._update()
 
     def set_filter(self, text: str) -> None:
-        """Only topics and groups whose name holds `text`."""
+        """Show only topics and groups whose name contains `text`."""
         self.set_options(replace(self.options, filter=text))
 
     def toggle_racks(self) -> None:
-        """Placement's rows in placement order or by rack."""
+        """Switch between placement order and rows by rack."""
         self.set_options(replace(self.options, racks_together=not self.options.racks_together))
 
     def action_filter(self) -> None:
-        """Ask for a part of a name."""
+        """Ask for part of a name."""
         if screen := self.shown():
             screen.begin_filter()
 
     def action_internal(self) -> None:
-        """Internal topics shown or not."""
+        """Show or hide internal topics."""
         self.set_options(replace(self.options, internal=not self.options.internal))
         self.say(
-            Said(
+            StatusMessage(
                 "internal topics are shown" if self.options.internal else "internal topics are hidden",
-                "i again",
+                "i hides them" if self.options.internal else "i shows them",
             )
         )
 
     def action_sort(self) -> None:
-        """The next order of the panel that has the keys."""
+        """Change the order of the focused panel."""
         screen = self.shown()
         if screen is None:
             return
         table = screen.focused_table()
         orders = screen.panel_sorts.get(table.id or "") if table else None
         if table is None or not orders:
-            self.say(Said("this panel has one order only"))
+            self.say(StatusMessage("this panel has only one order"))
             return
         self.set_options(self.options.sorted_on((table.id or "").removesuffix("_below"), orders))
 
     def action_spark(self) -> None:
-        """Start the Spark job, or start it anew."""
+        """Start the Spark job, or restart it."""
         if self.spark is not None:
             self.spark.restart()
-            self.say(Said("Spark is started", "6 shows how it is doing"))
+            self.say(StatusMessage("starting Spark", "6 shows how it is doing"))
 
     def action_time(self, what: str) -> None:
-        """Another moment."""
+        """Carry out an action of the time keys."""
         self.time.do(what)
 
     def return_to_live(self) -> None:
-        """Show the live moment again, if another one is shown and there is one."""
+        """Return to the live moment, if there is one and another one is shown."""
         if self.time.allows("live"):
             self.time.do("live")
 
@@ -344,7 +346,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
     # -- faults
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys of faults, of time and of Spark are there only where they can do something."""
+        """Whether an action works now: the keys of faults, of time and of Spark exist only if they can do
+        something."""
         if action == "spark":
             return self.spark is not None
         if action == "time":
@@ -356,5 +359,5 @@ class KviewApp(OwnApp, inherit_bindings=False):
         return True
 
     def action_fault(self, key: str) -> None:
-        """Do a fault to what is selected."""
+        """Apply a fault to what is selected."""
         self.faults.do(key)

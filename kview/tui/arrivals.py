@@ -1,5 +1,5 @@
-"""What arrives from the feed's thread, and which of the pictures are shown: an incomplete one only where its
-past takes long to read."""
+"""Views and notices that arrive from the feed's thread, and which of the views are shown: an incomplete one
+only if its past takes long to read."""
 
 from collections.abc import Callable
 
@@ -11,24 +11,24 @@ from kview.derive.view import View
 from kview.model.notices import Notice
 
 INCOMPLETE_AFTER_S = 0.08
-"""A past that is read sooner comes with its picture: figures must not flicker at every step. Together with
-reading and folding a snapshot of 10,000 partitions it stays below what feels like waiting, 300 ms."""
+"""How long an incomplete view waits for the complete one: figures must not flicker at every step. Together
+with reading and folding a snapshot of 10,000 partitions this stays below 300 ms, which feels like waiting."""
 
 
 class ViewArrived(Message):
-    """A picture; the latest one wins."""
+    """A view; the latest one wins."""
 
     def __init__(self, view: View) -> None:
         super().__init__()
         self.view = view
 
     def can_replace(self, message: Message) -> bool:
-        """A newer picture takes the place of one that was not drawn yet."""
+        """A newer view replaces one that was not drawn yet."""
         return isinstance(message, ViewArrived)
 
 
 class NoticeArrived(Message):
-    """A sentence about kview itself."""
+    """A notice about kview itself."""
 
     def __init__(self, notice: Notice) -> None:
         super().__init__()
@@ -36,8 +36,8 @@ class NoticeArrived(Message):
 
 
 class Arrivals:
-    """Calls `show` with complete pictures, and with incomplete ones that are not followed by a complete one
-    within `wait_s`; the latest wins."""
+    """Calls `show` with complete views, and with an incomplete one if no complete one follows within
+    `wait_s`; the latest wins."""
 
     def __init__(
         self, show: Callable[[View], None], set_timer: Callable[[float, Callable[[], None]], Timer]
@@ -51,11 +51,11 @@ class Arrivals:
 
     @property
     def waits(self) -> bool:
-        """Whether another picture than the one shown was handed last."""
+        """Whether the view that arrived last is not shown yet."""
         return self._waiting is not None
 
     def take(self, view: View) -> None:
-        """A picture has arrived."""
+        """Show a view that has arrived, now or after the wait."""
         is_first, self._is_first = self._is_first, False
         if view.moment.complete:
             self._done()
@@ -64,7 +64,7 @@ class Arrivals:
             self._show(pending(view))
         else:
             self._waiting = view
-            if self._timer is None:  # a key held down brings many: each may replace one, none may delay it
+            if self._timer is None:  # a key held down brings many: each may replace one, none may delay one
                 self._timer = self._set_timer(self.wait_s, self._late)
 
     def _late(self) -> None:

@@ -1,24 +1,24 @@
-"""What the observer hears from the screen: which partitions are in sight, and which broker to forget."""
+"""Tells the observer which partitions are in sight, and which broker to forget."""
 
 from kview.language import panels
 from kview.model.ports import Attention
 from kview.model.states import BrokerState
 from kview.tui.dashboard import Dashboard
-from kview.tui.widgets.bottom import Said
+from kview.tui.widgets.bottom import StatusMessage
 
 
 class AttentionKeys:
-    """Does what Delete means, and tells the observer what is in sight. `attention` is None in a replay."""
+    """Carries out Delete, and reports to the observer what is in sight. `attention` is None in a replay."""
 
     def __init__(self, app: Dashboard, attention: Attention | None) -> None:
         self._app = app
         self._attention = attention
-        self._told: frozenset[tuple[str, int]] = frozenset()
+        self._reported: frozenset[tuple[str, int]] = frozenset()
         self._sequence: int | None = None
 
     @property
     def allows_delete(self) -> bool:
-        """Whether Delete is a key here: in a replay too, where it says why it does nothing."""
+        """Whether Delete is a key here. It is one in a replay too, and then says why it does nothing."""
         screen = self._app.shown()
         if screen is None or not screen.has_targets:
             return False
@@ -32,24 +32,25 @@ class AttentionKeys:
         """Forget the selected broker if it is gone; otherwise say why not."""
         self._app.say(self._delete())
 
-    def _delete(self) -> Said:
+    def _delete(self) -> StatusMessage:
         view, screen = self._app.view, self._app.shown()
         broker = screen.selected_broker() if screen is not None else None
         if self._attention is None:
-            return Said(panels.DELETE_IN_REPLAY)
+            return StatusMessage(panels.DELETE_IN_REPLAY)
         if not self._app.live:
-            return Said(panels.DELETE_IS_LIVE, "space returns to it first")
+            return StatusMessage(panels.DELETE_IS_LIVE, "space returns to it first")
         if view is None or broker is None:
-            return Said(panels.DELETE_NEEDS_BROKER)
+            return StatusMessage(panels.DELETE_NEEDS_BROKER)
         table = view.snapshot.brokers
         states = [str(state) for id, state in zip(table.id, table.state, strict=True) if id == broker]
         if states and states[0] != BrokerState.GONE:
-            return Said(panels.not_dismissed(broker, BrokerState(states[0])))
+            return StatusMessage(panels.not_dismissed(broker, BrokerState(states[0])))
         self._attention.dismiss(broker)
-        return Said(panels.dismissed(broker))
+        return StatusMessage(panels.dismissed(broker))
 
-    def look(self, partitions: frozenset[tuple[str, int]]) -> None:
-        """Tell the observer which partitions are in sight: once an observation at most, if they changed."""
+    def report_in_sight(self, partitions: frozenset[tuple[str, int]]) -> None:
+        """Tell the observer which partitions are in sight: only if they changed, at most once per
+        observation."""
         view = self._app.view
         if self._attention is None or view is None or not view.moment.live:
             return
@@ -57,6 +58,6 @@ class AttentionKeys:
         if sequence == self._sequence:
             return
         self._sequence = sequence
-        if partitions != self._told:
-            self._told = partitions
+        if partitions != self._reported:
+            self._reported = partitions
             self._attention.prefer(partitions)

@@ -1,4 +1,4 @@
-"""What every widget needs to know of the app it is drawn in."""
+"""What every widget needs to know about the app it is drawn in."""
 
 from datetime import tzinfo
 from typing import Protocol, cast
@@ -23,11 +23,11 @@ class Canvas(Protocol):
         ...
 
     def now_ms(self) -> int:
-        """Epoch ms at the moment shown, by the clock that the snapshots' times are of."""
+        """Epoch ms at the moment shown, by the clock of the snapshots' times."""
         ...
 
     def wall_ms(self) -> int:
-        """Epoch ms by the same clock, now."""
+        """Epoch ms now, by the same clock."""
         ...
 
 

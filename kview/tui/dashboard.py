@@ -1,4 +1,4 @@
-"""What screens and keys may ask of the dashboard that they are part of. `kview.tui.app` implements it."""
+"""What screens and keys may ask of the dashboard they belong to. `kview.tui.app` implements it."""
 
 from collections.abc import Coroutine
 from datetime import tzinfo
@@ -9,17 +9,17 @@ from kview.model.notices import Notice
 from kview.model.ports import Timeline
 from kview.tui.aim import Target
 from kview.tui.options import Options
-from kview.tui.widgets.bottom import Said
+from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.header import SourceInfo
 from kview.tui.widgets.prompt import Question
 
 
 class Selecting(Protocol):
-    """A screen, as keys that act on what is selected see it."""
+    """A screen, as seen by keys that act on what is selected."""
 
     @property
     def has_targets(self) -> bool:
-        """Whether something can be selected here that a fault could hit."""
+        """Whether the screen has rows that a fault could hit."""
         ...
 
     def target(self) -> Target | None:
@@ -32,7 +32,7 @@ class Selecting(Protocol):
 
 
 class Dashboard(Protocol):
-    """The app, as its screens and its keys see it."""
+    """The app, as seen by its screens and its keys."""
 
     # -- what is shown
 
@@ -55,8 +55,8 @@ class Dashboard(Protocol):
     # -- the status line
 
     @property
-    def said(self) -> Said:
-        """What the status line says."""
+    def status_message(self) -> StatusMessage:
+        """The message in the status line."""
         ...
 
     @property
@@ -64,8 +64,8 @@ class Dashboard(Protocol):
         """The faults in force."""
         ...
 
-    def say(self, said: Said, keep: bool = False) -> None:
-        """Show a sentence in the status line; `keep` until the next one."""
+    def say(self, message: StatusMessage, keep: bool = False) -> None:
+        """Show a message in the status line, with `keep` until the next one."""
         ...
 
     def ask(self, question: Question) -> None:
@@ -75,7 +75,7 @@ class Dashboard(Protocol):
     # -- screens and moments
 
     def shown(self) -> Selecting | None:
-        """The screen that draws views, unless help or the palette lies over it."""
+        """The screen that draws views; None while help or the palette covers it."""
         ...
 
     def show_topic(self, topic: str, partition: int = -1) -> None:
@@ -91,7 +91,7 @@ class Dashboard(Protocol):
         ...
 
     def return_to_live(self) -> None:
-        """Show the live moment again, if another one is shown and there is one."""
+        """Return to the live moment, if there is one and another one is shown."""
         ...
 
     # -- how it is shown
@@ -101,7 +101,7 @@ class Dashboard(Protocol):
         ...
 
     def toggle_racks(self) -> None:
-        """Change between placement order and rows by rack."""
+        """Switch between placement order and rows by rack."""
         ...
 
     # -- work

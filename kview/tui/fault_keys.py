@@ -1,18 +1,18 @@
-"""The keys of faults: which there are on the screen shown, and what each does to a simulated cluster."""
+"""The fault keys: which of them work on the screen shown, and what each does to a simulated cluster."""
 
-from kview.language import faults as said_of
+from kview.language import faults as fault_words
 from kview.language import glyphs
 from kview.model.events import Severity
 from kview.model.faults import FaultCommand, FaultKind, Faults
 from kview.tui.aim import command_for
 from kview.tui.dashboard import Dashboard
 from kview.tui.keys import FAULT_KEYS, FaultKey
-from kview.tui.widgets.bottom import Said
+from kview.tui.widgets.bottom import StatusMessage
 
 
 class FaultKeys:
-    """What the actions `fault('…')` do; without a lab there are none. `active` are the faults in force, as
-    the lab says them."""
+    """Carries out the actions `fault('…')`; without a lab there are none. `active` holds the faults in force,
+    in words."""
 
     def __init__(self, app: Dashboard, faults: Faults | None) -> None:
         self._app = app
@@ -20,40 +20,40 @@ class FaultKeys:
         self.active: tuple[str, ...] = ()
 
     def allows(self, key: str) -> bool:
-        """Whether there is such a key: one that needs a broker only where there is one to select."""
+        """Whether the key works here: one that needs a broker works only if a broker can be selected."""
         if self._faults is None:
             return False
         screen = self._app.shown()
         return not FAULT_KEYS[key].aims or (screen is not None and screen.has_targets)
 
     def do(self, key: str) -> None:
-        """Do a fault to what is selected."""
+        """Apply a fault to what is selected."""
         app, fault, screen = self._app, FAULT_KEYS[key], self._app.shown()
         if self._faults is None or screen is None:
             return
         if fault.aims and not app.live:
-            app.say(Said(f"{key} acts on the cluster as it is now", "space returns to it first"))
+            app.say(StatusMessage(f"{key} acts on the cluster as it is now", "space returns to it first"))
             return
         target = screen.target() if fault.aims else None
         command = command_for(fault, target, app.view)
         if isinstance(command, str):
-            app.say(Said(command))
+            app.say(StatusMessage(command))
             return
         why = f"{target.why}: " if target and target.why else ""
-        app.say(Said(f"{why}{said_of.doing(command)} {glyphs.ELLIPSIS}"))
+        app.say(StatusMessage(f"{why}{fault_words.doing(command)} {glyphs.ELLIPSIS}"))
         app.run_worker(self._apply(self._faults, fault, command, why), group="faults")
 
     async def _apply(self, faults: Faults, fault: FaultKey, command: FaultCommand, why: str) -> None:
         reply = await faults.apply(command)
         if reply.done is not None:
-            self.active = tuple(map(said_of.in_force, reply.active))
+            self.active = tuple(map(fault_words.in_force, reply.active))
             undo = f"undo: {fault.undo}" if reply.undone_by is not None else ""
-            self._app.say(Said(f"{why}{said_of.done(reply.done)}", undo))
+            self._app.say(StatusMessage(f"{why}{fault_words.done(reply.done)}", undo))
         elif reply.refused is not None:
-            refusal = said_of.refusal(reply.refused, reply.undone_by, key_of)
-            self._app.say(Said(f"{why}{refusal}", severity=Severity.WARN))
+            refusal = fault_words.refusal(reply.refused, reply.undone_by, key_of)
+            self._app.say(StatusMessage(f"{why}{refusal}", severity=Severity.WARN))
 
 
 def key_of(command: FaultCommand) -> str:
-    """The key that gives a command which ends faults."""
+    """The key of a command that ends faults."""
     return "U" if command.kind is FaultKind.UNDO else "B"

@@ -1,4 +1,4 @@
-"""The keys, and what help says about them. Faults are capital letters and need a lab."""
+"""The keys, and what help says about them. Fault keys are capital letters and need a lab."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,14 @@ SLOW_BY_MS = 200
 """How much `W` slows a broker down: enough to see followers fall behind, not enough to look dead."""
 
 
+SPARK_KEY = "^r"
+"""How the screen writes the key that starts Spark."""
+
+
 @dataclass(frozen=True, slots=True)
 class FaultKey:
-    """A fault's key: `aims` is what it needs selected (`broker`, `rack` of a broker, or nothing), `undo` how
-    to end it ('' for what ends faults itself)."""
+    """A fault's key: `aims` is what has to be selected (`broker`, a broker for its `rack`, or '' for
+    nothing), `undo` is how to end the fault ('' for a key that ends faults)."""
 
     key: str
     kind: FaultKind
@@ -54,11 +58,11 @@ FAULT_BINDINGS = [
 ]
 
 SPACE_BINDINGS = [
-    Binding("space", "time('pause')", "pause", tooltip="hold the picture; recording goes on"),
-    Binding("space", "time('play')", "play", tooltip="go on from the moment shown"),
+    Binding("space", "time('pause')", "pause", tooltip="stop at this moment; recording goes on"),
+    Binding("space", "time('play')", "play", tooltip="play on from the moment shown"),
     Binding("space", "time('live')", "live", tooltip="return to the live moment"),
 ]
-"""One key, of which one binding at a time is in force."""
+"""The bindings of one key; one of them at a time is in force."""
 
 TIME_BINDINGS = [
     *SPACE_BINDINGS,
@@ -67,30 +71,30 @@ TIME_BINDINGS = [
         "time('back')",
         "step back",
         key_display="[",
-        tooltip="pause, and show the observation before",
+        tooltip="pause, and show the previous observation",
     ),
     Binding(
         "right_square_bracket",
         "time('on')",
-        "step on",
+        "step forward",
         key_display="]",
-        tooltip="pause, and show the observation after",
+        tooltip="pause, and show the next observation",
     ),
     Binding(
         "left_curly_bracket",
         "time('event_before')",
         "previous event",
         key_display="{",
-        tooltip="pause where something happened before the moment shown",
+        tooltip="pause at the last event before the moment shown",
     ),
     Binding(
         "right_curly_bracket",
         "time('event_after')",
         "next event",
         key_display="}",
-        tooltip="pause where something happens next",
+        tooltip="pause at the first event after the moment shown",
     ),
-    Binding("g", "time('go')", "go to time", tooltip=f"show another moment: {FORMS}"),
+    Binding("g", "time('go')", "time jump", tooltip=f"show another moment: {FORMS}"),
     Binding("less_than_sign", "time('slower')", "slower", key_display="<", tooltip="play at half the speed"),
     Binding(
         "greater_than_sign",
@@ -99,24 +103,30 @@ TIME_BINDINGS = [
         key_display=">",
         tooltip="play at twice the speed",
     ),
-    Binding("k", "time('keep')", "keep", tooltip="keep what was recorded, under a name of yours"),
+    Binding("k", "time('keep')", "keep", tooltip="keep this recording under a name"),
 ]
-"""Only with a timeline. `time` is `kview.tui.time_keys`."""
+"""They work only with a timeline. `kview.tui.time_keys` carries out `time`."""
 
 APP_BINDINGS = [
     *FAULT_BINDINGS,
     Binding(
-        "1", "go('overview')", "overview", tooltip="which cluster, is anything wrong, where, and who suffers"
+        "1",
+        "go('overview')",
+        "overview",
+        tooltip="is anything wrong, on which brokers and partitions, and which groups suffer",
     ),
     Binding(
         "2",
         "go('placement')",
         "placement",
-        tooltip="the teaching table, live: brokers by places in the replica lists",
+        tooltip="replicas by broker, round-robin over the racks, as in Kafka courses",
     ),
-    Binding("5", "go('groups')", "groups", tooltip="consumer groups: lag, time behind, verdicts"),
+    Binding("5", "go('groups')", "groups", tooltip="consumer groups with their lag, time behind and verdict"),
     Binding(
-        "6", "go('throughput')", "throughput", tooltip="records and bytes per second by Spark's roll-ups"
+        "6",
+        "go('throughput')",
+        "throughput",
+        tooltip="records and bytes per second over time, added up by Spark",
     ),
     *TIME_BINDINGS,
     Binding(
@@ -124,28 +134,29 @@ APP_BINDINGS = [
         "filter",
         "filter",
         key_display="/",
-        tooltip="only topics and groups whose name holds what you type",
+        tooltip="show only topics and groups whose name contains what you type",
     ),
     Binding("delete", "dismiss_broker", "drop broker", key_display="Del", tooltip=DELETE_HELP),
-    Binding("s", "sort", "sort", tooltip="the next order of the panel that has the keys"),
+    Binding("s", "sort", "sort", tooltip="change the order of the focused panel"),
     Binding("i", "internal", "internal", tooltip="show or hide internal topics"),
     Binding(
         "ctrl+r",
         "spark",
         "start Spark",
-        tooltip="start the background job, or end it and start it anew",
+        key_display=SPARK_KEY,
+        tooltip="start the Spark job, or restart it",
     ),
-    Binding("t", "next_theme", "theme", tooltip="the next theme"),
-    Binding("question_mark", "help", "help", key_display="?", tooltip="this list"),
+    Binding("t", "next_theme", "theme", tooltip="switch to the next theme"),
+    Binding("question_mark", "help", "help", key_display="?", tooltip="show this list"),
     Binding(
         "ctrl+p",
         "commands",
         "commands",
         key_display="^p",
-        tooltip="every command by name; themes with a preview",
+        tooltip="find every command by name; themes have a preview",
     ),
     Binding("q", "quit", "quit", tooltip="end kview"),
-    Binding("ctrl+c", "quit", "quit", show=False, priority=True),
+    Binding("ctrl+c", "quit", "quit", show=False, key_display="^c", priority=True),
 ]
 
 KEY_LINE_ORDER = (
@@ -180,7 +191,7 @@ KEY_LINE_ORDER = (
     "i",
     "t",
 )
-"""The keys of the bottom line; where it is too short for all, it keeps the first of these."""
+"""The keys of the bottom line; if it is too short for all of them, it keeps the first of these."""
 
 _TIME_FIRST = (
     "question_mark",
@@ -192,12 +203,12 @@ _TIME_FIRST = (
     "less_than_sign",
 )
 
-KEY_LINE_ORDER_HELD = (*_TIME_FIRST, *(k for k in KEY_LINE_ORDER if k not in (*_TIME_FIRST, *FAULT_KEYS)))
-"""The same while another moment than the live one is shown: faults are not for the past."""
+KEY_LINE_ORDER_NOT_LIVE = (*_TIME_FIRST, *(k for k in KEY_LINE_ORDER if k not in (*_TIME_FIRST, *FAULT_KEYS)))
+"""The same while the moment shown is not live: faults do not work there."""
 
 KEY_LINE_PAIRS = {
     "left_square_bracket": ("[ ]", "step"),
     "left_curly_bracket": ("{ }", "event"),
     "less_than_sign": ("< >", "speed"),
 }
-"""Keys that the bottom line names together with their opposite."""
+"""Keys that the bottom line shows together with their opposite."""

@@ -1,4 +1,5 @@
-"""How the overview shares the screen: a pure function of its size. More room shows more, never larger."""
+"""How the overview divides the screen among its panels: a pure function of its size. A larger screen shows
+more rows, not larger panels."""
 
 from dataclasses import dataclass
 
@@ -6,19 +7,19 @@ MIN_WIDTH = 60
 MIN_HEIGHT = 15
 """Below this the panels that matter do not fit; kview says so in one line."""
 
-BESIDE_WIDTH = 112
-"""From here on two panels stand beside each other."""
+SIDE_BY_SIDE_WIDTH = 112
+"""From this width on, panels stand side by side."""
 
 CHROME = 3
-"""Header, status and key line."""
+"""Lines that the header, the status line and the key line take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Heights in lines and widths in cells; 0: not shown. `beside`: throughput right of brokers, groups
-    right of partitions."""
+    """Heights in lines and widths in cells; 0: not shown. `side_by_side`: throughput is to the right of
+    brokers, and groups to the right of partitions."""
 
-    beside: bool
+    side_by_side: bool
     headline: int
     rules: int
     brokers: int
@@ -30,34 +31,34 @@ class Overview:
 
 
 def headline_height(height: int) -> int:
-    """Lines kept for the headline, whether it needs them or not: nothing below may jump when trouble
-    starts."""
+    """Lines reserved for the headline, whether it needs them or not: nothing below may jump when something
+    goes wrong."""
     return 1 if height < 18 else 2 if height < 45 else 3
 
 
 def overview(width: int, height: int, brokers: int, groups: int) -> Overview:
-    """Shares `height` lines; header, headline, brokers and partitions are always there."""
-    beside = width >= BESIDE_WIDTH
+    """Divide `height` lines among the panels; header, headline, brokers and partitions are always there."""
+    side_by_side = width >= SIDE_BY_SIDE_WIDTH
     headline = headline_height(height)
     rules = 0 if height < 20 else 2 if height < 28 else 3
     events = 0 if height < 28 else min(10, max(1, (height - 28) // 3))
     most = max(4, height // 3) if height >= 20 else max(4, height // 3 + 1)
-    brokers_height = min(max(brokers + 1, 7 if beside else 2), most)
+    brokers_height = min(max(brokers + 1, 7 if side_by_side else 2), most)
     left = height - CHROME - headline - rules - events - brokers_height
     groups_height = 0
-    if beside:
+    if side_by_side:
         groups_height = left
     elif height >= 32 and groups:
         groups_height = min(groups + 2, left // 3)
         left -= groups_height
     return Overview(
-        beside=beside,
+        side_by_side=side_by_side,
         headline=headline,
         rules=rules,
         brokers=brokers_height,
         partitions=left,
         groups=groups_height,
         events=events,
-        throughput_width=min(72, width * 38 // 100) if beside else 0,
-        groups_width=(width * 40 // 100 if width < 150 else width * 46 // 100) if beside else 0,
+        throughput_width=min(72, width * 38 // 100) if side_by_side else 0,
+        groups_width=(width * 40 // 100 if width < 150 else width * 46 // 100) if side_by_side else 0,
     )

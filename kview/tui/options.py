@@ -6,10 +6,10 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`filter` is looked for in names of topics and groups; `internal`: internal topics are shown too.
+    """What is shown, and in which order.
 
-    `sorts` holds, by panel, which of its orders is in force. `stale_ms`: a figure older than this is shown
-    dim, with its age.
+    `filter`: only topics and groups whose name contains it; `internal`: internal topics too. `sorts`: the
+    order in force of each panel. `stale_ms`: a figure older than this is dim and has its age next to it.
     """
 
     filter: str = ""
@@ -27,5 +27,5 @@ class Options:
         return self.sorts.get(panel, 0) % orders
 
     def sorted_on(self, panel: str, orders: int) -> Self:
-        """The same with the panel's next order."""
+        """The same options with the panel's next order."""
         return replace(self, sorts=self.sorts | {panel: (self.sort(panel, orders) + 1) % orders})

@@ -1,4 +1,4 @@
-"""From roles to styles: a palette of a theme, and strips of lines."""
+"""Makes palettes of themes, and strips of lines: roles become styles here."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +16,7 @@ from kview.tui.text import Line, Role, line_width
 @dataclass(frozen=True, slots=True)
 class Palette:
     """A style for every role; `selected` and `marked` lie behind a table's selected row, with and without
-    the keys."""
+    focus."""
 
     name: str
     dark: bool
@@ -26,7 +26,7 @@ class Palette:
     selected: Style
     marked: Style
     fresh: Style
-    """What changed within the last seconds, on top of the role."""
+    """Added to the role's style if something changed within the last seconds."""
 
     def style(self, role: Role, series: int = -1) -> Style:
         """The style of a span."""
@@ -34,7 +34,7 @@ class Palette:
 
 
 def palette_of(theme: Theme) -> Palette:
-    """A theme's colours as styles."""
+    """Make the palette of a theme."""
     base = Style(color=theme.text, bgcolor=theme.background)
     colours = {
         Role.TEXT: Style(color=theme.text),
@@ -83,7 +83,7 @@ PLAIN = Palette(
     marked=Style(),
     fresh=Style(bold=True),
 )
-"""No colours at all: weight, dimness and reversal alone, for NO_COLOR and where no theme file can be read."""
+"""No colours at all: only weight, dimness and reversal, for NO_COLOR and if no theme file can be read."""
 
 
 def textual_theme(theme: Theme) -> TextualTheme:
@@ -105,12 +105,12 @@ def textual_theme(theme: Theme) -> TextualTheme:
     )
 
 
-def theme_troubles(themes: Themes, wanted: str) -> str:
-    """One notice for all that is wrong with the themes, or ''; `wanted` '' where any will do."""
+def theme_problems(themes: Themes, wanted: str) -> str:
+    """One sentence about everything wrong with the themes, or ''; `wanted` is '' if any theme will do."""
     parts = []
     if wanted and wanted not in themes.loaded:
-        there = ", ".join(themes.loaded) or "no theme file at all"
-        parts.append(f"theme {wanted} is not there (there is: {there})")
+        known = f"the themes are {', '.join(themes.loaded)}" if themes.loaded else "no theme file was found"
+        parts.append(f"there is no theme named {wanted} ({known})")
     if themes.failed:
         more = f" (and {len(themes.failed) - 1} more)" if len(themes.failed) > 1 else ""
         parts.append(f"theme file {themes.failed[0]}{more}")

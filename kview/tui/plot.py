@@ -1,4 +1,4 @@
-"""Curves out of characters: plots by plotext, and sparklines."""
+"""Curves drawn with characters: plots by plotext, and sparklines."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -12,15 +12,15 @@ from kview.tui.text import Line, Role, Span, line
 _STEPS = (1, 1.5, 2, 3, 5)
 
 AXIS_CELLS = 9
-"""Cells left of a curve: its axis' figures, a space and the axis."""
+"""Cells to the left of a curve: the figures of its axis, a space and the axis."""
 
 NEAR = 1e-9
-"""Places that differ by less are the same: they come from divisions."""
+"""Positions that differ by less are the same: they are results of divisions."""
 
 
 def sparkline(values: Sequence[float], cells: int) -> str:
-    """The last `cells` values as levels from 0 to a round number; a gap where one is not known, `…` where it
-    is PENDING_RATE; right-aligned."""
+    """The last `cells` values as levels from 0 to a round number, right-aligned. An unknown value is a gap,
+    PENDING_RATE is `…`."""
     shown = values[-cells:] if cells > 0 else ()
     greatest = max((v for v in shown if math.isfinite(v)), default=0.0)
     top = nice_top(greatest) if greatest > 0 else 0.0
@@ -38,8 +38,8 @@ def level(value: float, top: float) -> str:
 
 
 def nice_top(value: float) -> float:
-    """The least of 1, 1.5, 2, 3, 5 × a power of ten that is not below `value`: an axis that does not jump
-    with every sample."""
+    """The smallest of 1, 1.5, 2, 3, 5 × a power of ten that is not below `value`, so that an axis does not
+    jump with every sample."""
     if not math.isfinite(value) or value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -47,11 +47,10 @@ def nice_top(value: float) -> float:
 
 
 def curve(values: Sequence[float], cells: int, rows: int, top: float, braille: bool) -> list[str]:
-    """`values` over the whole width as `rows` strings of `cells`, the top row first; a gap where one is not
-    known.
+    """`values` over the whole width as `rows` strings of `cells`, the top row first; unknown values are gaps.
 
-    Values lie between 0 and `top`; consecutive ones are joined, and what is below them is filled. Drawn by
-    plotext, which is imported with the first curve.
+    Values lie between 0 and `top`; consecutive ones are joined, and the area below them is filled. Plotext
+    draws them; it is imported with the first curve.
     """
     if cells <= 0 or rows <= 0:
         return []
@@ -75,8 +74,10 @@ def curve(values: Sequence[float], cells: int, rows: int, top: float, braille: b
 
 
 def _limits(end: float, cells: int, dots: int) -> tuple[float, float]:
-    """Limits with which 0 and `end` come to lie in the first and the last of a cell's `dots`: plotext puts
-    limits into the middle of the first and the last cell."""
+    """Limits that put 0 on the first dot of the first cell and `end` on the last dot of the last cell.
+
+    A cell has `dots` of them. Plotext puts a limit in the middle of the first or last cell.
+    """
     if cells < 2:
         return 0, end
     outside = (1 - 1 / dots) / 2
@@ -86,8 +87,12 @@ def _limits(end: float, cells: int, dots: int) -> tuple[float, float]:
 
 
 def _columns(first: int, values: Sequence[float], apart: float) -> tuple[list[float], list[float]]:
-    """Places of the columns of dots, which are `apart`, under values that begin at place `first`, and how
-    high each is filled: to the line that joins the values, and to the highest value next to it."""
+    """Positions of the columns of dots, and how high each is filled.
+
+    It is filled up to the line that joins the values, and to the highest value next to it.
+
+    The columns are `apart` from each other; the values begin at position `first`.
+    """
     last = len(values) - 1
     heights = {}
     for column in range(math.ceil(first / apart - NEAR), math.floor((first + last) / apart + NEAR) + 1):
@@ -101,8 +106,8 @@ def _columns(first: int, values: Sequence[float], apart: float) -> tuple[list[fl
 
 
 class Frame(NamedTuple):
-    """What stands around a curve: `ago` and `until` are the ends of its axis of time, `paint` has its colour;
-    `top` is the end of the other axis, where curves beside each other share one."""
+    """The axes and the colour of a curve: `ago` and `until` are the ends of its time axis, `paint` has its
+    colour; `top` is the end of the other axis if several curves share one, else 0."""
 
     ago: str
     until: str = "now"
@@ -112,7 +117,7 @@ class Frame(NamedTuple):
 
 
 def framed(values: Sequence[float], cells: int, rows: int, braille: bool, frame: Frame) -> list[Line]:
-    """A curve with its axes in `rows` lines, the last of which is that of time; values are not below 0."""
+    """A curve with its axes in `rows` lines, the last of which is the time axis; values are not below 0."""
     height, room = rows - 1, cells - AXIS_CELLS
     if height < 2 or room < 2:
         return []
@@ -142,7 +147,7 @@ def framed(values: Sequence[float], cells: int, rows: int, braille: bool, frame:
 
 
 def _stretches(values: Sequence[float]) -> Iterator[tuple[int, list[float]]]:
-    """The runs of known values, each with the place of its first: plotext is never given a NaN."""
+    """The runs of known values, each with the position of its first: plotext must never get a NaN."""
     known: list[float] = []
     for place, value in enumerate((*values, math.nan)):
         if math.isfinite(value):

@@ -1,26 +1,26 @@
-"""What the status line says, and for how long."""
+"""Which message the status line shows, and for how long."""
 
-from kview.tui.widgets.bottom import Said
+from kview.tui.widgets.bottom import StatusMessage
 
-SAID_MS = 12_000
-"""How long the status line keeps what was done: time to read it, and to try the undo it names."""
+SHOWN_MS = 12_000
+"""How long the status line keeps a message: time to read it, and to try the undo it names."""
 
 
 class Status:
-    """Holds the latest sentence."""
+    """Holds the latest message."""
 
     def __init__(self) -> None:
-        self.said = Said()
+        self.message = StatusMessage()
         self._until_ms: int | None = None
 
-    def say(self, said: Said, now_ms: int, keep: bool) -> None:
-        """Say something from `now_ms` on; `keep` until the next sentence."""
-        self.said = said
-        self._until_ms = None if keep else now_ms + SAID_MS
+    def say(self, message: StatusMessage, now_ms: int, keep: bool) -> None:
+        """Show a message from `now_ms` on, with `keep` until the next one."""
+        self.message = message
+        self._until_ms = None if keep else now_ms + SHOWN_MS
 
     def expire(self, now_ms: int) -> bool:
-        """Forget a sentence that has been there for long enough; returns whether it did."""
-        if not self.said.text or self._until_ms is None or now_ms <= self._until_ms:
+        """Forget a message that has been there for long enough; returns whether it did."""
+        if not self.message.text or self._until_ms is None or now_ms <= self._until_ms:
             return False
-        self.said, self._until_ms = Said(), None
+        self.message, self._until_ms = StatusMessage(), None
         return True

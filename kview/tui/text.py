@@ -24,7 +24,7 @@ class Role(StrEnum):
     ALERT = "alert"
     """RISK that must be seen first: the headline's."""
     MOMENT = "moment"
-    """Which moment is shown, where it is not the live one."""
+    """Which moment is shown, if it is not the live one."""
 
 
 class Span(NamedTuple):
@@ -60,7 +60,7 @@ def content(spans: Iterable[Span]) -> str:
 
 
 def middle(text: str, cells: int) -> str:
-    """A name in at most `cells`, giving way in the middle: `my-very-lo…ic-name`."""
+    """A name in at most `cells`, cut in its middle: `my-very-lo…ic-name`."""
     text = printable(text)
     if width(text) <= cells:
         return text
@@ -75,7 +75,7 @@ def middle(text: str, cells: int) -> str:
 
 
 def cut(spans: Line, cells: int) -> Line:
-    """A line in at most `cells`, its end giving way to `…`."""
+    """A line in at most `cells`; if its end is cut, it ends in `…`."""
     if line_width(spans) <= cells:
         return spans
     kept: list[Span] = []
@@ -91,8 +91,8 @@ def cut(spans: Line, cells: int) -> Line:
 
 
 def pad(spans: Line, cells: int, right: bool = False) -> Line:
-    """A line in exactly `cells`: filled on its right, or on its left for figures (`right` aligned); cut
-    where it is longer."""
+    """A line in exactly `cells`: filled on its right, or on its left if `right` (figures); cut if it is
+    longer."""
     spans = cut(spans, cells)
     gap = cells - line_width(spans)
     if gap <= 0:
@@ -102,8 +102,8 @@ def pad(spans: Line, cells: int, right: bool = False) -> Line:
 
 
 def joined(parts: Sequence[Line], between: Span, cells: int) -> Line:
-    """As many of `parts` as fit whole into `cells`, in order, with `between` them; the first is cut where it
-    must."""
+    """As many of `parts` as fit whole into `cells`, in order, with `between` them; the first one is cut if it
+    is too long itself."""
     if not parts:
         return ()
     result = cut(parts[0], cells)

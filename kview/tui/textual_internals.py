@@ -1,6 +1,6 @@
-"""All that relies on more than Textual documents, each with its reason.
+"""Everything that relies on undocumented parts of Textual, each with its reason.
 
-Textual is pinned to its minor version, and tests/tui/test_textual_internals.py fails when one of these moves.
+Textual is pinned to its minor version, and tests/tui/test_textual_internals.py fails if one of these changes.
 """
 
 import sys
@@ -13,16 +13,16 @@ from textual.widgets import Input
 
 
 class OwnApp(App[int], inherit_bindings=False):
-    """An app whose bugs, keys and colours are handled by us. `colourless`: no colour leaves it."""
+    """An app that handles bugs, keys and colours itself; with `colourless` it draws without colours."""
 
     def __init__(self, colourless: bool) -> None:
         super().__init__(ansi_color=True if colourless else None)
         self.colourless = colourless
         self.bug: Exception | None = None
-        """What ended the app, if a bug did."""
+        """The bug that ended the app, if one did."""
 
     def _handle_exception(self, error: Exception) -> None:
-        """Keep a bug for whoever runs the app: its traceback belongs in the log.
+        """Keep a bug for the caller, which logs its traceback.
 
         Textual prints a traceback with all local variables, in colour, over the restored terminal, and has no
         setting against it; `_exit_renderables` is what it is about to print.
@@ -35,9 +35,9 @@ class OwnApp(App[int], inherit_bindings=False):
     async def on_event(self, event: Event) -> None:
         """Carry out a key's command before looking at the next key.
 
-        Textual forwards a key to the focused widget as a message, so that several keys that arrive in one
-        go, as over a slow line, would all be looked up on the screen of the first. `is_forwarded` tells a
-        key from the terminal from one that has bubbled up again.
+        Textual forwards a key to the focused widget as a message. If several keys arrive at once, as over a
+        slow line, it would look all of them up on the screen that was shown at the first. `is_forwarded` is
+        False for a key from the terminal, and True for one that has bubbled up again.
         """
         if isinstance(event, Key) and not event.is_forwarded:
             entry = self.screen.active_bindings.get(event.key)
@@ -53,15 +53,15 @@ class OwnApp(App[int], inherit_bindings=False):
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Remove the colours of everything that is drawn, Textual's own widgets included.
 
-        Textual looks at NO_COLOR in the environment only, and takes it out of there: it can neither be asked
-        for colours nor be told that there are none.
+        Textual only reads NO_COLOR from the environment, and removes it from there: no setting turns colours
+        on or off.
         """
         filters = list(super().get_line_filters())
         return [*filters, NoColor()] if self.colourless else filters
 
 
 def draw_only_what_fits(ascii_only: bool) -> None:
-    """Replace what the terminal cannot show by a `?` when it is written.
+    """Write a `?` in place of every character that the terminal cannot show.
 
     Textual's driver writes to `sys.__stderr__` on a thread of its own, where an encoding error would end the
     dashboard.

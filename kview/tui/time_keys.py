@@ -1,4 +1,4 @@
-"""The keys of time: which of them there are at the moment shown, and what each asks of the timeline."""
+"""The time keys: which of them work at the moment shown, and what each asks of the timeline."""
 
 from datetime import datetime, time, tzinfo
 
@@ -9,21 +9,21 @@ from kview.model.events import Severity
 from kview.model.ports import Moment
 from kview.model.units import UNKNOWN
 from kview.tui.dashboard import Dashboard
-from kview.tui.widgets.bottom import Said
+from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.prompt import Question
 
-ASK_TIME = f"go to {FORMS}; Enter goes, Esc leaves"
-ASK_NAME = "a name to keep the recording under; Enter keeps it, Esc leaves"
-LAST_HELP = "show the end of the recording"
+ASK_TIME = f"jump to {FORMS}; Enter jumps, Esc cancels"
+ASK_NAME = "a name for this recording; Enter keeps it, Esc cancels"
+LAST_HELP = "jump to the end of the recording"
 
 
 class TimeKeys:
-    """What the actions `time('…')` do; without a timeline there are none."""
+    """Carries out the actions `time('…')`; without a timeline there are none."""
 
     def __init__(self, app: Dashboard) -> None:
         self._app = app
         self._typed = ""
-        """A time that could not be read, to be corrected."""
+        """The last time that was not valid: it is offered for correction."""
 
     @property
     def moment(self) -> Moment:
@@ -31,7 +31,7 @@ class TimeKeys:
         return self._app.view.moment if self._app.view is not None else LIVE
 
     def allows(self, what: str) -> bool:
-        """Whether that can be done now."""
+        """Whether the action works now."""
         timeline, moment = self._app.timeline, self.moment
         if timeline is None:
             return False
@@ -48,7 +48,7 @@ class TimeKeys:
                 return True
 
     def do(self, what: str) -> None:
-        """Do it."""
+        """Carry out an action. Raises ValueError if there is none of that name."""
         timeline = self._app.timeline
         if timeline is None:
             return
@@ -77,7 +77,7 @@ class TimeKeys:
                 raise ValueError(what)
 
     def _go(self, typed: str) -> None:
-        """Go to the time that was typed."""
+        """Jump to the time that was typed."""
         timeline, view = self._app.timeline, self._app.view
         if not typed or timeline is None or view is None:
             return
@@ -85,23 +85,23 @@ class TimeKeys:
         at_ms = asked_ms(typed, view.snapshot.observation.ended_ms, moment.last_ms, self._app.zone)
         self._typed = "" if at_ms is not None else typed
         if at_ms is None:
-            self._app.say(Said(f"{typed!r} is not a valid time", f"write {FORMS}", Severity.WARN))
+            self._app.say(StatusMessage(f"{typed!r} is not a valid time", f"write {FORMS}", Severity.WARN))
             return
         if moment.first_ms != UNKNOWN and at_ms < moment.first_ms:
             first = words.clock(moment.first_ms, self._app.zone, tenths=False)
-            self._app.say(Said(f"the recording begins at {first}"))
+            self._app.say(StatusMessage(f"the recording begins at {first}"))
         timeline.seek(at_ms)
 
     def _keep(self, typed: str) -> None:
-        """Keep what was recorded under the name that was typed."""
+        """Keep the recording under the name that was typed."""
         if typed and self._app.timeline is not None:
             self._app.timeline.keep(typed)
 
 
 def asked_ms(typed: str, shown_ms: int, last_ms: int, zone: tzinfo | None) -> int | None:
-    """The moment that was asked for while `shown_ms` is shown, epoch ms; None where it is none.
+    """The moment that was asked for while `shown_ms` is shown, epoch ms; None if it is not a valid time.
 
-    A time of day is one of the day shown, or, where that is after `last_ms`, the latest before it.
+    A time of day is on the day shown, or, if that is after `last_ms`, the latest such time before it.
     """
     day = datetime.fromtimestamp(shown_ms / 1000, zone).date()
     day_ends_ms = int(datetime.combine(day, time.max, zone).timestamp() * 1000)

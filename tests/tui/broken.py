@@ -1,4 +1,4 @@
-"""Views of which one part cannot be read, as a bug in what is derived would make them."""
+"""Views with one part that cannot be read, as a bug in `derive` would make them."""
 
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -7,7 +7,7 @@ from kview.derive.view import View
 
 
 class Broken:
-    """Raises whatever is asked of it."""
+    """Raises an exception whenever it is used."""
 
     def __init__(self, why: str = "a bug") -> None:
         self._why = why

@@ -1,17 +1,17 @@
-"""What a screen must show at every size: which line holds what, and the cells that matter most."""
+"""What a screen must show at every size: the panels in their lines, and the cells that matter most."""
 
 import re
 
 Size = tuple[int, int]
 
 GOLDEN_SIZE: Size = (120, 40)
-"""The size of the one golden picture of each state."""
+"""The size of the one golden file of each state."""
 
 OTHER_SIZES: list[Size] = [(80, 24), (200, 50)]
 
 
 def row(*cells: str) -> str:
-    """A pattern of these cells in one line; wide screens may have numbers between two of them."""
+    """A pattern of these cells in one line; wide screens may show numbers between two of them."""
     return r" +(?:[\d,]+ +){0,2}".join(re.escape(cell) for cell in cells)
 
 
@@ -101,13 +101,13 @@ CELLS: dict[str, tuple[str, ...]] = {
     "throughput-off": (r"^ Spark ○ ", row("cluster", "9,312", "14,495"), row("invoice", "5,256", "–")),
     "throughput-incident": (
         r"^ Spark ● ",
-        r"✕ partition-s.* 11 offline · 36 silent",
+        r"✕ partition-seconds 11 offline",
         row("✕", "cluster", "9,043", "12,290"),
         row("in", "9,043", "8,365", "7,831"),
         row("hottest", "invoice-0"),
     ),
 }
-"""Patterns, each of one line, by the name of a state's golden picture."""
+"""Patterns, each for one line, by the name of a state's golden file."""
 
 OVERVIEW_LINES: dict[Size, dict[int, tuple[str, ...]]] = {
     (80, 24): {0: ("kview ▸",), 4: ("BROKERS",), 12: ("PARTITIONS",), -1: ("? help", "q quit")},
@@ -119,16 +119,16 @@ OVERVIEW_LINES: dict[Size, dict[int, tuple[str, ...]]] = {
         -1: ("? help", "q quit"),
     },
 }
-"""What stands in which line of the overview."""
+"""Texts that must be in a line of the overview, by its number."""
 
 
 def missing(drawn: list[str], name: str) -> list[str]:
-    """The patterns of a state that no line has."""
+    """The patterns of a state that match no line."""
     return [pattern for pattern in CELLS[name] if not any(re.search(pattern, line) for line in drawn)]
 
 
 def misplaced(drawn: list[str], size: Size) -> list[str]:
-    """What does not stand in its line of the overview."""
+    """The texts that are not in their line of the overview."""
     return [
         f"{text!r} is not in line {number}"
         for number, texts in OVERVIEW_LINES[size].items()

@@ -1,5 +1,4 @@
-"""The dashboard without a terminal: a feed and a lab that tests hold in their hands, and the screen as
-text."""
+"""The dashboard without a terminal, with a fake feed, lab, timeline and clock, and its screen as text."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
@@ -28,18 +27,18 @@ SECONDS = {HEALTHY: 50, CRASH: 63, FENCED: 70, BACK: 93}
 """Seconds of the script: broker 4 is silent from second 60 on, fenced from 69, answers again from 90."""
 
 SEEN_AFTER_MS = 300
-"""How old a picture is when it is looked at."""
+"""How old the last view is when a test begins."""
 
 LOG_FILE = "kview.log"
-"""Where panels say that tracebacks are."""
+"""The log file that panels name."""
 
 AGO_MS = 200_000
-"""How long ago a moment is that is held."""
+"""How long ago a moment is that is not live."""
 
 
 @cache
 def script() -> tuple[View, ...]:
-    """The views of the crash of broker 4, one a second."""
+    """The views of the crash of broker 4, one per second."""
     return tuple(views(crash_script()))
 
 
@@ -48,7 +47,7 @@ def state(name: str) -> View:
     return script()[SECONDS[name]]
 
 
-class HeldFeed:
+class FakeFeed:
     """A feed that shows what the test gives it."""
 
     def __init__(self, *first: View) -> None:
@@ -58,18 +57,18 @@ class HeldFeed:
         self.stopped = 0
 
     def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
-        """Show the first pictures at once."""
+        """Show the first views at once."""
         self.show, self.note = on_view, on_notice
         for view in self.first:
             on_view(view)
 
     def stop(self) -> None:
-        """Count the ends."""
+        """Count how often it was stopped."""
         self.stopped += 1
 
 
-class HeldLab:
-    """Faults that only note what they were told."""
+class FakeLab:
+    """A lab that only notes the commands it gets."""
 
     def __init__(self, reply: FaultReply | None = None) -> None:
         self.commands: list[FaultCommand] = []
@@ -89,44 +88,44 @@ class HeldLab:
         )
 
 
-class HeldTimeline:
-    """Controls of time that only note what they were told."""
+class FakeTimeline:
+    """A timeline that only notes what it is asked."""
 
     def __init__(self, replay: bool = False) -> None:
         self.replay = replay
         self.asked: list[tuple[str | int, ...]] = []
 
     def toggle(self) -> None:
-        """Note it, as all of them."""
+        """Note the call, like all methods here."""
         self.asked.append(("toggle",))
 
     def step(self, by: int) -> None:
-        """`by` observations."""
+        """Note a step of `by` observations."""
         self.asked.append(("step", by))
 
     def faster(self, steps: int) -> None:
-        """Or slower."""
+        """Note a change of speed."""
         self.asked.append(("faster", steps))
 
     def seek(self, ms: int) -> None:
-        """To a moment."""
+        """Note a jump to a moment."""
         self.asked.append(("seek", ms))
 
     def seek_event(self, direction: int) -> None:
-        """To an event."""
+        """Note a jump to an event."""
         self.asked.append(("seek_event", direction))
 
     def live(self) -> None:
-        """To the last moment."""
+        """Note a return to the last moment."""
         self.asked.append(("live",))
 
     def keep(self, name: str) -> None:
-        """Under a name."""
+        """Note the name of a kept recording."""
         self.asked.append(("keep", name))
 
 
-class HeldAttention:
-    """An observer's ear that only notes what it heard."""
+class FakeAttention:
+    """An observer's attention that only notes what it hears."""
 
     def __init__(self) -> None:
         self.dismissed: list[int] = []
@@ -141,8 +140,8 @@ class HeldAttention:
         self.preferred.append(set(partitions))
 
 
-class HeldClock:
-    """A clock that stands still until it is moved."""
+class FakeClock:
+    """A clock that stands still until a test moves it."""
 
     def __init__(self, now_ms: int) -> None:
         self.now_ms = now_ms
@@ -152,33 +151,33 @@ class HeldClock:
 
 
 def own_themes() -> Themes:
-    """Kview's own themes, whatever the user who runs the tests has."""
+    """Kview's own themes, without those of the user who runs the tests."""
     return load_themes(theme_folders()[:1])
 
 
 @asynccontextmanager
 async def dashboard(
-    *pictures: View, size: tuple[int, int] = (120, 40), lab: HeldLab | None = None, **options: Any
+    *views: View, size: tuple[int, int] = (120, 40), lab: FakeLab | None = None, **options: Any
 ) -> AsyncIterator[tuple[KviewApp, Pilot[int]]]:
-    """The running app that has drawn `pictures`, the clock SEEN_AFTER_MS after the last one; where that is
-    not the live moment, the clock stands at it, and the wall's is AGO_MS after it."""
-    feed = HeldFeed(*pictures)
+    """The running app that has drawn `views`, with the clock SEEN_AFTER_MS after the last one. If that one is
+    not live, the clock stands at its moment, and the wall clock is AGO_MS ahead."""
+    feed = FakeFeed(*views)
     now_ms = 1_760_000_000_000
     settings: dict[str, Any] = {"no_color": False, "themes": own_themes(), "zone": UTC, "log_file": LOG_FILE}
-    if pictures and pictures[-1].moment.live:
-        now_ms = pictures[-1].snapshot.observation.ended_ms + SEEN_AFTER_MS
-    elif pictures:
-        now_ms = pictures[-1].snapshot.observation.ended_ms
-        settings["wall_ms"] = HeldClock(now_ms + AGO_MS)
+    if views and views[-1].moment.live:
+        now_ms = views[-1].snapshot.observation.ended_ms + SEEN_AFTER_MS
+    elif views:
+        now_ms = views[-1].snapshot.observation.ended_ms
+        settings["wall_ms"] = FakeClock(now_ms + AGO_MS)
     source = options.pop("source", SourceInfo("simulated"))
-    app = KviewApp(feed, lab, source, HeldClock(now_ms), **settings | options)
+    app = KviewApp(feed, lab, source, FakeClock(now_ms), **settings | options)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         yield app, pilot
 
 
 def text(app: KviewApp) -> str:
-    """What stands on the screen, a line per line, without the spaces at their ends."""
+    """The text on the screen, with its lines, without the spaces at their ends."""
     return "\n".join(line.rstrip() for line in lines(app)) + "\n"
 
 
@@ -188,7 +187,7 @@ def lines(app: KviewApp) -> list[str]:
 
 
 async def until(pilot: Pilot[int], probe: Callable[[], Any], what: str) -> Any:
-    """Let the app work until `probe` is true; returns its answer."""
+    """Let the app work until `probe` returns something true; returns that."""
     deadline_s = asyncio.get_running_loop().time() + PATIENCE_S
     while True:
         await pilot.pause()
@@ -198,20 +197,20 @@ async def until(pilot: Pilot[int], probe: Callable[[], Any], what: str) -> Any:
 
 
 async def press(pilot: Pilot[int], keys: Iterable[str]) -> None:
-    """Press keys, one after the other, each drawn."""
+    """Press keys one after the other, and let the app draw after each."""
     for key in keys:
         await pilot.press(key)
         await pilot.pause()
 
 
 def press_at_once(app: KviewApp, keys: Iterable[str]) -> None:
-    """Hand the app keys as a terminal does that has read them in one go."""
+    """Post several keys at once, like a terminal that has read them together."""
     for key in keys:
         app.post_message(Key(key, {"slash": "/"}.get(key, key if len(key) == 1 else None)))
 
 
 def running(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """A test that is a coroutine, run in a loop of its own."""
+    """Run a test that is a coroutine in its own event loop."""
 
     @wraps(test)
     def run(*arguments: Any, **named: Any) -> None:

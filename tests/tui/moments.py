@@ -1,4 +1,4 @@
-"""Pictures of other moments than the live one: held, incomplete, and of a replay."""
+"""Views of moments that are not live: paused, incomplete, and of a replay."""
 
 from dataclasses import replace
 from functools import cache
@@ -12,19 +12,19 @@ from tests.tui.harness import CRASH, script, state
 FIRST_MS = script()[0].snapshot.observation.ended_ms
 LAST_MS = script()[-1].snapshot.observation.ended_ms + 3_600_000
 
-HELD = Moment(live=False, playing=False, first_ms=FIRST_MS, last_ms=LAST_MS)
-PLAYED = replace(HELD, playing=True, speed=4)
+PAUSED = Moment(live=False, playing=False, first_ms=FIRST_MS, last_ms=LAST_MS)
+PLAYED = replace(PAUSED, playing=True, speed=4)
 
 REPLAY = SourceInfo("replay friday")
 
 
-def held(name: str = CRASH, moment: Moment = HELD) -> View:
+def paused(name: str = CRASH, moment: Moment = PAUSED) -> View:
     """A state as a moment that is not the live one."""
     return replace(state(name), moment=moment)
 
 
 @cache
 def incomplete(name: str = CRASH) -> View:
-    """The same before its past is read: folded from its own snapshot alone."""
+    """The same before its past is read: folded from only its own snapshot."""
     _, view = step(State(), state(name).snapshot)
-    return replace(view, moment=replace(HELD, complete=False))
+    return replace(view, moment=replace(PAUSED, complete=False))

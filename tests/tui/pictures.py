@@ -1,4 +1,4 @@
-"""Pictures of the screens for people, of the same states as the golden files: `python -m tests.tui.pictures
+"""Draw the screens as SVG pictures, in the states of the golden files: `python -m tests.tui.pictures
 [FOLDER]`."""
 
 import asyncio
@@ -17,23 +17,23 @@ from tests.tui.harness import (
     FENCED,
     HEALTHY,
     SECONDS,
-    HeldLab,
-    HeldTimeline,
+    FakeLab,
+    FakeTimeline,
     dashboard,
     press,
     state,
     text,
     until,
 )
-from tests.tui.moments import PLAYED, REPLAY, held, incomplete
+from tests.tui.moments import PLAYED, REPLAY, incomplete, paused
 from tests.tui.throughput_states import INCIDENT, throughput_state
 
-MOMENTS: dict[str, View] = {"held": held(), "incomplete": incomplete(), "played": held(moment=PLAYED)}
+MOMENTS: dict[str, View] = {"paused": paused(), "incomplete": incomplete(), "played": paused(moment=PLAYED)}
 
 FOLDER = Path(__file__).parent / "pictures"
 
 PLAIN = ""
-"""No colours."""
+"""The theme of pictures without colours."""
 
 PICTURES: dict[str, tuple[str, tuple[int, int], str, list[str]]] = {
     "overview-healthy": (HEALTHY, (120, 40), "dark", []),
@@ -46,42 +46,42 @@ PICTURES: dict[str, tuple[str, tuple[int, int], str, list[str]]] = {
     "placement-fenced": (FENCED, (120, 40), "dark", ["2", "right"]),
     "group-crash": (CRASH, (120, 40), "dark", ["5", "enter"]),
     "throughput-incident": (INCIDENT, (120, 40), "dark", ["6"]),
-    "time-held": ("held", (120, 40), "dark", []),
-    "time-held-light": ("held", (120, 40), "light", []),
-    "time-held-plain": ("held", (80, 24), PLAIN, []),
-    "time-asked": ("held", (80, 24), "dark", ["g"]),
+    "time-paused": ("paused", (120, 40), "dark", []),
+    "time-paused-light": ("paused", (120, 40), "light", []),
+    "time-paused-plain": ("paused", (80, 24), PLAIN, []),
+    "time-asked": ("paused", (80, 24), "dark", ["g"]),
     "time-incomplete": ("incomplete", (120, 40), "dark", []),
     "time-played": ("played", (80, 24), "dark", []),
 }
 
 
 async def picture(name: str) -> str:
-    """One picture as SVG."""
+    """Draw one picture, as SVG."""
     at, size, theme, keys = PICTURES[name]
     options: dict[str, Any] = {"theme": theme or None, "no_color": not theme, "size": size}
     if at in MOMENTS:
         view, replay = MOMENTS[at], at == "played"
-        options |= {"timeline": HeldTimeline(replay)} | ({"source": REPLAY} if replay else {})
+        options |= {"timeline": FakeTimeline(replay)} | ({"source": REPLAY} if replay else {})
     else:
         view = state(at) if at in SECONDS else throughput_state(at)
-        options |= {"lab": HeldLab()}
+        options |= {"lab": FakeLab()}
     async with dashboard(view, **options) as (app, pilot):
         for key in keys:
             before = text(app)
             await press(pilot, [key])
-            await until(pilot, lambda before=before: text(app) != before, f"what {key} shows")  # type: ignore[misc]
-            await until(pilot, partial(is_settled, app, [""]), "a screen that is drawn whole")
+            await until(pilot, lambda before=before: text(app) != before, f"the screen after {key}")  # type: ignore[misc]
+            await until(pilot, partial(is_settled, app, [""]), "a screen that has settled")
         return with_spaces(app.export_screenshot(title="kview"))
 
 
 def is_settled(app: KviewApp, last: list[str]) -> bool:
-    """Whether the screen is as it was when this was asked last; `last` keeps that."""
+    """Whether the screen is the same as at the last call; `last` keeps that one."""
     before, last[0] = last[0], text(app)
     return last[0] == before
 
 
 def with_spaces(svg: str) -> str:
-    """Text that begins with spaces, placed where its first letter stands: some viewers drop such spaces."""
+    """Replace leading spaces of texts by a position: some viewers drop such spaces."""
 
     def moved(found: re.Match[str]) -> str:
         spaces = len(found["spaces"]) // len("&#160;")
@@ -103,7 +103,7 @@ _TEXT = re.compile(
 
 
 def main(folder: Path) -> None:
-    """All pictures."""
+    """Write all pictures to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in PICTURES:
         path = folder / f"{name}.svg"

@@ -1,4 +1,4 @@
-"""What the observer hears from the screen: the partitions in sight, and Delete on a broker that is gone."""
+"""The partitions in sight, which the observer learns, and Delete on a broker that is gone."""
 
 from dataclasses import replace
 from functools import cache
@@ -11,9 +11,9 @@ from kview.tui.widgets.table import Table
 from tests.tui.harness import (
     BACK,
     HEALTHY,
-    HeldAttention,
-    HeldFeed,
-    HeldTimeline,
+    FakeAttention,
+    FakeFeed,
+    FakeTimeline,
     dashboard,
     press,
     running,
@@ -22,11 +22,11 @@ from tests.tui.harness import (
     text,
     until,
 )
-from tests.tui.moments import held
+from tests.tui.moments import paused
 from tests.worlds import crash_script, views
 
 GONE = 5
-"""The broker that has left the answers."""
+"""The broker that has left the cluster."""
 
 
 @cache
@@ -49,7 +49,7 @@ def select(app: object, broker: int) -> None:
 
 @running
 async def test_delete_drops_a_broker_that_is_gone_and_says_so() -> None:
-    attention = HeldAttention()
+    attention = FakeAttention()
     async with dashboard(left(), attention=attention) as (app, pilot):
         select(app, GONE)
         await press(pilot, ["delete"])
@@ -59,7 +59,7 @@ async def test_delete_drops_a_broker_that_is_gone_and_says_so() -> None:
 
 @running
 async def test_in_the_placement_table_too() -> None:
-    attention = HeldAttention()
+    attention = FakeAttention()
     async with dashboard(left(), attention=attention) as (app, pilot):
         await press(pilot, ["2"])
         await until(pilot, lambda: "LEADERS" in text(app), "the placement")
@@ -70,7 +70,7 @@ async def test_in_the_placement_table_too() -> None:
 
 @running
 async def test_on_other_rows_it_says_why_it_does_nothing() -> None:
-    attention = HeldAttention()
+    attention = FakeAttention()
     async with dashboard(left(), attention=attention) as (app, pilot):
         select(app, 0)
         await press(pilot, ["delete"])
@@ -82,8 +82,8 @@ async def test_on_other_rows_it_says_why_it_does_nothing() -> None:
 
 @running
 async def test_at_an_earlier_moment_it_does_nothing() -> None:
-    attention = HeldAttention()
-    async with dashboard(held(), attention=attention, timeline=HeldTimeline()) as (app, pilot):
+    attention = FakeAttention()
+    async with dashboard(paused(), attention=attention, timeline=FakeTimeline()) as (app, pilot):
         select(app, 4)
         await press(pilot, ["delete"])
         assert "Delete acts on the cluster as it is now · space returns to it first" in text(app)
@@ -92,7 +92,7 @@ async def test_at_an_earlier_moment_it_does_nothing() -> None:
 
 @running
 async def test_in_a_replay_it_does_nothing() -> None:
-    async with dashboard(held(BACK), timeline=HeldTimeline(replay=True)) as (app, pilot):
+    async with dashboard(paused(BACK), timeline=FakeTimeline(replay=True)) as (app, pilot):
         await press(pilot, ["delete"])
         assert "Delete needs a live cluster: a recording cannot be changed" in text(app)
 
@@ -100,7 +100,7 @@ async def test_in_a_replay_it_does_nothing() -> None:
 @pytest.mark.parametrize("screen", ["1", "5"])
 @running
 async def test_it_is_a_key_only_where_a_broker_can_be_selected(screen: str) -> None:
-    async with dashboard(state(HEALTHY), attention=HeldAttention(), size=(120, 90)) as (app, pilot):
+    async with dashboard(state(HEALTHY), attention=FakeAttention(), size=(120, 90)) as (app, pilot):
         await press(pilot, [screen, "question_mark"])
         await until(pilot, lambda: "HELP" in text(app), "help")
         assert ("drop the row of a broker" in text(app)) == (screen == "1")
@@ -108,7 +108,7 @@ async def test_it_is_a_key_only_where_a_broker_can_be_selected(screen: str) -> N
 
 @running
 async def test_in_a_line_of_text_it_deletes_a_letter() -> None:
-    attention = HeldAttention()
+    attention = FakeAttention()
     async with dashboard(left(), attention=attention) as (app, pilot):
         await press(pilot, ["slash", *"pay", "home", "delete"])
         assert app.options.filter == "ay" and attention.dismissed == []
@@ -123,11 +123,11 @@ def in_sight(app: object, panel: str) -> set[object]:
 
 
 @running
-async def test_the_partitions_in_sight_are_told_once_an_observation_if_they_changed() -> None:
-    attention = HeldAttention()
+async def test_the_partitions_in_sight_are_reported_once_per_observation_if_they_changed() -> None:
+    attention = FakeAttention()
     first, second, third, fourth = script()[50:54]
     async with dashboard(first, attention=attention, size=(120, 30)) as (app, pilot):
-        assert isinstance(app.feed, HeldFeed)
+        assert isinstance(app.feed, FakeFeed)
         app.screen.query_one("#partitions", Table).focus()
         app.feed.show(second)
         await until(pilot, lambda: attention.preferred, "what is in sight")
@@ -136,7 +136,7 @@ async def test_the_partitions_in_sight_are_told_once_an_observation_if_they_chan
         await press(pilot, ["end"])
         app.feed.show(replace(second, new_events=()))
         await until(pilot, lambda: app.view is not second, "the same observation again")
-        assert len(attention.preferred) == 1, "once an observation"
+        assert len(attention.preferred) == 1, "once per observation"
         app.feed.show(third)
         await until(pilot, lambda: app.view is third, "the next observation")
         assert attention.preferred[1:] == [in_sight(app, "partitions")]
@@ -148,10 +148,10 @@ async def test_the_partitions_in_sight_are_told_once_an_observation_if_they_chan
 
 @running
 async def test_a_group_and_a_topic_have_partitions_in_sight_too() -> None:
-    attention = HeldAttention()
+    attention = FakeAttention()
     seconds = script()
     async with dashboard(seconds[50], attention=attention) as (app, pilot):
-        assert isinstance(app.feed, HeldFeed)
+        assert isinstance(app.feed, FakeFeed)
         await press(pilot, ["5"])
         app.feed.show(seconds[51])
         await until(pilot, lambda: attention.preferred and not attention.preferred[-1], "no partitions")

@@ -1,5 +1,4 @@
-"""Colours: themes as files, one notice for bad ones, none at all where the user wants none, and signs beside
-each."""
+"""Colours: themes as files, one notice for bad ones, no colours if the user wants none."""
 
 import re
 from pathlib import Path
@@ -12,7 +11,7 @@ from kview.tui.text import Role
 from tests.tui.harness import (
     CRASH,
     HEALTHY,
-    HeldLab,
+    FakeLab,
     dashboard,
     own_themes,
     press,
@@ -28,7 +27,7 @@ COLOUR = re.compile(r"\x1b\[[\d;]*?(?<![\d])(?:3[0-7]|4[0-7]|38|48|9[0-7]|10[0-7
 
 @running
 async def test_without_colours_none_gets_out() -> None:
-    async with dashboard(state(CRASH), lab=HeldLab(), no_color=True) as (app, pilot):
+    async with dashboard(state(CRASH), lab=FakeLab(), no_color=True) as (app, pilot):
         assert colours_of(app) == set()
         assert "reverse" in styles_of(app), "the selected row is reversed"
         for key in ("2", "question_mark", "escape", "ctrl+p"):
@@ -49,7 +48,7 @@ async def test_the_environment_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def colours_of(app: object) -> set[str]:
-    """The colours that reach the terminal, the terminal's own defaults aside."""
+    """The colours that reach the terminal, apart from its own defaults."""
     from kview.tui.app import KviewApp
 
     assert isinstance(app, KviewApp)
@@ -99,7 +98,9 @@ async def test_bad_theme_files_are_one_notice_and_harm_nothing(tmp_path: Path) -
     themes = load_themes([theme_folders()[0], tmp_path])
     async with dashboard(state(HEALTHY), themes=themes, theme="bad", size=(300, 40)) as (app, pilot):
         await until(
-            pilot, lambda: "theme bad is not there (there is: dark, light)" in text(app), "the notice"
+            pilot,
+            lambda: "there is no theme named bad (the themes are dark, light)" in text(app),
+            "the notice",
         )
         assert "bad.toml" in text(app) and "(and 1 more)" in text(app)
         assert app.palette.name == "dark"

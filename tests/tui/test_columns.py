@@ -1,4 +1,4 @@
-"""Columns: the important ones stay, widths add up, figures keep theirs."""
+"""Columns: the important ones stay, widths add up, and figures keep their width."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Faults: each key on what is selected; never without a lab, never on what nobody meant."""
+"""Faults: each key acts on what is selected, never without a lab, and never on something else."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from kview.errors import BadUse, ErrorKind
 from kview.model.faults import FaultCommand, FaultKind, FaultReply
 from kview.tui.keys import FAULT_KEYS
 from kview.tui.widgets.table import Table
-from tests.tui.harness import CRASH, FENCED, HEALTHY, HeldLab, dashboard, press, running, state, text, until
+from tests.tui.harness import CRASH, FENCED, HEALTHY, FakeLab, dashboard, press, running, state, text, until
 
 TO_PARTITIONS = ["tab"]
 
@@ -28,7 +28,7 @@ TO_PARTITIONS = ["tab"]
 async def test_each_key_says_what_it_did_and_how_to_undo_it(
     key: str, command: FaultCommand, said: str
 ) -> None:
-    lab = HeldLab()
+    lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
         await press(pilot, [key])
         await until(pilot, lambda: said in text(app), "the reply")
@@ -40,7 +40,7 @@ async def test_each_key_says_what_it_did_and_how_to_undo_it(
 
 @running
 async def test_the_selected_broker_is_hit() -> None:
-    lab = HeldLab()
+    lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (_, pilot):
         await press(pilot, ["down", "down", "down", "K"])
         await until(pilot, lambda: lab.commands, "the command")
@@ -49,7 +49,7 @@ async def test_the_selected_broker_is_hit() -> None:
 
 @running
 async def test_on_a_partition_its_leader_is_hit_and_the_line_says_so() -> None:
-    lab = HeldLab()
+    lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
         await press(pilot, TO_PARTITIONS)
         app.screen.query_one("#partitions", Table).select(("invoice", 2))
@@ -60,7 +60,7 @@ async def test_on_a_partition_its_leader_is_hit_and_the_line_says_so() -> None:
 
 @running
 async def test_a_partition_without_a_leader_has_nobody_to_hit() -> None:
-    lab = HeldLab()
+    lab = FakeLab()
     async with dashboard(state(FENCED), lab=lab) as (app, pilot):
         await press(pilot, TO_PARTITIONS)
         assert app.screen.query_one("#partitions", Table).select(("audit-log", 3))
@@ -71,7 +71,7 @@ async def test_a_partition_without_a_leader_has_nobody_to_hit() -> None:
 
 @running
 async def test_on_groups_no_broker_is_meant() -> None:
-    lab = HeldLab()
+    lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
         await press(pilot, ["5"])
         await until(pilot, lambda: "write/s" in text(app), "the groups")
@@ -83,9 +83,9 @@ async def test_on_groups_no_broker_is_meant() -> None:
 
 
 @running
-async def test_what_failed_is_said() -> None:
+async def test_a_refusal_is_shown() -> None:
     down = BadUse(ErrorKind.NODE_DOWN, role="broker", node=0).facts
-    lab = HeldLab(FaultReply(refused=down, undone_by=FaultCommand(FaultKind.START, 0)))
+    lab = FakeLab(FaultReply(refused=down, undone_by=FaultCommand(FaultKind.START, 0)))
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
         await press(pilot, ["K"])
         await until(pilot, lambda: "broker 0 is already down: B brings it back" in text(app), "the reason")
@@ -93,7 +93,7 @@ async def test_what_failed_is_said() -> None:
 
 @running
 async def test_faults_in_force_stay_on_the_screen() -> None:
-    lab = HeldLab()
+    lab = FakeLab()
     async with dashboard(state(CRASH), lab=lab) as (app, pilot):
         await press(pilot, ["K"])
         await until(pilot, lambda: "was killed" in text(app), "the reply")

@@ -1,5 +1,4 @@
-"""Keys: help and palette are made of the bindings, filter, sort, internal topics, screens and the ways
-back."""
+"""Keys: help and palette are made from the bindings; filter, sort, internal topics, screens, ways back."""
 
 import re
 
@@ -14,8 +13,8 @@ from kview.tui.widgets.table import Table
 from tests.tui.harness import (
     CRASH,
     HEALTHY,
-    HeldLab,
-    HeldTimeline,
+    FakeLab,
+    FakeTimeline,
     dashboard,
     press,
     press_at_once,
@@ -24,7 +23,7 @@ from tests.tui.harness import (
     text,
     until,
 )
-from tests.tui.moments import held
+from tests.tui.moments import paused
 
 
 @pytest.mark.parametrize(
@@ -32,7 +31,7 @@ from tests.tui.moments import held
 )
 @running
 async def test_help_lists_every_key_of_its_screen(keys: list[str], shows: str) -> None:
-    async with dashboard(state(HEALTHY), lab=HeldLab(), size=(120, 90)) as (app, pilot):
+    async with dashboard(state(HEALTHY), lab=FakeLab(), size=(120, 90)) as (app, pilot):
         await press(pilot, keys)
         await until(pilot, lambda: shows in text(app), "the screen")
         bindings = [entry.binding for entry in app.screen.active_bindings.values() if entry.enabled]
@@ -65,7 +64,7 @@ def test_the_key_line_fits_and_keeps_help_and_quit(cells: int, live: bool) -> No
 
 @running
 async def test_later_screens_have_no_keys_yet() -> None:
-    async with dashboard(state(HEALTHY), lab=HeldLab(), size=(200, 50)) as (app, pilot):
+    async with dashboard(state(HEALTHY), lab=FakeLab(), size=(200, 50)) as (app, pilot):
         last = text(app).splitlines()[-1]
         assert "1 overview  2 placement  5 groups" in last
         before = text(app)
@@ -89,8 +88,8 @@ async def test_the_filter_narrows_topics_and_groups() -> None:
 
 
 @running
-async def test_letters_typed_into_the_filter_are_no_commands() -> None:
-    lab = HeldLab()
+async def test_letters_typed_into_the_filter_are_not_commands() -> None:
+    lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
         await press(pilot, ["slash", "K", "X", "q", "t", "1"])
         assert lab.commands == []
@@ -99,8 +98,8 @@ async def test_letters_typed_into_the_filter_are_no_commands() -> None:
 
 
 @running
-async def test_keys_that_arrive_in_one_go_mean_what_they_mean_one_after_the_other() -> None:
-    lab, timeline = HeldLab(), HeldTimeline()
+async def test_keys_that_arrive_together_mean_what_they_mean_one_by_one() -> None:
+    lab, timeline = FakeLab(), FakeTimeline()
     async with dashboard(state(HEALTHY), lab=lab, timeline=timeline) as (app, pilot):
         press_at_once(app, ["slash", *"KXq1", "enter"])
         await until(pilot, lambda: app.options.filter == "KXq1" and isinstance(app.focused, Table), "filter")
@@ -117,7 +116,7 @@ async def test_keys_that_arrive_in_one_go_mean_what_they_mean_one_after_the_othe
 
 
 @running
-async def test_sort_goes_through_the_orders_of_the_panel_with_the_keys() -> None:
+async def test_sort_goes_through_the_orders_of_the_focused_panel() -> None:
     async with dashboard(state(CRASH)) as (app, pilot):
         await press(pilot, ["tab"])
         orders = []
@@ -180,8 +179,8 @@ async def test_enter_goes_deeper_and_escape_back() -> None:
 
 @running
 async def test_escape_leaves_the_question_then_the_filter_then_the_screen_then_the_moment() -> None:
-    timeline = HeldTimeline()
-    async with dashboard(held(HEALTHY), timeline=timeline) as (app, pilot):
+    timeline = FakeTimeline()
+    async with dashboard(paused(HEALTHY), timeline=timeline) as (app, pilot):
         await press(pilot, ["5", "enter", "slash", *"invoice", "enter", "g", *"14"])
         await until(pilot, lambda: "MEMBERS" in text(app), "the group")
 
@@ -221,7 +220,7 @@ async def test_a_number_shows_its_screen_from_the_top() -> None:
 
 @running
 async def test_the_palette_runs_commands_by_name() -> None:
-    async with dashboard(state(HEALTHY), lab=HeldLab()) as (app, pilot):
+    async with dashboard(state(HEALTHY), lab=FakeLab()) as (app, pilot):
         await press(pilot, ["ctrl+p"])
         shown = text(app)
         for name in ("overview", "placement", "groups", "theme dark", "theme light", "back", "quit"):
@@ -232,7 +231,7 @@ async def test_the_palette_runs_commands_by_name() -> None:
 
 @running
 async def test_the_palette_crashes_what_is_selected_below_it() -> None:
-    lab = HeldLab()
+    lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (_, pilot):
         await press(pilot, ["down", "ctrl+p", *"crash", "enter"])
         await until(pilot, lambda: lab.commands, "the command")
@@ -240,7 +239,7 @@ async def test_the_palette_crashes_what_is_selected_below_it() -> None:
 
 
 @running
-async def test_themes_show_themselves_while_selected() -> None:
+async def test_themes_are_previewed_while_selected() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         await press(pilot, ["ctrl+p", *"theme light"])
         assert app.palette.name == "light"

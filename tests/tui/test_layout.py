@@ -1,4 +1,4 @@
-"""The overview's shares: at every size the lines add up and what matters is there."""
+"""The overview's layout: at every size the lines add up, and what matters is there."""
 
 import pytest
 
@@ -10,22 +10,22 @@ def test_every_size_adds_up(brokers: int) -> None:
     for width in range(layout.MIN_WIDTH, 260, 3):
         for height in range(layout.MIN_HEIGHT, 90):
             shared = layout.overview(width, height, brokers, groups=5)
-            below = 0 if shared.beside else shared.groups
+            below = 0 if shared.side_by_side else shared.groups
             used = shared.headline + shared.rules + shared.brokers + shared.partitions + below + shared.events
             assert used + layout.CHROME == height, (width, height)
             assert shared.headline >= 1 and shared.brokers >= 2 and shared.partitions >= 4, (width, height)
-            if shared.beside:
+            if shared.side_by_side:
                 assert shared.throughput_width + 70 <= width + 5 and shared.groups_width + 60 <= width
 
 
 def test_the_small_screen_keeps_the_first_three() -> None:
     shared = layout.overview(80, 24, 6, 4)
     assert shared.brokers == 7 and shared.partitions >= 9
-    assert shared.events == 0 and shared.groups == 0 and not shared.beside
+    assert shared.events == 0 and shared.groups == 0 and not shared.side_by_side
 
 
 def test_more_room_shows_more() -> None:
     middle, large = layout.overview(120, 40, 6, 4), layout.overview(200, 50, 6, 4)
-    assert middle.beside and middle.events >= 1 and middle.groups > 4
+    assert middle.side_by_side and middle.events >= 1 and middle.groups > 4
     assert large.events > middle.events and large.partitions >= middle.partitions
     assert large.brokers == middle.brokers == 7

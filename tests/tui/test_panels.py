@@ -13,15 +13,15 @@ from kview.model.events import Severity
 from kview.tui.app import KviewApp
 from kview.tui.screens.commands import Command, CommandScreen
 from kview.tui.screens.help import HelpScreen
-from kview.tui.widgets.bottom import Said
+from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.drawn import Drawn
 from kview.tui.widgets.table import Table
 from tests.tui.broken import Broken, without
 from tests.tui.harness import (
     HEALTHY,
     LOG_FILE,
-    HeldFeed,
-    HeldLab,
+    FakeFeed,
+    FakeLab,
     dashboard,
     lines,
     press,
@@ -85,11 +85,11 @@ async def test_a_broken_part_costs_only_the_panels_that_need_it(
     screen: str, part: str, panels: set[str]
 ) -> None:
     healthy = throughput_state(RUNNING)
-    async with dashboard(healthy, lab=HeldLab()) as (app, pilot):
+    async with dashboard(healthy, lab=FakeLab()) as (app, pilot):
         await see(app, pilot, screen)
         before = text(app)
         assert not failing(app)
-        assert isinstance(app.feed, HeldFeed)
+        assert isinstance(app.feed, FakeFeed)
         app.feed.show(without(healthy, part))
         await until(pilot, lambda: failing(app), "what cannot be drawn")
         assert failing(app) == panels
@@ -106,13 +106,13 @@ async def test_the_panel_names_the_log_and_the_log_has_the_traceback_once(
 ) -> None:
     views = script()[50:58]
     async with dashboard(views[0]) as (app, pilot):
-        assert isinstance(app.feed, HeldFeed)
+        assert isinstance(app.feed, FakeFeed)
         for number, view in enumerate(views):
             app.feed.show(without(view, "groups", f"bug {number}"))
             await until(pilot, lambda view=view: shown(app) == shown_at(view), "the view")  # type: ignore[misc]
             app.clock_ms.now_ms += 1_000  # type: ignore[attr-defined]
-        told = " ".join(line[72:].strip() for line in lines(app))
-        assert f"{APOLOGY}; the log has the details: {LOG_FILE}" in re.sub(" +", " ", told)
+        shown_there = " ".join(line[72:].strip() for line in lines(app))
+        assert f"{APOLOGY}; the log has the details: {LOG_FILE}" in re.sub(" +", " ", shown_there)
         assert tracebacks(caplog) == ["the panel groups could not be drawn"]
         logged = caplog.records[0].exc_info
         assert logged and isinstance(logged[1], RuntimeError)
@@ -120,7 +120,7 @@ async def test_the_panel_names_the_log_and_the_log_has_the_traceback_once(
         await until(pilot, lambda: not failing(app), "the panel is back")
         app.feed.show(without(views[1], "groups"))
         await until(pilot, lambda: failing(app), "it fails again")
-        assert len(tracebacks(caplog)) == 2, "after it was drawn an error is news"
+        assert len(tracebacks(caplog)) == 2, "after it was drawn an error is logged again"
 
 
 def shown(app: KviewApp) -> int:
@@ -135,12 +135,12 @@ def shown_at(view: Any) -> int:
 
 @running
 async def test_keys_go_on_and_nothing_is_selected_in_what_cannot_be_seen() -> None:
-    lab = HeldLab()
+    lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
         await press(pilot, ["down", "down"])
         table = app.screen.query_one("#brokers", Table)
         chosen = table.selected
-        assert isinstance(app.feed, HeldFeed)
+        assert isinstance(app.feed, FakeFeed)
         app.feed.show(without(state(HEALTHY), "brokers"))
         await until(pilot, lambda: "brokers" in failing(app), "no brokers")
         assert table.selected is None
@@ -163,7 +163,7 @@ async def test_rows_that_raise_when_they_are_drawn_are_the_panels_too(
     view = state(HEALTHY)
     broken_cells = replace(view, brokers=replace(view.brokers, is_controller=cast(Any, None)))
     async with dashboard(view) as (app, pilot):
-        assert isinstance(app.feed, HeldFeed)
+        assert isinstance(app.feed, FakeFeed)
         app.feed.show(broken_cells)
         await until(pilot, lambda: failing(app) == {"brokers"}, "no brokers")
         for _ in range(6):  # ages are drawn again and again
@@ -179,10 +179,10 @@ async def test_rows_that_raise_when_they_are_drawn_are_the_panels_too(
 @running
 async def test_the_status_line_is_a_panel() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
-        app.say(Said("a severity that does not exist", severity="purple"))
+        app.say(StatusMessage("a severity that does not exist", severity="purple"))
         await until(pilot, lambda: failing(app) == {"status"}, "no status line")
         assert APOLOGY in text(app).splitlines()[-2]
-        app.say(Said("kept", severity=Severity.GOOD))
+        app.say(StatusMessage("kept", severity=Severity.GOOD))
         await until(pilot, lambda: "kept" in text(app).splitlines()[-2], "the next sentence")
 
 
@@ -209,8 +209,8 @@ async def test_without_a_log_file_it_says_so() -> None:
         assert f"{APOLOGY}; the log file cannot be written" in text(app)
 
 
-def test_a_bug_that_is_no_drawing_ends_the_dashboard(caplog: pytest.LogCaptureFixture) -> None:
-    class BrokenLab(HeldLab):
+def test_a_bug_elsewhere_ends_the_dashboard(caplog: pytest.LogCaptureFixture) -> None:
+    class BrokenLab(FakeLab):
         async def apply(self, command: Any) -> Any:
             raise RuntimeError("a bug in a key")
 

@@ -1,4 +1,4 @@
-"""The pictures for people are what the screens look like now."""
+"""The SVG pictures show what the screens look like now."""
 
 import asyncio
 import re
@@ -14,7 +14,7 @@ KEPT = sorted(path.stem for path in FOLDER.glob("*.svg"))
 
 
 def of_the_readme() -> set[str]:
-    """The names of the pictures that the README shows."""
+    """The names of the pictures in the README."""
     return set(re.findall(r"\(tests/tui/pictures/([\w-]+)\.svg\)", (ROOT / "README.md").read_text()))
 
 

@@ -1,4 +1,4 @@
-"""The screens as text: a golden file of each state, its cells at other sizes, what a crash must say."""
+"""The screens as text: a golden file of each state, its cells at other sizes, and what a crash must show."""
 
 import difflib
 import re
@@ -19,8 +19,8 @@ from tests.tui.harness import (
     CRASH,
     FENCED,
     HEALTHY,
-    HeldFeed,
-    HeldLab,
+    FakeFeed,
+    FakeLab,
     dashboard,
     lines,
     press,
@@ -46,7 +46,7 @@ SCREENS: dict[str, tuple[list[str], str]] = {
 
 
 def agrees(name: str, shown: str, update: bool) -> None:
-    """The screen is what the golden file says; with `--update-golden` the file becomes what the screen is."""
+    """Assert that the screen is the golden file; with `--update-golden`, write that file."""
     path = GOLDEN / f"{name}.txt"
     if update:
         path.parent.mkdir(exist_ok=True)
@@ -61,7 +61,7 @@ def agrees(name: str, shown: str, update: bool) -> None:
 
 @pytest.fixture
 def update(request: pytest.FixtureRequest) -> bool:
-    """Whether golden files are written from what is drawn."""
+    """Whether the golden files are to be written."""
     return bool(request.config.getoption("--update-golden"))
 
 
@@ -69,7 +69,7 @@ at_other_sizes = pytest.mark.parametrize("size", OTHER_SIZES, ids=lambda size: f
 
 
 def shows_the_same(name: str, app: KviewApp, size: Size) -> None:
-    """At a size without a golden file the lines fit, and every cell that counts is there."""
+    """Assert that the lines fit, and that every cell that matters is there."""
     fits(lines(app), size)
     lacks = missing(lines(app), name)
     assert not lacks, f"not shown at {size}: {lacks}\n{text(app)}"
@@ -78,7 +78,7 @@ def shows_the_same(name: str, app: KviewApp, size: Size) -> None:
 @pytest.mark.parametrize("name", STATES)
 @running
 async def test_overview(name: str, update: bool) -> None:
-    async with dashboard(state(name), size=GOLDEN_SIZE, lab=HeldLab()) as (app, _):
+    async with dashboard(state(name), size=GOLDEN_SIZE, lab=FakeLab()) as (app, _):
         shows_the_same(f"overview-{name}", app, GOLDEN_SIZE)
         agrees(f"overview-{name}-120x40", text(app), update)
 
@@ -87,7 +87,7 @@ async def test_overview(name: str, update: bool) -> None:
 @pytest.mark.parametrize("name", STATES)
 @running
 async def test_overview_at_other_sizes(name: str, size: Size) -> None:
-    async with dashboard(state(name), size=size, lab=HeldLab()) as (app, _):
+    async with dashboard(state(name), size=size, lab=FakeLab()) as (app, _):
         shows_the_same(f"overview-{name}", app, size)
         assert not misplaced(lines(app), size), text(app)
 
@@ -106,9 +106,9 @@ async def test_other_screens_at_other_sizes(name: str, size: Size) -> None:
 
 
 async def walk_to(name: str, size: Size, check: Callable[[KviewApp], None]) -> None:
-    """Open a screen with its keys; its cells are there, and `check` has no objection."""
+    """Open a screen with its keys, assert its cells, and call `check`."""
     keys, shows = SCREENS[name]
-    async with dashboard(state(FENCED), size=size, lab=HeldLab()) as (app, pilot):
+    async with dashboard(state(FENCED), size=size, lab=FakeLab()) as (app, pilot):
         for key in keys:
             before = text(app)
             await press(pilot, [key])
@@ -120,10 +120,10 @@ async def walk_to(name: str, size: Size, check: Callable[[KviewApp], None]) -> N
 
 @running
 async def test_in_ascii_nothing_moves() -> None:
-    async with dashboard(state(CRASH), size=(120, 40), lab=HeldLab(), ascii_only=True) as (app, _):
+    async with dashboard(state(CRASH), size=(120, 40), lab=FakeLab(), ascii_only=True) as (app, _):
         shown = text(app)
         assert shown.isascii() and "?" not in shown.replace("? help", "")
-    async with dashboard(state(CRASH), size=(120, 40), lab=HeldLab()) as (app, _):
+    async with dashboard(state(CRASH), size=(120, 40), lab=FakeLab()) as (app, _):
         in_unicode = text(app).splitlines()
     below_plot = slice(12, None)
     for plain, rich in zip(shown.splitlines()[below_plot], in_unicode[below_plot], strict=True):
@@ -133,7 +133,7 @@ async def test_in_ascii_nothing_moves() -> None:
 
 
 def fits(drawn: list[str], size: tuple[int, int]) -> None:
-    """As many lines as the screen has, each exactly as wide."""
+    """Assert that there are as many lines as the screen has, each exactly as wide as it."""
     assert len(drawn) == size[1]
     assert {cell_len(line) for line in drawn} == {size[0]}
 
@@ -141,7 +141,7 @@ def fits(drawn: list[str], size: tuple[int, int]) -> None:
 @running
 async def test_every_size_fits_through_a_storm_of_resizes() -> None:
     sizes = [(width, height) for width in (60, 79, 111, 112, 160, 240) for height in (15, 20, 28, 60)]
-    async with dashboard(state(CRASH), lab=HeldLab()) as (app, pilot):
+    async with dashboard(state(CRASH), lab=FakeLab()) as (app, pilot):
         for number, size in enumerate([*sizes, (59, 15), (60, 14), (1, 1), (20, 3), (120, 40)]):
             await pilot.resize_terminal(*size)
             await pilot.pause()
@@ -204,7 +204,7 @@ async def test_placement_by_racks_and_as_counts() -> None:
         await press(pilot, ["r"])
         assert brokers() == ["0", "1", "2", "3", "4", "5"]
         await press(pilot, ["tab", "end"])
-        assert "replicas by place" in text(app)
+        assert "replicas counted by position" in text(app)
         assert re.search(r"R1 +0 +● +4 +2 +2$", text(app), re.MULTILINE)
 
 
@@ -226,7 +226,7 @@ def differs(app: KviewApp, before: str) -> bool:
 
 
 def says(app: KviewApp, *parts: str) -> bool:
-    """Whether all of these stand on the screen."""
+    """Whether all of these are on the screen."""
     return all(part in text(app) for part in parts)
 
 
@@ -252,27 +252,27 @@ async def test_old_figures_say_how_old_they_are() -> None:
 
 
 @running
-async def test_before_the_first_picture_it_says_what_it_waits_for() -> None:
+async def test_before_the_first_view_it_says_what_it_is_doing() -> None:
     async with dashboard() as (app, pilot):
         assert "reading the cluster…" in text(app)
         app.clock_ms.now_ms += 2_000  # type: ignore[attr-defined]
         await until(pilot, lambda: "waiting 2.0 s" in text(app), "the waiting")
-        assert isinstance(app.feed, HeldFeed)
+        assert isinstance(app.feed, FakeFeed)
         app.feed.note(Notice(NoticeKind.OBSERVING_FAILED, {"bug": "127.0.0.1:9092 refuses connections"}))
         await until(pilot, lambda: text(app).count("refuses connections") == 2, "the reason")
         app.feed.show(state(HEALTHY))
-        await until(pilot, lambda: "invoice" in text(app), "the picture")
+        await until(pilot, lambda: "invoice" in text(app), "the first view")
 
 
 @running
-async def test_the_latest_picture_wins_and_selection_survives_the_whole_crash() -> None:
+async def test_the_latest_view_wins_and_selection_survives_the_whole_crash() -> None:
     async with dashboard(script()[50]) as (app, pilot):
-        assert isinstance(app.feed, HeldFeed)
+        assert isinstance(app.feed, FakeFeed)
         await press(pilot, ["down", "down"])
         for view in script()[51:]:
             app.feed.show(view)
         last = script()[-1]
-        await until(pilot, lambda: app.view is last, "the last picture")
+        await until(pilot, lambda: app.view is last, "the last view")
         app.clock_ms.now_ms = last.snapshot.observation.ended_ms + 300  # type: ignore[attr-defined]
         await until(pilot, lambda: "seen 0.3 s ago" in text(app), "its age")
         assert re.search(r"^▸ +2 ", text(app), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""How long a key takes to the screen: processor time, since a test machine does other things too."""
+"""How long it takes until a key is drawn, in processor time, since a test machine does other things too."""
 
 import time
 
@@ -11,10 +11,10 @@ from tests.worlds import views, wide_snapshots
 KEYS = ["down", "2", "down", "right", "5", "down", "1", "tab", "end", "s", "i", "i"] * 3
 
 KEY_TO_SCREEN_MS = 50
-"""Where a person begins to feel a delay."""
+"""The time from which on a person feels a delay."""
 
 SLACK = 2.0
-"""For a processor that is slow, or shared with whoever drops its caches."""
+"""For a processor that is slow, or whose caches are used by others too."""
 
 
 def wide() -> View:
@@ -25,10 +25,10 @@ def wide() -> View:
 
 @pytest.mark.parametrize("world", ["default", "wide"])
 @running
-async def test_a_key_is_on_the_screen_before_one_feels_it(world: str) -> None:
+async def test_a_key_is_drawn_without_a_delay_one_feels(world: str) -> None:
     async with dashboard(state(HEALTHY) if world == "default" else wide()) as (_, pilot):
         for key in KEYS[:12]:
-            await pilot.press(key)  # screens are built at their first sight
+            await pilot.press(key)  # screens are built when they are first shown
         took_ms = []
         for key in KEYS:
             await pilot.pause()

@@ -1,4 +1,4 @@
-"""The table: its selection belongs to a row, ten thousand rows scroll like ten, figures keep their width."""
+"""The table: its selection belongs to a row, 10,000 rows scroll like ten, figures keep their width."""
 
 import time
 from collections.abc import Sequence

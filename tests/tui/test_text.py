@@ -1,4 +1,4 @@
-"""Lines of text: names give way in the middle, everything fits, whatever a cluster calls things."""
+"""Lines of text: names are cut in the middle, and everything fits, whatever names a cluster has."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 LINES = st.lists(NAMES.filter(str.isprintable).map(Span), max_size=5).map(tuple)
 
 
-def test_names_give_way_in_the_middle() -> None:
+def test_names_are_cut_in_the_middle() -> None:
     assert middle("my-very-long-topic-name", 19) == "my-very-l…opic-name"
     assert middle("invoice", 7) == "invoice"
     assert middle("invoice", 6) == "inv…ce"

@@ -1,4 +1,4 @@
-"""Canaries for what kview.tui.textual_internals relies on: they fail when Textual moves.
+"""Canaries for what kview.tui.textual_internals relies on: they fail if Textual changes.
 
 If one does: read its reach there, see what Textual has in its place, and pin that minor version.
 """
@@ -120,7 +120,7 @@ def test_private_parts_of_other_objects_are_reached_for_in_one_file_only() -> No
 
 
 def is_private(name: str) -> bool:
-    """Whether it is a name that belongs to whoever wrote the class."""
+    """Whether a name is private to the class that defines it."""
     return name.startswith("_") and not name.startswith("__")
 
 
@@ -159,12 +159,12 @@ def own_classes() -> list[type]:
 
 TEXTUAL_MAKES = {"_merged_bindings", "_css_type_names", "_reactives", "_computes", "_inherit_bindings"}
 TEXTUAL_MAKES |= {"_inherit_css", "_inherit_component_classes", "_css_type_name", "_decorated_handlers"}
-"""What Textual itself sets on every class derived from its own."""
+"""Names that Textual itself sets on every class derived from its own."""
 
 
 @pytest.mark.parametrize("cls", own_classes(), ids=lambda cls: cls.__name__)
 def test_our_names_are_not_textuals(cls: type) -> None:
-    """A private name of ours that Textual uses too breaks it in ways that are hard to find."""
+    """A private name that Textual uses too would break Textual in ways that are hard to find."""
     meant = {"_handle_exception", "_exit_renderables"} if cls is OwnApp else set()
     assert private_names(cls) & own_names(cls) - TEXTUAL_MAKES <= meant
 

@@ -1,5 +1,4 @@
-"""Screen 6 and the overview's throughput panel: Spark's figures where they reach the moment, else direct ones
-that say so."""
+"""Screen 6 and the overview's throughput panel: Spark's figures if there are any, else direct rates."""
 
 import re
 from dataclasses import replace
@@ -17,7 +16,7 @@ from kview.tui.screens.group import GroupScreen
 from kview.tui.screens.topic import TopicScreen
 from kview.tui.spark import covered_until_s
 from tests.tui.cells import GOLDEN_SIZE, Size
-from tests.tui.harness import HeldFeed, HeldLab, dashboard, lines, press, running, text, until
+from tests.tui.harness import FakeFeed, FakeLab, dashboard, lines, press, running, text, until
 from tests.tui.test_screens import agrees, at_other_sizes, fits, shows_the_same, update
 from tests.tui.throughput_states import (
     FAILED,
@@ -36,7 +35,7 @@ STATES = (RUNNING, STARTING, FAILED, OFF, INCIDENT)
 
 
 async def open_throughput(app: KviewApp, pilot: Pilot[int]) -> None:
-    """Key 6, and its list is drawn."""
+    """Press 6, and wait for the list."""
     await press(pilot, ["6"])
     await until(pilot, lambda: "out rec/s" in text(app) and "cluster" in text(app), "the screen")
 
@@ -44,7 +43,7 @@ async def open_throughput(app: KviewApp, pilot: Pilot[int]) -> None:
 @pytest.mark.parametrize("name", STATES)
 @running
 async def test_throughput(name: str, update: bool) -> None:
-    async with dashboard(throughput_state(name), size=GOLDEN_SIZE, lab=HeldLab()) as (app, pilot):
+    async with dashboard(throughput_state(name), size=GOLDEN_SIZE, lab=FakeLab()) as (app, pilot):
         await open_throughput(app, pilot)
         shows_the_same(f"throughput-{name}", app, GOLDEN_SIZE)
         agrees(f"throughput-{name}-120x40", text(app), update)
@@ -54,14 +53,14 @@ async def test_throughput(name: str, update: bool) -> None:
 @pytest.mark.parametrize("name", STATES)
 @running
 async def test_throughput_at_other_sizes(name: str, size: Size) -> None:
-    async with dashboard(throughput_state(name), size=size, lab=HeldLab()) as (app, pilot):
+    async with dashboard(throughput_state(name), size=size, lab=FakeLab()) as (app, pilot):
         await open_throughput(app, pilot)
         shows_the_same(f"throughput-{name}", app, size)
 
 
 @running
 async def test_in_ascii_and_on_the_overview(update: bool) -> None:
-    async with dashboard(throughput_state(INCIDENT), lab=HeldLab(), ascii_only=True) as (app, pilot):
+    async with dashboard(throughput_state(INCIDENT), lab=FakeLab(), ascii_only=True) as (app, pilot):
         await press(pilot, ["6"])
         await until(pilot, lambda: "records in /s" in text(app), "the plots")
         shown = text(app)
@@ -69,13 +68,13 @@ async def test_in_ascii_and_on_the_overview(update: bool) -> None:
         assert re.search(r"^. x +cluster +9,043 +12,290 ", shown, re.MULTILINE)
         assert re.search(r"^ Spark \* ", shown, re.MULTILINE)
     for name in (RUNNING, FAILED):
-        async with dashboard(throughput_state(name), lab=HeldLab()) as (app, _):
+        async with dashboard(throughput_state(name), lab=FakeLab()) as (app, _):
             fits(lines(app), (120, 40))
             agrees(f"overview-spark-{name}-120x40", text(app), update)
 
 
 def rates_shown(shown: str, name: str) -> tuple[str, ...]:
-    """The figures in the list's row of that name."""
+    """The figures in the row of that name."""
     found = re.search(rf"^.{{2}}. +{name} +(\S+) +(\S+)", shown, re.MULTILINE)
     assert found, f"{name} is not listed\n{shown}"
     return found.groups()
@@ -108,7 +107,7 @@ async def test_without_rollups_of_the_moment_rates_are_direct(name: str) -> None
     async with dashboard(view) as (app, pilot):
         assert "THROUGHPUT direct" in text(app)
         await press(pilot, ["6"])
-        await until(pilot, lambda: "rates are direct" in text(app), "the words")
+        await until(pilot, lambda: "· direct rates" in text(app), "the words")
         row = list(view.topics.topic).index("payment")
         assert rates_shown(text(app), "payment") == (f"{view.topics.in_rate[row]:,.0f}", "–")
         await press(pilot, ["left"])
@@ -118,13 +117,14 @@ async def test_without_rollups_of_the_moment_rates_are_direct(name: str) -> None
 
 @running
 async def test_the_head_says_how_the_job_is_doing() -> None:
-    said = {
-        RUNNING: r"Spark ● running · 0\.8 s behind · 10 s windows · newest 1\.\d s old",
-        STARTING: r"Spark ◌ starting 3 s · rates are direct",
-        FAILED: r"Spark ✕ failed: Java was killed \(SIGKILL\) · next start in 7 s · ctrl\+r starts it",
-        OFF: r"Spark ○ off: --no-spark · rates are direct",
+    heads = {
+        RUNNING: r"Spark ● running · 10 s windows · 1\.\d s behind",
+        STARTING: r"Spark ◌ starting 3 s · direct rates",
+        FAILED: r"Spark ✕ failed: Java was killed \(SIGKILL\) · direct rates "
+        r"· next start in 7 s · \^r starts it",
+        OFF: r"Spark ○ off: --no-spark · direct rates",
     }
-    for name, words in said.items():
+    for name, words in heads.items():
         async with dashboard(throughput_state(name)) as (app, pilot):
             await press(pilot, ["6"])
             await until(pilot, lambda: "last  1 m" in text(app), "the screen")
@@ -132,19 +132,19 @@ async def test_the_head_says_how_the_job_is_doing() -> None:
 
 
 @running
-async def test_the_head_goes_on_between_pictures() -> None:
+async def test_the_head_counts_down_between_views() -> None:
     async with dashboard(throughput_state(FAILED)) as (app, pilot):
         await press(pilot, ["6"])
         await until(pilot, lambda: "next start in 7 s" in text(app), "the countdown")
         app.clock_ms.now_ms += 3_000  # type: ignore[attr-defined]
-        await until(pilot, lambda: "next start in 4 s" in text(app), "its going on")
+        await until(pilot, lambda: "next start in 4 s" in text(app), "one that has gone on")
 
 
 @running
-async def test_a_lost_broker_is_told_in_seconds_and_seen_in_the_plot() -> None:
+async def test_a_lost_broker_is_counted_in_seconds_and_plotted() -> None:
     async with dashboard(throughput_state(RUNNING)) as (app, pilot):
         await press(pilot, ["6"])
-        await until(pilot, lambda: "no partition was in trouble" in text(app), "calm")
+        await until(pilot, lambda: "no partition had a problem" in text(app), "calm")
         assert "partitions silent or offline none" in text(app)
         app.feed.show(throughput_state(INCIDENT))  # type: ignore[attr-defined]
         await until(pilot, lambda: "partition-seconds 11 offline · 36 silent · 99 under" in text(app), "it")
@@ -178,7 +178,7 @@ async def test_another_stretch_of_time() -> None:
 
 
 @running
-async def test_a_paused_picture_ends_at_its_moment() -> None:
+async def test_a_paused_view_ends_at_its_moment() -> None:
     at = HEALTHY_S - 60
     view = replace(
         script()[at],
@@ -190,7 +190,7 @@ async def test_a_paused_picture_ends_at_its_moment() -> None:
         await press(pilot, ["6"])
         await until(pilot, lambda: "until 08:57:" in text(app), "the moment")
         shown = text(app)
-        assert "no partition was in trouble" in shown and "now" not in shown
+        assert "no partition had a problem" in shown and "now" not in shown
         found = window(
             view.aggregates.rollups, Kind.CLUSTER, view.snapshot.observation.ended_ms // 1000 - 1, 10
         )
@@ -198,42 +198,42 @@ async def test_a_paused_picture_ends_at_its_moment() -> None:
 
 
 @running
-async def test_a_picture_without_its_past_has_no_direct_rates() -> None:
+async def test_a_view_without_its_past_has_no_direct_rates() -> None:
     view = replace(throughput_state(OFF), moment=Moment(live=False, complete=False))
     async with dashboard(view) as (app, pilot):
-        assert "THROUGHPUT direct …" in text(app)
+        assert "THROUGHPUT direct rates …" in text(app)
         await press(pilot, ["6"])
-        await until(pilot, lambda: "TOPICS direct" in text(app), "the list")
+        await until(pilot, lambda: "TOPICS  brokers" in text(app), "the list")
         assert rates_shown(text(app), "payment") == ("…", "…")
 
 
-class HeldJob:
-    """A Spark job that only counts."""
+class FakeJob:
+    """A Spark job that only counts its starts."""
 
     starts = 0
 
     def restart(self) -> None:
-        """Count."""
+        """Count a start."""
         self.starts += 1
 
 
 @running
 async def test_ctrl_r_starts_the_job_where_there_is_one() -> None:
-    job = HeldJob()
+    job = FakeJob()
     async with dashboard(throughput_state(FAILED), spark=job) as (app, pilot):
         await press(pilot, ["6", "ctrl+r"])
         assert job.starts == 1
-        await until(pilot, lambda: "Spark is started" in text(app), "what was done")
+        await until(pilot, lambda: "starting Spark" in text(app), "the message")
     async with dashboard(throughput_state(FAILED)) as (app, pilot):
         await press(pilot, ["6", "ctrl+r", "question_mark"])
-        assert "background job" not in text(app)
+        assert "start Spark" not in text(app)
 
 
 @running
 async def test_aggregates_that_come_later_are_shown() -> None:
     running_view, off = throughput_state(RUNNING), throughput_state(OFF)
     async with dashboard(off) as (app, pilot):
-        assert isinstance(app.feed, HeldFeed)
+        assert isinstance(app.feed, FakeFeed)
         await press(pilot, ["6"])
         await until(pilot, lambda: "Spark is off." in text(app), "no plots")
         app.feed.show(replace(off, aggregates=running_view.aggregates))

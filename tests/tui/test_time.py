@@ -22,9 +22,9 @@ from tests.tui.harness import (
     AGO_MS,
     CRASH,
     HEALTHY,
-    HeldFeed,
-    HeldLab,
-    HeldTimeline,
+    FakeFeed,
+    FakeLab,
+    FakeTimeline,
     dashboard,
     lines,
     press,
@@ -33,7 +33,7 @@ from tests.tui.harness import (
     text,
     until,
 )
-from tests.tui.moments import FIRST_MS, HELD, PLAYED, REPLAY, held, incomplete
+from tests.tui.moments import FIRST_MS, PAUSED, PLAYED, REPLAY, incomplete, paused
 from tests.tui.test_screens import agrees, at_other_sizes, shows_the_same, update
 
 __all__ = ["update"]
@@ -41,9 +41,9 @@ __all__ = ["update"]
 DAY_MS = 86_400_000
 
 MOMENTS = {
-    "paused": (held(), False),
+    "paused": (paused(), False),
     "incomplete": (incomplete(), False),
-    "playing": (held(moment=PLAYED), True),
+    "playing": (paused(moment=PLAYED), True),
 }
 
 KEYS = {
@@ -54,14 +54,14 @@ KEYS = {
 }
 
 
-# -- the picture
+# -- the moment on the screen
 
 
 def shown(name: str, size: Size) -> AbstractAsyncContextManager[tuple[KviewApp, Pilot[int]]]:
     """The dashboard at one of the moments."""
     view, replay = MOMENTS[name]
-    options = {"source": REPLAY} if replay else {"lab": HeldLab()}
-    return dashboard(view, size=size, timeline=HeldTimeline(replay), **options)
+    options = {"source": REPLAY} if replay else {"lab": FakeLab()}
+    return dashboard(view, size=size, timeline=FakeTimeline(replay), **options)
 
 
 @pytest.mark.parametrize("name", MOMENTS)
@@ -83,16 +83,16 @@ async def test_overview_at_other_sizes(name: str, size: Size) -> None:
 
 @running
 async def test_in_ascii() -> None:
-    async with dashboard(incomplete(), timeline=HeldTimeline(), ascii_only=True) as (app, _):
+    async with dashboard(incomplete(), timeline=FakeTimeline(), ascii_only=True) as (app, _):
         drawn = text(app)
         assert drawn.isascii()
         assert re.search(r"4 +x silent 3 s +4 +10 +~ +~ ", drawn)
-        assert "08:54:23 - 3 m 20 s ago" in drawn.splitlines()[0]
+        assert "08:54:23 : 3 m 20 s ago" in drawn.splitlines()[0]
 
 
 @running
 async def test_ages_are_of_the_moment_shown_and_the_header_counts_on() -> None:
-    async with dashboard(held(), timeline=HeldTimeline()) as (app, pilot):
+    async with dashboard(paused(), timeline=FakeTimeline()) as (app, pilot):
         before = text(app)
         assert "❚❚ 08:54:23 · 3 m 20 s ago" in before
         assert "seen" not in before.splitlines()[0]
@@ -104,8 +104,8 @@ async def test_ages_are_of_the_moment_shown_and_the_header_counts_on() -> None:
 
 @running
 async def test_back_at_the_live_moment_the_header_says_how_fresh_it_is() -> None:
-    async with dashboard(held(), timeline=HeldTimeline()) as (app, pilot):
-        assert isinstance(app.feed, HeldFeed)
+    async with dashboard(paused(), timeline=FakeTimeline()) as (app, pilot):
+        assert isinstance(app.feed, FakeFeed)
         app.wall_ms = app.clock_ms
         app.feed.show(state(CRASH))
         await until(pilot, lambda: "seen" in text(app).splitlines()[0], "the freshness")
@@ -114,7 +114,7 @@ async def test_back_at_the_live_moment_the_header_says_how_fresh_it_is() -> None
 
 @pytest.mark.parametrize("cells", range(60, 140, 7))
 def test_the_moment_fits_whole_at_every_width(cells: int) -> None:
-    for view, replay in ((held(), False), (held(moment=PLAYED), True)):
+    for view, replay in ((paused(), False), (paused(moment=PLAYED), True)):
         for later_ms in (AGO_MS, 3 * DAY_MS):
             wall_ms = view.snapshot.observation.ended_ms + later_ms
             made = header_line(view, REPLAY, replay, wall_ms, wall_ms, UTC, cells)
@@ -126,22 +126,22 @@ def test_the_moment_fits_whole_at_every_width(cells: int) -> None:
 
 
 def test_the_moment_in_words() -> None:
-    view = held()
+    view = paused()
     shown_ms = view.snapshot.observation.ended_ms
 
-    def told(moment: Moment = HELD, replay: bool = False, later_ms: int = AGO_MS) -> str:
+    def words(moment: Moment = PAUSED, replay: bool = False, later_ms: int = AGO_MS) -> str:
         return shown_moment(replace(view, moment=moment), replay, shown_ms + later_ms, UTC, 60)
 
-    assert told() == "❚❚ 08:54:23 · 3 m 20 s ago"
-    assert told(later_ms=DAY_MS) == "❚❚ 2025-10-09 08:54:23 · 1 d ago"
-    assert told(replay=True) == "❚❚ 08:54:23 of 08:53–09:54"
-    assert told(replace(HELD, speed=2), replay=True) == "❚❚ ×2 08:54:23 of 08:53–09:54"
-    assert told(PLAYED, replay=True) == "► ×4 08:54:23 of 08:53–09:54"
+    assert words() == "❚❚ 08:54:23 · 3 m 20 s ago"
+    assert words(later_ms=DAY_MS) == "❚❚ 2025-10-09 08:54:23 · 1 d ago"
+    assert words(replay=True) == "❚❚ 08:54:23 of 08:53–09:54"
+    assert words(replace(PAUSED, speed=2), replay=True) == "❚❚ ×2 08:54:23 of 08:53–09:54"
+    assert words(PLAYED, replay=True) == "► ×4 08:54:23 of 08:53–09:54"
     short = replace(PLAYED, last_ms=FIRST_MS + 90_000)
-    assert told(short, replay=True) == "► ×4 08:54:23 of 08:53:20–08:54:50"
-    long = replace(HELD, last_ms=HELD.last_ms + DAY_MS)
-    assert told(long, replay=True) == "❚❚ 08:54:23 of 2025-10-09 08:53–2025-10-10 09:54"
-    assert told(replace(HELD, first_ms=UNKNOWN), replay=True) == "❚❚ 08:54:23"
+    assert words(short, replay=True) == "► ×4 08:54:23 of 08:53:20–08:54:50"
+    long = replace(PAUSED, last_ms=PAUSED.last_ms + DAY_MS)
+    assert words(long, replay=True) == "❚❚ 08:54:23 of 2025-10-09 08:53–2025-10-10 09:54"
+    assert words(replace(PAUSED, first_ms=UNKNOWN), replay=True) == "❚❚ 08:54:23"
 
 
 # -- the keys
@@ -149,7 +149,7 @@ def test_the_moment_in_words() -> None:
 
 @running
 async def test_keys_ask_the_timeline_on_every_screen() -> None:
-    timeline = HeldTimeline()
+    timeline = FakeTimeline()
     async with dashboard(state(HEALTHY), timeline=timeline) as (app, pilot):
         for screen, shows in (("1", "EVENTS"), ("2", "LEADERS"), ("5", "write/s"), ("6", "Spark")):
             await press(pilot, [screen])
@@ -160,14 +160,14 @@ async def test_keys_ask_the_timeline_on_every_screen() -> None:
 
 
 @running
-async def test_space_holds_and_lets_go_and_escape_at_the_top_lets_go() -> None:
-    timeline = HeldTimeline()
+async def test_space_pauses_and_resumes_and_escape_returns_to_live() -> None:
+    timeline = FakeTimeline()
     async with dashboard(state(HEALTHY), timeline=timeline) as (app, pilot):
         assert "space pause" in text(app)
         await press(pilot, ["escape", "space"])
         assert timeline.asked == [("toggle",)]
-        assert isinstance(app.feed, HeldFeed)
-        app.feed.show(held(HEALTHY))
+        assert isinstance(app.feed, FakeFeed)
+        app.feed.show(paused(HEALTHY))
         await until(pilot, lambda: "space live" in text(app), "the way back")
         await press(pilot, ["space"])
         assert timeline.asked == [("toggle",), ("live",)]
@@ -181,13 +181,13 @@ async def test_space_holds_and_lets_go_and_escape_at_the_top_lets_go() -> None:
 
 @running
 async def test_a_replay_is_played_and_has_a_speed() -> None:
-    timeline = HeldTimeline(replay=True)
-    async with dashboard(held(moment=PLAYED), timeline=timeline) as (app, pilot):
+    timeline = FakeTimeline(replay=True)
+    async with dashboard(paused(moment=PLAYED), timeline=timeline) as (app, pilot):
         assert "space pause" in text(app)
         await press(pilot, ["space", "less_than_sign", "greater_than_sign", "escape"])
         assert timeline.asked == [("toggle",), ("faster", -1), ("faster", 1)]
-        assert isinstance(app.feed, HeldFeed)
-        app.feed.show(held(moment=HELD))
+        assert isinstance(app.feed, FakeFeed)
+        app.feed.show(paused(moment=PAUSED))
         await until(pilot, lambda: "space play" in text(app), "the way on")
         await press(pilot, ["space"])
         assert timeline.asked[-1] == ("toggle",)
@@ -198,23 +198,23 @@ async def test_a_replay_is_played_and_has_a_speed() -> None:
 @pytest.mark.parametrize("width", [80, 120])
 @running
 async def test_at_every_width_the_keys_of_time_are_there(width: int) -> None:
-    async with dashboard(state(HEALTHY), size=(width, 24), lab=HeldLab(), timeline=HeldTimeline()) as (
+    async with dashboard(state(HEALTHY), size=(width, 24), lab=FakeLab(), timeline=FakeTimeline()) as (
         app,
         pilot,
     ):
         assert "space pause" in text(app).splitlines()[-1]
-        assert isinstance(app.feed, HeldFeed)
-        app.feed.show(held())
+        assert isinstance(app.feed, FakeFeed)
+        app.feed.show(paused())
         await until(pilot, lambda: "space live" in text(app), "the moment")
         last = text(app).splitlines()[-1]
-        for key in ("space live", "[ ] step", "{ } event", "g go to time", "? help", "q quit"):
+        for key in ("space live", "[ ] step", "{ } event", "g time jump", "? help", "q quit"):
             assert key in last
         assert "K crash" not in last
 
 
 @running
 async def test_without_a_timeline_there_are_no_keys_of_time() -> None:
-    async with dashboard(state(HEALTHY), lab=HeldLab()) as (app, pilot):
+    async with dashboard(state(HEALTHY), lab=FakeLab()) as (app, pilot):
         before = text(app)
         assert "pause" not in before
         await press(pilot, ["space", *KEYS, "g", "k", "less_than_sign", "greater_than_sign", "escape"])
@@ -224,31 +224,31 @@ async def test_without_a_timeline_there_are_no_keys_of_time() -> None:
 
 
 @running
-async def test_help_and_palette_know_them() -> None:
-    timeline = HeldTimeline()
+async def test_help_and_palette_have_the_keys_of_time() -> None:
+    timeline = FakeTimeline()
     async with dashboard(state(HEALTHY), timeline=timeline, size=(120, 90)) as (app, pilot):
         await press(pilot, ["question_mark"])
         shown = text(app)
         assert "TIME" in shown and "speed" not in shown
-        for key, words in (("space", "pause"), ("[", "step back"), ("}", "next event"), ("g", "go to time")):
-            assert re.search(rf"^ +{re.escape(key)} +{words}: ", shown, re.MULTILINE), words
+        for key, name in (("space", "pause"), ("[", "step back"), ("}", "next event"), ("g", "time jump")):
+            assert re.search(rf"^ +{re.escape(key)} +{name}: ", shown, re.MULTILINE), name
         await press(pilot, ["space"])
         assert timeline.asked == [("toggle",)]
-        assert isinstance(app.feed, HeldFeed)
-        app.feed.show(held())
+        assert isinstance(app.feed, FakeFeed)
+        app.feed.show(paused())
         await until(pilot, lambda: "space live" in text(app).splitlines()[-1], "what space does now")
-        await press(pilot, ["escape", "ctrl+p", *"step on", "enter"])
+        await press(pilot, ["escape", "ctrl+p", *"step forward", "enter"])
         await until(pilot, lambda: timeline.asked[-1] == ("step", 1), "the command")
-        await press(pilot, ["ctrl+p", *"go to", "enter"])
+        await press(pilot, ["ctrl+p", *"jump", "enter"])
         await until(pilot, lambda: "14:05" in text(app), "the question")
         await press(pilot, ["-", "3", "s", "enter"])
         await until(pilot, lambda: timeline.asked[-1][0] == "seek", "the answer")
 
 
 @running
-async def test_faults_are_not_for_the_past() -> None:
-    lab = HeldLab()
-    async with dashboard(held(), lab=lab, timeline=HeldTimeline()) as (app, pilot):
+async def test_faults_do_not_work_in_the_past() -> None:
+    lab = FakeLab()
+    async with dashboard(paused(), lab=lab, timeline=FakeTimeline()) as (app, pilot):
         for fault in FAULT_KEYS.values():
             if fault.aims:
                 await press(pilot, [fault.key])
@@ -260,13 +260,13 @@ async def test_faults_are_not_for_the_past() -> None:
 
 @running
 async def test_a_time_is_asked_for() -> None:
-    timeline = HeldTimeline()
-    view = held()
+    timeline = FakeTimeline()
+    view = paused()
     shown_ms = view.snapshot.observation.ended_ms
     async with dashboard(view, timeline=timeline) as (app, pilot):
         before = app.focused
         await press(pilot, ["g"])
-        assert "go to 14:05, 14:05:30, -5m, +30s" in text(app)
+        assert "jump to 14:05, 14:05:30, -5m, +30s" in text(app)
         await press(pilot, [*"08:54:00", "enter"])
         assert timeline.asked == [("seek", shown_ms // 60_000 * 60_000)]
         assert app.focused is before
@@ -280,9 +280,9 @@ async def test_a_time_is_asked_for() -> None:
 
 
 @running
-async def test_what_is_no_time_says_what_would_be_and_can_be_corrected() -> None:
-    timeline = HeldTimeline()
-    async with dashboard(held(), timeline=timeline) as (app, pilot):
+async def test_a_time_that_is_not_valid_says_which_are_and_can_be_corrected() -> None:
+    timeline = FakeTimeline()
+    async with dashboard(paused(), timeline=timeline) as (app, pilot):
         await press(pilot, ["g", *"8:5", "enter"])
         would = "'8:5' is not a valid time · write 14:05, 14:05:30, -5m, +30s or 2026-03-01T14:05"
         await until(pilot, lambda: would in text(app), "what would be one")
@@ -294,12 +294,12 @@ async def test_what_is_no_time_says_what_would_be_and_can_be_corrected() -> None
 
 
 @running
-async def test_a_name_is_asked_for_and_what_became_of_it_is_said() -> None:
-    timeline = HeldTimeline()
+async def test_a_name_is_asked_for_and_the_result_is_shown() -> None:
+    timeline = FakeTimeline()
     async with dashboard(state(HEALTHY), timeline=timeline) as (app, pilot):
         await press(pilot, ["k", *"friday", "space", "2", "enter"])
         assert timeline.asked == [("keep", "friday 2")]
-        assert isinstance(app.feed, HeldFeed)
+        assert isinstance(app.feed, FakeFeed)
         app.feed.note(Notice(NoticeKind.KEPT, {"name": "friday"}))
         await until(pilot, lambda: "recording kept: kview replay friday" in text(app), "the answer")
         await press(pilot, ["slash", "k", "k", "g", "enter"])
@@ -307,8 +307,8 @@ async def test_a_name_is_asked_for_and_what_became_of_it_is_said() -> None:
 
 
 @running
-async def test_a_sentence_ends_while_the_moment_stands_still() -> None:
-    async with dashboard(held(), lab=HeldLab(), timeline=HeldTimeline()) as (app, pilot):
+async def test_a_message_goes_away_while_time_is_paused() -> None:
+    async with dashboard(paused(), lab=FakeLab(), timeline=FakeTimeline()) as (app, pilot):
         await press(pilot, ["K"])
         assert "acts on the cluster" in text(app)
         app.wall_ms.now_ms += 60_000  # type: ignore[attr-defined]

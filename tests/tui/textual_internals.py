@@ -1,6 +1,6 @@
-"""What the tests read of Textual beyond its documented interface, each with its reason.
+"""Everything undocumented that the tests use of Textual, each with its reason.
 
-`test_textual_internals.py` fails when one of these moves.
+`test_textual_internals.py` fails if one of these changes.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,6 @@ from textual.strip import Strip
 
 
 def drawn_strips(screen: Screen[object]) -> Sequence[Strip]:
-    """The screen's lines as they are drawn: Textual exports pictures only, which have neither styles nor the
+    """The screen's lines as they are drawn: Textual only exports pictures, without styles and without the
     spaces at the ends of lines."""
     return screen._compositor.render_strips()

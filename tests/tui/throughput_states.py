@@ -1,4 +1,4 @@
-"""The throughput screen's states: five minutes of traffic, with Spark doing this or that."""
+"""States of the throughput screen: five minutes of traffic, with Spark in each of its states."""
 
 from dataclasses import replace
 from functools import cache
@@ -19,12 +19,12 @@ JAVA_KILLED = KviewError(ErrorKind.JAVA_KILLED, signal="SIGKILL").facts
 
 @cache
 def script() -> tuple[View, ...]:
-    """The views, Spark running, one a second."""
+    """The views with Spark running, one per second."""
     return tuple(with_aggregates(views(wavy_crash(healthy_s=HEALTHY_S))))
 
 
 def throughput_state(name: str) -> View:
-    """One of the states; the job failed 42 s ago, and its roll-ups are still there."""
+    """One of the states. In FAILED the job's roll-ups end 42 s ago, and are still there."""
     if name == INCIDENT:
         return script()[HEALTHY_S + 20]
     view = script()[HEALTHY_S - 1]

@@ -1,1 +1,1 @@
-"""What the tables show: rows made from a view, on demand, as lines with roles. Pure."""
+"""The rows of the tables, made from a view on demand, as lines with roles. Pure."""

@@ -1,4 +1,4 @@
-"""Rows of the BROKERS panel: by rack, the dead ones in their places."""
+"""Rows of the BROKERS panel: by rack, silent brokers in their usual place."""
 
 from collections.abc import Sequence
 
@@ -70,7 +70,7 @@ class BrokerRows(Keyed[int]):
         table, figures = self._view.snapshot.brokers, self._view.brokers
         internal = self._options.internal
         leads = int(figures.leads[at]) + (int(figures.leads_internal[at]) if internal else 0)
-        held = int(figures.replicas[at]) + (int(figures.replicas_internal[at]) if internal else 0)
+        replicas = int(figures.replicas[at]) + (int(figures.replicas_internal[at]) if internal else 0)
         state = str(table.state[at])
         risky = state == BrokerState.SILENT and leads > 0
         cells = (
@@ -78,7 +78,7 @@ class BrokerRows(Keyed[int]):
             figure(str(int(table.id[at]))),
             self._state(at, now_ms),
             figure(words.count(leads), Role.RISK if risky else Role.TEXT),
-            figure(words.count(held)),
+            figure(words.count(replicas)),
             figure(words.rate(float(figures.in_rate[at]))),
             figure(words.rate(float(figures.out_rate[at]))),
             figure(words.size(int(table.disk_bytes[at])), dim=state != BrokerState.UP),

@@ -1,18 +1,18 @@
-"""Columns of a table and how they share a width. Pure."""
+"""Columns of a table, and how they share its width. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 GAP = 2
-"""Cells between two columns: one is too few for figures beside each other."""
+"""Cells between two columns: one is too few between figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: `width` cells at least; with `flex` it takes a share of what is left, up to `most`.
+    """A column of at least `width` cells; with `flex` it gets a share of the cells left, up to `most`.
 
-    `rank` 0 is never left out; where the width does not suffice, the columns of the highest rank go first.
-    `name`: its text gives way in the middle.
+    If the table is too narrow, the columns of the highest `rank` are left out first, those of rank 0 never.
+    `name`: its text is cut in the middle.
     """
 
     key: str
@@ -28,8 +28,8 @@ class Column:
 def share(columns: Sequence[Column], cells: int) -> list[tuple[int, int]]:
     """The columns that fit into `cells`, as (index, width), in order.
 
-    Columns go by rank until the rest fits at its least widths; if those of rank 0 do not fit either, names
-    shrink, the widest first, and what still does not fit is cut from the right.
+    Columns are left out by rank until the rest fits at its smallest widths. If those of rank 0 do not fit
+    either, names shrink, the widest first, and what still does not fit is cut from the right.
     """
     kept = list(range(len(columns)))
     while _needs(columns, kept) > cells:

@@ -1,4 +1,4 @@
-"""What rows share: severities as signs and roles, replicas with their state, widths of figures."""
+"""Helpers for all rows: severities as signs and roles, replicas with their state, widths of figures."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
@@ -13,7 +13,7 @@ from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.text import Line, Role, Span, line
 
 FRESH_MS = 3_000
-"""What changed within this time is brighter."""
+"""A row that changed within this time is brighter."""
 
 ROLES: dict[str, Role] = {
     Severity.RISK: Role.RISK,
@@ -47,7 +47,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Keyed(Generic[Key]):
-    """Finds rows by key; the index is made when it is first needed."""
+    """Finds rows by key, with an index that is made when it is first needed."""
 
     def __init__(self, keys: Sequence[Key]) -> None:
         self.keys = keys
@@ -57,23 +57,23 @@ class Keyed(Generic[Key]):
         return len(self.keys)
 
     def key(self, index: int) -> Hashable:
-        """What the row at `index` is."""
+        """The key of the row at `index`."""
         return self.keys[index]
 
     def find(self, key: Hashable) -> int | None:
-        """Where the row with that key is."""
+        """The index of the row with that key; None if there is none."""
         if self._found is None:
             self._found = {key: index for index, key in enumerate(self.keys)}
         return self._found.get(key)
 
 
 def title(name: str, *notes: str) -> Line:
-    """A panel's title: its name, and in dim words what is special about its rows."""
+    """A panel's title: its name, and dim notes, such as the order of its rows."""
     return line(Span(name, Role.HEAD), *(Span(f" {note}", Role.DIM) for note in notes if note))
 
 
 def figure(text: str, role: Role = Role.TEXT, dim: bool = False) -> Line:
-    """A figure's cell: "–" and "…" are always dim, so is a stale figure."""
+    """A figure's cell: "–" and "…" are always dim; `dim` is for stale figures."""
     return (Span(text, Role.DIM if dim or text.strip() in (words.NONE, words.NOT_YET, "") else role),)
 
 
@@ -158,7 +158,7 @@ def replicas_width(view: View) -> int:
 
 
 def rank(severity: object) -> int:
-    """Where a severity stands: the worst is 0."""
+    """The position of a severity, the worst being 0."""
     return SEVERITY_ORDER[str(severity)]
 
 

@@ -1,4 +1,4 @@
-"""Rows of one group's detail: its members with what each owns, and its partitions."""
+"""Rows of one group's detail: its members with the partitions each owns, and its partitions."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ PANEL = "offsets"
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Partition numbers with runs drawn together: `0–3, 7`."""
+    """Partition numbers, with runs as ranges: `0–3, 7`."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][1] + 1:
@@ -82,7 +82,7 @@ class MemberRows(Keyed[str]):
                 figure(words.count(count)),
                 line(owns)
                 if owns
-                else line(Span("idle: more members than partitions" if not count else "", Role.WARN)),
+                else line(Span("idle: no partition is assigned to it" if not count else "", Role.WARN)),
                 line(Span(member, Role.DIM)),
             )
         )
@@ -112,7 +112,9 @@ class OffsetRows(Keyed[tuple[str, int]]):
         }
         self.title: Line = title("PARTITIONS", ORDERS[options.sort(PANEL, len(ORDERS))])
         self.empty = (
-            f"no topic matches /{options.filter}" if options.filter else "nothing committed, nothing owned"
+            f"no topic matches /{options.filter}"
+            if options.filter
+            else "no partition is committed or assigned"
         )
         at = np.array(rows, np.int64)
         self.columns: Sequence[Column] = (
@@ -144,7 +146,7 @@ class OffsetRows(Keyed[tuple[str, int]]):
         return words.at_least(words.duration(int(figures.behind_ms[at])), bool(figures.behind_is_bound[at]))
 
     def _behind_width(self) -> int:
-        """The longest of these lags in time, of which no digit may be cut."""
+        """The width of the longest lag in time: none of its digits may be cut."""
         return max(10, *(len(self._behind(row)) for row in self._rows)) if self._rows else 10
 
     def row(self, index: int, now_ms: int) -> Row:
@@ -154,8 +156,8 @@ class OffsetRows(Keyed[tuple[str, int]]):
         received_ms = int(table.received_ms[at])
         old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms
         committed = int(table.committed[at])
-        said = Verdict(str(figures.verdict[at]))
-        severity = SEVERITIES[said]
+        kind = Verdict(str(figures.verdict[at]))
+        severity = SEVERITIES[kind]
         notes = [verdicts.of_offset(figures, at)]
         if old:
             notes.append(f"{words.age(received_ms, now_ms)} old")
@@ -178,6 +180,6 @@ class OffsetRows(Keyed[tuple[str, int]]):
                     dim=old,
                 ),
                 line(Span(self._clients.get(str(table.owner[at]), "") or words.NONE, Role.DIM)),
-                verdict(said, after, severity),
+                verdict(kind, after, severity),
             )
         )

@@ -1,4 +1,4 @@
-"""Rows of groups: who suffers, the worst first."""
+"""Rows of consumer groups, the worst first."""
 
 from collections.abc import Sequence
 
@@ -42,12 +42,12 @@ def _order(view: View, options: Options) -> list[int]:
 
 
 def changes(view: View) -> dict[str, int]:
-    """When each group last had an event, of those of the look-back."""
+    """When each group's last event in the view was, epoch ms."""
     return {event.group: event.at_ms for event in view.events if event.group}
 
 
 def behind(view: View, row: int, trend: bool = True) -> str:
-    """A group's lag in time, with the way it goes: `2 m 10 s ▲`."""
+    """A group's lag in time, with its trend: `2 m 10 s ▲`."""
     figures = view.groups
     text = words.at_least(words.duration(int(figures.behind_ms[row])), bool(figures.behind_is_bound[row]))
     if not trend:
@@ -93,7 +93,7 @@ class GroupRows(Keyed[str]):
         )
 
     def _behind_width(self) -> int:
-        """The longest of these lags in time, of which no digit may be cut."""
+        """The width of the longest lag in time: none of its digits may be cut."""
         return max(10, *(len(behind(self._view, row)) for row in self._rows)) if self._rows else 10
 
     def row(self, index: int, now_ms: int) -> Row:
@@ -105,7 +105,7 @@ class GroupRows(Keyed[str]):
         old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms
         coordinator = int(table.coordinator[at])
         lag = words.at_least(words.count(int(figures.lag[at])), bool(figures.lag_is_bound[at]))
-        judged = verdict(figures.verdict[at], "", figures.severity[at])
+        verdict_cell = verdict(figures.verdict[at], "", figures.severity[at])
         notes = [
             verdicts.of_group(figures, at),
             f"{words.age(received_ms, now_ms)} old" if old else "",
@@ -121,7 +121,7 @@ class GroupRows(Keyed[str]):
             figure(str(coordinator) if coordinator > NO_BROKER else words.NONE, Role.DIM),
             figure(str(table.assignment_strategy[at]) or words.NONE, Role.DIM),
             line(Span(sparkline(figures.lag_series[at], SPARK_CELLS), Role.DIM)),
-            judged,
+            verdict_cell,
             line(Span(f" {glyphs.DOT} ".join(note for note in notes if note), Role.DIM)),
         )
         return Row(cells, fresh(self._changed.get(group, UNKNOWN), now_ms))

@@ -36,7 +36,7 @@ _AGED = (PartitionStatus.SILENT_LEADER, PartitionStatus.FROZEN)
 
 
 def worst_first(view: View, options: Options) -> NDArray[np.int64]:
-    """Rows of `snapshot.partitions` that pass the options, the ones that need a look first."""
+    """Rows of `snapshot.partitions` that pass the options, the ones that need attention first."""
     table = view.snapshot.partitions
     rows = view.worst_partitions
     if options.internal:
@@ -78,7 +78,7 @@ class PartitionRows(Keyed[tuple[str, int]]):
         self._view = view
         self._options = options
         self.empty = (
-            f"no topic matches /{options.filter}" if options.filter and topic is None else "there are none"
+            f"no topic matches /{options.filter}" if options.filter and topic is None else "no partitions"
         )
         self.title: Line
         watermarks, rates = table.high_watermark[self._rows], figures.in_rate[self._rows]
@@ -140,7 +140,7 @@ class PartitionRows(Keyed[tuple[str, int]]):
         return read_ms != UNKNOWN and now_ms - read_ms > self._options.stale_ms
 
     def _status(self, at: int, now_ms: int, old: bool) -> tuple[Line, Line]:
-        """Its state as a sign with an age, and in words."""
+        """The partition's state as a sign with an age, and in words."""
         table, figures = self._view.snapshot.partitions, self._view.partitions
         status = figures.status[at]
         text = verdicts.STATUSES[status]
@@ -160,8 +160,8 @@ class PartitionRows(Keyed[tuple[str, int]]):
         if table.error_code[at]:
             notes.append(failures.of_partition(int(table.error_code[at])))
         if not figures.rack_safe[at]:
-            notes.append("one rack only")
-        said = [] if old and status == PartitionStatus.OK else [Span(text, role)]
+            notes.append("all replicas in one rack")
+        parts = [] if old and status == PartitionStatus.OK else [Span(text, role)]
         for note in notes:
-            said.append(Span(f" {glyphs.DOT} {note}" if said else note, Role.DIM))
-        return line(Span(sign, sign_role)), tuple(said)
+            parts.append(Span(f" {glyphs.DOT} {note}" if parts else note, Role.DIM))
+        return line(Span(sign, sign_role)), tuple(parts)

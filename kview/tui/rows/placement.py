@@ -1,4 +1,4 @@
-"""The teaching table, live: rows are brokers, columns the places of a replica list, cells partitions."""
+"""Rows of the placement table: brokers by position in the replica lists, with the partitions in the cells."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,20 +18,21 @@ from kview.tui.text import EMPTY, Line, Role, Span, line
 
 ORDINALS = ("LEADERS", "1ST FOLLOWERS", "2ND FOLLOWERS", "3RD FOLLOWERS")
 MAX_PLACES = 4
-"""Columns of the table; replication factors above this are rare, and their further followers are counted in
-the last."""
+"""Columns of positions in the table. Replication factors above this are rare; their further followers stand
+in the last column."""
 
 MAX_CELLS = 200
-"""Partitions made into spans in one cell: more do not fit any line."""
+"""Partitions in one cell: more do not fit into any line."""
 
 
 def place_title(place: int) -> str:
-    """The head of a place in the replica list."""
+    """The head of the column for a position in the replica list."""
     return ORDINALS[place]
 
 
 def alternating(ids: Sequence[int], racks: Sequence[str]) -> list[int]:
-    """Brokers in placement order: the racks in turn, each by id (0, 3, 1, 4, 2, 5 of two racks of three)."""
+    """Brokers in placement order: round-robin over the racks, by id within each (0, 3, 1, 4, 2, 5 for two
+    racks of three)."""
     by_rack: dict[str, list[int]] = defaultdict(list)
     for broker, rack in sorted(zip(ids, racks, strict=True)):
         by_rack[rack].append(broker)
@@ -41,8 +42,7 @@ def alternating(ids: Sequence[int], racks: Sequence[str]) -> list[int]:
 
 
 class PlacementRows(Keyed[int]):
-    """Key: the broker's id. `topic` ALL shows how many replicas a broker has in each place instead of
-    which."""
+    """Key: the broker's id. For the topic ALL, cells are counts of replicas instead of partitions."""
 
     empty = "no broker is known"
 
@@ -79,7 +79,7 @@ class PlacementRows(Keyed[int]):
         return rows.astype(np.int64)
 
     def _placed(self) -> dict[tuple[int, int], list[Span]]:
-        """Broker and place → the partitions there, by number."""
+        """The partitions in each cell, by broker and position."""
         table, figures = self._view.snapshot.partitions, self._view.partitions
         cells: dict[tuple[int, int], list[Span]] = defaultdict(list)
         for row in self._rows:
@@ -102,18 +102,17 @@ class PlacementRows(Keyed[int]):
         leaders = table.leader[self._rows]
         for place in range(self._places):
             brokers, counts = np.unique(table.replicas[self._rows, place], return_counts=True)
-            held = dict(zip(brokers.tolist(), counts.tolist(), strict=True))
+            replicas = dict(zip(brokers.tolist(), counts.tolist(), strict=True))
             for broker in self.keys:
-                text = words.count(held.get(broker, 0))
+                text = words.count(replicas.get(broker, 0))
                 if place == 0:
                     leads = int((leaders == broker).sum())
-                    text += "" if leads == held.get(broker, 0) else f" {glyphs.DOT} leads {leads:,}"
+                    text += "" if leads == replicas.get(broker, 0) else f" {glyphs.DOT} leads {leads:,}"
                 cells[broker, place] = [Span(text)]
         return cells
 
     def _changes(self) -> dict[int, int]:
-        """When each broker last gained or lost a leadership or a place in an ISR, as the partitions' changes
-        say."""
+        """When a partition of each broker last changed its leader or its ISR, epoch ms."""
         changed: dict[int, int] = {}
         table, figures = self._view.snapshot.partitions, self._view.partitions
         for row in self._rows[figures.changed_ms[self._rows] != UNKNOWN]:
@@ -142,16 +141,16 @@ class PlacementRows(Keyed[int]):
         return line(Span(f"{glyphs.DEAD} {state} {words.age(int(table.since_ms[at]), now_ms)}", role))
 
     def headline(self) -> Line:
-        """What the table shows, and how it is placed."""
+        """The topic's size and settings, and whether its placement is good."""
         view = self._view
         if self._topic == ALL:
             return line(
                 Span("all topics ", Role.BRIGHT),
-                Span(f"{len(self._rows):,} partitions, replicas by place", Role.DIM),
+                Span(f"{len(self._rows):,} partitions, replicas counted by position", Role.DIM),
             )
         found = np.flatnonzero(view.topics.topic == self._topic)
         if not len(found):
-            return line(Span(self._topic, Role.BRIGHT), Span(" is not there", Role.WARN))
+            return line(Span(self._topic, Role.BRIGHT), Span(" is not listed", Role.WARN))
         at, figures = int(found[0]), view.topics
         safe = bool(figures.rack_safe[at])
         away = int(figures.not_preferred[at])
@@ -170,8 +169,8 @@ class PlacementRows(Keyed[int]):
 
 
 def _marked(number: str, position: int, leads: bool, silent: bool, member: bool) -> Span:
-    """A partition in a cell: `P3` as it should be, `(P3)` a preferred leader that does not lead, `P3▲`
-    another that leads."""
+    """A partition in a cell: `P3` if all is well, `(P3)` for a preferred leader that does not lead, `P3▲` for
+    another replica that leads."""
     if silent:
         text = f"({number}){glyphs.DEAD}" if position == 0 and not leads else f"{number}{glyphs.DEAD}"
         return Span(text, Role.RISK if member or leads else Role.WARN)
@@ -190,7 +189,7 @@ def _marked(number: str, position: int, leads: bool, silent: bool, member: bool)
 
 
 def _cell(spans: list[Span]) -> Line:
-    """Partitions beside each other, those in trouble first where they are too many for any cell."""
+    """Partitions side by side; if there are too many for any cell, those with a problem first."""
     if not spans:
         return EMPTY
     if len(spans) > MAX_CELLS:

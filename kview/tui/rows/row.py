@@ -1,4 +1,4 @@
-"""What a table shows: a row's cells, and rows that are made on demand."""
+"""A table's content: a row's cells, and rows that are made on demand."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from kview.tui.text import EMPTY, Line
 
 
 class Row(NamedTuple):
-    """A row's cells by column; `fresh` when something of it changed within the last seconds."""
+    """A row's cells by column; `fresh` if something in it changed within the last seconds."""
 
     cells: tuple[Line, ...]
     fresh: bool = False
@@ -25,7 +25,7 @@ class Rows(Protocol):
 
     @property
     def title(self) -> Line:
-        """The panel's name, and in which order its rows are."""
+        """The panel's name, and the order of its rows."""
         ...
 
     @property
@@ -36,21 +36,21 @@ class Rows(Protocol):
     def __len__(self) -> int: ...
 
     def key(self, index: int) -> Hashable:
-        """What the row is: the same thing has the same key in every view."""
+        """The key of a row: the same thing has the same key in every view."""
         ...
 
     def find(self, key: Hashable) -> int | None:
-        """Where the row with that key is."""
+        """The index of the row with that key; None if there is none."""
         ...
 
     def row(self, index: int, now_ms: int) -> Row:
-        """A row's cells; ages count to `now_ms`."""
+        """A row's cells, with ages as of `now_ms`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class NoRows:
-    """The rows of a table that has not been given any."""
+    """The rows of a table that has none yet."""
 
     columns: Sequence[Column] = ()
     title: Line = EMPTY

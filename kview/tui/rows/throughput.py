@@ -1,5 +1,5 @@
-"""Rows of the throughput screen: the cluster's topics, its racks with their brokers, or its groups, each with
-what goes in and out."""
+"""Rows of the throughput screen: the cluster's topics, its racks with their brokers, or its groups, with
+their rates in and out."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -32,20 +32,20 @@ INTERNAL = Key(Kind.INTERNAL)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A row before it has figures: `inside` is its place under another one; rates by the view's own, direct,
-    figures."""
+    """A row before it has Spark's figures: `indent` is the number of cells before its label; its rates are
+    direct rates."""
 
     key: Key
     label: str
     severity: str = Severity.CALM
-    inside: int = 0
+    indent: int = 0
     in_rate: float = math.nan
     out_rate: float = math.nan
     dim: bool = False
 
 
 class ThroughputRows(Keyed[Key]):
-    """Key: what the row is about."""
+    """Key: the cluster, or the topic, rack, broker or group of the row."""
 
     def __init__(self, view: View, options: Options, listed: str) -> None:
         self._view = view
@@ -57,7 +57,7 @@ class ThroughputRows(Keyed[Key]):
         self.entries = [_cluster(view), *(entry for block in self._sorted(made) for entry in block)]
         super().__init__([entry.key for entry in self.entries])
         others = "  ".join(name for name in LISTS if name != listed)
-        basis = "direct" if self._end_s is None else f"{RATE_S} s"
+        basis = "" if self._end_s is None else f"{RATE_S} s"
         notes = [basis, self._order, f"/{options.filter}" if options.filter else ""]
         self.title: Line = line(
             Span(listed.upper(), Role.HEAD),
@@ -74,10 +74,10 @@ class ThroughputRows(Keyed[Key]):
             Column("in", "in rec/s", rate_width(rates[:, 0], 8), right=True),
             Column("out", "out rec/s", rate_width(rates[:, 1], 9), right=True),
             Column("bytes", "in bytes/s ≈", 12, right=True, rank=2),
-            Column("skew", "skew ×", 6, right=True, rank=3),
+            Column("skew", "hottest ÷ mean", 14, right=True, rank=3),
             Column("spark", "last minute", SPARK_CELLS, rank=1),
         )
-        # A group's are records out alone.
+        # A group has only records out.
         without = ("in", "bytes", "skew") if listed == "groups" else ()
         self._kept = [place for place, column in enumerate(columns) if column.key not in without]
         self.columns: Sequence[Column] = [columns[place] for place in self._kept]
@@ -85,7 +85,7 @@ class ThroughputRows(Keyed[Key]):
     def row(self, index: int, now_ms: int) -> Row:
         """A row's cells."""
         entry = self.entries[index]
-        coming, going = self._rates(entry)
+        in_rate, out_rate = self._rates(entry)
         found = self._window(entry.key)
         bytes_rate = found[0].bytes_rate[found[1]] if found else math.nan
         skew = found[0].skew[found[1]] if found else math.nan
@@ -97,8 +97,8 @@ class ThroughputRows(Keyed[Key]):
         cells = (
             (Span(SIGNS[entry.severity], ROLES[entry.severity]),) if worrying else (),
             name,
-            figure(self._rate(coming)),
-            figure(self._rate(going)),
+            figure(self._rate(in_rate)),
+            figure(self._rate(out_rate)),
             figure(words.size(round(bytes_rate)) if math.isfinite(bytes_rate) else words.NONE),
             figure(f"{skew:.1f}" if math.isfinite(skew) else words.NONE),
             (Span(self._spark(entry.key), Role.DIM),),
@@ -106,13 +106,13 @@ class ThroughputRows(Keyed[Key]):
         return Row(tuple(cells[place] for place in self._kept))
 
     def _rate(self, per_second: float) -> str:
-        """A direct rate needs the past."""
+        """A rate in words; `…` for a direct rate whose past is not read yet."""
         if self._end_s is None and not self._view.moment.complete:
             return glyphs.ELLIPSIS
         return words.rate(per_second)
 
     def label(self, key: Key) -> str:
-        """What a row is called, also where its rack is not beside it."""
+        """A row's name where its list is not visible: `broker 4`."""
         index = self.find(key)
         label = self.entries[index].label if index is not None else key.name
         return f"{key.kind} {label}" if key.kind in (Kind.BROKER, Kind.RACK, Kind.GROUP) else label
@@ -124,12 +124,12 @@ class ThroughputRows(Keyed[Key]):
         found = self._window(entry.key)
         if found is None:
             return (math.nan, 0.0) if entry.key.kind is Kind.GROUP else (0.0, 0.0)
-        held, row = found
-        coming = math.nan if entry.key.kind is Kind.GROUP else float(held.in_rate[row])
-        return coming, float(held.out_rate[row])
+        figures, row = found
+        in_rate = math.nan if entry.key.kind is Kind.GROUP else float(figures.in_rate[row])
+        return in_rate, float(figures.out_rate[row])
 
     def _window(self, key: Key) -> tuple[Window, int] | None:
-        """The window of the last seconds and the key's row in it; None where it has none."""
+        """The window of the last seconds and the key's row in it; None if it has none."""
         if self._end_s is None:
             return None
         if key.kind not in self._windows:
@@ -139,7 +139,7 @@ class ThroughputRows(Keyed[Key]):
         return (found, rows[key.name]) if key.name in rows else None
 
     def _spark(self, key: Key) -> str:
-        """The last minute; of all keys of a kind at once, with the first of them that is drawn."""
+        """A sparkline of the last minute; the first one calculates the figures of all keys of its kind."""
         found = self._window(key)
         if found is None or self._end_s is None:
             return ""
@@ -155,13 +155,12 @@ class ThroughputRows(Keyed[Key]):
         return sparkline(self._trends[key.kind][found[1]].tolist(), SPARK_CELLS)
 
     def _sorted(self, blocks: list[list[Entry]]) -> Iterable[list[Entry]]:
-        """Entries stay under their own; in order within it, and these among themselves."""
+        """Blocks in order, and the entries of each block in order below its first one."""
 
         def place(entry: Entry) -> float:
             if self._order == "worst first":
                 return rank(entry.severity)
-            coming, going = self._rates(entry)
-            return -next((rate for rate in (coming, going) if math.isfinite(rate)), -1.0)
+            return -next((rate for rate in self._rates(entry) if math.isfinite(rate)), -1.0)
 
         if not self._order:
             return blocks
@@ -170,7 +169,7 @@ class ThroughputRows(Keyed[Key]):
 
 
 def _indented(entry: Entry) -> str:
-    return " " * entry.inside + entry.label
+    return " " * entry.indent + entry.label
 
 
 def _cluster(view: View) -> Entry:
@@ -250,6 +249,6 @@ def _groups(view: View, options: Options) -> list[list[Entry]]:
 
 
 def _sum(rates: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
-    """The sum of those that are known; NaN where none is."""
+    """The sum of the rates that are known; NaN if none is."""
     known = rates[np.isfinite(rates)]
     return float(known.sum()) if len(known) else math.nan

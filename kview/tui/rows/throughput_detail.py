@@ -1,4 +1,4 @@
-"""The right side of the throughput screen: troubles in the time shown, plots, and figures by window."""
+"""The right side of the throughput screen: problems in the time shown, plots, and figures by window."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -15,12 +15,12 @@ from kview.model.units import UNKNOWN
 from kview.tui.options import Options
 from kview.tui.plot import Frame, framed, nice_top
 from kview.tui.spark import covered_until_s
-from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, justified, line, line_width, pad
+from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, justified, line, pad
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """How much time plots show, in steps of which each is one value."""
+    """How much time plots show, and the step of one value."""
 
     label: str
     length_s: int
@@ -29,31 +29,31 @@ class Stretch:
 
 STRETCHES = (Stretch("1 m", 60, 1), Stretch("5 m", 300, 5), Stretch("1 h", 3600, 60))
 USUAL = 1
-"""The one that is shown first."""
+"""The index of the one that is shown first."""
 
 LEAST_PLOT = 6
-"""Lines of a plot: title, four of the curve, and the axis of time."""
+"""The fewest lines of a plot: its title, four of the curve, and the time axis."""
 MOST_PLOT = 16
 COLUMN_CELLS = 36
-"""A plot beside another one is at least as wide."""
+"""The smallest width of a plot that has another one next to it."""
 LABEL_CELLS, WINDOW_CELLS = 14, 8
 LONG_RATE = 99_999.5
-"""From here on a rate has a prefix instead of its last digits."""
+"""From here on a rate is written with a prefix instead of its last digits."""
 TABLE_CELLS = LABEL_CELLS + len(WINDOWS_S) * WINDOW_CELLS
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A plot: its title, what it sums up, its colour, and what its axis' figures are."""
+    """A plot: its title, what it sums up, its colour, and how the figures of its axis are written."""
 
     title: str
     columns: tuple[Sum, ...]
     paint: Span
     figure: Callable[[float], str] = words.si
     unit: float = 1.0
-    """What the sums are divided by."""
+    """The divisor of the sums."""
     alarm: bool = False
-    """Where it is 0 there is nothing to see."""
+    """Whether any value above 0 is a problem: then 0 is not drawn."""
 
 
 IN = Plot("records in /s", (Sum.RECORDS_IN,), Span("", series=0))
@@ -61,7 +61,7 @@ OUT = Plot("records out /s", (Sum.RECORDS_OUT,), Span("", series=1))
 BYTES = Plot(
     "bytes in /s ≈", (Sum.CENTIBYTES_IN,), Span("", series=0), lambda rate: words.size(round(rate)), 100.0
 )
-TROUBLED = Plot(
+UNAVAILABLE = Plot(
     "partitions silent or offline",
     (Sum.SILENT_MS, Sum.OFFLINE_MS),
     Span("", Role.RISK),
@@ -71,7 +71,7 @@ TROUBLED = Plot(
 REPLICATED = Plot("records replicated /s", (Sum.REPLICATED,), Span("", series=2))
 CROSS_RACK = Plot("records across racks /s", (Sum.CROSS_RACK,), Span("", series=2))
 
-PLOTS = (IN, OUT, BYTES, TROUBLED, REPLICATED, CROSS_RACK)
+PLOTS = (IN, OUT, BYTES, UNAVAILABLE, REPLICATED, CROSS_RACK)
 
 
 def detail_lines(
@@ -84,15 +84,15 @@ def detail_lines(
     braille: bool,
     zone: tzinfo | None,
 ) -> list[Line]:
-    """Title, troubles, plots, figures: as much as `size` (cells, rows) holds."""
+    """Title, problems, plots and figures: as much as fits into `size` (cells, rows)."""
     cells, rows = size
     head = _head(label, stretch, cells)
     rollups, at_ms = view.aggregates.rollups, view.snapshot.observation.ended_ms
     if rollups.from_ms == UNKNOWN or whole_until_s(rollups, at_ms) * 1000 <= rollups.from_ms:
-        return [head, *(line(Span(f" {text}", Role.DIM)) for text in wrap(_nothing(view), cells - 2))]
+        return [head, *(line(Span(f" {text}", Role.DIM)) for text in wrap(_why_empty(view), cells - 2))]
     covered_s = covered_until_s(view, options)
     end_s = at_ms // 1000 if covered_s is None else covered_s
-    lines = [head, _troubles(window_of(rollups, [key], end_s, stretch.length_s), key, cells)]
+    lines = [head, _problems(window_of(rollups, [key], end_s, stretch.length_s), key, cells)]
     plots = (OUT,) if key.kind is Kind.GROUP else PLOTS
     room = rows - len(lines)
     figures = _figures(rollups, key, end_s, (cells, room - LEAST_PLOT))
@@ -101,17 +101,17 @@ def detail_lines(
     return [*lines, *drawn, *figures]
 
 
-def _nothing(view: View) -> str:
+def _why_empty(view: View) -> str:
     """Why there is nothing to draw."""
     if view.aggregates.rollups.from_ms != UNKNOWN:
         return "Spark's figures begin after this moment."
     if view.aggregates.status.state is SparkState.OFF:
-        return "Plots, windows and percentiles are Spark's work, and Spark is off."
-    return "Plots begin with the first whole seconds that Spark has added up."
+        return "Plots, windows and percentiles come from Spark, and Spark is off."
+    return "Plots begin when Spark has added up its first whole seconds."
 
 
 def _head(label: str, stretch: Stretch, cells: int) -> Line:
-    """What is shown, and over which time."""
+    """The title, and which of the stretches of time is shown."""
     choices: Line = line(Span("last ", Role.DIM))
     for choice in STRETCHES:
         chosen = choice is stretch
@@ -121,8 +121,8 @@ def _head(label: str, stretch: Stretch, cells: int) -> Line:
     return justified(line(" ", Span(label, Role.BRIGHT)), (*choices, Span(" w ", Role.KEY)), cells)
 
 
-def _troubles(found: Window, key: Key, cells: int) -> Line:
-    """What was wrong in the time shown; the line stays where nothing was."""
+def _problems(found: Window, key: Key, cells: int) -> Line:
+    """The line of problems in the time shown; it is there without problems too."""
     risks = [
         (int(found.offline_ms[0]) / 1000, "offline", Role.RISK),
         (int(found.silent_ms[0]) / 1000, "silent", Role.RISK),
@@ -141,21 +141,15 @@ def _troubles(found: Window, key: Key, cells: int) -> Line:
     if parts:
         sign = Role.RISK if any(seconds > 0 for seconds, _, role in risks if role is Role.RISK) else Role.WARN
         mark = glyphs.DEAD if sign is Role.RISK else glyphs.OUT_OF_SYNC
-        parts[0] = (Span(f"{mark} {_unit(parts, cells)} ", sign), *parts[0])
-    told = [line(Span(f"{count:,} {what}", Role.WARN)) for count, what in counts if count]
-    if told:
-        told[0] = (Span("records ", Role.DIM), *told[0])
-    parts += told
+        parts[0] = (Span(f"{mark} partition-seconds ", sign), *parts[0])
+    records = [line(Span(f"{count:,} {what}", Role.WARN)) for count, what in counts if count]
+    if records:
+        records[0] = (Span("records ", Role.DIM), *records[0])
+    parts += records
     if not parts:
-        calm = "nothing rewound" if key.kind is Kind.GROUP else "no partition was in trouble"
+        calm = "nothing rewound" if key.kind is Kind.GROUP else "no partition had a problem"
         parts = [line(Span(f"{glyphs.OK} ", Role.GOOD), Span(calm, Role.DIM))]
     return line(" ", *joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells - 1))
-
-
-def _unit(parts: Sequence[Line], cells: int) -> str:
-    """Of seconds summed over partitions; short where that lets one more stand there."""
-    whole = "partition-seconds"
-    return whole if sum(line_width(part) + 3 for part in parts) + len(whole) + 3 <= cells else "partition-s"
 
 
 def _grid(
@@ -168,7 +162,7 @@ def _grid(
     braille: bool,
     until: str,
 ) -> list[Line]:
-    """As many plots as fit, in columns; the lines that are left over stay empty."""
+    """As many plots as fit, in columns; the lines left over are empty."""
     cells, rows = size
     columns = max(1, min(3, cells // COLUMN_CELLS, len(plots)))
     down = max(1, min(rows // LEAST_PLOT, -(-len(plots) // columns)))
@@ -190,7 +184,7 @@ def _grid(
             for plot in plots[begin : begin + columns]
         ]
         for number in range(height):
-            parts = [pad(beside[number] if number < len(beside) else EMPTY, wide) for beside in drawn]
+            parts = [pad(plot[number] if number < len(plot) else EMPTY, wide) for plot in drawn]
             lines.append(tuple(span for part in parts for span in part))
     return [*lines, *[EMPTY] * (rows - len(lines))][:rows]
 
@@ -212,19 +206,18 @@ def _values(rollups: Rollups, key: Key, plot: Plot, end_s: int, stretch: Stretch
 
 
 def _top(plot: Plot, values: dict[Plot, list[float]]) -> float:
-    """The end of a plot's axis: what goes across racks is shown on the scale of all that is replicated."""
+    """The end of a plot's axis: records across racks have the scale of all replicated records."""
     shared = [REPLICATED, CROSS_RACK] if plot in (REPLICATED, CROSS_RACK) else [plot]
     known = [value for one in shared for value in values.get(one, ()) if math.isfinite(value)]
     return nice_top(max(known, default=0.0))
 
 
 def _figures(rollups: Rollups, key: Key, end_s: int, size: tuple[int, int]) -> list[Line]:
-    """Rates, and how they are spread, by window: beside each other where there is room, else those that fit
-    below each other."""
+    """Rates and their distribution by window: in two columns if there is room, else as many as fit in one."""
     windows = [window_of(rollups, [key], end_s, length_s) for length_s in WINDOWS_S]
     figures = list(_figure_lines(windows, key))
     cells, rows = size
-    # A window that is not known as a whole is headed by what is known of it.
+    # The head of a window that is not known as a whole is the time that is known of it.
     lengths = [
         f"{found.covered_s} s"
         if found.covered_s < length_s
@@ -242,17 +235,17 @@ def _figures(rollups: Rollups, key: Key, end_s: int, size: tuple[int, int]) -> l
 
 
 class Figure(NamedTuple):
-    """A line of figures; where there is no room for all, those of the highest rank go."""
+    """A line of figures; if there is no room for all, those of the highest rank are left out."""
 
     rank: int
     line: Line
 
 
 def _figure_lines(windows: Sequence[Window], key: Key) -> Iterator[Figure]:
-    """The cluster's, a topic's, a rack's or a broker's ten, or a group's two."""
+    """The ten lines of the cluster, a topic, a rack or a broker, or the two of a group."""
 
-    def of(rank: int, label: str, told: Callable[[Window], str]) -> Figure:
-        return Figure(rank, _table_line(label, [told(found) for found in windows]))
+    def of(rank: int, label: str, read: Callable[[Window], str]) -> Figure:
+        return Figure(rank, _table_line(label, [read(found) for found in windows]))
 
     out = of(1, "out", lambda found: _rate(float(found.out_rate[0])))
     if key.kind is Kind.GROUP:
@@ -266,7 +259,7 @@ def _figure_lines(windows: Sequence[Window], key: Key) -> Iterator[Figure]:
     yield of(4, "in, p50", lambda found: _rate(float(found.in_p50[0])))
     yield of(8, "in, p95", lambda found: _rate(float(found.in_p95[0])))
     yield of(5, "in, p99", lambda found: _rate(float(found.in_p99[0])))
-    yield of(6, "skew × mean", lambda found: _ratio(float(found.skew[0])))
+    yield of(6, "hottest ÷ mean", lambda found: _ratio(float(found.skew[0])))
     yield Figure(7, _hottest(windows[-1]))
 
 
@@ -279,8 +272,10 @@ def _hottest(found: Window) -> Line:
 
 
 def _table_line(label: str, values: Sequence[str], role: Role = Role.DIM, of: Role = Role.TEXT) -> Line:
-    cells = (f"{value:>{WINDOW_CELLS}}" for value in values)
-    return line(Span(f" {label:<{LABEL_CELLS - 1}}", role), *(Span(cell, of) for cell in cells))
+    head = f" {label:<{LABEL_CELLS - 1}}"
+    first = LABEL_CELLS + WINDOW_CELLS - len(head)  # a long label takes cells from a short figure
+    cells = (f"{value:>{WINDOW_CELLS if place else first}}" for place, value in enumerate(values))
+    return line(Span(head, role), *(Span(cell, of) for cell in cells))
 
 
 def _rate(per_second: float) -> str:

@@ -1,4 +1,4 @@
-"""Rows of topics under the placement table."""
+"""Rows of the list of topics below the placement table."""
 
 from collections.abc import Sequence
 
@@ -27,11 +27,11 @@ _COUNTED = (
     PartitionStatus.AT_MIN_ISR,
     PartitionStatus.UNDER_REPLICATED,
 )
-"""What is counted of a topic: a partition once, by the worst of it."""
+"""The statuses that a topic's health counts; a partition counts once, with its worst one."""
 
 
 def topic_rows(view: View, options: Options) -> list[int]:
-    """Rows of `view.topics` that pass the options, in the order that is in force."""
+    """Rows of `view.topics` that pass the options, in the order in force."""
     figures = view.topics
     rows = [
         row
@@ -97,7 +97,7 @@ class TopicRows(Keyed[str]):
                 (),
                 figure(words.rate(self._view.throughput.total_in), Role.DIM),
                 (),
-                line(Span("replicas by broker, as counts", Role.DIM)),
+                line(Span("number of replicas by broker", Role.DIM)),
             )
         )
 

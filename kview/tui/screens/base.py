@@ -1,5 +1,5 @@
-"""What all screens share: header, headline, status and keys around a body; the filter line; being too
-small."""
+"""The base of all screens: header, headline, status and keys around a body; the filter line; one sentence if
+the terminal is too small."""
 
 from typing import ClassVar, cast
 
@@ -30,31 +30,35 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             "back",
             "back",
             show=False,
-            tooltip="one step back: the filter, then the screen before, then the live moment",
+            tooltip="clear the filter, then leave the screen, then return to the live moment",
         ),
-        Binding("tab", "app.focus_next", "next panel", show=False, tooltip="give the keys to the next panel"),
+        Binding("tab", "app.focus_next", "next panel", show=False, tooltip="focus the next panel"),
         Binding(
-            "shift+tab", "app.focus_previous", "previous panel", show=False, tooltip="and to the one before"
+            "shift+tab",
+            "app.focus_previous",
+            "previous panel",
+            show=False,
+            tooltip="focus the previous panel",
         ),
     ]
 
     panel_sorts: ClassVar[dict[str, int]] = {}
-    """By the id of a table: how many orders it has."""
+    """How many orders each table has, by its id."""
 
     partition_panels: ClassVar[frozenset[str]] = frozenset()
     """The ids of the tables whose rows are partitions, with (topic, partition) as their keys."""
 
     has_targets: ClassVar[bool] = False
-    """Whether something can be selected here that a fault could hit."""
+    """Whether the screen has rows that a fault could hit."""
 
     @property
     def dashboard(self) -> Dashboard:
-        """The app, as its screens see it."""
+        """The app, as seen by its screens."""
         return cast(Dashboard, self.app)
 
     @property
     def view(self) -> View | None:
-        """The latest picture."""
+        """The view shown."""
         return self.dashboard.view
 
     def body(self) -> ComposeResult:
@@ -62,11 +66,11 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         raise NotImplementedError
 
     def draw(self, view: View) -> None:
-        """Give every panel its part of a view, each in an `attempt` of its own."""
+        """Give every panel its part of a view, each in its own `attempt`."""
         raise NotImplementedError
 
-    def share_out(self) -> None:
-        """Share the size among the panels."""
+    def lay_out_panels(self) -> None:
+        """Set the panels' sizes."""
 
     def target(self) -> Target | None:
         """What a fault would hit now."""
@@ -82,7 +86,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         return frozenset(key for table in tables for key in table.in_sight if isinstance(key, tuple))
 
     def compose(self) -> ComposeResult:
-        """Chrome around the body."""
+        """Header, headline and the bottom lines around the body."""
         with Vertical(id="page"):
             dashboard = self.dashboard
             is_replay = dashboard.timeline is not None and dashboard.timeline.replay
@@ -103,15 +107,15 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     # -- drawing
 
     def on_mount(self) -> None:
-        """Draw what is known already."""
+        """Draw what is already known."""
         self.refit()
 
     def on_screen_resume(self) -> None:
-        """Catch up with what was drawn elsewhere meanwhile."""
+        """Catch up with what happened while another screen was shown."""
         self.refit()
 
     def on_resize(self) -> None:
-        """Fit the panels anew."""
+        """Fit the panels to the new size."""
         self.refit()
 
     def refit(self) -> None:
@@ -125,11 +129,11 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             return
         headline = self.query_one(HeadlinePanel)
         headline.styles.height = headline_height(size.height)
-        self.share_out()
+        self.lay_out_panels()
         self.update()
 
     def update(self) -> None:
-        """Draw the app's picture."""
+        """Draw the view shown."""
         view = self.view
         header, headline = self.query_one(Header), self.query_one(HeadlinePanel)
         header.view = headline.view = view
@@ -141,14 +145,14 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             widget.redraw()
 
     def tick(self, whole_second: bool) -> None:
-        """Let ages and countdowns go on: tenths in the two top lines, whole seconds everywhere."""
+        """Redraw ages and countdowns: tenths in the two top lines, whole seconds everywhere."""
         for widget in self.query(Drawn) if whole_second else self.query("#header, #headline").results(Drawn):
             widget.redraw()
 
     def say(self) -> None:
-        """Show what the app has to say."""
+        """Draw the status line."""
         status = self.query_one(StatusLine)
-        status.said, status.active = self.dashboard.said, self.dashboard.active_faults
+        status.message, status.active = self.dashboard.status_message, self.dashboard.active_faults
         status.redraw()
 
     # -- keys
@@ -166,7 +170,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             self.dashboard.return_to_live()
 
     def begin_filter(self) -> None:
-        """Ask for a part of a name."""
+        """Ask for part of a name."""
         self.add_class("-filtering")
         line = self.query_one("#filter", Input)
         line.value = self.dashboard.options.filter
@@ -177,17 +181,17 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         if not keep:
             self.query_one("#filter", Input).value = ""
             self.dashboard.set_filter("")
-        self._give_keys_back()
+        self._focus_panel()
 
     def ask(self, question: Question) -> None:
-        """Ask something in the status line's place."""
+        """Ask a question in place of the status line."""
         if self.has_class("-filtering"):
             self._end_filter(keep=True)
         self.query_one(Prompt).ask(question)
 
     def _end_question(self) -> Question | None:
         question = self.query_one(Prompt).leave()
-        self._give_keys_back()
+        self._focus_panel()
         return question
 
     @on(Input.Submitted, "#prompt")
@@ -196,7 +200,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         if question is not None:
             question.answer(event.value.strip())
 
-    def _give_keys_back(self) -> None:
+    def _focus_panel(self) -> None:
         if tables := [table for table in self.query(Table) if table.display]:
             self.set_focus(self._before_filter() or tables[0])
 
@@ -206,7 +210,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     _last_table: str | None = None
 
     def on_descendant_focus(self) -> None:
-        """Remember which panel had the keys, for when the filter line gives them back."""
+        """Remember which panel had the focus, to return to it after the filter line."""
         if isinstance(self.focused, Table):
             self._last_table = self.focused.id
         self.query_one(KeyLine).redraw()
@@ -221,5 +225,5 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         self._end_filter(keep=True)
 
     def focused_table(self) -> Table | None:
-        """The table that has the keys."""
+        """The focused table."""
         return self.focused if isinstance(self.focused, Table) else None

@@ -1,4 +1,4 @@
-"""`ctrl+p`: every command by name; themes show themselves while they are selected."""
+"""`^p`: every command by name; a selected theme is previewed."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from kview.tui.widgets.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Something that can be done: `preview` shows it beforehand, for as long as it is selected."""
+    """Something that can be done; `preview` shows its result for as long as it is selected."""
 
     name: str
     key: str
@@ -30,7 +30,7 @@ class Command:
 
 
 def matching(commands: Sequence[Command], typed: str) -> list[Command]:
-    """Commands with every word of `typed` in name or help; those that have them in the name come first."""
+    """Commands with every word of `typed` in their name or help; those with them in the name come first."""
     wanted = typed.casefold().split()
     found = [c for c in commands if all(word in f"{c.name} {c.help}".casefold() for word in wanted)]
     return sorted(found, key=lambda c: not all(word in c.name.casefold() for word in wanted))
@@ -39,7 +39,7 @@ def matching(commands: Sequence[Command], typed: str) -> list[Command]:
 class CommandRows(Keyed[str]):
     """Key: the command's name."""
 
-    empty = "no command is called that"
+    empty = "no command matches"
 
     def __init__(self, commands: list[Command]) -> None:
         super().__init__([command.name for command in commands])
@@ -64,7 +64,7 @@ class CommandRows(Keyed[str]):
 
 
 class CommandScreen(ModalScreen[None], inherit_bindings=False):
-    """An input line over the commands that match it."""
+    """An input line above the commands that match it."""
 
     CSS = """
     CommandScreen { align: center top; background: $background 100%; }
@@ -80,13 +80,15 @@ class CommandScreen(ModalScreen[None], inherit_bindings=False):
         self._restore = restore
 
     def compose(self) -> ComposeResult:
-        """The line and the list."""
+        """The input line and the list."""
         with Vertical():
-            yield Input(placeholder="a command; ↑↓ select, Enter runs it, Esc leaves", compact=True)
+            yield Input(
+                placeholder="type part of a command; ↑↓ select, Enter runs it, Esc cancels", compact=True
+            )
             yield Table(id="commands")
 
     def on_mount(self) -> None:
-        """All commands at first."""
+        """Show all commands."""
         self._show("")
 
     def _show(self, typed: str) -> None:
@@ -112,7 +114,7 @@ class CommandScreen(ModalScreen[None], inherit_bindings=False):
         return next((command for command in self._commands if command.name == selected), None)
 
     def on_key(self, event: events.Key) -> None:
-        """Up and down belong to the list while the line has the keys."""
+        """Move in the list with up and down while the input line is focused."""
         if event.key in ("up", "down") and isinstance(self.focused, Input):
             self.query_one(Table).action_move(-1 if event.key == "up" else 1)
             event.prevent_default().stop()
@@ -127,6 +129,6 @@ class CommandScreen(ModalScreen[None], inherit_bindings=False):
             self.app.call_next(command.run)
 
     def action_leave(self) -> None:
-        """Back, with the theme as it was."""
+        """Leave, with the theme as it was."""
         self._restore()
         self.dismiss()

@@ -1,4 +1,4 @@
-"""Enter on a group: its members with what each owns, and every partition with its lag and verdict."""
+"""Enter on a group: its members with their partitions, and every partition with its lag and verdict."""
 
 from collections.abc import Hashable
 from functools import cache, partial
@@ -27,18 +27,18 @@ SPARK_CELLS = 60
 
 
 def group_lines(view: View, name: str, cells: int) -> list[Line]:
-    """What a group is and does, in three lines: its state, its lag, the verdict with its reason."""
+    """A group in three lines: its state, its verdict with the reason, and its lag."""
     table, figures = view.snapshot.groups, view.groups
     found = np.flatnonzero(table.group == name)
     if not len(found):
-        return [line("  ", Span(name, Role.BRIGHT), Span(" is not there any longer", Role.WARN))]
+        return [line("  ", Span(name, Role.BRIGHT), Span(" is not listed any more", Role.WARN))]
     at = int(found[0])
     coordinator = int(table.coordinator[at])
     facts = [members(view, at), f"{table.type[at]} protocol"]
     facts += [f"assignor {table.assignment_strategy[at]}"] if table.assignment_strategy[at] else []
     facts += [f"coordinator {coordinator}"] if coordinator > NO_BROKER else []
     error = failures.of_group(table.error[at], int(table.error_code[at]), coordinator)
-    facts += [f"not answered: {error}"] if error else []
+    facts += [f"old figures: {error}"] if error else []
     lag = words.at_least(words.count(int(figures.lag[at])), bool(figures.lag_is_bound[at]))
     read, written = words.rate(float(figures.read_rate[at])), words.rate(float(figures.write_rate[at]))
     rates = f"reads {read}/s of {written}/s written"
@@ -75,7 +75,7 @@ class GroupHeading(Lines):
 
 
 class SelectedOffset(Lines):
-    """The selected partition's verdict with its whole reason, which its row may have to cut."""
+    """The selected partition's verdict with its whole reason, which may be cut in its row."""
 
     DEFAULT_CSS = "SelectedOffset { height: 1; }"
 

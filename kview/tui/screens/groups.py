@@ -1,4 +1,4 @@
-"""5 Groups: who reads, how far behind, and why."""
+"""5 Groups: all consumer groups, how far behind each is, and why."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from kview.tui.widgets.table import Table
 
 
 class GroupsScreen(KviewScreen):
-    """All groups."""
+    """The list of all groups."""
 
     AUTO_FOCUS = "#groups"
     panel_sorts: ClassVar[dict[str, int]] = {"groups": len(groups.ORDERS)}

@@ -1,4 +1,4 @@
-"""`?`: every key that works on the screen below, from its own bindings, and what the signs mean."""
+"""`?`: every key of the screen below, made from its bindings, and what the signs and words mean."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,9 +29,14 @@ SIGNS: tuple[tuple[str, str], ...] = (
     (glyphs.DOWN, "shrinks"),
     ("(P3)", "placement: the preferred leader, which does not lead"),
     (glyphs.NONE, "not known; ≥ a lower bound; ≈ an estimate"),
-    (glyphs.ELLIPSIS, "needs the time before the moment shown, which is being read"),
+    (glyphs.ELLIPSIS, "not known yet: the minutes before the moment shown are being read"),
 )
 
+WORDS: tuple[str, ...] = (
+    "partition-seconds: how long partitions were in a state, added up: 3 partitions for 4 s are 12",
+    "hottest ÷ mean: the busiest partition's records per second, divided by the mean of all partitions",
+    "direct rates: the difference between two observations, while Spark's figures are not there",
+)
 
 KEY_CELLS = 9
 
@@ -45,7 +50,7 @@ class Entry(NamedTuple):
 
 
 def entries(bindings: Sequence[Binding]) -> list[Entry]:
-    """Help for these bindings: the screen's own keys, faults, moving about, signs."""
+    """Help for these bindings: the screen's own keys, time, faults, moving about, signs and words."""
     faults = [b for b in bindings if b.key in FAULT_KEYS]
     times = [b for b in bindings if b in TIME_BINDINGS]
     moving = [b for b in bindings if not b.show and b not in (*faults, *times)]
@@ -59,13 +64,15 @@ def entries(bindings: Sequence[Binding]) -> list[Entry]:
     ):
         if group:
             made.append(Entry("", name, True))
-            made += [Entry(key_name(binding), said(binding)) for binding in _merged(group)]
+            made += [Entry(key_name(binding), explained(binding)) for binding in _merged(group)]
     made.append(Entry("", "SIGNS", True))
     made += [Entry(sign, meaning) for sign, meaning in SIGNS]
+    made.append(Entry("", "WORDS", True))
+    made += [Entry("", text) for text in WORDS]
     return made
 
 
-def said(binding: Binding) -> str:
+def explained(binding: Binding) -> str:
     """What a key does, in words."""
     if not binding.tooltip:
         return binding.description
@@ -73,10 +80,10 @@ def said(binding: Binding) -> str:
 
 
 def _merged(bindings: Sequence[Binding]) -> list[Binding]:
-    """Keys for the same action as one: `↑ k`."""
+    """One binding for all keys of the same action: `↑ k`."""
     by_action: dict[str, Binding] = {}
     for binding in bindings:
-        name = binding.key_display or _KEY_NAMES.get(binding.key, binding.key)
+        name = key_name(binding)
         if binding.action in by_action:
             earlier = by_action[binding.action]
             if name not in (earlier.key_display or "").split():
@@ -86,24 +93,8 @@ def _merged(bindings: Sequence[Binding]) -> list[Binding]:
     return list(by_action.values())
 
 
-_KEY_NAMES = {
-    "up": "↑",
-    "down": "↓",
-    "left": "←",
-    "right": "→",
-    "pageup": "PgUp",
-    "pagedown": "PgDn",
-    "home": "Home",
-    "end": "End",
-    "enter": "Enter",
-    "escape": "Esc",
-    "tab": "Tab",
-    "shift+tab": "Shift-Tab",
-}
-
-
 def wrapped(made: Sequence[Entry], cells: int) -> list[Entry]:
-    """Entries whose text is at most `cells` long: the rest goes on in the next line."""
+    """Break entries whose text is longer than `cells` over several lines."""
     lines: list[Entry] = []
     for entry in made:
         parts = wrap(entry.text, max(20, cells)) or [""]
@@ -151,17 +142,17 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
         self._about = name
 
     def compose(self) -> ComposeResult:
-        """A table of keys."""
+        """The table of keys."""
         with Vertical():
             yield Table(id="help", opens=False)
             yield KeyLine()
 
     def on_mount(self) -> None:
-        """Fill it."""
+        """Fill the table."""
         self._fill()
 
     def on_resize(self) -> None:
-        """Wrap it anew."""
+        """Wrap the text to the new width."""
         self._fill()
 
     def _fill(self) -> None:

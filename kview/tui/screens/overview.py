@@ -1,5 +1,4 @@
-"""1 Overview: which cluster, is anything wrong, which broker, which partitions, who suffers, what
-happened."""
+"""1 Overview: is anything wrong, on which brokers and partitions, which groups suffer, what happened."""
 
 from functools import cache, partial
 from typing import ClassVar
@@ -54,8 +53,8 @@ class OverviewScreen(KviewScreen):
         yield Rule(id="rule3")
         yield EventsPanel()
 
-    def share_out(self) -> None:
-        """Share the size among the panels."""
+    def lay_out_panels(self) -> None:
+        """Set the panels' sizes."""
         size, view = self.app.size, self.view
         counts = (len(view.snapshot.brokers), len(view.snapshot.groups)) if view else (6, 3)
         shared = layout.overview(size.width, size.height, *counts)
@@ -66,11 +65,11 @@ class OverviewScreen(KviewScreen):
                 number < 3 or shared.events > 0
             )
         for id in ("upper_bar", "lower_bar", "throughput", "groups"):
-            self.query_one(f"#{id}").display = shared.beside
+            self.query_one(f"#{id}").display = shared.side_by_side
         self.query_one("#throughput").styles.width = shared.throughput_width
         self.query_one("#groups").styles.width = shared.groups_width
         below = self.query_one("#groups_below")
-        below.display = not shared.beside and shared.groups > 0
+        below.display = not shared.side_by_side and shared.groups > 0
         below.styles.height = shared.groups
         events = self.query_one(EventsPanel)
         events.display = shared.events > 0
@@ -102,7 +101,7 @@ class OverviewScreen(KviewScreen):
         return None
 
     def selected_broker(self) -> int | None:
-        """The broker whose row is selected, if the brokers have the keys."""
+        """The broker whose row is selected, if the brokers are focused."""
         table = self.query_one("#brokers", Table)
         return table.selected if table.has_focus and isinstance(table.selected, int) else None
 

@@ -1,4 +1,4 @@
-"""2 Placement: the teaching table, live, over the list of topics."""
+"""2 Placement: which replicas of a topic each broker has, above the list of topics."""
 
 from functools import cache, partial
 from typing import ClassVar
@@ -21,17 +21,20 @@ LEAST_TOPICS = 5
 
 
 class PlacementScreen(KviewScreen):
-    """Brokers by places in the replica lists of the topic that is selected below."""
+    """The replicas of the topic that is selected below, by broker and by position in the replica list."""
 
     AUTO_FOCUS = "#grid"
     has_targets = True
     panel_sorts: ClassVar[dict[str, int]] = {"topics": len(topics.ORDERS)}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
-            "r", "racks", "by rack", tooltip="rows in placement order, racks in turn, or grouped by rack"
+            "r",
+            "racks",
+            "by rack",
+            tooltip="order the brokers round-robin over the racks, or group them by rack",
         ),
-        Binding("left", "topic(-1)", "topic", key_display="←→", tooltip="the topic before"),
-        Binding("right", "topic(1)", "next topic", show=False, tooltip="the next topic"),
+        Binding("left", "topic(-1)", "topic", key_display="←→", tooltip="show the previous topic"),
+        Binding("right", "topic(1)", "next topic", show=False, tooltip="show the next topic"),
     ]
 
     _began = False
@@ -59,7 +62,7 @@ class PlacementScreen(KviewScreen):
         grid.styles.height = max(3, min(len(grid.rows) + 1, self.app.size.height - 8 - LEAST_TOPICS))
 
     def show_broker(self, broker: int) -> None:
-        """Select a broker's row and give it the keys."""
+        """Select a broker's row and focus the brokers."""
         grid = self.query_one("#grid", Table)
         grid.select(broker)
         grid.focus()
@@ -69,25 +72,25 @@ class PlacementScreen(KviewScreen):
         return selected if isinstance(selected, str) else topics.ALL
 
     def target(self) -> Target | None:
-        """The selected broker, if the brokers have the keys."""
+        """The selected broker, if the brokers are focused."""
         broker = self.selected_broker()
         return None if broker is None else Target(broker)
 
     def selected_broker(self) -> int | None:
-        """The broker whose row is selected, if the brokers have the keys."""
+        """The broker whose row is selected, if the brokers are focused."""
         grid = self.query_one("#grid", Table)
         return grid.selected if grid.has_focus and isinstance(grid.selected, int) else None
 
     def action_racks(self) -> None:
-        """Placement order or racks together."""
+        """Switch between placement order and rows by rack."""
         self.dashboard.toggle_racks()
 
     def action_topic(self, by: int) -> None:
-        """Another topic, wherever the keys are."""
+        """Select another topic, whichever panel is focused."""
         self.query_one("#topics", Table).action_move(by)
 
     def action_open(self) -> None:
-        """The topic's partitions."""
+        """Go to the topic's partitions."""
         if topic := self._topic():
             self.dashboard.show_topic(topic)
 

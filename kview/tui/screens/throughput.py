@@ -1,4 +1,4 @@
-"""6 Throughput: what Spark makes of the recording, by topics, brokers or groups, over time."""
+"""6 Throughput: what Spark calculates from the recording, by topics, brokers or groups, over time."""
 
 from functools import cache, partial
 from typing import ClassVar
@@ -23,13 +23,13 @@ from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.table import Table
 
 LIST_SHARE = 34
-"""Percent of the width that the list takes."""
+"""The list's share of the width, in percent."""
 LEAST_LIST = 40
-"""Cells in which its names and rates can be read."""
+"""The list's smallest width in cells: its names and rates can be read in them."""
 
 
 class SparkHead(Lines):
-    """How the job is doing; always there."""
+    """The line that says how the Spark job is doing; it is always there."""
 
     DEFAULT_CSS = "SparkHead { height: 1; }"
 
@@ -41,13 +41,13 @@ class SparkHead(Lines):
         if self.view is None:
             return []
         at = canvas(self)
-        said = spark.status(self.view, self.options, at.wall_ms(), at.zone)
+        parts = spark.status(self.view, self.options, at.wall_ms(), at.zone)
         name = line(Span(" Spark ", Role.HEAD))
-        return [(*name, *joined(said, Span(f" {glyphs.DOT} ", Role.DIM), width - line_width(name)))]
+        return [(*name, *joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), width - line_width(name)))]
 
 
 class Detail(Lines):
-    """Plots and figures of what is selected; made anew only when they are other ones."""
+    """Plots and figures of what is selected; made again only if something they depend on has changed."""
 
     DEFAULT_CSS = "Detail { width: 1fr; height: 1fr; }"
 
@@ -69,8 +69,8 @@ class Detail(Lines):
             return []
         at = canvas(self)
         made_of = (self.view, self.key, self.stretch, width, height)
-        held = self._made[0]
-        if held is None or any(one is not other for one, other in zip(held, made_of, strict=True)):  # type: ignore[call-overload]
+        before = self._made[0]
+        if before is None or any(one is not other for one, other in zip(before, made_of, strict=True)):  # type: ignore[call-overload]
             self._made = (
                 made_of,
                 detail_lines(
@@ -88,17 +88,21 @@ class Detail(Lines):
 
 
 class ThroughputScreen(KviewScreen):
-    """Throughput by Spark's roll-ups; direct rates while there are none."""
+    """Throughput from Spark's roll-ups; direct rates while there are none."""
 
     AUTO_FOCUS = "#rates"
     CSS = "ThroughputScreen #sides { height: 1fr; }"
     panel_sorts: ClassVar[dict[str, int]] = {rows.PANEL: len(rows.ORDERS)}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
-            "left", "list(-1)", "list", key_display="←→", tooltip="list topics, racks with brokers, or groups"
+            "left",
+            "list(-1)",
+            "list",
+            key_display="←→",
+            tooltip="list the topics, the racks with their brokers, or the groups",
         ),
-        Binding("right", "list(1)", "next list", show=False, tooltip="the next of these lists"),
-        Binding("w", "stretch", "time", tooltip="plots over 1 minute, 5 minutes, 1 hour"),
+        Binding("right", "list(1)", "next list", show=False, tooltip="show the next of these lists"),
+        Binding("w", "stretch", "time", tooltip="plot the last minute, 5 minutes or hour"),
     ]
 
     _listed = 0
@@ -113,8 +117,8 @@ class ThroughputScreen(KviewScreen):
             yield Bar()
             yield Detail()
 
-    def share_out(self) -> None:
-        """The list takes what it needs, the plots the rest."""
+    def lay_out_panels(self) -> None:
+        """Set the list's width; the plots get the rest."""
         width = max(LEAST_LIST, self.app.size.width * LIST_SHARE // 100)
         self.query_one(f"#{rows.PANEL}", Table).styles.width = width
 
@@ -132,12 +136,12 @@ class ThroughputScreen(KviewScreen):
         detail.attempt(lambda: detail.select(key, made().label(key)))
 
     def action_list(self, by: int) -> None:
-        """List others."""
+        """Show another list."""
         self._listed = (self._listed + by) % len(rows.LISTS)
         self.update()
 
     def action_stretch(self) -> None:
-        """Plots over another stretch of time."""
+        """Plot another stretch of time."""
         self._stretch = (self._stretch + 1) % len(STRETCHES)
         self.update()
 

@@ -1,4 +1,4 @@
-"""Enter on a topic or a partition: all the topic's partitions."""
+"""Enter on a topic or a partition: all partitions of the topic."""
 
 from typing import ClassVar
 

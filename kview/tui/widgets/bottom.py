@@ -1,4 +1,4 @@
-"""The two bottom lines: what was just done, and the keys."""
+"""The two bottom lines, status and keys, and the lines between panels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from textual.widgets import Input
 from kview.language import glyphs
 from kview.model.events import Severity
 from kview.tui.canvas import canvas
-from kview.tui.keys import KEY_LINE_ORDER, KEY_LINE_ORDER_HELD, KEY_LINE_PAIRS
+from kview.tui.keys import KEY_LINE_ORDER, KEY_LINE_ORDER_NOT_LIVE, KEY_LINE_PAIRS
 from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, width
 from kview.tui.widgets.drawn import Lines
 
@@ -22,24 +22,24 @@ _ROLES: dict[str, Role] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What kview has to say: a fault's reply, a notice. `tail` is how to undo it, and is never cut."""
+class StatusMessage:
+    """A message for the status line, such as a notice. `tail`, such as how to undo a fault, is never cut."""
 
     text: str = ""
     tail: str = ""
     severity: str = Severity.CALM
 
 
-def status_line(said: Said, active: Sequence[str], cells: int) -> Line:
-    """What was just done and how to undo it; where nothing was, the faults in force."""
-    if not said.text and active:
+def status_line(message: StatusMessage, active: Sequence[str], cells: int) -> Line:
+    """The latest message with its tail; if there is none, the faults in force."""
+    if not message.text and active:
         faults = line(Span(" faults ", Role.HEAD), Span(", ".join(active), Role.WARN))
         return justified(cut(faults, cells - 12), line(Span("U undo all ", Role.DIM)), cells)
-    if not said.text:
+    if not message.text:
         return ()
-    tail = line(Span(f" {glyphs.DOT} {said.tail} ", Role.DIM)) if said.tail else ()
+    tail = line(Span(f" {glyphs.DOT} {message.tail} ", Role.DIM)) if message.tail else ()
     room = cells - line_width(tail)
-    return (*cut(line(Span(f" {said.text}", _ROLES[said.severity])), room), *tail)
+    return (*cut(line(Span(f" {message.text}", _ROLES[message.severity])), room), *tail)
 
 
 class StatusLine(Lines):
@@ -49,17 +49,17 @@ class StatusLine(Lines):
 
     def __init__(self) -> None:
         super().__init__(id="status")
-        self.said = Said()
+        self.message = StatusMessage()
         self.active: tuple[str, ...] = ()
 
     def lines(self, width: int, height: int) -> list[Line]:
         """The line."""
-        return [status_line(self.said, self.active, width)]
+        return [status_line(self.message, self.active, width)]
 
 
 def key_line(bindings: Sequence[Binding], cells: int, live: bool = True) -> Line:
-    """As many keys as fit, in their own order, the most wanted ones kept."""
-    order = KEY_LINE_ORDER if live else KEY_LINE_ORDER_HELD
+    """As many keys as fit, in the order of `bindings`; the first of KEY_LINE_ORDER are kept."""
+    order = KEY_LINE_ORDER if live else KEY_LINE_ORDER_NOT_LIVE
     rank = {key: position for position, key in enumerate(order)}
     wanted = sorted((b for b in bindings if b.key in rank), key=lambda binding: rank[binding.key])
     room = cells - 1
@@ -83,19 +83,33 @@ def key_line(bindings: Sequence[Binding], cells: int, live: bool = True) -> Line
 
 
 def _in_line(binding: Binding) -> tuple[str, str]:
-    """A key's name and what it does, in the bottom line."""
+    """A key's name and description as they stand in the bottom line."""
     return KEY_LINE_PAIRS.get(binding.key, (key_name(binding), binding.description))
 
 
 def key_name(binding: Binding) -> str:
-    """How a key is written."""
-    if binding.key_display:
-        return binding.key_display
-    return {"enter": "Enter", "escape": "Esc", "left": "←→"}.get(binding.key, binding.key)
+    """How the screen writes a key."""
+    return binding.key_display or _KEY_NAMES.get(binding.key, binding.key)
+
+
+_KEY_NAMES = {
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "home": "Home",
+    "end": "End",
+    "enter": "Enter",
+    "escape": "Esc",
+    "tab": "Tab",
+    "shift+tab": "Shift-Tab",
+}
 
 
 _TYPING = (Binding("enter", "submit", "done"), Binding("escape", "back", "back"))
-"""What ends a line of text, whatever is asked."""
+"""The keys that end a line of text, for every question."""
 
 
 class KeyLine(Lines):
@@ -107,16 +121,16 @@ class KeyLine(Lines):
         super().__init__(id="keys")
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """The line, from the bindings that are in force."""
+        """The line, made from the bindings that are in force."""
         active = self.screen.active_bindings.values()
         shown = [entry.binding for entry in active if entry.binding.show and entry.enabled]
-        if isinstance(self.screen.focused, Input):  # letters are typed
+        if isinstance(self.screen.focused, Input):  # letters are typed there
             shown = [*_TYPING, *(binding for binding in shown if binding.key.startswith("ctrl+"))]
         return [key_line(shown, width, canvas(self).live)]
 
 
 class Rule(Lines):
-    """A line across."""
+    """A horizontal line between panels."""
 
     DEFAULT_CSS = "Rule { height: 1; }"
 
@@ -126,7 +140,7 @@ class Rule(Lines):
 
 
 class Bar(Lines):
-    """A line down, between two panels."""
+    """A vertical line between two panels."""
 
     DEFAULT_CSS = "Bar { width: 2; height: 1fr; }"
 
@@ -136,7 +150,7 @@ class Bar(Lines):
 
 
 class TooSmall(Lines):
-    """What is shown instead of panels where there is no room for them."""
+    """The sentence shown instead of the panels if the terminal is too small for them."""
 
     def lines(self, width: int, height: int) -> list[Line]:
         """One sentence, over as many lines as it needs."""

@@ -1,7 +1,7 @@
 """Widgets drawn line by line, which repaint only the lines that changed.
 
-An exception while one of them is drawn stays with it: it says so in its place, the log has the traceback,
-and it is drawn again when the cause is gone.
+If drawing one of them raises an exception, only that one is affected: it says so in its place, the log has
+the traceback, and it is drawn again when the cause is gone.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from kview.tui.text import Line, Role, Span, cut, line
 from kview.tui.widgets.failing import FailureLog
 
 FAILURE_MARGIN = 2
-"""Cells before the line that says that a panel could not be drawn, as before a table's rows."""
+"""Cells before the sentence that a panel could not be drawn: as many as before a table's rows."""
 
 
 class Drawn(Widget):
@@ -43,7 +43,7 @@ class Drawn(Widget):
         raise NotImplementedError
 
     def painted_for(self) -> object:
-        """What besides the data decides what is drawn."""
+        """Everything other than the data that decides what is drawn."""
         return (self.size, self.scroll_offset, canvas(self).palette.name)
 
     def attempt(self, take: Callable[[], None]) -> None:
@@ -83,7 +83,7 @@ class Drawn(Widget):
         return blank(self.size.width, canvas(self).palette)
 
     def _paint(self) -> list[Strip]:
-        """The panel's strips, or those that say that it could not be drawn."""
+        """The panel's strips, or the sentence that it could not be drawn."""
         if not self._has_data:
             return self._apology(self.size)
         try:
@@ -107,7 +107,7 @@ class Drawn(Widget):
 
 
 class Lines(Drawn):
-    """A panel of lines that a function of its size makes."""
+    """A panel whose lines are a function of its size."""
 
     def lines(self, width: int, height: int) -> list[Line]:
         """The panel's lines, each at most `width`; more than `height` are not shown."""

@@ -1,10 +1,10 @@
-"""What happened: the latest events, newest first."""
+"""The panel of the latest events, newest first."""
 
 from datetime import tzinfo
 
 from kview.derive.view import View
-from kview.language import events as said
 from kview.language import glyphs, words
+from kview.language.events import sentence
 from kview.model.events import Event, Severity
 from kview.tui.canvas import canvas
 from kview.tui.rows.common import FRESH_MS
@@ -24,7 +24,7 @@ _ROLES = {
 def event_lines(
     events: tuple[Event, ...], complete: bool, now_ms: int, zone: tzinfo | None, cells: int, rows: int
 ) -> list[Line]:
-    """The latest events, newest first: one a line, or as many as fit where there is but one line; `…` while
+    """The latest events, newest first: one per line, or as many as fit if there is only one line; `…` while
     they are not `complete`."""
     if not complete:
         return [line(Span(LABEL, Role.HEAD), Span(glyphs.ELLIPSIS, Role.DIM))]
@@ -47,7 +47,7 @@ def _event(event: Event, now_ms: int, zone: tzinfo | None) -> Line:
     role = _ROLES[event.severity]
     if now_ms - event.at_ms < FRESH_MS and role is Role.TEXT:
         role = Role.BRIGHT
-    return line(Span(words.clock(event.at_ms, zone), Role.DIM), "  ", Span(said.sentence(event), role))
+    return line(Span(words.clock(event.at_ms, zone), Role.DIM), "  ", Span(sentence(event), role))
 
 
 class EventsPanel(Lines):

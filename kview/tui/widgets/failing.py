@@ -5,8 +5,8 @@ import logging
 _log = logging.getLogger(__name__)
 
 Place = tuple[type[Exception], str, int]
-"""What makes an error distinct: its type, and the file and line that raised it. Its text may hold an age,
-which differs at every attempt. As the program has only so many lines, there are only so many of these."""
+"""What makes an error distinct: its type, and the file and line that raised it. Its text does not count: it
+may contain an age, which differs at every attempt. The number of lines of code limits their number."""
 
 
 class FailureLog:
@@ -17,14 +17,14 @@ class FailureLog:
         self._logged: set[Place] = set()
 
     def failed(self, error: Exception) -> None:
-        """The panel could not be drawn because of `error`."""
+        """Log that the panel could not be drawn because of `error`."""
         place = _place(error)
         if place not in self._logged:
             self._logged.add(place)
             _log.error("%s could not be drawn", self._panel, exc_info=error)
 
     def drawn(self) -> None:
-        """The panel was drawn: the next error is news."""
+        """Note that the panel was drawn: the next error is logged again."""
         self._logged.clear()
 
 

@@ -1,12 +1,12 @@
-"""The two things read first: which cluster and how fresh, and whether anything is wrong."""
+"""The two top lines: which cluster and how fresh, and whether anything is wrong."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 
 from kview.derive.view import View
-from kview.language import findings as said
 from kview.language import glyphs, notices, words
+from kview.language.findings import sentence
 from kview.model.events import Severity
 from kview.model.findings import Finding
 from kview.model.notices import Notice
@@ -19,26 +19,26 @@ from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.moment import shown_moment
 
 LATE_INTERVALS = 3
-"""A picture older than this many intervals is late."""
+"""A view older than this many intervals is late."""
 
 NAME_CELLS = 24
-"""Cells that what is watched keeps beside the moment shown."""
+"""Cells that the name of the cluster keeps next to the moment shown."""
 
 MIN_LATE_MS = 3_000
-"""… but not below this: one slow answer is no news."""
+"""No view is late before this age: one slow answer does not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
-    """What is being watched: `label` is `simulated` or the bootstrap servers, `interval_ms` how often it is
-    asked."""
+    """What kview watches: `label` is `simulated`, the bootstrap servers or the recording, `interval_ms` the
+    time between two observations."""
 
     label: str
     interval_ms: int = 1_000
 
     @property
     def late_ms(self) -> int:
-        """The age at which a figure or a picture is late."""
+        """The age at which a figure or a view is late."""
         return max(MIN_LATE_MS, LATE_INTERVALS * self.interval_ms)
 
 
@@ -51,7 +51,7 @@ def header_line(
     zone: tzinfo | None,
     cells: int,
 ) -> Line:
-    """Which cluster, and how fresh, or which moment: the less important facts go as the width shrinks."""
+    """Which cluster, and how fresh, or which moment; a narrow line leaves out the less important facts."""
     name = line(
         Span(" kview ", Role.BRIGHT), Span(f"{glyphs.MARK} ", Role.DIM), Span(source.label, Role.BRIGHT)
     )
@@ -92,22 +92,22 @@ def _freshness(view: View, source: SourceInfo, now_ms: int) -> Line:
 
 
 def headline_lines(findings: Sequence[Finding], now_ms: int, cells: int, rows: int) -> list[Line]:
-    """Whether anything is wrong, as of `now_ms`: sentences flow over `rows` lines, and the findings that do
-    not fit are counted at the end."""
+    """The findings as of `now_ms`: their sentences fill up to `rows` lines, and those that do not fit are
+    counted at the end."""
     worst = findings[0].severity
     sign = Role.ALERT if worst is Severity.RISK else Role.WARN if worst is Severity.WARN else Role.GOOD
     lines: list[Line] = [line(" ", Span(f"{SIGNS[worst]} ", sign))]
     counts = [0]
     between = f" {glyphs.DOT} "
     for number, finding in enumerate(findings):
-        sentence = said.sentence(finding, now_ms)
+        text = sentence(finding, now_ms)
         role = Role.ALERT if number == 0 and worst is Severity.RISK else ROLES[finding.severity]
-        if counts[-1] and line_width(lines[-1]) + width(between) + width(sentence) > cells:
+        if counts[-1] and line_width(lines[-1]) + width(between) + width(text) > cells:
             lines.append(line("   "))
             counts.append(0)
         if counts[-1]:
             lines[-1] += (Span(between, Role.DIM),)
-        lines[-1] += (Span(sentence, role),)
+        lines[-1] += (Span(text, role),)
         counts[-1] += 1
     if len(lines) > rows:
         left = f"{between}+ {sum(counts[rows:])} more"
@@ -117,7 +117,7 @@ def headline_lines(findings: Sequence[Finding], now_ms: int, cells: int, rows: i
 
 
 class Header(Lines):
-    """Line 1: which cluster, how fresh, what kview costs it."""
+    """Line 1: which cluster, how fresh, and what kview costs it."""
 
     DEFAULT_CSS = "Header { height: 1; }"
 
@@ -137,7 +137,7 @@ class Header(Lines):
 
 
 class HeadlinePanel(Lines):
-    """Line 2 and more: is anything wrong. Before the first view, what is being waited for."""
+    """The lines below the header: the findings, or, before the first view, what kview is doing."""
 
     DEFAULT_CSS = "HeadlinePanel { height: 1; }"
 

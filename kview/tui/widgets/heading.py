@@ -1,4 +1,4 @@
-"""A line that says what a screen is about."""
+"""The line that says what a screen shows."""
 
 from collections.abc import Callable
 
@@ -7,14 +7,14 @@ from kview.tui.widgets.drawn import Lines
 
 
 class Heading(Lines):
-    """The line."""
+    """A line of text under the headline."""
 
     DEFAULT_CSS = "Heading { height: 1; }"
 
     _text: Line = EMPTY
 
     def fill(self, make: Callable[[], Line]) -> None:
-        """Show the text that `make` returns; if it raises, the panel says so."""
+        """Show the text that `make` returns; if that raises, the panel says so."""
 
         def take() -> None:
             self._text = make()

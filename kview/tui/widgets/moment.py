@@ -7,21 +7,20 @@ from kview.language import glyphs, words
 from kview.model.units import UNKNOWN
 
 SECONDS_BELOW_MS = 600_000
-"""The ends of a recording that is shorter are told with their seconds."""
+"""The ends of a recording that is shorter are shown with their seconds."""
 
 
 def shown_moment(view: View, replay: bool, wall_ms: int, zone: tzinfo | None, cells: int) -> str:
-    """`❚❚ 14:02:07 · 3 m 20 s ago` where there is a live moment, `► ×4 14:02:07 of 13:30–14:31` in a replay;
-    only the first part where `cells` do not suffice.
+    """`❚❚ 14:02:07 · 3 m 20 s ago`, or, in a replay, `► ×4 14:02:07 of 13:30–14:31`.
 
-    Days are told where they are not that of `wall_ms`.
+    If that does not fit into `cells`, only its first part. A day is shown if it is not that of `wall_ms`.
     """
     moment, shown_ms = view.moment, view.snapshot.observation.ended_ms
     sign = glyphs.PLAYING if moment.playing else glyphs.PAUSED
     speed = f" ×{moment.speed}" if moment.playing or moment.speed != 1 else ""
     day = _day(shown_ms, zone)
-    told = "" if day == _day(wall_ms, zone) else f"{day} "
-    first = f"{sign}{speed} {told}{words.clock(shown_ms, zone, tenths=False)}"
+    date = "" if day == _day(wall_ms, zone) else f"{day} "
+    first = f"{sign}{speed} {date}{words.clock(shown_ms, zone, tenths=False)}"
     if replay:
         rest = _range(view, zone)
     else:
@@ -30,7 +29,7 @@ def shown_moment(view: View, replay: bool, wall_ms: int, zone: tzinfo | None, ce
 
 
 def _range(view: View, zone: tzinfo | None) -> str:
-    """From when to when the recording is."""
+    """When the recording begins and ends."""
     shown_ms, first_ms, last_ms = (
         view.snapshot.observation.ended_ms,
         view.moment.first_ms,

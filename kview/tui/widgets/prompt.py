@@ -1,4 +1,4 @@
-"""A question in the status line's place: one line to type into."""
+"""A question in place of the status line: one line to type into."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from textual.widgets import Input
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: `hint` stands in the empty line, `value` in the line at first; `answer` is called with
-    what was typed when Enter is pressed."""
+    """A question: `hint` is shown while the line is empty, `value` is in the line at first; Enter calls
+    `answer` with what was typed."""
 
     what: str
     hint: str
@@ -18,7 +18,7 @@ class Question:
 
 
 class Prompt(Input):
-    """The line; it is shown while a screen has the class `-asking`."""
+    """The input line; it is shown while its screen has the class `-asking`."""
 
     question: Question | None = None
 
@@ -26,7 +26,7 @@ class Prompt(Input):
         super().__init__(compact=True, select_on_focus=False, id="prompt")
 
     def ask(self, question: Question) -> None:
-        """Show the question and take the keys."""
+        """Show the question and take the focus."""
         self.question = question
         self.placeholder = question.hint
         self.value = question.value
@@ -35,7 +35,7 @@ class Prompt(Input):
         self.screen.set_focus(self)
 
     def leave(self) -> Question | None:
-        """Be gone; returns what was asked. The screen gives the keys back to a panel."""
+        """Hide the line, and return what was asked. The screen then focuses a panel."""
         asked, self.question = self.question, None
         self.screen.remove_class("-asking")
         return asked

@@ -1,5 +1,4 @@
-"""The table that every list is drawn with: 10,000 rows scroll as ten do, since only the visible ones are
-made.
+"""The table that draws every list: 10,000 rows scroll like ten, since only the visible ones are made.
 
 A selection is a row's key: it stays on its row while rows come, go and change places.
 """
@@ -25,7 +24,7 @@ from kview.tui.widgets.drawn import Drawn
 from kview.tui.widgets.table_head import head_height, head_lines
 
 GUTTER = 2
-"""Cells before the first column, for the mark of the selected row."""
+"""Cells before the first column, where the mark of the selected row stands."""
 
 
 class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
@@ -50,7 +49,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 
     @dataclass
     class Opened(Message):
-        """Enter, or a click on the selected row."""
+        """Enter, or a double click on the selected row."""
 
         table: "Table"
         key: Hashable
@@ -85,7 +84,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def selected(self) -> Hashable | None:
-        """The key of the selected row; None while there is none to be seen."""
+        """The key of the selected row; None while no row is visible."""
         return self._key if len(self.rows) and self.is_drawn else None
 
     @property
@@ -97,7 +96,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         return [self.rows.key(index) for index in range(top, min(len(self.rows), top + self._room()))]
 
     def fill(self, make: Callable[[], Rows]) -> None:
-        """Show the rows that `make` returns; if it raises, the panel says so."""
+        """Show the rows that `make` returns; if that raises, the panel says so."""
         self.attempt(lambda: self.set_rows(make()))
 
     def set_rows(self, rows: Rows) -> None:
@@ -114,7 +113,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         self.redraw()
 
     def select(self, key: Hashable) -> bool:
-        """Select the row with that key; False where there is none."""
+        """Select the row with that key; False if there is none."""
         index = self.rows.find(key)
         if index is None:
             return False
@@ -125,7 +124,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         return True
 
     def _holds(self) -> bool:
-        """Whether the selection belongs to a row: before anybody chose one it stays on the first row."""
+        """Whether the selection belongs to a row; until the user selects one it stays on the first row."""
         return self._chosen or self.has_focus
 
     def _settle(self) -> None:
@@ -152,11 +151,11 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     # -- keys and mouse
 
     def action_move(self, by: int) -> None:
-        """Select another row, `by` rows on."""
+        """Select the row `by` rows further down (negative: up)."""
         self._choose(self._index + by)
 
     def action_page(self, by: int) -> None:
-        """Select a row one page on."""
+        """Select the row `by` pages further down (negative: up)."""
         self._choose(self._index + by * max(1, self._room() - 1))
 
     def action_end(self, by: int) -> None:
@@ -164,11 +163,11 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         self._choose(0 if by < 0 else len(self.rows) - 1)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enter is a key only where there is something deeper."""
+        """Whether an action works: `open` only if the rows have something to open."""
         return self.opens or action != "open"
 
     def action_open(self) -> None:
-        """Go deeper into the selected row."""
+        """Open the selected row."""
         if self.selected is not None:
             self.post_message(self.Opened(self, self.selected))
 
@@ -182,7 +181,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.Moved(self, self.selected))
 
     def on_click(self, event: events.Click) -> None:
-        """Select the row under the mouse; a click on the selected one opens it."""
+        """Select the row under the mouse; a double click opens it."""
         index = event.y - self._head_height() + self.scroll_offset.y
         if event.y < self._head_height() or not 0 <= index < len(self.rows):
             return
@@ -192,21 +191,21 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
             self._choose(index)
 
     def on_focus(self) -> None:
-        """The selected row shows that this panel has the keys."""
+        """Show by the selected row that this panel is focused."""
         self.redraw()
 
     def on_blur(self) -> None:
-        """The selected row is only marked."""
+        """Show by the selected row that this panel is not focused."""
         self.redraw()
 
     def on_resize(self) -> None:
         """Keep the selected row in sight."""
         self._settle()
 
-    # -- the picture
+    # -- drawing
 
     def painted_for(self) -> object:
-        """Focus changes the picture too."""
+        """Focus also decides what is drawn."""
         return (Drawn.painted_for(self), self.has_focus)
 
     def painted(self, size: Size) -> list[Strip]:
@@ -249,7 +248,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         return strip(spans, cells, at.palette, at.ascii_only, over)
 
     def _columns(self) -> list[Column]:
-        """The columns, figures as wide as they have ever been: a digit less must not move its neighbours."""
+        """The columns, figures as wide as they have ever been: the next column must not move."""
         columns = []
         for column in self.rows.columns:
             if column.right:

@@ -9,7 +9,7 @@ from kview.tui.rows.columns import GAP, Column
 from kview.tui.text import Line, Role, Span, content, joined, line, line_width, pad
 
 Shared = Sequence[tuple[int, int]]
-"""The columns that are shown, as (index, width)."""
+"""The columns shown, as (index, width)."""
 
 
 def head_height(title: Line, columns: Sequence[Column], shared: Shared) -> int:
@@ -39,7 +39,7 @@ def _shares_line(title: Line, columns: Sequence[Column], shared: Shared) -> bool
 
 
 def _title_room(columns: Sequence[Column], shared: Shared) -> int:
-    """The cells over leading columns that have no title of their own."""
+    """The cells above the leading columns without a title."""
     room = 0
     for index, width in shared:
         if columns[index].title:

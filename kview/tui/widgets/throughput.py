@@ -1,5 +1,5 @@
-"""Records per second of the last minute, as a curve, with the topics that make it: by Spark's roll-ups where
-they reach the moment shown, else direct."""
+"""The panel of records per second: a curve of the last minute, and each topic's rate. The figures are from
+Spark's roll-ups if they reach the moment shown, else direct rates."""
 
 import math
 from datetime import tzinfo
@@ -22,8 +22,8 @@ WINDOW_MS = 60_000
 
 
 class Rates(NamedTuple):
-    """What the panel draws: a value a second of the last minute, oldest first, the latest rates in and out,
-    and by topic."""
+    """What the panel draws: one value per second of the last minute, oldest first, the latest rates in and
+    out, and the rate of each topic."""
 
     values: list[float]
     total_in: float
@@ -41,14 +41,14 @@ def totals(rates: Throughput) -> list[float]:
 
 
 def direct_rates(rates: Throughput) -> Rates:
-    """The view's own rates."""
+    """Direct rates: the view's own."""
     latest = [series[-1] if series else math.nan for series in rates.in_rates]
     values = _over_window(rates.at_ms, totals(rates)) if len(rates.at_ms) > 1 else []
     return Rates(values, rates.total_in, rates.total_out, list(zip(rates.topics, latest, strict=True)))
 
 
 def spark_rates(view: View, end_s: int) -> Rates:
-    """The roll-ups' rates: of the last RATE_S seconds, and by second."""
+    """The roll-ups' rates: over the last RATE_S seconds, and of each second."""
     rollups = view.aggregates.rollups
     cluster = window(rollups, Kind.CLUSTER, end_s, RATE_S)
     topics = window(rollups, Kind.TOPIC, end_s, RATE_S)
@@ -65,7 +65,7 @@ def spark_rates(view: View, end_s: int) -> Rates:
 def throughput_lines(
     view: View, options: Options, zone: tzinfo | None, cells: int, rows: int, braille: bool
 ) -> list[Line]:
-    """Title, a plot with its axis, and beside it the topics by their rates."""
+    """Title, a plot with its axes, and to its right the topics, the highest rate first."""
     end_s = covered_until_s(view, options)
     if end_s is None and not view.moment.complete:
         source = Span(f" {basis(view, options)}", Role.DIM)
@@ -84,23 +84,25 @@ def throughput_lines(
     plot = framed(rates.values, plot_cells, body, braille, Frame("60 s", until))
     lines = [head]
     for number, drawn in enumerate(plot):
-        beside = (Span("  "), *legend[number]) if number < len(legend) else ()
-        lines.append(cut((*pad(drawn, plot_cells), *beside), cells))
+        right = (Span("  "), *legend[number]) if number < len(legend) else ()
+        lines.append(cut((*pad(drawn, plot_cells), *right), cells))
     return lines
 
 
 def _head(rates: Rates, source: str, cells: int) -> Line:
-    """The name and whose rates they are; both latest rates where there is room, else that of records in."""
+    """The name, where the rates come from, and the latest rates: as many of them as fit."""
     left = line(" ", Span("THROUGHPUT", Role.HEAD), Span(f" {source} ", Role.DIM))
     unit = Span(" rec/s", Role.DIM)
-    coming, going = Span(words.si(rates.total_in)), Span(words.si(rates.total_out))
-    both = line(Span("in ", Role.DIM), coming, Span("  out ", Role.DIM), going, unit, " ")
-    fits = line_width(left) + line_width(both) <= cells
-    return justified(left, both if fits else line(coming, unit), cells)
+    bare = line(Span(words.si(rates.total_in)), unit)
+    labelled = (Span("in ", Role.DIM), *bare)
+    out = line(Span("  out ", Role.DIM), Span(words.si(rates.total_out)), unit, " ")
+    room = cells - line_width(left)
+    fitting = (right for right in ((*labelled[:-1], *out), labelled) if line_width(right) <= room)
+    return justified(left, next(fitting, bare), cells)
 
 
 def _over_window(at_ms: tuple[int, ...], values: list[float]) -> list[float]:
-    """One value a second over the window that ends with the last moment; NaN before the first and in gaps."""
+    """One value per second over the window that ends at the last moment; NaN before the first and in gaps."""
     end = at_ms[-1]
     step_ms = 1_000
     slots = WINDOW_MS // step_ms
@@ -113,7 +115,7 @@ def _over_window(at_ms: tuple[int, ...], values: list[float]) -> list[float]:
 
 
 def _bridged(values: list[float], spacing: int) -> list[float]:
-    """Slots between two samples that are one usual interval apart take the earlier one's value; longer gaps
+    """Give slots between two samples that are one usual interval apart the earlier one's value; longer gaps
     stay."""
     filled = list(values)
     last, age = math.nan, 0
