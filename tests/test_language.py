@@ -151,7 +151,6 @@ def test_a_hit_names_its_file_line_and_words() -> None:
     assert "recording is no recording." in found[0].words and "drawn anew" in found[1].words
 
 
-@pytest.mark.xfail(reason="the language of the whole product is being put right: then this line goes")
 def test_nothing_that_a_person_reads_has_a_banned_turn() -> None:
     found = [str(hit) for text in everything_read() for hit in hits(text)]
     if found:
