@@ -16,7 +16,7 @@ RATE_S = WINDOWS_S[0]
 """The window of a rate that is shown as current: long enough to be calm, short enough to show a failover."""
 
 DIRECT = "direct rates"
-"""What rates are called that are the difference between two observations."""
+"""The name of rates that are the difference between two observations."""
 
 USUAL_DELAY_MS = 7_000
 """The longest usual time from the end of a second to its roll-up on the screen, on top of the interval: some

@@ -112,7 +112,7 @@ class PlacementRows(Keyed[int]):
         return cells
 
     def _changes(self) -> dict[int, int]:
-        """When a partition of each broker last changed its leader or its ISR, epoch ms."""
+        """When a partition of each broker last changed its leader, epoch or ISR, in epoch ms."""
         changed: dict[int, int] = {}
         table, figures = self._view.snapshot.partitions, self._view.partitions
         for row in self._rows[figures.changed_ms[self._rows] != UNKNOWN]:

@@ -48,7 +48,7 @@ def topic_rows(view: View, options: Options) -> list[int]:
 
 
 class TopicRows(Keyed[str]):
-    """Key: the topic's name; the first row, ALL, stands for all of them."""
+    """Key: the topic's name; the last row, ALL, stands for all of them."""
 
     def __init__(self, view: View, options: Options) -> None:
         figures = view.topics

@@ -34,8 +34,8 @@ SIGNS: tuple[tuple[str, str], ...] = (
 
 WORDS: tuple[str, ...] = (
     "partition-seconds: how long partitions were in a state, added up: 3 partitions for 4 s are 12",
-    "hottest ÷ mean: the busiest partition's records per second, divided by the mean of all partitions",
-    "direct rates: the difference between two observations, while Spark's figures are not there",
+    "hottest ÷ mean: the busiest partition's records per second, divided by the mean per partition",
+    "direct rates: the difference between two observations, used while Spark has no figures",
 )
 
 KEY_CELLS = 9
