@@ -122,7 +122,7 @@ def test_a_whole_snapshot_is_what_other_clients_get(real_kafka: RealKafka, names
                     topic in s.topic_configs.topic
                     and len(s.quorum) > 0
                     and bool((s.brokers.disk_bytes > 0).all())
-                    and bool((s.offsets.group == group).sum() == 3)
+                    and bool((s.offsets.committed[s.offsets.group == group] >= 0).sum() == 3)
                     and topic in s.time_points.topic
                     and bool((s.brokers.session_timeout_ms != UNKNOWN).all())
                 ),
