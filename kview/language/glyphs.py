@@ -4,6 +4,10 @@ Panels use the signs below. `plain` replaces each by a single character, just be
 a stand-in never moves a column.
 """
 
+from collections.abc import Mapping
+
+from kview.model.events import Severity
+
 LEADER = "●"
 FOLLOWER = "○"
 OUT_OF_SYNC = "◌"
@@ -26,6 +30,9 @@ ORIGIN = "┼"
 PAUSED = "❚❚"
 PLAYING = "►"
 LEVELS = "▁▂▃▄▅▆▇█"
+
+SIGNS: Mapping[str, str] = {Severity.RISK: DEAD, Severity.WARN: UP, Severity.GOOD: OK, Severity.CALM: OK}
+"""The sign of a severity."""
 
 _STAND_INS = {
     LEADER: "*",

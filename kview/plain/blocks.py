@@ -6,7 +6,6 @@ from datetime import tzinfo
 from kview.derive.brokers import silence, still_heard
 from kview.derive.view import PartitionStatus, View
 from kview.language import events, failures, findings, glyphs, verdicts, words
-from kview.model.events import Severity
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 
@@ -48,10 +47,12 @@ def _head(view: View, name: str, zone: tzinfo | None) -> list[str]:
         f"controller {controller}",
         f"{words.rate(head.requests_per_second)} req/s",
     ]
-    mark = glyphs.OK if head.severity in (Severity.CALM, Severity.GOOD) else glyphs.DEAD
     return [
         _GAP.join(facts),
-        *(f"{mark} {findings.sentence(finding, seen.ended_ms)}" for finding in head.findings),
+        *(
+            f"{glyphs.SIGNS[finding.severity]} {findings.sentence(finding, seen.ended_ms)}"
+            for finding in head.findings
+        ),
     ]
 
 

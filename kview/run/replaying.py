@@ -186,6 +186,8 @@ class ReplayTimeline:
     def _keep(self, name: str) -> None:
         try:
             keep(self._recording.folder, name, state_folder())
+        except KviewError as error:
+            self._publisher.notify(Notice(NoticeKind.NOT_KEPT, {"error": error.facts}))
         except OSError as error:
             failed = KviewError(ErrorKind.KEEPING_FAILED, reason=error.strerror or str(error))
             self._publisher.notify(Notice(NoticeKind.NOT_KEPT, {"error": failed.facts}))

@@ -42,6 +42,12 @@ def test_silence_then_fencing() -> None:
     assert int(after.split()[2].split("·")[1]) == int(leader.split("·")[1]) + 1, "the epoch rose by one"
 
 
+def test_each_finding_has_the_sign_of_its_own_severity() -> None:
+    fenced = blocks()[31].splitlines()
+    assert next(line for line in fenced if "broker 4 fenced" in line).startswith("▲ ")
+    assert next(line for line in fenced if "without a leader" in line).startswith("✕ ")
+
+
 def test_events_stand_only_in_the_block_in_which_they_were_seen() -> None:
     found = [text for text in blocks() if "EVENTS" in text and "broker 4" in text.partition("EVENTS")[2]]
     assert found and len(found) < len(blocks()) / 2

@@ -119,6 +119,8 @@ def test_it_begins_at_a_time_and_takes_every_control(
     wait_until(lambda: stage.shown.said("the recording ends here"), "that it is the end")
     stage.timeline.keep("again")
     wait_until(lambda: stage.shown.said("kview replay again"), "that it is kept")
+    stage.timeline.keep("again")
+    wait_until(lambda: stage.shown.said("not kept: there is already"), "that the name is taken")
     stage.timeline.stop()
     assert_all_equal(all_of(open_recording("again")), SNAPSHOTS)
     assert (state_home / "kview" / "recordings" / "again" / MANIFEST).is_file()

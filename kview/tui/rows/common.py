@@ -21,12 +21,7 @@ ROLES: dict[str, Role] = {
     Severity.GOOD: Role.GOOD,
     Severity.CALM: Role.DIM,
 }
-SIGNS: dict[str, str] = {
-    Severity.RISK: glyphs.DEAD,
-    Severity.WARN: glyphs.UP,
-    Severity.GOOD: glyphs.OK,
-    Severity.CALM: glyphs.OK,
-}
+SIGNS = glyphs.SIGNS
 SEVERITY_ORDER: dict[str, int] = {Severity.RISK: 0, Severity.WARN: 1, Severity.GOOD: 2, Severity.CALM: 3}
 
 STATUS_SIGNS: dict[str, str] = {
