@@ -270,7 +270,7 @@ class Checker:
             self._check_others()
 
     def check_all(self) -> None:
-        """Check every partition and the whole cluster. Raises InvariantBroken."""
+        """Check every partition and the entire cluster. Raises InvariantBroken."""
         self.cluster.touched = {}
         self.check(key for key, _ in self.cluster.controller.image.all_partitions())
         self._check_others()

@@ -88,7 +88,7 @@ class Stream:
     def _thin(self) -> None:
         """Join neighbouring runs in the older half.
 
-        The time of a record then lies between those of its neighbours. Offsets and sizes stay the same.
+        The time of a record then lies between the times of its neighbours. Offsets and sizes stay the same.
         """
         old = len(self.base) // 2
         keep: list[int] = []

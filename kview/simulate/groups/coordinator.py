@@ -54,7 +54,7 @@ class GroupCoordinator:
     # --- the broker's life
 
     def elected(self, partition: int, load_ms: int = LOAD_MS) -> None:
-        """Load the groups of an offsets partition that the broker now leads, which takes `load_ms`."""
+        """Load the groups of an offsets partition that the broker now leads, after `load_ms`."""
         self.resigned(partition)
         shard = self._shards[partition] = Shard(self._host, self._settings, partition)
         membership = self._memberships[partition] = Membership(shard)

@@ -19,7 +19,7 @@ from kview.simulate.traffic.metadata import RETRY_BACKOFF_US, ClientMetadata
 from kview.simulate.world import ProducerSpec
 
 BUNCH_US = 50_000
-"""Interval at which a producer sends. Only one append per partition and bunch makes the engine fast."""
+"""Interval at which a producer sends. With one append per partition and bunch, the engine stays fast."""
 IN_FLIGHT_MAX = 5
 """max.in.flight.requests.per.connection."""
 REQUEST_BYTES_MAX = 1_048_576
