@@ -39,7 +39,7 @@ class NoContact(Exception):
 
 
 def _of_all(kind: FailureKind, tried: Tried) -> ClusterUnreachable | None:
-    """Return the error for servers that all failed in the same way, None if that kind of failure has none."""
+    """Return the error for servers that all failed in this way, or None if there is no error for this way."""
     where = tuple(str(address) for address, _ in tried)
     match kind:
         case FailureKind.UNRESOLVED:

@@ -1,4 +1,4 @@
-"""The table of brokers: which ones the cluster lists, who answers, and what the quorum sees, since when."""
+"""The table of brokers: which are listed, which answer, what the quorum sees of them, and since when."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

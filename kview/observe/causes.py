@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 class Silence(Exception):
-    """Closes a connection from our end, because the broker has owed an answer for too long."""
+    """The reason for closing a connection from our end: the broker has owed an answer for too long."""
 
 
 class LinkError(Exception):

@@ -82,7 +82,7 @@ def strings(values: Sequence[str]) -> Strings:
 def layout(seen: Topics, previous: Layout | None) -> Layout:
     """Return the rows of an answer.
 
-    Columns that equal those of `previous` are the same arrays.
+    A column that equals the same column of `previous` is the same array.
     """
     topics = sorted((t for t in seen.topics if t.count > 0), key=lambda t: t.name)
     partitions = [

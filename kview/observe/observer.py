@@ -4,8 +4,8 @@ An observation has four phases, each of which waits at most a third of a second:
 groups and their committed offsets; log ends of followers; high watermarks and log ends of leaders. So commits
 are older than ends, and the readings of a partition belong together. A later answer is processed when it
 arrives, with its own time. A broker that is late still gets requests, but nothing waits for its answers. A
-broker that does not answer gets no request until a connection attempt succeeds, and it affects only the age
-of its own cells.
+broker that does not answer gets no request until a connection attempt is answered, and it affects only the
+age of its own cells.
 """
 
 import time
