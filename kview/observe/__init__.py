@@ -1,1 +1,1 @@
-"""Asks a cluster over Kafka's protocol, read-only, and builds snapshots."""
+"""Asks a cluster over Kafka's protocol, read-only, and builds snapshots from the answers."""

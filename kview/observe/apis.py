@@ -1,4 +1,4 @@
-"""The APIs that the observer may use. All of them only read."""
+"""The APIs that the observer may use, all of which only read."""
 
 from collections.abc import Mapping
 
@@ -28,16 +28,19 @@ FENCED_BROKERS_FROM = 2
 """The first version of DescribeCluster that lists fenced brokers."""
 
 Versions = Mapping[int, tuple[int, int]]
-"""The lowest and highest version that a broker supports, by API."""
+"""API → lowest and highest version that a broker supports."""
 
 
 def highest(versions: Versions, api: int) -> int:
-    """Return the highest version of `api` that a broker supports, −1 if it does not know the API."""
+    """Return the highest version of `api` that a broker supports, or −1 if it does not know the API."""
     return versions.get(api, (0, -1))[1]
 
 
 def capabilities(versions: Versions) -> frozenset[str]:
-    """Return what a cluster can answer whose broker supports `versions`, as in `Observation.capabilities`."""
+    """Return what a cluster can answer, as in `Observation.capabilities`.
+
+    `versions` are those that its broker supports.
+    """
     named = {
         "quorum": highest(versions, DESCRIBE_QUORUM) >= 0,
         "topic_ids": highest(versions, METADATA) >= 10,

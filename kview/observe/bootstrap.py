@@ -1,4 +1,7 @@
-"""The first contact: asks all bootstrap servers at once. The first answer wins; without one, says why."""
+"""The first contact with a cluster, for which all bootstrap servers are asked at once.
+
+The first answer wins. If there is none, the error says why.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,7 +18,7 @@ from kview.wire import metadata
 from kview.wire.metadata import MetadataAnswer
 
 POLL_S = 0.02
-"""Pause between checks of connecting links. Short, because the first data should show within a second."""
+"""Pause between checks of connecting links, short because the first data should show within a second."""
 
 Tried = Sequence[tuple[Address, FailureKind]]
 """The addresses that were tried, and why each of them failed."""
@@ -36,7 +39,7 @@ class NoContact(Exception):
 
 
 def _of_all(kind: FailureKind, tried: Tried) -> ClusterUnreachable | None:
-    """Return the error for servers that all failed in the same way, None if that kind of failure has none."""
+    """Return the error for servers that all failed in this way, or None if there is no error for this way."""
     where = tuple(str(address) for address, _ in tried)
     match kind:
         case FailureKind.UNRESOLVED:
@@ -62,9 +65,9 @@ def _of_all(kind: FailureKind, tried: Tried) -> ClusterUnreachable | None:
 async def first_contact(
     loop: Loop, servers: Sequence[Address], settings: ObserveSettings, deadline_s: float
 ) -> tuple[MetadataAnswer, Address]:
-    """Ask all `servers` at once for metadata. Returns the first answer that lists brokers, and its server.
+    """Ask all `servers` for metadata at once, and return the first answer that lists brokers, and its server.
 
-    Raises NoContact if all have failed, or at `deadline_s` (monotonic).
+    Raises NoContact if all servers have failed, or at `deadline_s` (monotonic).
     """
     patience_s = max(0.1, deadline_s - loop.monotonic())
     links = [

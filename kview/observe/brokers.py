@@ -1,4 +1,4 @@
-"""The brokers' table: what the cluster lists, who answers us, what the quorum sees, and since when."""
+"""The table of brokers: which are listed, which answer, what the quorum sees of them, and since when."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from kview.wire.metadata import BrokerAddress
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What a link knows: since when its broker is silent (or UNKNOWN), its last answer, and the reason."""
+    """A link's knowledge: since when its broker is silent (or UNKNOWN), its last answer, and the reason."""
 
     failing_since_ms: int
     answered_ms: int
@@ -30,7 +30,7 @@ NEVER_ASKED = Health(UNKNOWN, UNKNOWN, FailureKind.NONE)
 
 @dataclass(slots=True)
 class BrokerFacts:
-    """What is known about a broker. Kept even after the broker has left the cluster's answers."""
+    """The facts known about a broker, which stay even after it has left the cluster's answers."""
 
     address: BrokerAddress
     state: str
@@ -75,7 +75,7 @@ def update(
     health: Mapping[int, Health],
     now_ms: int,
 ) -> None:
-    """Update `known`.
+    """Update `known` with the latest answers.
 
     `listed` are the brokers in Metadata. `cluster` is empty if the cluster does not report fenced brokers.
     """
@@ -111,7 +111,7 @@ def saw_quorum(known: Mapping[int, BrokerFacts], nodes: Quorum) -> None:
 
 
 def table(known: Mapping[int, BrokerFacts]) -> Brokers:
-    """Return the brokers' table."""
+    """Return the table of brokers."""
     ordered = [known[broker] for broker in sorted(known)]
     return Brokers(
         id=np.array([f.address.id for f in ordered], np.int32),

@@ -1,5 +1,8 @@
-"""Chooses the partitions to read in each observation: all if the budget allows it. Otherwise the important
-ones, and the others in turn."""
+"""Chooses the partitions to read in each observation.
+
+All partitions are read if the budget allows it. Otherwise the important ones are read each time, and the
+others in turn.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,14 +17,17 @@ from kview.observe.readings import Share, shares, slice_of
 from kview.observe.settings import ObserveSettings
 
 BYTES_A_READING = 42
-"""Bytes of a ListOffsets record: 16 in the request and 26 in the answer."""
+"""Bytes of a ListOffsets record, of which 16 are in the request and 26 in the answer."""
 
 Shares = dict[int, Share]
-"""What to read from each broker."""
+"""Broker → what to read from it."""
 
 
 class Budget:
-    """Distributes the reading of offsets over observations and brokers. Always reads preferred partitions."""
+    """Distributes the reading of offsets over observations and brokers.
+
+    Preferred partitions are always read.
+    """
 
     def __init__(self, settings: ObserveSettings) -> None:
         self._settings = settings
@@ -29,9 +35,9 @@ class Budget:
         self._preferred: tuple[tuple[str, Ids], ...] = ()
 
     def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Read these (topic, partition) in every observation, instead of those preferred before.
+        """Read these (topic, partition) pairs in every observation, instead of those preferred before.
 
-        May be called on any thread.
+        May be called from any thread.
         """
         by_topic: dict[str, list[int]] = {}
         for topic, partition in partitions:
@@ -41,8 +47,8 @@ class Budget:
     def shares(self, at: Layout, sequence: int, failing: Iterable[int]) -> tuple[Shares, bool]:
         """Return what to ask each broker in that observation, and whether that covers all partitions.
 
-        There is nothing to ask in observations that are skipped to keep to the budget of requests. Partitions
-        led by a `failing` broker count as important.
+        There is nothing to ask in observations that are skipped to stay within the budget of requests.
+        Partitions led by a `failing` broker count as important.
         """
         chosen = self._chosen_rows(at, sequence, failing)
         parts = self._all(at) if chosen is None else shares(at, chosen)
@@ -58,7 +64,7 @@ class Budget:
         return parts
 
     def _chosen_rows(self, at: Layout, sequence: int, failing: Iterable[int]) -> NDArray[np.bool_] | None:
-        """Return the rows to read, None for all."""
+        """Return the rows to read, or None for all."""
         settings = self._settings
         cost = BYTES_A_READING * (2 * len(at) + len(at.replica_row))
         slices = int(np.ceil(cost / max(1.0, settings.bytes_per_second * settings.interval_s)))

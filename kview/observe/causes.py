@@ -1,4 +1,7 @@
-"""Why a connection or a request failed. The one place that maps exceptions, by type and number, to causes."""
+"""Causes of failed connections and requests.
+
+This is the only place that maps exceptions, by type and number, to causes.
+"""
 
 import errno
 import logging
@@ -14,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 class Silence(Exception):
-    """Closes a connection from our end, because the broker has owed an answer for too long."""
+    """The reason for closing a connection from our end: the broker has owed an answer for too long."""
 
 
 class LinkError(Exception):
@@ -26,7 +29,7 @@ class LinkError(Exception):
 
 
 class Refused(Exception):
-    """Raised for an answer that holds an error, or nothing, instead of what was asked for."""
+    """Raised for an answer that has an error, or nothing, instead of what was asked for."""
 
     def __init__(self, cause: Cause) -> None:
         super().__init__(cause)
@@ -48,14 +51,14 @@ _BY_ERRNO: Mapping[int, FailureKind] = {
     errno.EACCES: FailureKind.UNREACHABLE,
     errno.EPERM: FailureKind.UNREACHABLE,
 }
-"""By the operating system's error number. A firewall on this machine causes the last two."""
+"""Operating system's error number → failure. A firewall on this machine causes the last two."""
 
 _HTTP = (b"HTTP", b"<!DO", b"<htm", b"<HTM")
 _TLS = (b"\x15\x03", b"\x16\x03")
 
 
 def is_silence(error: BaseException | None) -> bool:
-    """Return whether nothing arrived in time. An immediate retry would take just as long."""
+    """Return whether nothing arrived in time, in which case an immediate retry would take just as long."""
     return isinstance(
         error,
         Silence | ConnectTimedOut | kafka_errors.RequestTimedOutError | kafka_errors.KafkaTimeoutError,
@@ -63,7 +66,10 @@ def is_silence(error: BaseException | None) -> bool:
 
 
 def cause_of(error: BaseException | None) -> Cause:
-    """Return why a request or a connection failed. None means that the connection ended without an error."""
+    """Return why a request or a connection failed.
+
+    For a connection that ended without an error, `error` is None.
+    """
     system_error = network_error(error)
     if system_error is not None:
         return Cause(_of_system(system_error))
@@ -91,14 +97,14 @@ def cause_of(error: BaseException | None) -> Cause:
 
 
 def cause_of_end(error: BaseException | None, first_bytes: bytes) -> Cause:
-    """Return why a connection ended. `first_bytes` is how the other side's data began."""
+    """Return why a connection ended. `first_bytes` are the first bytes that the other side sent."""
     if first_bytes.startswith(_HTTP):
         return Cause(FailureKind.HTTP)
     if first_bytes.startswith(_TLS):
         return Cause(FailureKind.TLS)
     cause = cause_of(error)
     if isinstance(error, kafka_errors.KafkaConnectionError) and cause.kind is FailureKind.NOT_CONNECTED:
-        # kafka-python's own end of a connection: an answer that belongs to no request.
+        # kafka-python itself ended the connection, because an answer belongs to no request.
         return Cause(FailureKind.NOT_KAFKA)
     return cause
 

@@ -17,7 +17,7 @@ MIN_ISR = "min.insync.replicas"
 TOPIC_KEYS = ("cleanup.policy", MIN_ISR, "retention.bytes", "retention.ms", "unclean.leader.election.enable")
 SESSION_TIMEOUT = "broker.session.timeout.ms"
 TOPICS_A_REQUEST = 500
-"""At about 300 bytes per topic in the answer, a request takes a broker a few milliseconds."""
+"""Topics per request. At about 300 bytes per topic in the answer, a broker needs a few milliseconds."""
 
 SOURCES = {
     1: "DYNAMIC_TOPIC_CONFIG",
@@ -33,7 +33,7 @@ SOURCES = {
 class TopicSettings:
     """The settings of one incarnation of a topic as (name, value, source), sorted by name.
 
-    Received at `received_ms`.
+    They were received at `received_ms`.
     """
 
     topic_id: str
@@ -42,7 +42,7 @@ class TopicSettings:
 
 
 def topics_request(topics: Sequence[str]) -> Any:
-    """Build the request for the settings of `topics`, at most TOPICS_A_REQUEST."""
+    """Build the request for the settings of `topics`, of which there may be at most TOPICS_A_REQUEST."""
     resource = DescribeConfigsRequest.DescribeConfigsResource
     return DescribeConfigsRequest(
         resources=[
@@ -67,7 +67,7 @@ def broker_request(broker: int) -> Any:
 
 
 def session_timeout_ms(answer: Any) -> int:
-    """Return a broker's session timeout, UNKNOWN if it has no such setting."""
+    """Return a broker's session timeout, or UNKNOWN if the broker has no such setting."""
     for result in answer.results:
         for setting in result.configs:
             if setting.name == SESSION_TIMEOUT and (setting.value or "").isdigit():
@@ -113,7 +113,7 @@ def table(layout: Layout, known: Mapping[str, TopicSettings]) -> TopicConfigs:
 
 
 def min_isr(layout: Layout, known: Mapping[str, TopicSettings]) -> Ids:
-    """Return min.insync.replicas in force by partition row, UNKNOWN_ID if it is not known."""
+    """Return min.insync.replicas in force by partition row, or UNKNOWN_ID where it is not known."""
     out = np.full(len(layout), UNKNOWN_ID, np.int32)
     for topic, (start, end) in layout.first.items():
         have = known.get(topic)

@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions (75): eligible leader replicas. They only exist if |ISR| < min.insync.replicas."""
+"""DescribeTopicPartitions (75): eligible leader replicas, which only exist if |ISR| < min.insync.replicas."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ Elr = Mapping[tuple[str, int], tuple[int, ...]]
 
 
 def request(topics: Sequence[str], cursor: Any = None) -> Any:
-    """Build the request for `topics`, sorted by name, from `cursor` on."""
+    """Build the request for `topics`, sorted by name, starting at `cursor`."""
     names = [DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in topics]
     return DescribeTopicPartitionsRequest(
         topics=names, response_partition_limit=PARTITIONS_A_PAGE, cursor=_cursor(cursor)
@@ -50,7 +50,7 @@ def wanting(layout: Layout, min_isr: Ids) -> NDArray[np.bool_]:
 
 
 def column(layout: Layout, rows: NDArray[np.bool_], known: Elr) -> IdMatrix:
-    """Return eligible leader replicas by partition row: as answered for `rows`, empty for others."""
+    """Return eligible leader replicas by partition row: as answered for `rows`, empty for other rows."""
     if not rows.any():
         return np.empty((len(layout), 0), np.int32)
     lists: list[tuple[int, ...]] = [()] * len(layout)

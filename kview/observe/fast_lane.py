@@ -1,4 +1,4 @@
-"""The requests of the fast lane. Each is a coroutine that puts its answer, or its failure, into the state."""
+"""The requests of the fast lane, as coroutines that put their answer or failure into the state."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -21,29 +21,32 @@ from kview.wire import list_offsets, metadata, offset_fetch
 GROUPS_A_REQUEST = 500
 """Groups per request. With ten members each, the answer is about 100 KB."""
 SINGLE_FETCHES = 3
-"""Brokers before 3.0 take one group per request. This many groups are then asked for per observation."""
+"""Groups requested per observation from brokers before 3.0, which take only one group per request."""
 
 
 @dataclass(slots=True)
 class FastLane:
-    """The requests of one observation, by subject. Network errors do not raise: they become failures."""
+    """The requests of one observation, by subject.
+
+    Network errors are not raised but become failures.
+    """
 
     loop: Loop
     state: State
     debugging: bool | None = None
-    """Whether followers answer the debugging replica id; None until one was asked."""
+    """Whether followers answer the debugging replica id. None until a follower was asked."""
     group_lists: dict[int, frozenset[str]] = field(default_factory=dict)
-    """By broker: the groups in its last list. Dropped when the broker does not answer."""
+    """Broker → the groups in its last list, which is dropped when the broker does not answer."""
     moved: bool = False
-    """A coordinator said that it no longer is one, so groups have to be listed again."""
+    """True if a coordinator reported that it no longer is one, so that groups have to be listed again."""
     late: list[Callable[[], None]] = field(default_factory=list)
-    """Commits that arrived after end offsets were requested. The next observation takes them in first."""
+    """Commits that arrived after end offsets were requested. The next observation processes them first."""
     ends_asked: bool = False
     _turn: int = 0
     _prepared: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)
 
     async def metadata(self, link: Link, broker: int) -> None:
-        """Ask for metadata, and for the registered brokers along with it."""
+        """Ask for metadata and, at the same time, for the registered brokers."""
         version = min(apis.highest(link.versions, apis.METADATA), metadata.HIGHEST)
         first = self._ask(link, metadata.request(version))
         cluster = None
@@ -181,7 +184,7 @@ class FastLane:
         self, link: Link, broker: int, kind: str, layout: Layout, rows: Rows, whole: bool,
         timestamp: int, replica_id: int,
     ) -> Any:  # fmt: skip
-        """Return a request for `rows`. For a `whole` share it is kept until the layout changes."""
+        """Return a request for `rows`. The request for a `whole` share is reused until the layout changes."""
         version = list_offsets.best_version(*link.versions[list_offsets.API_KEY])
         made_for = (layout.leader, layout.replicas, layout.topic, layout.partition, version)
         had, request = self._prepared.get((broker, kind), (None, None))
@@ -193,12 +196,14 @@ class FastLane:
         return request
 
     def _ask(self, link: Link, request: Any) -> Any:
-        """Send the request at once, so that several go out together. Returns a future."""
+        """Send the request at once, so that several requests go out together, and return a future."""
         return self.loop.begin(partial(link.ask, request))
 
     async def _answer(self, part: Part, link: Link, broker: int, request: Any) -> tuple[Any, int]:
-        """Return an answer and when it was received. If the link fails, note the failure and return (None,
-        0)."""
+        """Return an answer and when it was received.
+
+        If the link fails, note the failure and return (None, 0).
+        """
         try:
             answer, at_ms = await link.ask(request)
         except LinkError as error:

@@ -1,4 +1,4 @@
-"""Groups, their members and their committed offsets: from answers to facts, from facts to tables."""
+"""Groups, their members and their committed offsets, as they are turned from answers to facts to tables."""
 
 import struct
 import sys
@@ -19,14 +19,14 @@ from kview.wire.offset_fetch import GroupCommits
 
 CONSUMER_PROTOCOL = "consumer"
 MOST_ASSIGNMENTS = 4096
-"""Limit of decoded assignments kept. Between rebalances the assignments of members stay the same."""
+"""Limit of cached decoded assignments. Between rebalances the assignments of members stay the same."""
 
 Owned = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MemberFacts:
-    """A member of a classic group and the partitions it owns."""
+    """A member of a classic group, and the partitions it owns."""
 
     id: str
     client_id: str
@@ -36,7 +36,10 @@ class MemberFacts:
 
 @dataclass(slots=True)
 class GroupFacts:
-    """What is known about a group. While its coordinator does not answer, the figures stay and grow old."""
+    """The facts known about a group.
+
+    While its coordinator does not answer, the figures stay and become older.
+    """
 
     group: str
     type: str
@@ -49,7 +52,7 @@ class GroupFacts:
     refused: int = 0
     """Kafka's error number in the coordinator's last answer, 0 if it was not an error."""
     cause: Cause = NO_FAILURE
-    """Why the figures are old: `refused`, or the coordinator is silent or gone."""
+    """Why the figures are old: `refused`, or a coordinator that is silent or has left."""
     commits: GroupCommits | None = None
     committed_ms: int = UNKNOWN
     rows: "CommitRows | None" = None
@@ -57,7 +60,10 @@ class GroupFacts:
 
 @dataclass(frozen=True, slots=True)
 class CommitRows:
-    """A group's rows of the offsets table. `place` is each row's index in the concatenated answer, or −1."""
+    """A group's rows of the offsets table.
+
+    `place` is each row's index in the concatenated answer, or −1.
+    """
 
     key: object = field(repr=False)
     topic: Strings
@@ -68,7 +74,10 @@ class CommitRows:
 
 @lru_cache(MOST_ASSIGNMENTS)
 def owned_partitions(assignment: bytes) -> Owned:
-    """Decode the assignment of a member of the consumer protocol; () if the bytes are not valid."""
+    """Decode the assignment of a member of the consumer protocol.
+
+    Returns () if the bytes are not valid.
+    """
     try:
         decoded = ConsumerProtocolAssignment.decode(assignment)
     except (ValueError, TypeError, struct.error):
@@ -77,7 +86,7 @@ def owned_partitions(assignment: bytes) -> Owned:
 
 
 def listed(facts: dict[str, GroupFacts], broker: int, answer: Any, at_ms: int) -> None:
-    """Take in a broker's ListGroups. The broker coordinates the groups it lists."""
+    """Store a broker's answer to ListGroups. The broker coordinates the groups it lists."""
     for entry in answer.groups:
         kind = _word(GroupType, getattr(entry, "group_type", None) or GroupType.CLASSIC, GroupType.UNKNOWN)
         state = _word(GroupState, getattr(entry, "group_state", None) or "", GroupState.UNKNOWN)
@@ -94,7 +103,7 @@ def listed(facts: dict[str, GroupFacts], broker: int, answer: Any, at_ms: int) -
 
 
 def forget(facts: dict[str, GroupFacts], seen: Mapping[int, frozenset[str]], brokers: Iterable[int]) -> None:
-    """Drop the groups that none of `brokers` lists, provided that every one of them has answered."""
+    """Drop the groups that none of `brokers` lists, provided that every one of these brokers has answered."""
     everyone = set(brokers)
     if not everyone or not everyone <= seen.keys():
         return
@@ -106,7 +115,7 @@ def forget(facts: dict[str, GroupFacts], seen: Mapping[int, frozenset[str]], bro
 
 
 def described(known: GroupFacts, entry: Any, at_ms: int) -> None:
-    """Take in one group of a DescribeGroups answer without an error."""
+    """Store one group of a DescribeGroups answer without an error."""
     known.state = _word(GroupState, entry.group_state, GroupState.UNKNOWN)
     known.assignment_strategy = sys.intern(entry.protocol_data or "")
     is_consumer = entry.protocol_type == CONSUMER_PROTOCOL
@@ -124,15 +133,15 @@ def described(known: GroupFacts, entry: Any, at_ms: int) -> None:
 
 
 def committed(known: GroupFacts, commits: GroupCommits, at_ms: int) -> None:
-    """Take in a group's committed offsets."""
+    """Store a group's committed offsets."""
     known.commits = commits
     known.committed_ms = at_ms
-    if known.type != GroupType.CLASSIC:  # for a classic group, its description decides
+    if known.type != GroupType.CLASSIC:  # the description of a classic group decides
         known.refused = 0
 
 
 def rows_of(known: GroupFacts) -> CommitRows:
-    """Return a group's rows of the offsets table: what it has committed or owns, in order.
+    """Return a group's rows of the offsets table, for the partitions it has committed or owns, in order.
 
     The same object is returned until the rows change.
     """
@@ -171,7 +180,10 @@ def _committed(known: GroupFacts, rows: CommitRows) -> Longs:
 
 @dataclass(slots=True)
 class GroupTables:
-    """The tables of the groups. Each observation rebuilds them and shares the columns that are unchanged."""
+    """The tables of the groups.
+
+    Each observation rebuilds the tables, and shares the columns that are unchanged.
+    """
 
     groups: Groups = field(default_factory=lambda: empty(Groups))
     members: Members = field(default_factory=lambda: empty(Members))
@@ -241,7 +253,7 @@ def _members(facts: Sequence[tuple[str, tuple[MemberFacts, ...]]]) -> Members:
 
 
 def _word(kind: Any, value: str, otherwise: str) -> str:
-    """Return a state or type as our interned word for Kafka's spelling; unknown words as they are."""
+    """Return a state or type as our interned word for Kafka's spelling, and unknown words unchanged."""
     if not value:
         return str(otherwise)
     for member in kind:

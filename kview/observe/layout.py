@@ -1,4 +1,4 @@
-"""The rows of the partitions' and replicas' tables: the content of Metadata as columns."""
+"""The rows of the tables of partitions and replicas: the content of Metadata as columns."""
 
 import sys
 from collections.abc import Sequence
@@ -18,11 +18,10 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Rows of partitions sorted by topic and partition, then rows of replicas in the order of the replica
-    lists.
+    """Rows of partitions by topic and partition, and rows of replicas in the order of the replica lists.
 
-    `topic_number` numbers the topics in order. `first` has the first row of each topic and the row after its
-    last one.
+    `topic_number` numbers the topics in order. `first` maps each topic to its first row and the row after its
+    last row.
     """
 
     topic: Strings
@@ -46,7 +45,7 @@ class Layout:
         return len(self.topic)
 
     def rows_of(self, topic: str, partitions: Ids) -> Rows:
-        """Return the rows of a topic's partitions, −1 for partitions that do not exist."""
+        """Return the rows of a topic's partitions, with −1 for partitions that do not exist."""
         start, end = self.first.get(topic, (0, 0))
         if start == end:
             return np.full(len(partitions), -1, np.intp)
@@ -81,7 +80,10 @@ def strings(values: Sequence[str]) -> Strings:
 
 
 def layout(seen: Topics, previous: Layout | None) -> Layout:
-    """Return the rows of an answer. Columns that equal those of `previous` are the same arrays."""
+    """Return the rows of an answer.
+
+    A column that equals the same column of `previous` is the same array.
+    """
     topics = sorted((t for t in seen.topics if t.count > 0), key=lambda t: t.name)
     partitions = [
         p
@@ -128,17 +130,20 @@ def _shared(new: Layout, previous: Layout) -> Layout:
 
 
 def same_partitions(a: Layout, b: Layout) -> bool:
-    """Return whether both have the same partitions of the same topic incarnations in the same rows."""
+    """Return whether both layouts have the same partitions in the same rows.
+
+    The topic incarnations must be the same, too.
+    """
     return a.topic is b.topic and a.partition is b.partition and a.topic_id is b.topic_id
 
 
 def same_replicas(a: Layout, b: Layout) -> bool:
-    """Return whether both have the same replicas in the same rows."""
+    """Return whether both layouts have the same replicas in the same rows."""
     return same_partitions(a, b) and a.replicas is b.replicas
 
 
 def old_rows(new: Layout, old: Layout) -> Rows:
-    """Return each partition row's row in `old`, −1 if the partition or topic incarnation is new."""
+    """Return each partition row's row in `old`, or −1 if the partition or topic incarnation is new."""
     out = np.full(len(new), -1, np.intp)
     for topic, (start, end) in new.first.items():
         before, _ = old.first.get(topic, (-1, -1))
@@ -148,7 +153,7 @@ def old_rows(new: Layout, old: Layout) -> Rows:
 
 
 def old_replica_rows(new: Layout, old: Layout) -> Rows:
-    """Return for each replica row of `new` its row in `old`, −1 if there was none."""
+    """Return the row in `old` for each replica row of `new`, or −1 if there was none."""
     width = 1 + int(max(new.replica_broker.max(initial=0), old.replica_broker.max(initial=0)))
     partition_rows = old_rows(new, old)[new.replica_row]
     wanted = partition_rows.astype(np.int64) * width + new.replica_broker

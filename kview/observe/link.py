@@ -1,4 +1,4 @@
-"""A link to one broker on one lane. It connects on its own, and knows since when the broker is silent."""
+"""A link to one broker on one lane, which connects by itself and knows since when the broker is silent."""
 
 import socket
 from collections.abc import Callable
@@ -18,22 +18,22 @@ SOCKET_OPTIONS = [
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
 ]
 MOST_BYTES_AN_ANSWER = 256 * 1024 * 1024
-"""A larger frame is not a broker's answer: the metadata of 100,000 partitions takes 10 MB."""
+"""Limit of a frame. A larger frame is not a broker's answer: metadata of 100,000 partitions takes 10 MB."""
 MOST_WAITING = 8
-"""Limit of requests in flight per link. An observation sends six at most; more would pile up at a slow
+"""Limit of requests in flight per link. An observation sends at most six, and more would pile up at a slow
 broker."""
 SOFTWARE_NAME = "kview-tui"
-"""Sent with ApiVersions. It has nine letters so that the length byte in front of it is a line feed. A server
-that reads lines, such as an HTTP server, then replies at once that it did not understand."""
+"""The name sent with ApiVersions. It has nine letters so that the length byte in front of it is a line feed.
+A server that reads lines, such as an HTTP server, then replies at once that it did not understand."""
 
 
 class Link:
     """The connection to one broker on one lane.
 
-    `failing_since_ms` is when the first unanswered request was sent, UNKNOWN while the broker answers.
-    `answered_ms` is when it last answered. `cause` is why it does not answer. After a refused or reset
-    connection, a second one is tried at once. Only if that fails does the link count as failing, and further
-    attempts follow with growing pauses.
+    `failing_since_ms` is when the first unanswered request was sent, or UNKNOWN while the broker answers.
+    `answered_ms` is when the broker last answered. `cause` is why the broker does not answer. After a refused
+    or reset connection, a second connection is tried at once. Only if that attempt fails does the link count
+    as failing, and further attempts follow with growing pauses.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Link:
         self._retry_most_s = retry_most_s
         self._connection: Connection | None = None
         self._waiting: dict[int, tuple[float, int]] = {}
-        """When each request in flight was sent, oldest first: monotonic seconds, and epoch ms."""
+        """The time each request in flight was sent, oldest first, in monotonic seconds and in epoch ms."""
         self._numbers = count()
         self._progress_s = 0.0
         self._watching = False
@@ -83,12 +83,12 @@ class Link:
 
     @property
     def owed_s(self) -> float:
-        """How long the oldest request in flight has waited for its answer, in seconds; 0 if there is none."""
+        """Seconds for which the oldest request in flight has waited for its answer, or 0 if there is none."""
         oldest = next(iter(self._waiting.values()), None)
         return 0.0 if oldest is None else self._loop.monotonic() - oldest[0]
 
     def open(self) -> None:
-        """Connect, unless it is connected, connecting, or pausing after a failure."""
+        """Connect, unless the link is connected, connecting, or pausing after a failure."""
         if self._connection is None and self._loop.monotonic() >= self._retry_at_s:
             self._begin()
 
@@ -104,7 +104,7 @@ class Link:
             connection.close()
 
     async def ask(self, request: Any) -> tuple[Any, int]:
-        """Send a read-only request. Returns its answer and when it was received (epoch ms).
+        """Send a read-only request, and return its answer and when it was received (epoch ms).
 
         If the connection is lost, the request is sent once more on a new connection. Raises LinkError.
         """
@@ -201,7 +201,7 @@ class Link:
         self._spare_attempt = True
 
     def _watch(self) -> None:
-        """Check later on whether the broker owes an answer for too long."""
+        """Check later whether the broker has owed an answer for too long."""
         if not self._watching:
             self._watching = True
             self._loop.net.call_later(self._silence_s, self._check)
@@ -219,7 +219,7 @@ class Link:
             connection.close(Silence())
 
     def _lost(self, connection: Connection, error: Exception | None, began_ms: int) -> None:
-        """Handle the end of a connection, unless the link has already dropped it."""
+        """Handle the end of a connection, unless the link has already dropped the connection."""
         if connection is not self._connection:
             return
         self._connection = None

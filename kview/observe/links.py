@@ -12,11 +12,14 @@ from kview.observe.state import State
 from kview.wire.metadata import BrokerAddress
 
 STALE_S = 0.9
-"""A broker that owes an answer for this long gets no more requests until the answer comes."""
+"""A broker that owes an answer for this long gets no more requests until the answer arrives."""
 
 
 class Links:
-    """The links of both lanes, `fast` and `slow`, by broker. `source` is the broker asked for metadata."""
+    """The links of both lanes, `fast` and `slow`, by broker.
+
+    `source` is the broker that is asked for metadata.
+    """
 
     def __init__(self, loop: Loop, settings: ObserveSettings, state: State, slow: dict[int, Link]) -> None:
         self.fast: dict[int, Link] = {}
@@ -71,13 +74,17 @@ class Links:
         return [broker for broker, link in self.askable().items() if link.owed_s < self._settings.phase_s]
 
     def choose_source(self) -> int:
-        """Keep the same source while it answers in time, else take the first broker that does, if any."""
+        """Choose the broker to ask for metadata.
+
+        The source stays the same while it answers in time. Otherwise it is the first broker that does, if
+        any.
+        """
         in_time = self.healthy()
         if self.source not in in_time:
             self.source = min(in_time, default=self.source)
         return self.source
 
     def _came_up(self, broker: int) -> None:
-        """Drop the failures of an earlier connection, as they say nothing about the new one."""
+        """Drop the failures of an earlier connection, because they do not apply to the new connection."""
         for key in [key for key in self._state.failures if key[1] == broker]:
             del self._state.failures[key]

@@ -1,4 +1,7 @@
-"""DescribeLogDirs (35): the size of each replica on disk. To answer, a broker walks all its logs."""
+"""DescribeLogDirs (35): the size of each replica on disk.
+
+To answer, a broker walks through all its logs.
+"""
 
 from collections import defaultdict
 from typing import Any
@@ -18,10 +21,10 @@ def request() -> Any:
 
 
 def read_sizes(readings: Readings, layout: Layout, broker: int, answer: Any) -> int:
-    """Take in the answer of `broker`. Returns the bytes of all its replicas. Raises Refused.
+    """Store the sizes that `broker` answered, and return the bytes of all its replicas. Raises Refused.
 
-    `offset_lag` is ignored: it is relative to the follower's own high watermark, so it does not show how far
-    the follower is behind.
+    `offset_lag` is ignored, because it is relative to the follower's own high watermark, so it does not show
+    how far the follower is behind.
     """
     codes = [answer.error_code or 0, *(folder.error_code for folder in answer.results)]
     if any(codes) and not any(folder.topics for folder in answer.results):

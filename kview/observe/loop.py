@@ -1,4 +1,4 @@
-"""The event loop of all connections of an observer: kafka-python's NetworkSelector on a daemon thread."""
+"""The event loop of an observer's connections, which is kafka-python's NetworkSelector on a daemon thread."""
 
 import socket
 import threading
@@ -10,12 +10,13 @@ from kview.wire.kafka_internals import Future, NetworkSelector
 
 CLIENT_ID = "kview"
 LOOKUPS_AT_ONCE = 8
-"""A name look-up blocks a thread. Look-ups beyond this limit wait for the next attempt to connect."""
+"""Limit of simultaneous name look-ups, each of which blocks a thread. More wait for the next attempt to
+connect."""
 
 
 @dataclass(slots=True)
 class Meter:
-    """What observing has cost so far."""
+    """The cost of observing so far."""
 
     requests: int = 0
     bytes_sent: int = 0
@@ -24,14 +25,17 @@ class Meter:
 
 @dataclass(slots=True)
 class Loop:
-    """The selector, clocks and meter that links share. Other threads may call only `run` and `stop`."""
+    """The selector, clocks and meter that links share.
+
+    Other threads may call only `run` and `stop`.
+    """
 
     clock_ms: Callable[[], int]
     monotonic: Callable[[], float]
     net: Any = field(default_factory=lambda: NetworkSelector(client_id=CLIENT_ID, slow_task_threshold_secs=0))
     meter: Meter = field(default_factory=Meter)
     bugs: list[BaseException] = field(default_factory=list)
-    """Exceptions of tasks that nobody awaited. The next observation raises them."""
+    """Exceptions of tasks that nobody awaited, which the next observation raises."""
     _lookups: int = 0
 
     def start(self) -> None:
@@ -44,17 +48,17 @@ class Loop:
         self.net.close()
 
     def run(self, task: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """Run `task` on the loop's thread, and wait for it on the caller's."""
+        """Run `task` on the loop's thread, and wait for its result on the caller's thread."""
         return self.net.run(task)
 
     def spawn(self, task: Callable[[], Coroutine[Any, Any, None]]) -> Any:
-        """Run `task` in the background. If it raises, that is a bug. Returns a future."""
+        """Run `task` in the background, and return a future. An exception in the task is a bug."""
         future = self.begin(task)
         future.add_errback(self.bugs.append)
         return future
 
     def begin(self, task: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """Start `task` on this thread once the current task waits. Returns a future of its result."""
+        """Start `task` on this thread once the current task waits, and return a future of its result."""
         future = Future()
 
         async def run() -> None:
@@ -93,9 +97,9 @@ class Loop:
         self.net.cancel(timer)
 
     async def addresses(self, host: str, port: int) -> list[Any]:
-        """Return what `host` resolves to, in the form of getaddrinfo. Raises Unresolved, TooManyLookups.
+        """Return the addresses of `host` in the form of getaddrinfo.
 
-        Host names are looked up on a separate thread.
+        Host names are looked up on a separate thread. Raises Unresolved or TooManyLookups.
         """
         try:
             return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, 0, socket.AI_NUMERICHOST)
@@ -129,5 +133,4 @@ class Unresolved(Exception):
 
 
 class TooManyLookups(Exception):
-    """Raised while so many names are being looked up that this one must wait for the next attempt to
-    connect."""
+    """Raised while so many names are being looked up that this one must wait for the next attempt."""

@@ -1,11 +1,11 @@
-"""The observer: asks a cluster at intervals, and makes a snapshot each time.
+"""The observer, which asks a cluster at intervals and makes a snapshot each time.
 
 An observation has four phases, each of which waits at most a third of a second: metadata and lists of groups;
 groups and their committed offsets; log ends of followers; high watermarks and log ends of leaders. So commits
-are older than ends, and the readings of a partition belong together. A later answer is taken in when it
-arrives, with its own time. A broker that is late still gets requests, but nothing waits for it. A broker that
-does not answer gets no request until a connection attempt is answered. It affects only the age of its own
-cells.
+are older than ends, and the readings of a partition belong together. A later answer is processed when it
+arrives, with its own time. A broker that is late still gets requests, but nothing waits for its answers. A
+broker that does not answer gets no request until a connection attempt is answered, and it affects only the
+age of its own cells.
 """
 
 import time
@@ -36,14 +36,14 @@ __all__ = ["ObserveSettings", "Observer"]
 BOOTSTRAP_SHARE = 0.6
 """Share of the time to connect. The rest is for the addresses that the cluster advertises."""
 FIRST_LINKS_S = 0.5
-"""How long the first observation waits for further brokers to accept connections."""
+"""Longest time the first observation waits for further brokers to accept connections."""
 FIRST_SLOW_S = 0.3
-"""How long the first observation waits for the slow lane, so that the first view is complete."""
+"""Longest time the first observation waits for the slow lane, so that the first view is complete."""
 REBOOTSTRAP_S = 5.0
 """Pause between attempts to find the cluster again when none of its brokers answers."""
 
 MOST_DISMISSED = 1_000
-"""More than a person can dismiss between two observations."""
+"""Limit of dismissed brokers, which is more than a person can dismiss between two observations."""
 
 Ask = Callable[[], Coroutine[Any, Any, None]]
 
@@ -56,7 +56,8 @@ def system_clock_ms() -> int:
 class Observer:
     """Observes one cluster.
 
-    Call `connect`, `observe` and `close` on one thread; `dismiss` and `prefer` may be called on any.
+    Call `connect`, `observe` and `close` from one thread. `dismiss` and `prefer` may be called from any
+    thread.
     """
 
     def __init__(
@@ -78,11 +79,12 @@ class Observer:
         self._budget = Budget(self._settings)
         self._rebootstrap_at_s = 0.0
         self._dismissed: deque[int] = deque(maxlen=MOST_DISMISSED)
-        """Brokers to forget in the next observation. A deque, because `append` is safe on every thread."""
+        """Brokers to forget in the next observation. A deque, because its `append` is safe from any
+        thread."""
         self._open = False
 
     def connect(self, deadline_s: float = 10.0) -> None:
-        """Find the cluster and at least one of its brokers.
+        """Find the cluster and connect to at least one of its brokers.
 
         Raises ClusterUnreachable within `deadline_s`.
         """
@@ -98,24 +100,33 @@ class Observer:
             raise
 
     def observe(self) -> Snapshot:
-        """Make one observation. What was not answered keeps its older value and age. Only a bug raises."""
+        """Make one observation.
+
+        What was not answered stays at its older value and age. Only a bug raises an exception.
+        """
         snapshot = self._loop.run(self._observe)
         assert isinstance(snapshot, Snapshot)
         return snapshot
 
     def close(self) -> None:
-        """Close all connections. Calling it again does nothing."""
+        """Close all connections. Further calls do nothing."""
         if self._open:
             self._open = False
             self._loop.run(self._close_links)
             self._loop.stop()
 
     def dismiss(self, broker: int) -> None:
-        """Forget a broker that is gone, from the next observation on. A broker that is still listed stays."""
+        """Forget a broker that has left, from the next observation on.
+
+        A broker that is still listed stays.
+        """
         self._dismissed.append(broker)
 
     def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Read these (topic, partition) in every observation, even if there are too many to read all."""
+        """Read these (topic, partition) pairs in every observation.
+
+        They are read even if there are too many partitions to read all.
+        """
         self._budget.prefer(partitions)
 
     async def _connect(self, deadline_s: float) -> None:
@@ -204,7 +215,7 @@ class Observer:
         groups.forget(self._state.groups, self._fast.group_lists, (a.id for a in self._state.listed))
 
     def _find_cluster_again(self) -> None:
-        """Ask the bootstrap servers again. No known broker answers, so its address may have changed."""
+        """Ask the bootstrap servers again, because no known broker answers and addresses may have changed."""
         now_s = self._loop.monotonic()
         if now_s < self._rebootstrap_at_s or any(link.connected for link in self._links.fast.values()):
             return

@@ -1,6 +1,6 @@
 """DescribeQuorum (55): the active controller, and when each node last fetched metadata.
 
-A broker forwards it to the controller.
+A broker forwards this request to the controller.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ TOPIC = "__cluster_metadata"
 
 @dataclass(frozen=True, slots=True)
 class QuorumSeen:
-    """What the active controller said about its quorum, received at `received_ms`."""
+    """The active controller's answer about its quorum, received at `received_ms`."""
 
     controller_id: int
     controller_epoch: int
@@ -37,7 +37,7 @@ def request() -> Any:
 
 
 def seen(answer: Any, at_ms: int) -> QuorumSeen:
-    """Convert an answer to a table. Raises Refused if it has none."""
+    """Convert an answer to a table. Raises Refused if the answer has no quorum."""
     partitions = [p for t in answer.topics for p in t.partitions]
     code = answer.error_code or (partitions[0].error_code if partitions else 0)
     if code or not partitions:

@@ -1,4 +1,4 @@
-"""Offsets as they were answered, in the rows of a layout, each with the time it was received."""
+"""Offsets as brokers answered them, in the rows of a layout, each with the time it was received."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -22,7 +22,10 @@ def _no_error(rows: int) -> Ids:
 
 @dataclass(slots=True)
 class Readings:
-    """The latest offsets answered for each partition and replica. The functions below change it in place."""
+    """The latest offsets answered for each partition and replica.
+
+    The functions below change the readings in place.
+    """
 
     log_start: Longs
     log_start_ms: Longs
@@ -31,7 +34,7 @@ class Readings:
     log_end: Longs
     log_end_ms: Longs
     error_code: Ids
-    """Kafka's error number in the leader's last answer, 0 if it had an offset."""
+    """Kafka's error number in the leader's last answer, or 0 if the answer had an offset."""
     replica_log_end: Longs
     replica_log_end_ms: Longs
     replica_size_bytes: Longs
@@ -55,7 +58,10 @@ def nothing_read(layout: Layout) -> Readings:
 
 
 def carried(readings: Readings, old: Layout, new: Layout) -> Readings:
-    """Move the readings to the rows of a new layout. A topic recreated under its name starts without any."""
+    """Move the readings to the rows of a new layout.
+
+    A topic recreated under its name starts without readings.
+    """
     if same_replicas(old, new):
         return readings
     partition_rows = None if same_partitions(old, new) else old_rows(new, old)
@@ -88,7 +94,7 @@ def answered_rows(layout: Layout, answer: ListOffsetsAnswer) -> tuple[Rows, NDAr
 
 
 def replica_rows(layout: Layout, broker: int, rows: Rows) -> Rows:
-    """Return the rows of `broker`'s replicas of these partition rows, −1 if it has none."""
+    """Return the rows of `broker`'s replicas of these partition rows, with −1 where it has none."""
     held = np.flatnonzero(layout.replica_broker == broker)
     if not len(held):
         return np.full(len(rows), -1, np.intp)
@@ -100,7 +106,7 @@ def replica_rows(layout: Layout, broker: int, rows: Rows) -> Rows:
 def read_replicas(
     readings: Readings, layout: Layout, broker: int, answer: ListOffsetsAnswer, at_ms: int
 ) -> int:
-    """Take in the log ends that `broker` answered for its own replicas. Returns how many there were."""
+    """Store the log ends that `broker` answered for its own replicas, and return their number."""
     rows, errors, offsets = answered_rows(layout, answer)
     places = replica_rows(layout, broker, rows)
     good = (errors == 0) & (offsets >= 0) & (places >= 0)
@@ -110,7 +116,7 @@ def read_replicas(
 
 
 def read_log_start(readings: Readings, layout: Layout, answer: ListOffsetsAnswer, at_ms: int) -> None:
-    """Take in a leader's log starts."""
+    """Store a leader's log starts."""
     rows, errors, offsets = answered_rows(layout, answer)
     good = (errors == 0) & (offsets >= 0)
     readings.log_start[rows[good]] = offsets[good]
@@ -124,10 +130,10 @@ def read_leader(
     high_watermarks: tuple[ListOffsetsAnswer, int],
     log_ends: tuple[ListOffsetsAnswer, int] | None,
 ) -> None:
-    """Take in a leader's high watermarks and log ends, each with the time it was received.
+    """Store a leader's high watermarks and log ends, each with the time it was received.
 
-    For a partition either both or neither are taken: a new leader knows its log end before its high watermark
-    (KIP-207), and a new log end next to an old watermark would look like uncommitted records.
+    For a partition, either both values are stored or neither. A new leader knows its log end before its high
+    watermark (KIP-207), and a new log end next to an old watermark would look like uncommitted records.
     """
     answer, at_ms = high_watermarks
     rows, errors, offsets = answered_rows(layout, answer)
@@ -149,7 +155,7 @@ def read_leader(
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What to ask one broker: the partition rows it leads, and those it follows."""
+    """The rows to ask one broker for: those of partitions it leads, and those of partitions it follows."""
 
     leads: Rows
     follows: Rows
@@ -172,7 +178,7 @@ def shares(layout: Layout, chosen: NDArray[np.bool_] | None = None) -> dict[int,
 def slice_of(layout: Layout, slices: int, number: int, always: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return a mask of the rows to read when reading all would cost too much.
 
-    These are run `number` of `slices`, and the rows in `always`.
+    These are the rows in slice `number` of `slices`, and the rows in `always`.
     """
     chosen = always.copy()
     bounds = np.linspace(0, len(layout), slices + 1).astype(int)

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (46). A broker forwards it to the controller."""
+"""ListPartitionReassignments (46), which a broker forwards to the controller."""
 
 from typing import Any
 

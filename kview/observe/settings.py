@@ -1,17 +1,22 @@
-"""The options of observing, and its limits."""
+"""The options and limits of observing."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ObserveSettings:
-    """How often to ask for what, and how long to wait. Observations are `interval_s` apart."""
+    """The options of observing: how often to ask for what, and how long to wait.
+
+    Observations are `interval_s` apart.
+    """
 
     interval_s: float = 1.0
     silence_s: float = 1.5
-    """A broker that owes an answer for this long and sends nothing is silent. A slow one answers in 0.2 s."""
+    """A broker that owes an answer for this long and sends nothing is silent. Slow brokers answer in 0.2
+    s."""
     slow_silence_s: float = 10.0
-    """The same for requests that are forwarded or heavy, as nothing waits for their answers."""
+    """The same for forwarded or heavy requests, which may take longer because nothing waits for their
+    answers."""
     retry_first_s: float = 0.2
     retry_most_s: float = 2.0
     """Limits of the pause between attempts to reach a silent broker. An attempt costs a millisecond, and
@@ -23,7 +28,7 @@ class ObserveSettings:
     configs_s: float = 60.0
     requests_per_second: int = 500
     bytes_per_second: int = 8_000_000
-    """What reading offsets may cost a cluster. Above this, partitions are read in turn."""
+    """Limit of what reading offsets may cost a cluster. Above this limit, partitions are read in turn."""
 
     @property
     def phase_s(self) -> float:

@@ -1,8 +1,8 @@
-"""The slow lane: requests that a broker forwards to the controller or has to work for, on separate
-connections.
+"""The slow lane: requests that take a broker long, sent on separate connections.
 
-There is at most one request in flight per broker, and no observation waits for it: the next observation uses
-the answer. So a missing controller holds back nothing that a broker can answer by itself.
+A broker forwards these requests to the controller or has to work for them. There is at most one request in
+flight per broker, and no observation waits for the answer, which the next observation uses. So a missing
+controller holds back nothing that a broker can answer by itself.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -24,13 +24,13 @@ from kview.observe.time_points import AGES_S
 from kview.wire import list_offsets
 
 REFUSED_PAUSE_S = 60.0
-"""How rarely a refused part (for example for lack of a permission) is asked for again."""
+"""Pause before a refused part (for example for lack of a permission) is asked for again."""
 FAILED_PAUSE_S = 1.0
 """Pause after a request that got no answer."""
 OVERDUE_S = 3.0
 """A request in flight for this long is reported as failed, while its answer is still accepted."""
 POINTS_A_REQUEST = 2_000
-"""Partitions per request: a look-up by time takes a broker about 10 µs per partition."""
+"""Partitions per request. A look-up by time takes a broker about 10 µs per partition."""
 FORWARDED = (Part.QUORUM, Part.REASSIGNMENTS)
 
 
@@ -43,16 +43,16 @@ class _Running:
 
 @dataclass(slots=True)
 class SlowLane:
-    """Decides once per observation what to ask which broker. Puts answers into the state as they arrive."""
+    """Decides once per observation what to ask which broker, and stores the answers as they arrive."""
 
     loop: Loop
     settings: ObserveSettings
     state: State
     links: dict[int, Link] = field(default_factory=dict)
     _running: dict[int, _Running] = field(default_factory=dict)
-    """By broker: the request in flight."""
+    """Broker → its request in flight."""
     _due_s: dict[tuple[Part, int], float] = field(default_factory=dict)
-    """By part and broker: the earliest time (monotonic) to ask for it again."""
+    """(Part, broker) → the earliest time (monotonic) to ask for the part again."""
     _healthy: Sequence[int] = ()
     _source: int = NO_BROKER
 
@@ -64,7 +64,10 @@ class SlowLane:
         )
 
     def step(self, healthy: Sequence[int], source: int) -> None:
-        """Send the requests that are due to `healthy` brokers. `source` is the broker asked for Metadata."""
+        """Send the requests that are due to `healthy` brokers.
+
+        `source` is the broker that is asked for Metadata.
+        """
         self._mark_overdue(self.loop.monotonic())
         self._healthy, self._source = healthy, source
         for broker in healthy:
@@ -74,7 +77,7 @@ class SlowLane:
         self._pump()
 
     def _pump(self) -> None:
-        """Give every free broker a request that is due. Also called when a broker becomes free."""
+        """Send a due request to every free broker. Also called when a broker becomes free."""
         anyone = [self._source, *(b for b in self._healthy if b != self._source)]
         self._anyone(Part.QUORUM, anyone, apis.DESCRIBE_QUORUM, self._quorum)
         self._anyone(Part.CONFIGS, anyone, apis.DESCRIBE_CONFIGS, self._topic_configs)
@@ -104,7 +107,7 @@ class SlowLane:
         return link is not None and link.connected and broker not in self._running
 
     def _reported_broker(self, part: Part, broker: int) -> int:
-        """Return the broker to name in a failure: NO_BROKER for parts that any broker can answer."""
+        """Return the broker to name in a failure, or NO_BROKER for parts that any broker can answer."""
         return NO_BROKER if part in (*FORWARDED, Part.CONFIGS, Part.ELR) else broker
 
     def _start(self, part: Part, broker: int, ask: Callable[[Link, int], Awaitable[None]]) -> None:
@@ -152,8 +155,10 @@ class SlowLane:
         return True
 
     def _pause_s(self, part: Part) -> float:
-        """Return the pause: 0 for the settings of new topics, almost `quorum_rounds` observations for other
-        parts."""
+        """Return the pause in seconds before `part` is asked for again.
+
+        This is 0 for the settings of new topics, and almost `quorum_rounds` observations for other parts.
+        """
         return 0.0 if part == Part.CONFIGS else (self.settings.quorum_rounds - 0.5) * self.settings.interval_s
 
     def _each(
@@ -164,7 +169,7 @@ class SlowLane:
         every_s: float,
         ask: Callable[[Link, int], Awaitable[None]],
     ) -> None:
-        """Ask `broker` for `part` if it is free and the last time is at least `every_s` ago."""
+        """Ask `broker` for `part` if it is free and the last request is at least `every_s` ago."""
         now_s = self.loop.monotonic()
         due = now_s >= self._due_s.get((part, broker), 0.0)
         if due and self._free(broker) and api in self.links[broker].versions:

@@ -1,4 +1,4 @@
-"""What has been seen of a cluster so far, and the snapshot made from it."""
+"""The state of a cluster as seen so far, and the snapshot made from it."""
 
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -36,7 +36,10 @@ NO_TOPICS = layout(Topics([], []), None)
 
 @dataclass(slots=True)
 class State:
-    """Everything answered so far, each part with its own age. Changed only on the loop's thread."""
+    """Everything answered so far, each part with its own age.
+
+    The state is changed only on the loop's thread.
+    """
 
     layout: Layout = NO_TOPICS
     readings: Readings = field(default_factory=lambda: nothing_read(NO_TOPICS))
@@ -52,9 +55,9 @@ class State:
     elr: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
     points: Points = field(default_factory=Points)
     failures: dict[tuple[Part, int], Cause] = field(default_factory=dict)
-    """By part and broker: why the last request failed."""
+    """(Part, broker) → why the last request failed."""
     received_ms: dict[tuple[Part, int], int] = field(default_factory=dict)
-    """By part and broker: when it was last answered."""
+    """(Part, broker) → when the part was last answered."""
     _configs_of: tuple[Any, ...] = ()
     _configs: TopicConfigs = field(default_factory=lambda: empty(TopicConfigs))
     _min_isr: Ids = field(default_factory=lambda: np.empty(0, np.int32))
@@ -70,7 +73,7 @@ class State:
         self.failures[part, broker] = cause
 
     def take_metadata(self, answer: MetadataAnswer) -> None:
-        """Take in a Metadata answer. Its topics are decoded only if their bytes changed."""
+        """Store a Metadata answer. Its topics are decoded only if their bytes changed."""
         before = self.metadata
         if before is None or before.topics_bytes != answer.topics_bytes or before.version != answer.version:
             new = layout(answer.topics(), self.layout)
@@ -80,7 +83,7 @@ class State:
         self.listed = answer.brokers
 
     def still(self, then: Layout) -> bool:
-        """Return whether an answer about the rows of `then` still concerns the current topics."""
+        """Return whether an answer about the rows of `then` still applies to the current topics."""
         return same_partitions(then, self.layout)
 
     def min_isr(self) -> Ids:
@@ -95,7 +98,10 @@ class State:
         return self._min_isr
 
     def snapshot(self, observation: Observation, log_ends: bool) -> Snapshot:
-        """Return the current tables. `log_ends`: whether this cluster answers the debugging replica id."""
+        """Return the current tables as a snapshot.
+
+        `log_ends` says whether this cluster answers the debugging replica id.
+        """
         min_isr = self.min_isr()
         last = self._last
         new = Snapshot(
@@ -164,8 +170,7 @@ class State:
 
 
 def shared(new: AnyTable, last: AnyTable) -> AnyTable:
-    """Return `new` with the arrays of `last` wherever they are equal, so that `is` shows what did not
-    change."""
+    """Return `new` with the arrays of `last` wherever they are equal, so that `is` shows what changed."""
     same = {
         f.name: getattr(last, f.name)
         for f in fields(new)
@@ -176,7 +181,10 @@ def shared(new: AnyTable, last: AnyTable) -> AnyTable:
 
 
 def failures(state: State, links: dict[int, tuple[int, Cause]]) -> tuple[Failure, ...]:
-    """Return the failures: brokers that do not answer (id: last answer, why), then parts of others."""
+    """Return the failures: first brokers that do not answer, then parts that other brokers did not answer.
+
+    `links` has the last answer and the cause for each broker that does not answer.
+    """
     out = [Failure(Part.BROKER, broker, *cause, at_ms) for broker, (at_ms, cause) in sorted(links.items())]
     for (part, broker), cause in sorted(state.failures.items()):
         if broker not in links:

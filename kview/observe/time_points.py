@@ -11,18 +11,21 @@ from kview.observe.readings import Readings, answered_rows
 from kview.wire.list_offsets import ListOffsetsAnswer
 
 AGES_S = (60, 10, 300, 30, 600, 120)
-"""Ages to ask for, most useful first. None over ten minutes, because lag looks back no further."""
+"""Ages in seconds to ask for, most useful first. None is over ten minutes, as lag looks back no further."""
 KEPT_MS = 600_000
-"""As long as the look-back of the fold."""
+"""Time for which answers are stored, which is as long as the look-back of the fold."""
 
 
 @dataclass(slots=True)
 class Points:
-    """The answers of the last ten minutes. The table is the same object until its content changes."""
+    """The answers of the last ten minutes.
+
+    The table is the same object until its content changes.
+    """
 
     table: TimePoints = field(default_factory=lambda: empty(TimePoints))
     asked: set[tuple[str, str, int]] = field(default_factory=set)
-    """The (topic, topic id, partition) that have been asked for."""
+    """The (topic, topic id, partition) combinations that have been asked for."""
     _answers: dict[tuple[str, int, int, str], tuple[int, int]] = field(default_factory=dict)
 
     def due(self, layout: Layout, rows: Rows) -> Rows:
@@ -39,7 +42,10 @@ class Points:
     def answered(
         self, layout: Layout, readings: Readings, timestamp_ms: int, answer: ListOffsetsAnswer, at_ms: int
     ) -> None:
-        """Take in an answer. Without a record as young as `timestamp_ms`, the log ended where it ends now."""
+        """Store an answer.
+
+        If there is no record as young as `timestamp_ms`, the log ended where it ends now.
+        """
         rows, errors, offsets = answered_rows(layout, answer)
         ends = readings.log_end[rows]
         young = np.where(readings.log_end_ms[rows] >= timestamp_ms, ends, UNKNOWN)
@@ -51,7 +57,7 @@ class Points:
         self._make()
 
     def expire(self, now_ms: int, layout: Layout) -> None:
-        """Drop answers older than ten minutes, and incarnations of topics that are gone."""
+        """Drop answers older than ten minutes, and incarnations of topics that no longer exist."""
         there = {(topic, layout.topic_id[row]) for topic, (row, _) in layout.first.items()}
         old = [
             key

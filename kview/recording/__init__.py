@@ -1,1 +1,1 @@
-"""Snapshots on disk: segments, the flight recorder's ring, the reader and replay."""
+"""Snapshots on disk: segments, the flight recorder's ring, the reader and the replay."""

@@ -1,8 +1,8 @@
 """Differences between two encoded snapshots, as cells.
 
 A cell is (column number, row, value). When a column changes its shape, it is written completely. Its shape
-comes first (row −1 has the number of rows, row −2 the width of a matrix), then every cell that differs from
-the column's fill value. The cell of a matrix is at row × width + position.
+comes first (row −1 has the number of rows, row −2 the width of a matrix), followed by every cell that differs
+from the column's fill value. The cell of a matrix is at row × width + position.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Cells of numbers, or of words, as parallel arrays: the cells of a moment by column, then row."""
+    """Cells of numbers or of words as parallel arrays.
+
+    The cells of a moment are ordered by column, then by row.
+    """
 
     column: NDArray[np.int16]
     row: NDArray[np.int32]
@@ -33,12 +36,12 @@ class Cells:
         return len(self.row)
 
     def select(self, which: Any) -> "Cells":
-        """Return the cells that a mask, slice or order picks."""
+        """Return the cells selected by a mask, a slice or an array of indices."""
         return Cells(self.column[which], self.row[which], self.value[which], self.sequence[which])
 
 
 def changes(before: Encoded | None, now: Encoded, sequence: int) -> tuple[Cells, Cells]:
-    """Return the numbers and the words that changed; all of them if `before` is None."""
+    """Return the numbers and the words that changed, or all of them if `before` is None."""
     numbers: list[tuple[int, Array, Array]] = []
     words: list[tuple[int, Array, Array]] = []
     for number, (name, is_text) in enumerate(zip(NAMES, IS_TEXT, strict=True)):

@@ -1,10 +1,10 @@
 """Snapshots as plain columns that change little from one observation to the next, and back.
 
-`encode` and `decode` need only one snapshot. Two kinds of values usually follow from others; a sentinel takes
-their place:
+`encode` and `decode` need only one snapshot. Two kinds of values usually follow from others, so a sentinel
+takes their place:
 
-- The time of a reading is mostly the latest answer of the same broker (or group). That answer's time is kept
-  once, in an extra column named `<column>@` with one value per broker.
+- The time of a reading is mostly the latest answer of the same broker (or group). That answer's time is
+  stored once, in an extra column named `<column>@` with one value per broker.
 - The log end of a leader's own replica, and its time, equal those of the partition. The last stable offset
   mostly equals the high watermark.
 
@@ -27,8 +27,8 @@ Array = NDArray[Any]
 
 SAME = UNKNOWN + 1
 LATEST = UNKNOWN + 2
-"""Stand for "the same as the column it follows" and "read when its broker last answered". No offset or time
-is that far below zero."""
+"""Sentinels for "the same as the column it follows" and "read when its broker last answered". No offset or
+time is that far below zero."""
 
 TABLES: dict[str, type[Table]] = {
     f.name: f.type for f in fields(Snapshot) if isinstance(f.type, type) and issubclass(f.type, Table)
@@ -44,7 +44,7 @@ CLOCK_OF = {
     "replicas.log_end_ms": "replicas.broker",
     "offsets.received_ms": "offsets.group",
 }
-"""Columns of times, each with the column that groups its rows by answer."""
+"""Columns of times, each mapped to the column that groups its rows by answer."""
 
 
 def _names() -> tuple[str, ...]:
@@ -91,7 +91,7 @@ class Encoded:
 
 
 class _Kept:
-    """Keeps the last result of each named function, for as long as it is called with the same arrays."""
+    """A cache of the last result of each named function, valid while it is called with the same arrays."""
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[tuple[Array, ...], Any]] = {}
@@ -110,8 +110,8 @@ class _Kept:
 class Codec:
     """Encodes snapshots, or decodes them.
 
-    It remembers what did not change since the previous snapshot: for speed, and so that unchanged arrays stay
-    the same objects. Use one instance for one direction and one sequence of snapshots.
+    The codec remembers what did not change since the previous snapshot, which is faster and preserves the
+    identity of unchanged arrays. Use one instance for one direction and one sequence of snapshots.
     """
 
     def __init__(self) -> None:
@@ -146,7 +146,10 @@ class Codec:
         return Snapshot(observation, **tables)
 
     def _follow(self, out: dict[str, Array], change: Callable[[Array, Array], Array]) -> None:
-        """Apply `change` to the columns that follow another column. The other columns stay as they are."""
+        """Apply `change` to the columns that follow another column.
+
+        The other columns stay unchanged.
+        """
         watermark = out["partitions.high_watermark"]
         stable = out["partitions.last_stable"]
         out["partitions.last_stable"] = self._kept.get(
@@ -161,7 +164,7 @@ class Codec:
             )
 
     def _codes(self, out: dict[str, Array], by: str) -> tuple[Array, int]:
-        """Number the brokers or groups in a column. Returns each row's number, and how many there are."""
+        """Number the brokers or groups in a column, and return each row's number and the count of numbers."""
         column = out[by]
 
         def build() -> tuple[Array, int]:
@@ -212,5 +215,5 @@ def _unsame(column: Array, followed: Array) -> Array:
 
 
 def interned(values: list[str]) -> list[str]:
-    """Return the same words, with one object for all that are equal."""
+    """Return the same words, sharing one object among all equal words."""
     return [sys.intern(value) for value in values]

@@ -1,4 +1,4 @@
-"""How to read each schema version of recordings."""
+"""How recordings of each schema version are read."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from kview.recording.schema import PARTS, STREAM
 
 
 class Format(NamedTuple):
-    """How to read the segments of a recording."""
+    """The way to read the segments of a recording."""
 
     parts: Mapping[str, pa.Schema]
     """The parts of a segment."""
@@ -20,7 +20,7 @@ class Format(NamedTuple):
     """The schema of an open segment's file."""
     layout: Layout
     rows: Callable[[pa.Table], Iterable[dict[str, Any]]]
-    """Converts a table of observations to rows of today's OBSERVATIONS."""
+    """A function that converts a table of observations to rows of today's OBSERVATIONS."""
 
 
 def format_of(manifest: Manifest) -> Format:

@@ -1,4 +1,7 @@
-"""manifest.json: the segments of a recording, and which of them are closed. Always replaced as a whole."""
+"""manifest.json, which lists the segments of a recording and which of them are closed.
+
+The file is always replaced completely.
+"""
 
 import os
 from pathlib import Path
@@ -12,7 +15,7 @@ from kview.recording.schema import SCHEMA_VERSION
 
 
 class SegmentEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
-    """A segment: its number and, once it is closed, its first and last observation (inclusive) and size."""
+    """A segment: its number and, once closed, its first and last observation (inclusive) and its size."""
 
     number: int
     closed: bool = False
@@ -29,7 +32,7 @@ class SegmentEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of a recording. `columns` gives the meaning of its column numbers."""
+    """The contents of a recording. `columns` are the names that its column numbers stand for."""
 
     version: int = SCHEMA_VERSION
     columns: tuple[str, ...] = NAMES
@@ -41,7 +44,10 @@ class _Version(msgspec.Struct):
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read the manifest of a recording. Raises KviewError if there is none that this version understands."""
+    """Read the manifest of a recording.
+
+    Raises KviewError if there is no manifest that this version understands.
+    """
     try:
         text = (folder / MANIFEST).read_bytes()
     except OSError as error:
@@ -58,7 +64,10 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Replace the manifest. A reader sees the old one or the new one. Raises OSError."""
+    """Replace the manifest.
+
+    A reader sees either the old or the new manifest. Raises OSError.
+    """
     write_whole(folder / MANIFEST, msgspec.json.encode(manifest))
 
 
@@ -79,14 +88,14 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def write_all(descriptor: int, content: bytes | memoryview) -> None:
-    """Write all of `content`, even if a single write takes only a part. Raises OSError."""
+    """Write all of `content`, even if a single write takes only a part of it. Raises OSError."""
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush the folder's names to disk. Raises OSError."""
+    """Flush the names in the folder to disk. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,8 +1,8 @@
-"""The observations of a segment in memory: the values of each column at each moment.
+"""The observations of a segment in memory, as the values of each column at each moment.
 
 Cells come in two orders: by moment (in a stream), or by position and then moment (in Parquet, where numbers
 are differences to the previous value at the same position). A column in which many rows change at every
-moment is kept as a matrix, others as cells.
+moment is stored as a matrix, other columns as cells.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,8 +20,8 @@ from kview.recording.columns import NAMES, Array, Encoded, dtype_of, fill_of
 from kview.recording.segment import cells, differences
 
 MATRIX_SHARE = 0.25
-"""A column in which a smaller share of values than this changes at each of its moments is kept as cells,
-which then take less memory."""
+"""A column is stored as cells, which then take less memory, if a smaller share of its values changes at each
+of its moments."""
 
 
 class Kind(NamedTuple):
@@ -45,16 +45,16 @@ class Column(Protocol):
 
     @property
     def moments(self) -> Longs:
-        """The sequences at which it changed or was written completely, ascending."""
+        """The sequences at which the column changed or was written completely, ascending."""
         ...
 
     def layer(self, number: int) -> Array:
-        """Return its values from `moments[number]` on, until the next of its moments."""
+        """Return the column's values from `moments[number]` until the next of its moments."""
         ...
 
 
 class Layout(NamedTuple):
-    """What a recording's column numbers mean, and how its columns become those of NAMES."""
+    """The meaning of a recording's column numbers, and the conversion of its columns to those of NAMES."""
 
     names: tuple[str, ...] = NAMES
     kind: Callable[[str], Kind] = kind_of
@@ -66,20 +66,20 @@ TODAYS = Layout()
 
 @dataclass(slots=True)
 class Written:
-    """A column as cells, in the order of their moments."""
+    """A column as cells, in the order of its moments."""
 
     kind: Kind
     moments: Longs
     starts: Longs
-    """Where the cells of each moment begin, followed by where the last ones end."""
+    """The indices at which the cells of each moment start, followed by the index after the last cell."""
     row: NDArray[np.int32]
     value: Array
     shapes: Mapping[int, tuple[int, ...]]
-    """The shapes, by indices into `moments`."""
+    """The shapes of the column, by indices into `moments`."""
     held: tuple[int, Array] | None = None
 
     def layer(self, number: int) -> Array:
-        """See Column. The number after the previous one is quick."""
+        """Return the column's values at a moment; see `Column`. Reading moments in order is fast."""
         whole = max(at for at in self.shapes if at <= number)
         if self.held is not None and whole <= self.held[0] <= number:
             begin, out = self.held[0] + 1, self.held[1].copy()
@@ -102,8 +102,8 @@ class Matrix:
     values: NDArray[np.int64]
 
     def layer(self, number: int) -> Array:
-        """See Column."""
-        # A copy: who keeps it shall not keep the whole matrix.
+        """Return the column's values at a moment; see `Column`."""
+        # A copy, so that a reference to it does not keep the entire matrix in memory.
         values: Array = self.values[number].astype(self.kind.dtype)
         return values.reshape(self.shape)
 
@@ -132,20 +132,20 @@ class _Place:
 class Moments:
     """The observations of a segment, and its columns by moment.
 
-    If a column did not change between two moments, and these are read one after the other, both have the same
+    If a column did not change between two moments that are read one after the other, both have the same
     object.
     """
 
     def __init__(
         self, numbers: pa.Table, words: pa.Table, seen: dict[int, Observation], layout: Layout = TODAYS
     ) -> None:
-        """Take the `numbers` and `words` of a segment, from a stream or from Parquet."""
+        """Build the moments from the `numbers` and `words` of a segment, from a stream or from Parquet."""
         self._seen = seen
         by_place = "change" in numbers.schema.names
         texts = _by_column(cells(words), layout.names)
         written: dict[str, Column] = {}
         for name, run in _by_column(cells(numbers), layout.names).items():
-            # If cells are in the order of positions, lengths and widths come first.
+            # In cells ordered by position, lengths and widths come first.
             low = slice(0, int(np.searchsorted(run.row, np.int32(0)))) if by_place else run.row < 0
             values = run.select(slice(low.stop, None)) if isinstance(low, slice) else run.select(~low)
             shapes = _shapes(run.select(low), by_place)
@@ -159,7 +159,7 @@ class Moments:
         self._still: dict[str, Array] = {}
 
     def observation(self, sequence: int) -> Observation:
-        """Return the circumstances of the observation at that moment."""
+        """Return the circumstances of the observation at a moment."""
         return self._seen[sequence]
 
     def at(self, sequence: int, like: Encoded | None = None) -> Encoded:
@@ -171,12 +171,12 @@ class Moments:
         return Encoded({**self._still, **moving})
 
     def changes(self, names: tuple[str, ...]) -> Longs:
-        """Return the moments at which one of those columns changed or was written completely."""
+        """Return the moments at which one of these columns changed or was written completely."""
         return np.unique(np.concatenate([self._places[name].column.moments for name in names]))
 
 
 def _by_column(part: Cells, names: tuple[str, ...]) -> dict[str, Cells]:
-    """Split cells by column. Within a column, their order stays."""
+    """Split cells by column, preserving their order within a column."""
     if np.any(part.column[1:] < part.column[:-1]):
         part = part.select(np.argsort(part.column, kind="stable"))
     bounds = np.searchsorted(part.column, np.arange(len(names) + 1, dtype=np.int16)).tolist()
@@ -185,7 +185,7 @@ def _by_column(part: Cells, names: tuple[str, ...]) -> dict[str, Cells]:
 
 
 def _by_moment(part: Cells) -> Cells:
-    """Sort cells by moment. Within a moment, their order stays."""
+    """Sort cells by moment, preserving their order within a moment."""
     if not np.any(part.sequence[1:] < part.sequence[:-1]):
         return part
     return part.select(np.argsort(part.sequence, kind="stable"))
@@ -237,7 +237,7 @@ def _numbers(kind: Kind, part: Cells, shapes: Shapes) -> Column:
 
 
 def _summed(part: Cells) -> Cells:
-    """Convert changes in the order of positions to the values that result."""
+    """Convert changes in the order of positions to the resulting values."""
     sums = np.cumsum(differences(part.value))
     starts = _starts(part.row)
     before = np.where(starts > 0, sums[starts - 1], 0)
@@ -245,7 +245,7 @@ def _summed(part: Cells) -> Cells:
 
 
 def _starts(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the indices at which runs of equal values begin."""
+    """Return the indices at which runs of equal values start."""
     begins = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=begins[1:])
     return np.flatnonzero(begins)

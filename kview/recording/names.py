@@ -1,4 +1,4 @@
-"""Names of a recording's files and of their folder, importable without what reads them."""
+"""The names of a recording's files and folder, in a module that can be imported without the reader."""
 
 from pathlib import Path
 

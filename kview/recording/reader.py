@@ -1,4 +1,4 @@
-"""The reader: moments, snapshots and deltas of a recording that is closed or still being written.
+"""The reader of moments, snapshots and deltas of a recording, which may still be in progress.
 
 Moments are in the order in which they were recorded, even if the clock was set back in between.
 """
@@ -29,7 +29,7 @@ SEGMENTS_HELD = 2
 """Segments whose cells stay in memory: the one being played, and the one before it for stepping back."""
 
 GROWS_WITHIN_S = 10.0
-"""Without a write for this long, a recording counts as finished. Longer than any usual interval."""
+"""A recording without a write for this long counts as finished. This is longer than any usual interval."""
 
 EVENTFUL = (
     "brokers.state",
@@ -45,7 +45,7 @@ EVENTFUL = (
 
 
 class DeltaBatches(NamedTuple):
-    """What was recorded after some moment: rows of PARTITION_DELTAS and OFFSET_DELTAS, by moment."""
+    """The rows recorded after a moment, as PARTITION_DELTAS and OFFSET_DELTAS in the order of moments."""
 
     partitions: pa.RecordBatch
     offsets: pa.RecordBatch
@@ -56,9 +56,10 @@ class DeltaBatches(NamedTuple):
 
 
 class Segment:
-    """A part of a recording that can be read on its own.
+    """A part of a recording that can be read independently of the others.
 
-    An open segment knows the observations that the last `read_new` found. It keeps only where each begins.
+    An open segment knows the observations that the last `read_new` found, but stores only where each of them
+    starts.
     """
 
     def __init__(self, recording: Path, entry: SegmentEntry, form: Format) -> None:
@@ -76,11 +77,11 @@ class Segment:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing will be added to it."""
+        """Whether nothing will be added to the segment."""
         return self._entry.closed
 
     def read_new(self) -> None:
-        """Read what was added to an open segment. Raises FileNotFoundError if it has been closed."""
+        """Read what was added to an open segment. Raises FileNotFoundError if the segment has been closed."""
         for batch, end in whole_batches(self.folder / STREAM_FILE, self._begins[-1], self._format.stream):
             seen = batch.column("observations").flatten()
             self._begins.append(end)
@@ -94,19 +95,22 @@ class Segment:
 
     @property
     def times(self) -> tuple[Longs, Longs]:
-        """The sequences of its observations, and when they ended (epoch ms)."""
+        """The sequences of the segment's observations, and when the observations ended (epoch ms)."""
         if self._sequences:
             return np.array(self._sequences, np.int64), np.array(self._ended_ms, np.int64)
         return self._closed_times
 
     def tables(self) -> list[pa.Table]:
-        """Return its numbers, words and observations. Each call reads from disk. Raises FileNotFoundError."""
+        """Return the segment's numbers, words and observations.
+
+        Each call reads from disk. Raises FileNotFoundError.
+        """
         return self._parts(-1, "numbers", "words", "observations")
 
     def delta_batches(self, after_sequence: int = -1) -> DeltaBatches:
-        """Return what was recorded after that moment; empty batches if there is nothing.
+        """Return what was recorded after that moment, as empty batches if there is nothing.
 
-        Raises FileNotFoundError if the segment is gone (a ring drops its oldest).
+        Raises FileNotFoundError if the segment no longer exists, because a ring drops its oldest segments.
         """
         names = ("partition_deltas", "offset_deltas", "observations")
         partitions, offsets, seen = self._parts(after_sequence, *names)
@@ -116,7 +120,7 @@ class Segment:
         return DeltaBatches(batches[0], batches[1], batches[2], last)
 
     def _parts(self, after_sequence: int, *names: str) -> list[pa.Table]:
-        """Return at least the rows of the moments after that one."""
+        """Return at least the rows of the moments after that moment."""
         if not self._entry.closed:
             begin = self._begins[bisect_right(self._sequences, after_sequence)]
             try:
@@ -130,7 +134,7 @@ class Segment:
 
 
 class Recording:
-    """A recording to read. If it is still being written, `refresh` finds what was added."""
+    """A recording to read. If it is still in progress, `refresh` finds what was added."""
 
     def __init__(self, folder: Path, grows_within_s: float = GROWS_WITHIN_S) -> None:
         self.folder = folder
@@ -143,7 +147,10 @@ class Recording:
 
     @classmethod
     def open(cls, folder: Path | str) -> Self:
-        """Open the recording in `folder`. Raises KviewError if there is none, or if its format is newer."""
+        """Open the recording in `folder`.
+
+        Raises KviewError if there is no recording, or if its format is too new.
+        """
         return cls(Path(folder))
 
     def refresh(self) -> None:
@@ -173,7 +180,10 @@ class Recording:
         self._owners = np.concatenate(owners)
 
     def grows(self) -> bool:
-        """Return whether it is still being written. After a kill its last segment just stays open."""
+        """Return whether the recording is still in progress.
+
+        After a kill, the last segment stays open.
+        """
         if not self._segments or self._segments[-1].closed:
             return False
         try:
@@ -183,24 +193,24 @@ class Recording:
         return time.time() - written_s < self._grows_within_s
 
     def segments(self) -> list[Segment]:
-        """Return its segments, oldest first."""
+        """Return the recording's segments, oldest first."""
         return list(self._segments)
 
     def sequences(self) -> Longs:
         """Return the recording's own numbers of its observations.
 
-        They ascend, without gaps except where a ring has dropped its oldest.
+        The numbers ascend, without gaps except where a ring has dropped its oldest segments.
         """
         return self._sequences
 
     def moments(self) -> Longs:
-        """Return when each observation ended, epoch ms, in the order of recording."""
+        """Return when each observation ended, in epoch ms, in the order of recording."""
         return self._ended_ms
 
     def place_of(self, ms: int) -> int:
-        """Return the index in `moments` of the last observation at or before `ms`, 0 if all are later.
+        """Return the index in `moments` of the last observation at or before `ms`, or 0 if all are later.
 
-        Raises KviewError if there is no observation.
+        Raises KviewError if there are no observations.
         """
         if not len(self._ended_ms):
             raise KviewError(ErrorKind.NOTHING_RECORDED, folder=str(self.folder))
@@ -208,10 +218,10 @@ class Recording:
         return int(before[-1]) if len(before) else 0
 
     def at_place(self, place: int) -> Snapshot:
-        """Return the snapshot at an index of `moments`. Reading in order is quick, and shares what did not
-        change.
+        """Return the snapshot at an index of `moments`.
 
-        Raises KviewError if a ring has dropped it since `refresh`.
+        Reading in order is fast, and shares what did not change. Raises KviewError if a ring has dropped the
+        snapshot since `refresh`.
         """
         segment = self._segments[int(self._owners[place])]
         sequence = int(self._sequences[place])
@@ -224,8 +234,8 @@ class Recording:
     def stretch(self, first: int, last: int) -> Iterator[Snapshot]:
         """Yield the snapshots from one index of `moments` to another, both included.
 
-        The files of the next segment are read ahead, while the snapshots of the current one are used. Raises
-        KviewError if a ring has dropped one since `refresh`.
+        The files of the next segment are read ahead, while the snapshots of the current segment are used.
+        Raises KviewError if a ring has dropped a snapshot since `refresh`.
         """
         owners = np.unique(self._owners[first : last + 1]).tolist()
         with ThreadPoolExecutor(1, "kview-reader") as pool:
@@ -240,7 +250,10 @@ class Recording:
                     yield self.at_place(place)
 
     def delta_batches(self, after_sequence: int = -1) -> Iterator[DeltaBatches]:
-        """Yield what was recorded after that moment by segment, without segments that end before it."""
+        """Yield what was recorded after that moment by segment.
+
+        Segments that end before the moment are left out.
+        """
         for segment in self._segments:
             sequences = segment.times[0]
             if not len(sequences) or sequences[-1] <= after_sequence:
@@ -252,10 +265,9 @@ class Recording:
             yield batches
 
     def changes(self, from_place: int, direction: int) -> Iterator[int]:
-        """Yield the places after (direction 1) or before (−1) `from_place`, nearest first, at which something
-        changed.
+        """Yield the places with a change after (direction 1) or before (−1) `from_place`, nearest first.
 
-        What counts is a difference to the place before in brokers, leaders, ISRs, groups or the controller.
+        A change is a difference from the previous place in brokers, leaders, ISRs, groups or the controller.
         """
         place = from_place + direction
         while 0 < place < len(self._sequences):

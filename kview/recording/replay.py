@@ -1,4 +1,4 @@
-"""Replay: which snapshot of a recording to show at a time, and which snapshots to fold for it.
+"""Replay, which determines the snapshot of a recording to show at a time, and the snapshots to fold for it.
 
 Time is passed in, as seconds of a monotonic clock. Nothing here waits, draws or calculates figures.
 """
@@ -15,29 +15,29 @@ from kview.recording.reader import Recording
 SPEEDS = (1, 2, 4, 8, 16, 32, 64)
 
 MAX_PAUSE_MS = 5_000
-"""A gap in a recording is shortened to this (at ×1), so that nobody has to watch nothing."""
+"""Longer gaps in a recording are shortened to this (at ×1), so that nobody has to watch nothing."""
 
 MOST_AT_ONCE = 16
-"""Snapshots returned at once. If folding is too slow for the chosen speed, the replay falls behind its clock,
-but by no more than this."""
+"""Limit of snapshots returned at once. If folding is too slow for the chosen speed, the replay falls behind
+its clock, but by no more than this."""
 
 
 LOOK_AGAIN_S = 0.5
-"""How often to check the end of a recording that is still being written for more."""
+"""Interval between checks for more at the end of a recording that is still in progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Onward:
-    """Fold these snapshots, which follow the ones folded before, and show the last."""
+    """A command to fold these snapshots, which follow the ones folded before, and to show the last one."""
 
     snapshots: tuple[Snapshot, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LookBack:
-    """The snapshots of a recording from one place to another, both included. They are read while iterating.
+    """The snapshots of a recording from one place to another, both included.
 
-    Iterating raises KviewError if a ring has dropped one of them.
+    The snapshots are read while iterating, which raises KviewError if a ring has dropped one of them.
     """
 
     recording: Recording
@@ -53,9 +53,10 @@ class LookBack:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """Show `snapshot` at once, folded from nothing. Then fold `look_back` and show its last one.
+    """A command to show `snapshot` at once, then to fold `look_back` and show its last snapshot.
 
-    `look_back` ends with the same snapshot, see `derive.fold.fold_to`.
+    `snapshot` is folded without any before it. `look_back` ends with the same snapshot; see
+    `derive.fold.fold_to`.
     """
 
     snapshot: Snapshot
@@ -63,26 +64,26 @@ class Jump:
 
 
 Happened = Callable[[Snapshot, Snapshot], bool]
-"""Whether something happened between a snapshot and the next one that is worth stopping at."""
+"""Whether something worth stopping at happened between a snapshot and the next one."""
 
 
 def anything(before: Snapshot, now: Snapshot) -> bool:
-    """Return True: stop at every change of brokers' states, leaders, ISRs, groups or the controller."""
+    """Return True, to stop at every change of brokers' states, leaders, ISRs, groups or the controller."""
     del before, now
     return True
 
 
 class Replay:
-    """Plays a recording. It always has a current snapshot, which is the first one at the start."""
+    """Plays a recording, always with a current snapshot, which is the recording's first one at the start."""
 
     def __init__(self, recording: Recording, happened: Happened = anything) -> None:
-        """Raises KviewError if the recording is empty."""
+        """Start at the first snapshot. Raises KviewError if the recording is empty."""
         self._recording = recording
         self._happened = happened
         self._place = recording.place_of(-(2**62))
         self._speed = 1
         self._playing_since: tuple[float, float] | None = None
-        """The clock (s) and the recording's own time (ms) at which playing began; None while paused."""
+        """The clock (s) and the recording's own time (ms) at which playing started; None while paused."""
         self._jump = True
         self._time_ms = _played_ms(recording.moments())
 
@@ -93,22 +94,22 @@ class Replay:
 
     @property
     def at_ms(self) -> int:
-        """The moment shown, epoch ms."""
+        """The moment shown, in epoch ms."""
         return int(self._recording.moments()[self._place])
 
     @property
     def first_ms(self) -> int:
-        """The first moment of the recording, epoch ms."""
+        """The first moment of the recording, in epoch ms."""
         return int(self._recording.moments()[0])
 
     @property
     def last_ms(self) -> int:
-        """The last moment of the recording, epoch ms."""
+        """The last moment of the recording, in epoch ms."""
         return int(self._recording.moments()[-1])
 
     @property
     def playing(self) -> bool:
-        """Whether the replay moves on by itself."""
+        """Whether the replay advances by itself."""
         return self._playing_since is not None
 
     @property
@@ -127,9 +128,9 @@ class Replay:
         return self.at_end and not self._recording.grows()
 
     def refresh(self) -> None:
-        """Read what was added to a recording that is still being written.
+        """Read what was added to a recording that is still in progress.
 
-        The moment shown stays the same. If the ring has dropped it, the oldest one takes its place.
+        The moment shown stays the same. If the ring has dropped it, the oldest moment takes its place.
         """
         sequence = int(self._recording.sequences()[self._place])
         self._recording.refresh()
@@ -170,7 +171,10 @@ class Replay:
         return self._to(target)
 
     def seek(self, ms: int, now_s: float) -> Jump:
-        """Jump to the last snapshot at or before `ms`. If the replay was playing, it plays on from there."""
+        """Jump to the last snapshot at or before `ms`.
+
+        If the replay was playing, it continues from there.
+        """
         jump = self._to(self._recording.place_of(ms))
         if self.playing:
             self.play(now_s)
@@ -179,7 +183,7 @@ class Replay:
     def seek_event(self, direction: int) -> Jump | None:
         """Pause, and jump to the next (1) or previous (−1) snapshot at which something happened.
 
-        None if there is no such snapshot.
+        Returns None if there is no such snapshot.
         """
         self.pause()
         for place in self._recording.changes(self._place, direction):
@@ -193,7 +197,7 @@ class Replay:
         return self._to(self._place)
 
     def due(self, now_s: float) -> Onward | Jump | None:
-        """Return what to show at `now_s`; None if nothing changes."""
+        """Return what to show at `now_s`, or None if nothing changes."""
         if self._jump:
             return self._to(self._place)
         if self._playing_since is None:
@@ -217,7 +221,7 @@ class Replay:
         return Onward(snapshots)
 
     def wait_s(self, now_s: float) -> float | None:
-        """Return the seconds until the next snapshot is due; None if there is none without a command."""
+        """Return the seconds until the next snapshot is due, or None if none is due without a command."""
         if self._jump:
             return 0.0
         if self._playing_since is None:

@@ -1,4 +1,4 @@
-"""The flight recorder, which always has the last hour, up to a size limit, and recordings kept by name."""
+"""The flight recorder, which always has the last hour up to a size limit, and recordings kept by name."""
 
 import fcntl
 import os
@@ -14,13 +14,13 @@ from kview.recording.segment import STREAM_FILE
 from kview.recording.writer import RecordingWriter
 
 RING_BYTES = 512 << 20
-"""For all runs together. Little enough for a laptop's disk."""
+"""Size limit for all runs together, small enough for a laptop's disk."""
 
 RING_MS = 3_600_000
-"""An hour, so that you still see what happened during your lunch break."""
+"""One hour, so that you still see what happened during your lunch break."""
 
 EARLIER_RUNS = 3
-"""How many flight recordings of ended runs stay, so that you can see what happened before a crash."""
+"""Number of flight recordings of ended runs that stay, so that you can see what happened before a crash."""
 
 LOCK = "lock"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -32,7 +32,10 @@ def kept_folder(state: Path) -> Path:
 
 
 def find_recording(name: str, state: Path) -> Path:
-    """Return the folder of a recording, given by its path or by the name it was kept under. Raises BadUse."""
+    """Return the folder of a recording, which is given by path or by the name it was kept under.
+
+    Raises BadUse.
+    """
     for folder in (Path(name), kept_folder(state) / name):
         if (folder / MANIFEST).is_file():
             return folder
@@ -48,13 +51,13 @@ class FlightRecorder:
     def __init__(
         self, state: Path, run: str, *, limit_bytes: int = RING_BYTES, limit_ms: int = RING_MS
     ) -> None:
-        """Raises RecordingStopped if the folder cannot be written."""
+        """Start a ring in a new folder. Raises RecordingStopped if the folder cannot be written."""
         self._state = state
         self._limit_bytes = limit_bytes
         self._limit_ms = limit_ms
         self.folder = state / "flight" / run
         self._writer = RecordingWriter(self.folder)
-        # Held while this process lives. If another process can take the lock, this run has ended.
+        # Locked while this process lives. If another process can take the lock, this run has ended.
         self._lock = _locked(self.folder)
         self._make_room(0)
 
@@ -71,14 +74,20 @@ class FlightRecorder:
             self._make_room(snapshot.observation.ended_ms)
 
     def close(self) -> None:
-        """End. The open segment stays a stream, because compressing it would delay the end of the run."""
+        """End the recording.
+
+        The open segment stays a stream, because compressing it would delay the end of the run.
+        """
         self._writer.abandon()
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
 
     def keep(self, name: str) -> Path:
-        """Keep the ring's content as a recording of that name. Returns its folder. Raises BadUse, OSError."""
+        """Keep the ring's content as a recording of that name, and return its folder.
+
+        Raises BadUse or OSError.
+        """
         return keep(self.folder, name, self._state)
 
     def _make_room(self, now_ms: int) -> None:
@@ -110,10 +119,10 @@ class FlightRecorder:
 
 
 def keep(folder: Path, name: str, state: Path) -> Path:
-    """Keep the recording in `folder`, which may still be being written, under a name, and return its folder.
+    """Keep the recording in `folder`, which may still be in progress, under a name, and return its folder.
 
     Closed files are hard links, so they take no extra space until the ring drops them. Raises BadUse,
-    KviewError, OSError.
+    KviewError or OSError.
     """
     if not NAME.fullmatch(name):
         raise BadUse(ErrorKind.NOT_A_RECORDING_NAME, name=name)

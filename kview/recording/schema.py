@@ -13,7 +13,7 @@ from kview.model.snapshot import Failure, Observation, Snapshot
 from kview.recording.cells import Cells
 
 SCHEMA_VERSION = 2
-"""Increases when an older kview could not read what this one writes."""
+"""Increases when an older kview could not read what this version writes."""
 
 _FAILURE = pa.struct(
     [
@@ -48,8 +48,8 @@ _CELL = [("column", pa.int16()), ("row", pa.int32()), ("sequence", pa.int64())]
 NUMBERS = pa.schema([*_CELL, ("value", pa.int64())])
 WORDS = pa.schema([*_CELL, ("value", pa.string())])
 CLOSED_NUMBERS = pa.schema([*_CELL, ("change", pa.int64())])
-"""In Parquet, a number is stored as the difference to the previous one at the same position (the first one as
-the difference to 0), modulo 2⁶⁴, with its sign in the lowest bit. Small numbers compress best."""
+"""In Parquet, a number is stored as the difference to the previous number at the same position (the first
+number as the difference to 0), modulo 2⁶⁴, with its sign in the lowest bit. Small numbers compress best."""
 
 PARTITION_DELTAS = pa.schema(
     [
@@ -76,9 +76,9 @@ PARTITION_DELTAS = pa.schema(
         ("under_replicated", pa.bool_()),
     ]
 )
-"""See kview.derive.deltas.PartitionDeltas. `state_ms` is how long the states of the row lasted, until
-`observed_ms`; 0 if the partition is in none of them. Rows without news and without such a state are left out.
-Incoming bytes are records_in × record_centibytes ÷ 100, rounded down."""
+"""The rows of kview.derive.deltas.PartitionDeltas. `state_ms` is how long the states of the row lasted, until
+`observed_ms`; 0 if the partition is in none of these states. Rows without news and without such a state are
+left out. Incoming bytes are records_in × record_centibytes ÷ 100, rounded down."""
 
 OFFSET_DELTAS = pa.schema(
     [
@@ -96,7 +96,7 @@ OFFSET_DELTAS = pa.schema(
         ("records_out_gap", pa.int64()),
     ]
 )
-"""See kview.derive.deltas.OffsetDeltas. Rows without news are left out."""
+"""The rows of kview.derive.deltas.OffsetDeltas. Rows without news are left out."""
 
 PARTS = {
     "observations": OBSERVATIONS,
@@ -114,12 +114,12 @@ def stream_of(parts: Mapping[str, pa.Schema]) -> pa.Schema:
 
 
 STREAM = stream_of(PARTS)
-"""Each row is one complete observation: the rows that it adds to each part."""
+"""The stream's schema. Each row is one complete observation: the rows that it adds to each part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one observation adds to the recording."""
+    """The rows that one observation adds to the recording."""
 
     sequence: int
     snapshot: Snapshot

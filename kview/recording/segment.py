@@ -1,4 +1,4 @@
-"""The files of a segment: a stream while it is open, Parquet once it is closed.
+"""The files of a segment: a stream while the segment is open, Parquet once it is closed.
 
 The stream is an Arrow IPC stream. Each of its record batches is one complete observation (`schema.STREAM`),
 appended with a single write. A kill or a full disk can only leave an incomplete last batch, which readers
@@ -25,7 +25,8 @@ from kview.recording.schema import CLOSED_NUMBERS, PARTS, STREAM
 STREAM_FILE = "observations.arrows"
 
 ROW_GROUP_ROWS = 4_000_000
-"""One row group for most segments, and a limit on what is decoded at once from the largest."""
+"""Rows per row group: one group for most segments, and a limit on what is decoded at once from the
+largest."""
 
 ZSTD_LEVEL, SMALL_ZSTD_LEVEL, SMALL_ROWS = 9, 19, 200_000
 """The highest level takes ten times as long and saves a tenth. So it is used only up to this many rows, where
@@ -59,21 +60,21 @@ def stream_batches(path: Path) -> list[pa.RecordBatch]:
 
 
 def part_of(batches: list[pa.RecordBatch], part: str, parts: Mapping[str, pa.Schema] = PARTS) -> pa.Table:
-    """Return the rows of one part in some batches, in their order."""
+    """Return the rows of one part in these batches, in their order."""
     arrays = [pa.RecordBatch.from_struct_array(batch.column(part).flatten()) for batch in batches]
     return pa.Table.from_batches(arrays, parts[part]) if arrays else parts[part].empty_table()
 
 
 def parquet_file(folder: Path, part: str) -> Path:
-    """Return the file of a part in a closed segment. A part without rows has no file."""
+    """Return the path of a part's file in a closed segment. A part without rows has no file."""
     return folder / f"{part}.parquet"
 
 
 def parquet_part(folder: Path, part: str, parts: Mapping[str, pa.Schema] = PARTS) -> pa.Table:
     """Return all rows of one part of a closed segment, in the order of the file.
 
-    Numbers come as CLOSED_NUMBERS, words dictionary-encoded. Raises KviewError if the file is damaged,
-    FileNotFoundError if the segment is gone.
+    Numbers are returned as CLOSED_NUMBERS, words dictionary-encoded. Raises KviewError if the file is
+    damaged, or FileNotFoundError if the segment no longer exists.
     """
     path = parquet_file(folder, part)
     schema = CLOSED_NUMBERS if part == "numbers" else parts[part]
@@ -107,7 +108,7 @@ def cells(table: pa.Table) -> Cells:
 
 
 def write_closed(folder: Path) -> int:
-    """Write the stream of `folder` as Parquet files and flush them to disk. Returns their size in bytes.
+    """Write the stream of `folder` as Parquet files, flush them to disk, and return their size in bytes.
 
     Raises OSError.
     """
@@ -124,10 +125,13 @@ def write_closed(folder: Path) -> int:
 
 
 def _in_order(part: str, table: pa.Table) -> pa.Table:
-    """Sort cells by position, to make the values of one position adjacent. Other parts stay as they are."""
+    """Sort cells by position, so that the values of one position are adjacent.
+
+    Other parts stay unchanged.
+    """
     if part not in ("numbers", "words"):
         return table.combine_chunks()
-    # Stable, so that the values of one position stay in the order of moments.
+    # The sort is stable, so that the values of one position stay in the order of moments.
     order = np.argsort(_places(table), kind="stable")
     table = table.take(pa.array(order)).combine_chunks()
     return _with_changes(table) if part == "numbers" else table
@@ -161,14 +165,17 @@ def differences(change: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _encoding(part: str, field: pa.Field) -> str:
-    """Return the Parquet encoding: plain for columns that other programs read, which may know no other."""
+    """Return the Parquet encoding of a column.
+
+    Columns that other programs read are plain, because those programs may not support anything else.
+    """
     if field.name in ("column", "row", "sequence", "observed_ms") or part == "observations":
         return "DELTA_BINARY_PACKED"
     return "BYTE_STREAM_SPLIT" if field.name == "change" else "PLAIN"
 
 
 def _write_parquet(part: str, table: pa.Table, path: Path) -> None:
-    """Write and flush the file. Raises OSError."""
+    """Write and flush the file of a part. Raises OSError."""
     words = [f.name for f in table.schema if pa.types.is_string(f.type)]
     numbers = [f for f in table.schema if pa.types.is_integer(f.type)]
     pq.write_table(
@@ -190,7 +197,7 @@ def _write_parquet(part: str, table: pa.Table, path: Path) -> None:
 
 
 def news(table: pa.Table, after_sequence: int) -> pa.RecordBatch:
-    """Return the rows of moments after that one, as one batch in the order of moments."""
+    """Return the rows of moments after `after_sequence`, as one batch in the order of moments."""
     kept = table.filter(pc.greater(table["sequence"], after_sequence)).combine_chunks()
     batches = kept.to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)

@@ -1,4 +1,4 @@
-"""The recording thread: takes snapshots from the observer and never makes it wait."""
+"""The recording thread, which takes snapshots from the observer and never makes the observer wait."""
 
 import logging
 import queue
@@ -11,33 +11,33 @@ from kview.model.notices import Notice, NoticeKind
 from kview.model.snapshot import Snapshot
 
 QUEUE_OBSERVATIONS = 16
-"""Snapshots that may wait while a segment is closed. At the usual interval they cover seconds; at 100,000
-partitions they take megabytes."""
+"""Limit of snapshots that wait while a segment is closed. At the usual interval they cover seconds; at
+100,000 partitions they take megabytes."""
 
 CLOSE_WITHIN_S = 0.5
-"""How long the end of a run waits until the open segment is closed. A segment that is not closed by then
-stays a stream, which is readable too."""
+"""Longest time that the end of a run waits until the open segment is closed. A segment that is not closed by
+then stays a stream, which is readable too."""
 
 _log = logging.getLogger(__name__)
 
 
 class Writes(Protocol):
-    """What the thread needs from a writer."""
+    """The methods of a writer that the thread needs."""
 
     def append(self, snapshot: Snapshot) -> None:
         """Record one observation. Raises KviewError if recording has stopped."""
         ...
 
     def close(self) -> None:
-        """Close what is open. Raises KviewError."""
+        """Close the open files. Raises KviewError."""
         ...
 
 
 class RecordingThread:
-    """Records the snapshots it is given, on its own daemon thread, where it also creates the writer.
+    """Records the snapshots offered to it on its own daemon thread, where it also creates the writer.
 
-    It calls `on_notice` on that thread when recording has stopped, with the reason, and when it cannot keep
-    up. It stops only once; later snapshots are discarded.
+    When recording has stopped, `on_notice` is called on that thread with the reason. It is also called when
+    the thread cannot keep up. Recording stops only once, and later snapshots are discarded.
     """
 
     def __init__(self, new_writer: Callable[[], Writes], on_notice: Callable[[Notice], None]) -> None:
@@ -57,7 +57,10 @@ class RecordingThread:
         self._thread.start()
 
     def offer(self, snapshot: Snapshot) -> None:
-        """Record `snapshot` soon. Returns at once. If the disk is too slow, it is skipped and counted."""
+        """Record `snapshot` soon, and return at once.
+
+        If the disk is too slow, the snapshot is skipped and counted.
+        """
         if self.recording:
             try:
                 self._waiting.put_nowait(snapshot)
@@ -65,10 +68,10 @@ class RecordingThread:
                 self._left_out += 1
 
     def ask(self, job: Callable[[Writes], Notice]) -> bool:
-        """Run `job` with the writer on the recording thread, after the snapshots already waiting. Passes its
-        notice on.
+        """Run `job` with the writer on the recording thread, after the snapshots already waiting.
 
-        Returns whether it will run: False if too much is waiting or recording has stopped.
+        The notice that `job` returns is passed on. Returns whether `job` will run: False if too much is
+        waiting or recording has stopped.
         """
         if not self.recording:
             return False
@@ -79,7 +82,7 @@ class RecordingThread:
         return True
 
     def stop(self, within_s: float = CLOSE_WITHIN_S) -> None:
-        """Record what is waiting and close the recording, within `within_s` for each."""
+        """Record what is waiting and close the recording, with at most `within_s` for each of the two."""
         try:
             self._waiting.put(None, timeout=within_s)
         except queue.Full:

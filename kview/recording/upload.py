@@ -1,4 +1,4 @@
-"""Uploads closed segments to another file system: `s3://…`, `hdfs://…`, `gs://…`, `file:///…`."""
+"""The upload of closed segments to another file system: `s3://…`, `hdfs://…`, `gs://…`, `file:///…`."""
 
 import logging
 import threading
@@ -16,7 +16,8 @@ from kview.recording.manifest import Manifest, SegmentEntry, read_manifest
 from kview.recording.names import MANIFEST
 
 FIRST_BACK_OFF_S, MAX_BACK_OFF_S = 1.0, 60.0
-"""Limits of the pause after a failure. A store that is down for an hour is not asked a thousand times."""
+"""Limits of the pause after a failure, so that a store that is down for an hour is not asked a thousand
+times."""
 
 CHUNK_BYTES = 1 << 20
 
@@ -24,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 def open_target(url: str) -> tuple[fs.FileSystem, str]:
-    """Return the file system of a URL, and the folder in it. Raises BadUse."""
+    """Return the file system of a URL, and the folder on that file system. Raises BadUse."""
     try:
         system, path = fs.FileSystem.from_uri(url)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, ValueError) as error:
@@ -36,18 +37,17 @@ def open_target(url: str) -> tuple[fs.FileSystem, str]:
 
 
 def without_secrets(url: str) -> str:
-    """Return the URL without user, password and options, for messages."""
+    """Return the URL without user, password and options, for use in messages."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}"
 
 
 def upload_missing(folder: Path, system: fs.FileSystem, target: str, done: set[int]) -> int:
-    """Upload the closed segments of the recording in `folder` that are not in `done`, and add their numbers
-    to it.
+    """Upload the closed segments of the recording in `folder` whose numbers are not in `done`, and add them.
 
     The manifest is uploaded after each segment, so that the target is a valid recording at any time. Returns
-    how many segments were uploaded. Raises OSError, KviewError.
+    the number of segments uploaded. Raises OSError or KviewError.
     """
     manifest = read_manifest(folder)
     missing = [entry for entry in manifest.segments if entry.closed and entry.number not in done]
@@ -77,7 +77,7 @@ class Uploading:
     """Uploads the segments of a recording on its own daemon thread, and retries until all are uploaded."""
 
     def __init__(self, folder: Path, url: str, on_notice: Callable[[Notice], None]) -> None:
-        """Raises BadUse if the URL is not valid."""
+        """Prepare the upload to `url`. Raises BadUse if the URL is not valid."""
         self._folder = folder
         self._system, self._target = open_target(url)
         self._place = without_secrets(url)
@@ -93,12 +93,12 @@ class Uploading:
         self._thread.start()
 
     def closed(self, folder: Path, entry: SegmentEntry) -> None:
-        """Note that a segment was closed. Pass this as `on_closed` of RecordingWriter."""
+        """Note that a segment was closed. Pass this method as `on_closed` of RecordingWriter."""
         del folder, entry
         self._more.set()
 
     def stop(self, within_s: float) -> bool:
-        """Upload what is closed, waiting at most `within_s`. Returns whether everything was uploaded."""
+        """Upload the closed segments within `within_s`, and return whether everything was uploaded."""
         self._ending.set()
         self._more.set()
         self._thread.join(within_s)

@@ -1,8 +1,8 @@
-"""Reads recordings of schema version 1 as if they were today's.
+"""Reads recordings of schema version 1 as if they had today's version.
 
-Version 1 kept the reason of a failure as a text: for brokers, groups, partitions, and the failed parts of an
-observation. The known texts become kinds of failures and Kafka's error numbers here. It also kept the
-quorum's high watermark, which nothing used.
+Version 1 stored the reason for a failure as text, for brokers, groups, partitions, and the failed parts of an
+observation. The known texts become kinds of failures and Kafka's error numbers here. Version 1 also stored
+the quorum's high watermark, which nothing used.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -46,7 +46,7 @@ OBSERVATIONS_1 = pa.schema(
     ]
 )
 PARTS_1: Mapping[str, pa.Schema] = {**PARTS, "observations": OBSERVATIONS_1}
-"""The parts of a segment."""
+"""The parts of a segment in version 1."""
 STREAM_1 = stream_of(PARTS_1)
 
 _SILENT_TEXTS = ("accepts connections, no answer for 1.5 s", "accepts connections, no answer for 10 s")
@@ -87,7 +87,7 @@ _KINDS: Mapping[str, FailureKind] = {
 """The texts of version 1, except for names of Kafka's errors and texts about a coordinator."""
 
 _HEARD = "; only kview cannot reach it: the quorum sees it fetching"
-"""A suffix of a broker's text. Today this is derived."""
+"""A suffix of a broker's text. Today, this fact is derived."""
 _COORDINATOR, _DOES_NOT_ANSWER = "coordinator ", " does not answer: "
 _LEFT = "it has left the cluster"
 
@@ -105,9 +105,9 @@ _NUMBERS: Mapping[str, int] = {
 }
 
 
-@cache  # a recording says few different things
+@cache  # a recording has few different texts
 def cause(text: str) -> Cause:
-    """Return what a text of version 1 says; OTHER if it is not a known one."""
+    """Return the cause that a text of version 1 stands for, or OTHER if the text is unknown."""
     text = text.removesuffix(_HEARD)
     if text in _KINDS:
         return Cause(_KINDS[text])
@@ -160,7 +160,10 @@ def _upgraded(columns: dict[str, Column]) -> dict[str, Column]:
 
 
 def layout(names: tuple[str, ...]) -> Layout:
-    """Return how the columns of a version-1 recording become today's. `names` are those in its manifest."""
+    """Return how the columns of a version-1 recording become today's columns.
+
+    `names` are the column names in its manifest.
+    """
     return Layout(names, _kind, _upgraded)
 
 
@@ -176,5 +179,5 @@ def rows(table: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def _part(name: str) -> str:
-    """A Part's value; version 1 wrote them with spaces."""
+    """Return the value of a Part, which version 1 wrote with spaces."""
     return name.replace(" ", "_")

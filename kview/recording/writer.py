@@ -1,4 +1,4 @@
-"""The writer: turns snapshots into segments. Use it on one thread only."""
+"""The writer, which turns snapshots into segments. Use it from one thread only."""
 
 import os
 from collections.abc import Callable
@@ -24,28 +24,29 @@ SEGMENT_S = 60
 """A segment is closed at this age …"""
 
 SMALL_SEGMENT_BYTES = 8 << 20
-"""… unless its stream is smaller than this: a key observation and Parquet's footers would outweigh it …"""
+"""… unless its stream is smaller than this, because a key observation and Parquet's footers would outweigh
+the stream …"""
 
 LONGEST_SEGMENT_S = 600
 """… but at the latest at this age …"""
 
 LARGEST_SEGMENT_BYTES = 120 << 20
 """… or at this size, which is what a reader has to load to find a moment. A key observation is as large as
-ten others, so smaller segments would take longer to read through."""
+ten other observations, so reading smaller segments through would take longer."""
 
 
 class RecordingStopped(KviewError):
-    """Recording cannot continue: the disk is full, or the folder cannot be written."""
+    """Raised when recording cannot continue, because the disk is full or the folder cannot be written."""
 
 
 class RecordingWriter:
-    """Appends observations to a new recording in `folder`, which it creates if necessary.
+    """Appends observations to a new recording in `folder`, which is created if necessary.
 
     Whatever happens, the files stay readable: segments, the manifest, and each complete observation of the
     open segment. After RecordingStopped nothing more is written, and what was written remains a valid
     recording.
 
-    `on_closed` is called with the folder and the entry of each segment once it is closed.
+    `on_closed` is called with the folder and the entry of each segment once the segment is closed.
     """
 
     def __init__(
@@ -56,7 +57,11 @@ class RecordingWriter:
         small_segment_bytes: int = SMALL_SEGMENT_BYTES,
         on_closed: Callable[[Path, SegmentEntry], None] | None = None,
     ) -> None:
-        """Raises BadUse if the folder already has a recording, RecordingStopped if it cannot be created."""
+        """Create the recording.
+
+        Raises BadUse if the folder already has a recording, or RecordingStopped if the recording cannot be
+        created.
+        """
         self.folder = folder
         self._segment_ms = int(segment_s * 1000)
         self._small_segment_bytes = small_segment_bytes
@@ -99,14 +104,14 @@ class RecordingWriter:
             raise self._stopped(error) from error
 
     def abandon(self) -> None:
-        """End without closing the open segment. It stays a stream, and can be read."""
+        """End without closing the open segment, which stays a stream and can be read."""
         if self._stream >= 0:
             os.close(self._stream)
         self._stream, self._open = -1, None
 
     @property
     def segments(self) -> tuple[SegmentEntry, ...]:
-        """The segments, oldest first."""
+        """The recording's segments, oldest first."""
         return self._manifest.segments
 
     @property

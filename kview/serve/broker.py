@@ -1,4 +1,4 @@
-"""One broker as its clients see it: a port, connections, and what the state of its process does to both."""
+"""A broker as its clients see it: its port and connections, which change with the state of its process."""
 
 import asyncio
 import logging
@@ -14,14 +14,14 @@ from kview.serve.listener import Port, reset
 from kview.simulate.nodes import ProcessState
 
 MAX_CONNECTIONS = 2_000
-"""Per broker. Further connections are reset, so that a client in a loop leaves file descriptors to others."""
+"""Limit per broker. More connections are reset, so that a client in a loop does not use up the file
+descriptors."""
 
 log = logging.getLogger(__name__)
 
 
 class WireBroker:
-    """A broker's network side: accepts, refuses or ignores connections as its process would, and answers
-    requests.
+    """The network side of a broker, which accepts, refuses or ignores connections and answers requests.
 
     `frozen` is True while the process hangs. `latency_s` delays each answer while the broker is slow.
     `failed` is called with an exception that the engine raised, which is a bug and ends the simulated
@@ -53,7 +53,7 @@ class WireBroker:
         return self._wire.cluster.slow_ms(self._id) / 1000
 
     def listen(self) -> None:
-        """Start to accept connections. Raises BadUse if another process took the port."""
+        """Start accepting connections. Raises BadUse if another process has taken the port."""
         self._port.listen()
         self._port.accept(self._loop, self._take)
 
@@ -112,7 +112,7 @@ class WireBroker:
         self._connections.discard(connection)
 
     def shut(self) -> None:
-        """Close the port and all connections, because the whole cluster ends."""
+        """Close the port and all connections, because the entire cluster ends."""
         self._port.refuse(self._loop)
         self._port.give_back()
         for connection in list(self._connections):

@@ -1,4 +1,4 @@
-"""A request to the simulated cluster: what the handler of an API receives, and how it answers."""
+"""A request to the simulated cluster: what the handler of an API receives, and how the handler answers."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -18,13 +18,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What all connections share: the simulated cluster, and the port of each broker."""
+    """The objects that all connections share: the simulated cluster, and the port of each broker."""
 
     cluster: Cluster
     ports: Mapping[int, int]
 
     def endpoint(self, broker: int) -> tuple[str, int]:
-        """Return the host and port of a broker; ('', -1), as in Kafka, if there is no such broker."""
+        """Return the host and port of a broker. If there is no such broker, return ('', -1), as in Kafka."""
         return (HOST, self.ports[broker]) if broker in self.ports else ("", -1)
 
 
@@ -32,9 +32,9 @@ class Wire:
 class Api:
     """One API of Kafka's protocol.
 
-    `versions` is the first and last version that is answered. ApiVersions advertises `advertised_from` as the
-    first one if it is set. `plain_header` is True only for ApiVersions: the header of its response never has
-    tagged fields.
+    `versions` are the first and last version that are answered. If `advertised_from` is set, ApiVersions
+    advertises it as the first version. `plain_header` is True only for ApiVersions, whose response header
+    never has tagged fields.
     """
 
     key: int
@@ -90,12 +90,12 @@ class Call:
         self.answer_packed((response.encode(version=self.version),))
 
     def answer_packed(self, body: Sequence[bytes | bytearray]) -> None:
-        """Send a body that is already encoded, given in pieces."""
+        """Send a body that is already encoded, in pieces."""
         tagged_header = self.api.flexible(self.version) and not self.api.plain_header
         self._connection.answered(pack(self._header.correlation_id, body, tagged_header))
 
     def answer_nothing(self) -> None:
-        """Finish a request of a kind that has no response (Produce with acks=0)."""
+        """Finish a request that has no response (Produce with acks=0)."""
         self._connection.answered(None)
 
     def hang_up(self) -> None:
@@ -107,10 +107,9 @@ class Call:
         self._connection.when_closed = cancel
 
     def topic(self, entry: Any, name_field: str = "name", ids_from: int = 1 << 15) -> TopicImage | None:
-        """Return the topic that an entry of the request names: by id from version `ids_from` on, else by
-        name.
+        """Return the topic that an entry of the request names, or None if there is no such topic.
 
-        None if there is no such topic.
+        The entry names the topic by id from version `ids_from` on, and before that by name.
         """
         image = self.image
         if self.version >= ids_from:
@@ -119,7 +118,7 @@ class Call:
 
 
 def topic_uuid(topic_id: bytes) -> UUID:
-    """Return a topic id as a UUID, which is what the codec takes."""
+    """Return a topic id as a UUID, which is the type that the codec expects."""
     return UUID(bytes=topic_id)
 
 
@@ -133,9 +132,9 @@ def take_request(
 ) -> None:
     """Decode `frame` and pass the request to the handler of its API.
 
-    `unsupported` answers an ApiVersions request whose version is too new; its body is not decoded. Raises
-    Garbage when a broker would close the connection: the API or version is unknown, or the bytes are not a
-    valid request.
+    `unsupported` answers an ApiVersions request whose version is too new, and whose body is not decoded.
+    Raises Garbage if a real broker would close the connection, because the API or version is unknown, or the
+    bytes are not a valid request.
     """
     try:
         header = parse_header(frame)

@@ -1,20 +1,20 @@
-"""The wall clock for the engine, with pauses of this process taken out.
+"""The wall clock for the engine, without pauses of this process.
 
-While this process is paused (laptop lid, debugger, overloaded machine), the heartbeats of its clients wait in
-sockets that it has not read. If simulated time then jumped to wall time, every session would expire. So the
-clock is held back by the length of the pause, and then runs a little fast until it has caught up with the
-wall clock.
+While this process is paused (laptop lid, debugger, overloaded machine), the heartbeats of its clients wait
+unread in their sockets. If simulated time then jumped to wall time, every session would expire. So the clock
+is held back by the length of the pause, and then runs a little fast until it has caught up with the wall
+clock.
 """
 
 from collections.abc import Callable
 
 MAX_BEHIND_US = 500_000
-"""The engine may be this far behind before its clock is held back. Longer than any garbage collection or disk
-access, and far shorter than the shortest session timeout a client asks for."""
+"""The engine may be this far behind before its clock is held back. This is longer than any garbage collection
+or disk access, and far shorter than the shortest session timeout a client asks for."""
 
 CATCH_UP = 0.05
-"""How much faster a clock that was held back runs, as a fraction. Too little to disturb a client that sends
-its heartbeat at a third of its session timeout."""
+"""The fraction by which a clock that was held back runs faster. This is too little to disturb a client that
+sends its heartbeat at a third of its session timeout."""
 
 
 class Clock:
@@ -32,13 +32,13 @@ class Clock:
 
     @property
     def held_us(self) -> int:
-        """How far this clock is behind the wall clock, in microseconds."""
+        """Microseconds by which this clock is behind the wall clock."""
         return self._held_us
 
     def now_us(self, engine_us: int) -> int:
         """Return the current time in microseconds since the epoch.
 
-        It is at most MAX_BEHIND_US after `engine_us`, the time the engine has reached.
+        The time is at most MAX_BEHIND_US after `engine_us`, which is the time that the engine has reached.
         """
         wall_us = self._origin_us + self._monotonic_ns() // 1000
         regained_us = int((wall_us - self._regained_until_us) * CATCH_UP)

@@ -1,4 +1,4 @@
-"""One client's connection to one broker. As in Kafka, requests are answered one at a time and in order."""
+"""A client's connection to a broker. As in Kafka, requests are answered one at a time and in order."""
 
 import asyncio
 import logging
@@ -10,19 +10,19 @@ from typing import Protocol
 from kview.serve.frames import Garbage, frame_size
 
 READ_BUFFER_BYTES = 64 * 1024
-"""Size of the read buffer. It grows as the bytes of a larger frame arrive, and shrinks again afterwards."""
+"""Size of the read buffer. The buffer grows as the bytes of a larger frame arrive, then shrinks again."""
 
 GROW_AT_ONCE_BYTES = 8 << 20
-"""A frame up to this size gets its whole buffer at once; the buffer of a larger one grows as needed."""
+"""A frame up to this size gets its complete buffer at once. The buffer of a larger frame grows as needed."""
 
 REQUESTS_PER_TURN = 16
-"""This many pipelined requests are answered before other connections get their turn."""
+"""Number of pipelined requests that are answered before other connections get their turn."""
 
 log = logging.getLogger(__name__)
 
 
 class Broker(Protocol):
-    """What a connection needs from its broker."""
+    """The methods of a broker that a connection needs."""
 
     frozen: bool
 
@@ -30,7 +30,10 @@ class Broker(Protocol):
     def latency_s(self) -> float: ...
 
     def handle(self, connection: "Connection", frame: memoryview) -> None:
-        """Handle a request. Its answer is passed to `connection.answered` exactly once, now or later."""
+        """Handle a request.
+
+        The answer is passed to `connection.answered` exactly once, now or later.
+        """
         ...
 
     def opened(self, connection: "Connection") -> None: ...
@@ -38,10 +41,10 @@ class Broker(Protocol):
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Reads frames into one buffer, and passes each to the broker once the one before is answered.
+    """Reads frames into one buffer, and passes each to the broker once the previous one is answered.
 
-    While the broker is frozen (hung) nothing is read, handled or written. While it is slow, answers are
-    delayed.
+    While the broker is frozen (hung), nothing is read, handled or written. While the broker is slow, answers
+    are delayed.
     """
 
     def __init__(self, broker: Broker, loop: asyncio.AbstractEventLoop) -> None:
@@ -58,7 +61,7 @@ class Connection(asyncio.BufferedProtocol):
         self._turn_due = False
         self._held: list[bytes | None] = []
         self.when_closed: Callable[[], None] | None = None
-        """Set by a request that waits. Called if the client disconnects before the answer."""
+        """Set by a request that waits, and called if the client disconnects before the answer."""
         self.host = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -95,7 +98,10 @@ class Connection(asyncio.BufferedProtocol):
         self._take_turn()
 
     def answered(self, frame: bytes | None) -> None:
-        """Send the answer to the latest request: a frame, or None if Kafka sends no response."""
+        """Send the answer to the latest request.
+
+        The answer is a frame, or None if Kafka sends no response.
+        """
         if self._broker.latency_s and frame is not None:
             self._loop.call_later(self._broker.latency_s, self._write, frame)
         else:
@@ -113,12 +119,12 @@ class Connection(asyncio.BufferedProtocol):
         self._turn_soon()
 
     def close(self) -> None:
-        """Close the connection as a process that exits does: bytes already written are delivered."""
+        """Close the connection like a process that exits, so that bytes already written are delivered."""
         if self._transport is not None:
             self._transport.close()
 
     def abort(self) -> None:
-        """Reset the connection, as the kernel does when the process was killed."""
+        """Reset the connection, as the kernel does when a process is killed."""
         if self._transport is not None:
             reset_on_close(self._transport.get_extra_info("socket"))
             self._transport.abort()
@@ -137,15 +143,15 @@ class Connection(asyncio.BufferedProtocol):
     def _turn_soon(self) -> None:
         """Schedule the next turn on the event loop.
 
-        It cannot run at once: a delayed answer is sent from within a step of the engine, which is not
-        reentrant.
+        The turn cannot run at once, because a delayed answer is sent from within a step of the engine, which
+        is not reentrant.
         """
         if not self._turn_due:
             self._turn_due = True
             self._loop.call_soon(self._take_turn)
 
     def _take_turn(self) -> None:
-        """Pass complete requests to the broker while each is answered at once, at most REQUESTS_PER_TURN."""
+        """Pass up to REQUESTS_PER_TURN complete requests to the broker, while each is answered at once."""
         self._turn_due = False
         self._in_turn = True
         try:
@@ -184,7 +190,10 @@ class Connection(asyncio.BufferedProtocol):
         return memoryview(bytes(self._buffer[start : self._begin]))
 
     def _make_room(self) -> None:
-        """Move unread bytes to the front of a larger buffer: for the whole frame, or twice the size."""
+        """Move unread bytes to the front of a larger buffer.
+
+        The buffer fits the complete frame, or has twice the size.
+        """
         unread = self._buffer[self._begin : self._end]
         try:
             wanted = 4 + frame_size(unread, 0) if len(unread) >= 4 else 0
@@ -204,5 +213,5 @@ class Connection(asyncio.BufferedProtocol):
 
 
 def reset_on_close(sock: socket.socket) -> None:
-    """Make the kernel send a reset when `sock` is closed, instead of closing in order."""
+    """Make the kernel send a reset when `sock` is closed, instead of closing the connection in order."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, pack("ii", 1, 0))

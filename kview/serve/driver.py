@@ -1,14 +1,14 @@
-"""Runs the engine at the pace of the wall clock, in slices so that sockets are served in between."""
+"""The driver, which runs the engine at wall-clock pace, in slices so that sockets are served in between."""
 
 import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
 SLICE_US = 20_000
-"""The engine advances at most this far before sockets are served again."""
+"""Limit of how far the engine advances before sockets are served again."""
 
 TICK_S = 0.001
-"""Events closer together than this run in one batch. Fewer wake-ups cost less, and no client can tell."""
+"""Events closer together than this run in one batch. Fewer wake-ups cost less, and no client can notice."""
 
 LONGEST_SLEEP_S = 0.1
 """The clock is read at least this often even if no event is due, so that a pause of the process is not
@@ -16,7 +16,7 @@ mistaken for an idle engine."""
 
 
 class Engine(Protocol):
-    """What the driver needs from the simulated cluster."""
+    """The methods of the simulated cluster that the driver needs."""
 
     @property
     def now_us(self) -> int: ...
@@ -25,11 +25,11 @@ class Engine(Protocol):
 
 
 class Driver:
-    """Advances the engine as time passes: by a timer when an event is due, and before each request.
+    """Advances the engine as time passes, by a timer when an event is due, and before each request.
 
-    `clock_us(engine_us)` returns the time that the engine should have reached, see `kview.serve.clock`. When
-    the engine raises an exception (for example a broken invariant), the driver stops and passes it to
-    `failed`.
+    `clock_us(engine_us)` returns the time that the engine should have reached (see `kview.serve.clock`). When
+    the engine raises an exception (for example because of a broken invariant), the driver stops and passes
+    the exception to `failed`.
     """
 
     def __init__(
@@ -48,24 +48,24 @@ class Driver:
         self._stopped = False
 
     def start(self) -> None:
-        """Start on the running event loop."""
+        """Start driving the engine on the running event loop."""
         self._tick()
 
     def stop(self) -> None:
-        """Stop: no further event runs."""
+        """Stop, so that no further event runs."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
 
     def advance(self) -> None:
-        """Advance the engine to the present, or one slice closer to it."""
+        """Advance the engine to the present, or one slice closer to the present."""
         now_us = self._engine.now_us
         target_us = min(self._clock_us(now_us), now_us + SLICE_US)
         if target_us > now_us and not self._stopped:
             self._engine.run_until(target_us)
 
     def rearm(self) -> None:
-        """Set the timer for the next event. Call it after the engine was given something to do."""
+        """Set the timer for the next event. Call this after the engine was given something to do."""
         if self._stopped:
             return
         engine_us, due_us = self._engine.now_us, self._engine.next_due_us()

@@ -1,7 +1,7 @@
-"""Kafka's framing: reads the header of a request from its frame, and packs a response into one.
+"""Kafka's framing: reads the header of a request from its frame, and packs a response into a frame.
 
 A frame is its size (int32) followed by that many bytes. The request header is parsed here and not by the
-codec for two reasons: the codec would copy the whole frame, and the client id in the header is never a
+codec for two reasons: the codec would copy the complete frame, and the client id in the header is never a
 compact string, whatever the version.
 """
 
@@ -19,14 +19,14 @@ _SIZE_CORRELATION = Struct(">ii")
 
 
 class Garbage(Exception):
-    """The bytes are not a valid request. The connection they came on is closed, as in Kafka."""
+    """Raised for bytes that are not a valid request. Their connection is then closed, as in Kafka."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
     """The header of a request.
 
-    `end` is the position in the frame after the client id, before the tagged fields if there are any.
+    `end` is the position in the frame after the client id, and before the tagged fields if there are any.
     """
 
     api_key: int
@@ -39,7 +39,7 @@ class Header:
 def frame_size(buffer: bytearray, position: int) -> int:
     """Return the size of the frame whose size field is at `position`.
 
-    Raises Garbage if it exceeds MAX_REQUEST_BYTES or is too small for a header.
+    Raises Garbage if the size exceeds MAX_REQUEST_BYTES or is too small for a header.
     """
     (size,) = _SIZE.unpack_from(buffer, position)
     if not _KEY_VERSION_CORRELATION.size <= size <= MAX_REQUEST_BYTES:
@@ -66,7 +66,7 @@ def parse_header(frame: memoryview) -> Header:
 
 
 def skip_tags(frame: memoryview, position: int) -> int:
-    """Return the position after the tagged fields at `position`. Raises Garbage, IndexError."""
+    """Return the position after the tagged fields at `position`. Raises Garbage or IndexError."""
     count, position = _unsigned(frame, position)
     for _ in range(count):
         _, position = _unsigned(frame, position)

@@ -1,4 +1,4 @@
-"""A broker's port on the loopback interface: reserved while the cluster runs, open while the broker runs."""
+"""A broker's port on the loopback interface, reserved while the cluster runs, open while the broker runs."""
 
 import asyncio
 import errno
@@ -12,17 +12,17 @@ from kview.serve.connection import reset_on_close
 HOST = "127.0.0.1"
 
 BACKLOG = 128
-"""How many connections the kernel queues for a broker that hangs. Kafka's limit is 50; its clients retry."""
+"""Connections that the kernel queues for a broker that hangs. Kafka's limit is 50, and its clients retry."""
 
 ACCEPTS_PER_TURN = 16
-"""This many connections are accepted before others get their turn."""
+"""Number of connections that are accepted before others get their turn."""
 
 
 class Port:
     """A TCP port, reserved by a socket that is bound but does not listen.
 
-    While the broker is down, connections are refused and no other process can take the port. `number` 0 takes
-    a free port. Raises BadUse when the port is taken or not ours to take.
+    While the broker is down, connections are refused, and no other process can take the port. `number` 0
+    takes a free port. Raises BadUse if the port is already taken or this user may not take it.
     """
 
     def __init__(self, number: int = 0) -> None:
@@ -53,14 +53,14 @@ class Port:
             loop.remove_reader(self._listening)
 
     def refuse(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Refuse connections; the port stays reserved."""
+        """Refuse connections, while the port stays reserved."""
         self.pause(loop)
         if self._listening is not None:
             self._listening.close()
             self._listening = None
 
     def give_back(self) -> None:
-        """Release the port. Only for a port that refuses connections or never listened."""
+        """Release the port. The port must be refusing connections or never have listened."""
         self._holder.close()
 
     @staticmethod

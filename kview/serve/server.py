@@ -1,4 +1,4 @@
-"""The simulated cluster on the network: a listener per broker, and the engine driven by the wall clock."""
+"""The simulated cluster on the network, with a listener per broker and an engine driven by the wall clock."""
 
 import asyncio
 import time
@@ -18,10 +18,11 @@ LAST_PORT = 65_535
 
 
 class Server:
-    """A simulated cluster that clients can connect to. Create, start and close it on one running event loop.
+    """A simulated cluster that clients can connect to.
 
-    `ports` has one port per broker, see `reserve_ports`. `failed` is called with the exception of a bug; the
-    cluster has then stopped for good.
+    Create, start and close the server on the same running event loop. `ports` has one port per broker (see
+    `reserve_ports`). `failed` is called with the exception of a bug, after which the cluster has stopped for
+    good.
     """
 
     def __init__(self, cluster: Cluster, ports: Sequence[Port], failed: Callable[[Exception], None]) -> None:
@@ -73,7 +74,10 @@ class _Engine:
 
 
 def reserve_ports(brokers: int, first: int | None) -> list[Port]:
-    """Reserve a port for each broker: `first`, `first` + 1, `first` + 2 …, or free ones. Raises BadUse."""
+    """Reserve a port for each broker.
+
+    The ports are `first`, `first` + 1, `first` + 2 …, or free ports if `first` is None. Raises BadUse.
+    """
     if first is not None and not 1 <= first <= LAST_PORT - brokers + 1:
         raise BadUse(ErrorKind.PORTS_OUT_OF_RANGE, port=first, highest=LAST_PORT - brokers + 1)
     ports: list[Port] = []

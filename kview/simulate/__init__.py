@@ -1,1 +1,1 @@
-"""A simulated Kafka cluster, as a deterministic engine."""
+"""A simulated Kafka cluster, built as a deterministic engine."""

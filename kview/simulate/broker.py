@@ -1,4 +1,4 @@
-"""One broker: its copy of the metadata, its replicas, its heartbeats, and the ISR changes it asks for."""
+"""One broker: its copy of the metadata, its replicas, its heartbeats and the ISR changes that it requests."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 START_UP_US = 2_000_000
 """Time from the start of a broker's process to its first registration."""
 RETRY_US = 500_000
-"""Wait before a failed request to the controller is repeated."""
+"""Wait before a failed request to the controller is sent again."""
 SHUTDOWN_LIMIT_US = 300_000_000
-"""How long a controlled shutdown waits for a controller (Kafka: 5 minutes)."""
+"""Longest time a controlled shutdown waits for a controller (Kafka: 5 minutes)."""
 
 
 class Broker:
-    """A broker process and what it keeps on disk."""
+    """A broker process and the logs on its disk."""
 
     def __init__(self, cluster: "ClusterCore", node: Node, image: MetadataImage) -> None:
         settings, link, now_us = cluster.settings, cluster.world.link, cluster.kernel.now_us
@@ -44,7 +44,7 @@ class Broker:
         self._isr_asked: dict[Replica, tuple[int, ...]] = {}
         self._isr_timer: Timer | None = None
         self._fetch_timer: Timer | None = None
-        # Never longer than the number of timers: a hung process starts nothing new.
+        # Never longer than the number of timers, because a hung process starts nothing new.
         self._held: list[tuple[Callable[..., object], tuple[object, ...]]] = []
 
     # --- the process
@@ -59,11 +59,14 @@ class Broker:
         self.after(kernel.random("retention").randrange(interval_us), self._retain)
 
     def after(self, delay_us: int, fn: Callable[..., object], *args: object) -> Timer:
-        """Start a timer of this process: it waits while the process hangs and is dropped when it dies."""
+        """Start a timer of this process.
+
+        The timer waits while the process hangs, and is dropped when the process dies.
+        """
         return self.cluster.kernel.after(delay_us, self.execute, self.node.incarnation, fn, *args)
 
     def execute(self, incarnation: int, fn: Callable[..., object], *args: object) -> None:
-        """Call `fn` if the process of that incarnation runs, or once it resumes if it hangs."""
+        """Call `fn` if that incarnation of the process is running, or once it resumes if it hangs."""
         node = self.node
         if node.incarnation != incarnation:
             return
@@ -73,7 +76,7 @@ class Broker:
             self._held.append((fn, args))
 
     def died(self, clean: bool) -> None:
-        """Forget what the process had in memory; the logs stay on disk."""
+        """Forget what the process had in memory. The logs stay on disk."""
         kernel = self.cluster.kernel
         self.clean_shutdown = clean
         self.node.incarnation += 1
@@ -86,12 +89,12 @@ class Broker:
             replica.lose_memory()
 
     def start(self) -> None:
-        """Start the process: it loads its logs, then registers."""
+        """Start the process, which loads its logs and then registers."""
         self.broker_epoch = -1
         self.after(START_UP_US, self._register)
 
     def resume(self) -> None:
-        """Resume after a hang: run the timers that came due in the meantime."""
+        """Resume after a hang, and run the timers that came due in the meantime."""
         held, self._held = self._held, []
         for fn, args in held:
             self.cluster.kernel.after(0, self.execute, self.node.incarnation, fn, *args)
@@ -117,7 +120,7 @@ class Broker:
         self.cluster.controller.heartbeat(self.id, self.broker_epoch, offset)
 
     def shut_down(self, since_us: int) -> None:
-        """Shut down cleanly: give up leaderships and ISR memberships first, then end the process."""
+        """Shut down cleanly: hand over leaderships and leave ISRs first, then end the process."""
         if not self.node.running or not self.node.stopping:
             return
         waited_us = self.cluster.kernel.now_us - since_us
@@ -135,7 +138,7 @@ class Broker:
     # --- metadata
 
     def is_active(self, broker: int) -> bool:
-        """Whether this broker's metadata allows that broker in an ISR."""
+        """Return whether this broker's metadata allows `broker` in an ISR."""
         found = self.image.brokers.get(broker)
         return found is not None and found.active
 
@@ -154,7 +157,8 @@ class Broker:
     def apply(self, image: MetadataImage, keys: Iterable[TopicPartition] | None) -> None:
         """Switch to `image`, in which the partitions `keys` have changed (None: possibly all).
 
-        Replicas belong to a topic id: those of a deleted topic are dropped, even if its name is in use again.
+        Replicas belong to a topic id, so those of a deleted topic are dropped even if a new topic has its
+        name.
         """
         before, self.image = self.image, image
         if keys is None:
@@ -197,13 +201,13 @@ class Broker:
     # --- replication and ISR
 
     def wake_followers(self, replica: Replica) -> None:
-        """Let the followers' fetches see that there is something new."""
+        """Let the followers' fetches notice that there is something new."""
         pair = self.cluster.pair
         for follower in replica.followers:
             pair(self.id, follower).wake(replica)
 
     def appended(self, replica: Replica, old_end: int, size_bytes: int) -> None:
-        """React to growth of a leader's log, which ended at `old_end` before."""
+        """React to the growth of a leader's log, which ended at `old_end` before."""
         self.disk.take(size_bytes)
         cluster = self.cluster
         cluster.touch(replica.key)
@@ -214,7 +218,7 @@ class Broker:
             for follower in followers.values():
                 pair = pairs[follower.broker]
                 if follower.log_end == old_end and pair.reachable:
-                    # Until now its long poll had nothing to fetch, so it has been caught up all along.
+                    # Its long poll had nothing to fetch until now, so the follower was caught up all along.
                     follower.caught_up_us = follower.fetch_us = now_us
                     follower.fetch_leader_end = old_end
                 pair.wake(replica)
@@ -222,7 +226,10 @@ class Broker:
             replica.advance()
 
     def follower_fetched(self, replica: Replica, follower: Follower) -> None:
-        """React to a follower's fetch: the high watermark may rise, and the follower may join the ISR."""
+        """React to a follower's fetch.
+
+        The high watermark may rise, and the follower may join the ISR.
+        """
         replica.advance()
         if follower.broker not in replica.isr and replica.isr_pending is None and replica.may_join(follower):
             self.ask_isr(replica, (*replica.isr, follower.broker))
@@ -237,7 +244,10 @@ class Broker:
                 self.ask_isr(replica, (*replica.isr, follower.broker))
 
     def ask_isr(self, replica: Replica, isr: tuple[int, ...]) -> None:
-        """Ask the controller for another ISR (AlterPartition), with other requests of this moment."""
+        """Ask the controller for a different ISR (AlterPartition).
+
+        Other requests of the same moment are sent with it.
+        """
         replica.isr_pending = tuple(r for r in replica.replicas if r in isr)
         self._isr_asked[replica] = replica.isr_pending
         if self._isr_timer is None:
@@ -280,7 +290,10 @@ class Broker:
                 self.ask_isr(replica, tuple(r for r in replica.isr if r not in late))
 
     def unreachable(self, other: int) -> None:
-        """Note that broker `other` no longer fetches: its caught-up followers were so until now."""
+        """Note that broker `other` no longer fetches.
+
+        Its followers that had caught up count as caught up until now.
+        """
         now_us = self.cluster.kernel.now_us
         for replica in self.replicas.values():
             follower = replica.followers.get(other)
@@ -293,7 +306,7 @@ class Broker:
 
 
 def connect(brokers: dict[int, Broker]) -> dict[int, dict[int, Pair]]:
-    """Return one pair for every leader and follower, by leader, then by follower."""
+    """Return a pair for every leader and follower, keyed by leader, then by follower."""
     return {
         leader: {
             follower: Pair(brokers[leader], brokers[follower]) for follower in brokers if follower != leader

@@ -1,8 +1,8 @@
-"""The simulated cluster's public face: everything the wire, the traffic and the lab may ask of it.
+"""The public interface of the simulated cluster, for the network, the traffic and the lab.
 
-Requests are made as broker `b` would answer them, and only while its process runs. Callers bring the clock up
-to date with `run_until` first. Answers that take time come through callbacks, each called exactly once:
-during a later `run_until`, or immediately.
+Requests are answered as broker `b` would answer them, and only while its process runs. Callers first bring
+the clock up to date with `run_until`. Answers that take time come through callbacks. Each callback is called
+exactly once, either immediately or during a later `run_until`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ __all__ = ["Cluster", "Done", "ProduceDone", "ReadWait", "build"]
 
 
 class Cluster(Requests, Faults):
-    """A simulated Kafka cluster; make one with `build`."""
+    """A simulated Kafka cluster, created with `build`."""
 
     traffic: "Traffic"
 
@@ -57,7 +57,7 @@ class Cluster(Requests, Faults):
     # --- metadata and administration
 
     def image(self, b: int) -> MetadataImage:
-        """Return the metadata as broker b has it; the same object until it changes."""
+        """Return the metadata as broker b has it. The object stays the same until the metadata changes."""
         return self.brokers[b].image
 
     def groups(self, b: int) -> "GroupCoordinator":
@@ -76,7 +76,7 @@ class Cluster(Requests, Faults):
         timeout_ms: int,
         done: Callable[[CreateTopicResult], None],
     ) -> None:
-        """Forward CreateTopics of one topic to the controller; answer once the brokers know the topic."""
+        """Forward CreateTopics for one topic to the controller. Answer once the brokers know the topic."""
 
         def ask() -> None:
             result = self.controller.create_topic(
@@ -92,7 +92,7 @@ class Cluster(Requests, Faults):
     def delete_topic(
         self, b: int, name: str, timeout_ms: int, done: Callable[[DeleteTopicResult], None]
     ) -> None:
-        """Forward DeleteTopics of one topic to the active controller."""
+        """Forward DeleteTopics for one topic to the active controller."""
 
         def ask() -> None:
             result = self.controller.delete_topic(name)
@@ -110,7 +110,10 @@ class Cluster(Requests, Faults):
         self.kernel.after(delay_us, done, result)
 
     def quorum(self, b: int, done: Callable[[QuorumInfo], None]) -> None:
-        """Forward DescribeQuorum to the active controller; without one it waits for a minute, as in Kafka."""
+        """Forward DescribeQuorum to the active controller.
+
+        If there is none, the request waits for up to a minute, as in Kafka.
+        """
         delay_us = 2 * self.world.link.latency_us + self.quorum_state.slow_us()
 
         def answer(info: QuorumInfo) -> None:
@@ -119,7 +122,7 @@ class Cluster(Requests, Faults):
         self.quorum_state.describe(answer)
 
     def topic_configs(self, b: int, topic: str) -> list[ConfigEntry]:
-        """Return a topic's effective configurations, as broker b knows them."""
+        """Return a topic's effective configurations as broker b knows them."""
         own = self.brokers[b].image.topics[topic].configs
         rows: list[ConfigEntry] = []
         for name, (_, broker_name) in sorted(TOPIC_KEYS.items()):
@@ -161,7 +164,7 @@ class Cluster(Requests, Faults):
         ]
 
     def counters(self) -> dict[str, object]:
-        """Return what really happened (log ends, producers, consumers), to compare with observations."""
+        """Return what really happened (log ends, producers, consumers), for comparison with observations."""
         topics: dict[str, dict[str, int]] = {}
         for key, _ in self.controller.image.all_partitions():
             replica = self.leader_replica(key)
@@ -192,7 +195,7 @@ class Cluster(Requests, Faults):
 
 
 def build(world: World, seed: int, start_ms: int) -> Cluster:
-    """Build a warm cluster of `world`, as if it had run for `world.warm_ms` before `start_ms`.
+    """Build a warm cluster from `world`, as if it had run for `world.warm_ms` before `start_ms`.
 
     Raises BadUse if a setting is wrong.
     """

@@ -1,10 +1,10 @@
-"""The error codes the simulated cluster answers with (org.apache.kafka.common.protocol.Errors)."""
+"""The error codes that the simulated cluster returns (org.apache.kafka.common.protocol.Errors)."""
 
 from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """An error code of the protocol, under Kafka's own name."""
+    """An error code of the protocol, named as in Kafka."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0

@@ -1,4 +1,4 @@
-"""The active controller's decisions: sessions, fencing, leaders, ISRs, topics.
+"""The active controller's decisions about sessions, fencing, leaders, ISRs and topics.
 
 Each decision is one atomic step of the metadata. Source: org.apache.kafka.controller (ClusterControlManager,
 BrokerHeartbeatManager, ReplicationControlManager).
@@ -29,7 +29,7 @@ STALE_CHECKS_PER_SESSION = 8
 REBALANCES_MAX = 1000
 """Preferred leaders elected per pass (ReplicationControlManager.MAX_ELECTIONS_PER_IMBALANCE)."""
 CHANGES_KEPT = 1000
-"""Steps of the metadata whose changes are remembered; a broker further behind checks every partition."""
+"""Steps of the metadata whose changes are remembered. A broker further behind checks every partition."""
 
 Asked = tuple[TopicPartition, bytes, int, int, tuple[int, ...]]
 """An ISR that a leader asks for: partition, topic id, leader epoch, partition epoch, ISR."""
@@ -55,11 +55,11 @@ class Controller:
             self.kernel.after(self._rebalance_us, self._rebalance)
 
     def ready(self) -> bool:
-        """Whether there is an active controller with a majority of voters behind it."""
+        """Return whether there is an active controller with a majority of voters behind it."""
         return self.cluster.quorum_state.active()
 
     def changed_since(self, offset: int) -> list[TopicPartition] | None:
-        """Return the partitions changed after metadata offset `offset`, or None if that is too long ago."""
+        """Return the partitions that changed after metadata offset `offset`, or None if that is too old."""
         if self._changes and self._changes[0][0] <= offset + 1:
             keys: dict[TopicPartition, None] = {}
             for at, changes in self._changes:
@@ -75,7 +75,7 @@ class Controller:
         added: Sequence[TopicImage] = (),
         removed: Sequence[str] = (),
     ) -> None:
-        """Make one step of the metadata and let the brokers fetch it."""
+        """Commit one step of the metadata and let the brokers fetch it."""
         image = self.image
         topics = dict(image.topics)
         names = image.topic_names
@@ -103,7 +103,7 @@ class Controller:
         self.image = MetadataImage(
             image.cluster_id, self.cluster.quorum_state.log_end, all_brokers, topics, names
         )
-        # Idle no-ops lie in between: a step covers all offsets since the previous one.
+        # Idle no-ops lie in between, so a step covers all offsets since the previous step.
         self._changes.append((before + 1, ()))
         self._changes.append((self.image.offset, tuple(keys)))
         for key, partition in partitions.items():
@@ -113,7 +113,7 @@ class Controller:
     # --- sessions
 
     def took_over(self) -> None:
-        """Restart all broker sessions: a new controller is active."""
+        """Restart all broker sessions, because a new controller is active."""
         now_us = self.kernel.now_us
         for broker in self.contact_us:
             self.contact_us[broker] = now_us
@@ -122,7 +122,7 @@ class Controller:
     def register(self, broker: int, clean_shutdown: bool) -> int | None:
         """Register a started broker and return its new epoch.
 
-        Returns None without an active controller, or while the broker's old session lasts.
+        Returns None if there is no active controller, or while the broker's old session lasts.
         """
         if not self.ready():
             return None
@@ -140,7 +140,7 @@ class Controller:
         return epoch
 
     def heartbeat(self, broker: int, broker_epoch: int, offset: int) -> None:
-        """Renew a broker's session, and unfence it once it has the metadata up to its registration."""
+        """Renew a broker's session. Unfence the broker once it has the metadata up to its registration."""
         known = self.image.brokers[broker]
         if broker_epoch != known.broker_epoch or not self.cluster.quorum_state.leads():
             return
@@ -168,7 +168,7 @@ class Controller:
                 self.fence(broker)
 
     def fence(self, broker: int) -> None:
-        """Fence a broker: take it out of all ISRs and leaderships in one step."""
+        """Fence a broker by removing it from all ISRs and leaderships in one step."""
         self.kernel.trace("fenced", broker)
         known = self.image.brokers[broker]
         self._registered_at[broker] = self.cluster.quorum_state.log_end + 1
@@ -177,7 +177,7 @@ class Controller:
         )
 
     def begin_shutdown(self, broker: int) -> bool:
-        """Move a stopping broker's leaderships away; return False without a controller to do it."""
+        """Move a stopping broker's leaderships away. Return False if no controller can do so."""
         if not self.ready():
             return False
         known = self.image.brokers[broker]
@@ -227,7 +227,7 @@ class Controller:
     # --- partitions
 
     def alter_partitions(self, broker: int, asked: Sequence[Asked]) -> list[TopicPartition]:
-        """Apply a leader's AlterPartition request; return the partitions that were refused."""
+        """Apply a leader's AlterPartition request, and return the partitions that were refused."""
         active = self._active({})
         changes: dict[TopicPartition, PartitionImage] = {}
         refused: list[TopicPartition] = []
@@ -277,7 +277,7 @@ class Controller:
         configs: Mapping[str, str],
         validate_only: bool,
     ) -> CreateTopicResult:
-        """Create one topic (CreateTopics); −1 means the brokers' default."""
+        """Create one topic (CreateTopics). Counts of −1 mean the brokers' defaults."""
         settings = self.cluster.settings
         if assignment is not None:
             partitions, replication = len(assignment), len(assignment[0]) if assignment else 0

@@ -1,4 +1,4 @@
-"""The parts of a cluster and how they reach each other; requests and faults are built on this."""
+"""The parts of a cluster and how they reach each other. Requests and faults build on this module."""
 
 from typing import TYPE_CHECKING
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from kview.simulate.groups.of_cluster import Coordinators
 
 FIRST_EPOCH = 1
-"""The controller epoch a world starts with."""
+"""The controller epoch that a world starts with."""
 
 
 class ClusterCore:
-    """Nodes, quorum, controller, brokers and the replication pairs between them."""
+    """The nodes, quorum, controller and brokers, and the replication pairs between the brokers."""
 
     coordinators: "Coordinators"
 
@@ -38,7 +38,7 @@ class ClusterCore:
         self._topic_rules: dict[str, tuple[int, bool]] = {}
 
     def assemble(self, image: MetadataImage) -> None:
-        """Put the parts together around the first metadata image."""
+        """Assemble the parts around the first metadata image."""
         self.brokers: dict[int, Broker] = {}
         self.quorum_state = Quorum(self, FIRST_EPOCH, image.offset)
         self.controller = Controller(self, image)
@@ -47,19 +47,19 @@ class ClusterCore:
         )
         self.pairs = connect(self.brokers)
 
-    # --- what the parts ask of each other
+    # --- used by the parts among themselves
 
     def pair(self, leader: int, follower: int) -> Pair:
         """Return the pair through which `follower` fetches from `leader`."""
         return self.pairs[leader][follower]
 
     def touch(self, key: TopicPartition) -> None:
-        """Mark a partition as changed, so that its invariants are checked."""
+        """Mark a partition as changed so that its invariants are checked."""
         if self.touched is not None:
             self.touched[key] = None
 
     def metadata_committed(self, keys: list[TopicPartition]) -> None:
-        """Publish a step of the metadata that changed the partitions `keys`."""
+        """Announce a step of the metadata that changed the partitions `keys`."""
         if self.touched is not None:
             self.touched.update(dict.fromkeys(keys))
         self.publish()
@@ -75,7 +75,7 @@ class ClusterCore:
         self.coordinators.metadata_changed(broker)
 
     def booting(self, node: int) -> bool:
-        """Whether this is a broker whose process runs but has not registered yet."""
+        """Return whether this node is a broker whose process runs but has not registered yet."""
         broker = self.brokers.get(node)
         return broker is not None and broker.broker_epoch < 0
 
@@ -92,7 +92,10 @@ class ClusterCore:
         return rules
 
     def forget_rules(self, topic: str) -> None:
-        """Drop the cached rules of a deleted topic: a new one of its name has its own configurations."""
+        """Drop the cached rules of a deleted topic.
+
+        A new topic of that name has its own configurations.
+        """
         self._topic_rules.pop(topic, None)
 
     def min_insync_replicas(self, topic: str) -> int:
@@ -104,7 +107,7 @@ class ClusterCore:
         return self._rules(topic)[1]
 
     def new_topic_id(self) -> bytes:
-        """Return a new topic id: 16 bytes in the form of a random UUID."""
+        """Return a new topic id of 16 bytes, in the form of a random UUID."""
         bits = self.kernel.random("topic-ids").getrandbits(128)
         raw = bytearray(bits.to_bytes(16, "big"))
         raw[6] = raw[6] & 0x0F | 0x40
@@ -112,7 +115,10 @@ class ClusterCore:
         return bytes(raw)
 
     def leader_replica(self, key: TopicPartition) -> Replica | None:
-        """Return the replica that leads by the controller's metadata, or None if it does not know yet."""
+        """Return the replica that leads by the controller's metadata.
+
+        Returns None if that replica does not know yet that it leads.
+        """
         image = self.controller.image
         partition = image.partition(*key)
         broker = self.brokers.get(partition.leader) if partition is not None else None
@@ -137,11 +143,11 @@ class ClusterCore:
         return self.nodes[node].state
 
     def slow_ms(self, node: int) -> int:
-        """Return the latency that a fault adds to each of the node's answers."""
+        """Return the latency in ms that a fault adds to each of the node's answers."""
         return self.nodes[node].slow_us // 1000
 
     def on_process_change(self, listener: ProcessListener) -> None:
-        """Call `listener(node, state)` whenever a process changes, for brokers and controllers alike."""
+        """Call `listener(node, state)` whenever the process of a broker or controller changes."""
         self._listeners.append(listener)
 
     def set_process(self, node: Node, state: ProcessState) -> None:
@@ -166,7 +172,7 @@ class ClusterCore:
             self.controller.fence(broker)
 
     def drop_connections(self, broker: int) -> None:
-        """Cut all fetches to and from a broker whose process is gone."""
+        """Cut all fetches to and from a broker whose process has ended."""
         for other, theirs in self.brokers.items():
             if other != broker:
                 theirs.unreachable(broker)

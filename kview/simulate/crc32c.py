@@ -1,8 +1,8 @@
 """CRC-32C (Castagnoli), the checksum of record batches, at numpy's speed.
 
-A CRC is linear: what a byte contributes depends only on its value and its distance from the end. So a block's
-CRC is the exclusive or of table entries, looked up all at once; blocks are chained by the operator that
-appends a block of zeros.
+A CRC is linear, so what a byte contributes depends only on its value and its distance from the end. The CRC
+of a block is therefore the exclusive or of table entries, all looked up at once. Blocks are chained by the
+operator that appends a block of zeros.
 """
 
 from functools import cache
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 POLYNOMIAL = 0x82F63B78
 BLOCK_BYTES = 1024
-"""Bytes looked up per row: the table (1 MiB) stays in the processor's cache."""
+"""Bytes looked up per row, few enough for the table (1 MiB) to stay in the processor's cache."""
 
 
 @cache
@@ -25,7 +25,7 @@ def _tables() -> tuple[list[int], NDArray[np.uint32], list[list[int]]]:
     rows[BLOCK_BYTES - 1] = single
     for index in range(BLOCK_BYTES - 2, -1, -1):
         rows[index] = (rows[index + 1] >> np.uint32(8)) ^ single[rows[index + 1] & np.uint32(0xFF)]
-    # A four-byte register counts the same as these bytes at the head of the next block.
+    # A four-byte register has the same effect as the same bytes at the head of the next block.
     skip = [rows[index].tolist() for index in range(4)]
     return single.tolist(), rows, skip
 

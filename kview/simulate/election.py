@@ -1,4 +1,4 @@
-"""Leader election: one partition's change by Kafka's rules.
+"""Leader election: how a partition changes by Kafka's rules.
 
 Source: org.apache.kafka.controller.PartitionChangeBuilder, KIP-966.
 """
@@ -22,8 +22,8 @@ def changed(
 ) -> PartitionImage | None:
     """Return the partition with ISR `isr` and the leader that follows from it, or None if nothing changes.
 
-    `active` says whether a broker may lead, `prefer` tries the preferred leader first, `unclean_shutdown` is
-    a replica that came back from a crash, `recovered` ends the state RECOVERING.
+    `active` says whether a broker may lead. With `prefer`, the preferred leader is tried first.
+    `unclean_shutdown` is a replica that came back from a crash. `recovered` ends the state RECOVERING.
     """
     elr = _elr(partition, isr, min_insync_replicas, elr_enabled, unclean_shutdown)
     eligible = isr or elr

@@ -1,4 +1,4 @@
-"""Faults: crash, stop, hang or slow down processes, and bring them back."""
+"""Faults that crash, stop, hang or slow down processes, and the ways to undo them."""
 
 from kview.model.faults import ActiveFault, FaultState
 from kview.simulate.core import ClusterCore
@@ -12,10 +12,10 @@ _STATES = {
 
 
 class Faults(ClusterCore):
-    """Faults by node id: brokers 0…, controllers 101…"""
+    """A cluster's faults by node id: brokers are 0…, controllers are 101…"""
 
     def crash(self, node: int) -> None:
-        """Kill the process (kill −9). Its disk keeps what it wrote, as the page cache does."""
+        """Kill the process (kill −9). What it wrote stays on disk, as it would in the page cache."""
         found = self.nodes[node]
         if found.state not in (ProcessState.RUNNING, ProcessState.HUNG):
             return
@@ -29,7 +29,7 @@ class Faults(ClusterCore):
             self.drop_connections(node)
 
     def stop(self, node: int) -> None:
-        """End the process cleanly: a broker hands over its leaderships and leaves its ISRs first."""
+        """End the process cleanly. A broker first hands over its leaderships and leaves its ISRs."""
         found = self.nodes[node]
         if not found.running or found.stopping:
             return
@@ -43,7 +43,7 @@ class Faults(ClusterCore):
             self.brokers[node].shut_down(self.kernel.now_us)
 
     def hang(self, node: int) -> None:
-        """Freeze the process: its sockets stay open, but it does nothing."""
+        """Freeze the process, which then does nothing while its sockets stay open."""
         found = self.nodes[node]
         if not found.running:
             return
@@ -58,7 +58,7 @@ class Faults(ClusterCore):
                 self.pairs[other][node].cut()
 
     def slow(self, node: int, latency_ms: int) -> None:
-        """Add this latency to each of the node's answers and fetches; 0 removes it."""
+        """Add this latency to each of the node's answers and fetches. A latency of 0 removes the fault."""
         found = self.nodes[node]
         if found.state in (ProcessState.RUNNING, ProcessState.HUNG):
             found.slow_us = latency_ms * 1000
@@ -86,7 +86,7 @@ class Faults(ClusterCore):
             self.brokers[node].start()
 
     def lose_rack(self, rack: str) -> tuple[int, ...]:
-        """Crash every broker of the rack; return those that were up."""
+        """Crash every broker in the rack, and return the brokers that were up."""
         hit = tuple(
             node.id
             for node in self.nodes.values()
@@ -99,7 +99,7 @@ class Faults(ClusterCore):
         return hit
 
     def crash_controller(self) -> int:
-        """Crash the active controller; return its id, or −1 if there is none."""
+        """Crash the active controller, and return its id, or −1 if there is none."""
         leader = self.quorum_state.leader
         if leader < 0 or not self.nodes[leader].running:
             return -1
@@ -107,14 +107,14 @@ class Faults(ClusterCore):
         return leader
 
     def undo(self) -> tuple[int, ...]:
-        """End every fault; return the nodes that had one."""
+        """End every fault, and return the nodes that had one."""
         nodes = tuple(dict.fromkeys(fault.node for fault in self.faults()))
         for node in sorted(nodes, reverse=True):  # Controllers first: brokers need one to come back.
             self.start(node)
         return nodes
 
     def faults(self) -> list[ActiveFault]:
-        """The faults in force, by node."""
+        """Return the faults in force, ordered by node."""
         found: list[ActiveFault] = []
         for node in self.nodes.values():
             if node.state is not ProcessState.RUNNING:

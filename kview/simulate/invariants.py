@@ -1,4 +1,4 @@
-"""The invariants: small named classes for what must hold after every event."""
+"""The invariants: small named classes that state what must hold after every event."""
 
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, NamedTuple
@@ -9,20 +9,20 @@ from kview.simulate.metadata import PartitionImage, TopicPartition
 from kview.simulate.replica import Replica
 
 FULL_CHECK_US = 10_000_000
-"""How often everything is checked; in between, only what events touched."""
+"""Interval between checks of everything. In between, only what events touched is checked."""
 TOUCHED_CHECK_US = 20_000
-"""How often touched partitions are checked: half of a replication step's interval."""
+"""Interval between checks of touched partitions: half the interval between replication steps."""
 
 CLUSTER_CHECK_US = 100_000
-"""How often the rules on the whole cluster are checked."""
+"""Interval between checks of the invariants on the entire cluster."""
 
 
 class InvariantBroken(AssertionError):
-    """An invariant does not hold: the engine has a bug."""
+    """Raised when an invariant does not hold, which means that the engine has a bug."""
 
 
 class Partition(NamedTuple):
-    """A partition: `image` is the controller's, `replicas` are the brokers', `leader` is in charge."""
+    """A partition with the controller's `image`, the brokers' `replicas`, and the `leader` in charge."""
 
     cluster: Cluster
     key: TopicPartition
@@ -33,21 +33,21 @@ class Partition(NamedTuple):
 
 
 class Invariant:
-    """A rule on one partition; `check` returns what is wrong, or None.
+    """An invariant on one partition, whose `check` returns what is wrong, or None.
 
-    A rule with `of_metadata` depends on the controller's metadata alone, and is skipped while that does not
-    change.
+    An invariant with `of_metadata` depends on the controller's metadata alone, and is skipped while that
+    metadata does not change.
     """
 
     of_metadata: ClassVar[bool] = False
 
     def check(self, partition: Partition) -> str | None:
-        """Check the partition; return what is wrong, or None."""
+        """Check the partition, and return what is wrong, or None."""
         raise NotImplementedError
 
 
 class IsrIsAmongReplicas(Invariant):
-    """ISR and ELR are replicas, each listed once, and no broker is in both."""
+    """An invariant: ISR and ELR members are replicas, each listed once, and no broker is in both lists."""
 
     of_metadata = True
 
@@ -60,7 +60,7 @@ class IsrIsAmongReplicas(Invariant):
 
 
 class LeaderIsActive(Invariant):
-    """In the controller's metadata, a leader is not fenced and is in the ISR."""
+    """An invariant: in the controller's metadata, a leader is not fenced and is in the ISR."""
 
     of_metadata = True
 
@@ -75,7 +75,7 @@ class LeaderIsActive(Invariant):
 
 
 class FencedBrokersAreInNoIsr(Invariant):
-    """A fenced broker is in no ISR, except the last one of a leaderless partition, without ELR."""
+    """An invariant: a fenced broker is in no ISR, except a leaderless partition's last ISR, without ELR."""
 
     of_metadata = True
 
@@ -87,7 +87,7 @@ class FencedBrokersAreInNoIsr(Invariant):
 
 
 class EpochsNeverFall(Invariant):
-    """A partition's leader epoch and partition epoch never fall."""
+    """An invariant: a partition's leader epoch and partition epoch never fall."""
 
     of_metadata = True
 
@@ -103,7 +103,7 @@ class EpochsNeverFall(Invariant):
 
 
 class OneLeaderPerEpoch(Invariant):
-    """Only one broker leads a partition in any leader epoch."""
+    """An invariant: only one broker leads a partition in any leader epoch."""
 
     def __init__(self) -> None:
         self._leaders: dict[tuple[bytes, int], tuple[int, int]] = {}
@@ -121,7 +121,7 @@ class OneLeaderPerEpoch(Invariant):
 
 
 class OffsetsAreInOrder(Invariant):
-    """Log start ≤ high watermark ≤ log end, on every replica."""
+    """An invariant: log start ≤ high watermark ≤ log end, on every replica."""
 
     def check(self, partition: Partition) -> str | None:
         for replica in partition.replicas:
@@ -132,7 +132,7 @@ class OffsetsAreInOrder(Invariant):
 
 
 class WatermarkNeverFalls(Invariant):
-    """A broker's high watermark does not fall while it leads in one epoch."""
+    """An invariant: a broker's high watermark does not fall while the broker leads in one epoch."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[bytes, int, int], int] = {}
@@ -149,10 +149,10 @@ class WatermarkNeverFalls(Invariant):
 
 
 class CommittedIsOnEveryIsrMember(Invariant):
-    """Records a leader showed as committed are in the log of every ISR member, from the same epochs.
+    """An invariant: committed records are in the log of every ISR member, with the same epochs.
 
-    An unclean election, or the return of a last known leader, restarts the count: it may lose committed
-    records.
+    Records are committed once a leader has shown them as committed. An unclean election, or the return of a
+    last known leader, may lose committed records, so the check then starts over.
     """
 
     def __init__(self) -> None:
@@ -201,18 +201,18 @@ def standard() -> list[Invariant]:
 
 
 class ClusterInvariant:
-    """A rule on a whole cluster; calling it returns what is wrong, or None."""
+    """An invariant on an entire cluster, which returns what is wrong, or None, when called."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
 
     def __call__(self) -> str | None:
-        """Check the cluster; return what is wrong, or None."""
+        """Check the cluster, and return what is wrong, or None."""
         raise NotImplementedError
 
 
 class ReplicasAreOfLivingTopics(ClusterInvariant):
-    """A broker holds replicas only of topics that its metadata has, by topic id, and that it is assigned."""
+    """An invariant: a broker has only replicas assigned to it, of topics (by id) that its metadata has."""
 
     def __call__(self) -> str | None:
         for broker in self.cluster.brokers.values():
@@ -227,10 +227,10 @@ class ReplicasAreOfLivingTopics(ClusterInvariant):
 
 
 class Checker:
-    """Check a cluster while it runs: touched partitions soon, everything every FULL_CHECK_US.
+    """Checks a cluster while it runs: touched partitions soon, everything every FULL_CHECK_US.
 
-    `every_event` checks after each event instead of every TOUCHED_CHECK_US. `others` are rules on the whole
-    cluster, checked every CLUSTER_CHECK_US.
+    With `every_event`, touched partitions are checked after each event instead of every TOUCHED_CHECK_US.
+    `others` are invariants on the entire cluster, which are checked every CLUSTER_CHECK_US.
     """
 
     def __init__(
@@ -270,7 +270,7 @@ class Checker:
             self._check_others()
 
     def check_all(self) -> None:
-        """Check every partition and the whole cluster. Raises InvariantBroken."""
+        """Check every partition and the entire cluster. Raises InvariantBroken."""
         self.cluster.touched = {}
         self.check(key for key, _ in self.cluster.controller.image.all_partitions())
         self._check_others()

@@ -1,4 +1,4 @@
-"""The engine's clock and event queue, whose order the seed alone decides."""
+"""The engine's clock and event queue, whose order depends on the seed alone."""
 
 import random
 from collections.abc import Callable
@@ -8,7 +8,7 @@ Trace = Callable[[str], None]
 
 
 class Timer:
-    """A callback due at `time_us`; `fn` is None once it has run or was cancelled."""
+    """A callback due at `time_us`. `fn` is None once the callback has run or was cancelled."""
 
     __slots__ = ("args", "fn", "time_us")
 
@@ -31,7 +31,7 @@ class Kernel:
         self._randoms: dict[str, random.Random] = {}
 
     def at(self, time_us: int, fn: Callable[..., object], *args: object) -> Timer:
-        """Call `fn(*args)` at `time_us`; if that is past, at the start of the next `run_until`."""
+        """Call `fn(*args)` at `time_us`, or at the start of the next `run_until` if that time has passed."""
         if time_us < self.now_us:
             time_us = self.now_us
         timer = Timer(time_us, fn, args)
@@ -44,13 +44,16 @@ class Kernel:
         return self.at(self.now_us + delay_us, fn, *args)
 
     def cancel(self, timer: Timer | None) -> None:
-        """Cancel a timer; does nothing if it is None or has run."""
+        """Cancel a timer. Does nothing if the timer is None or has run."""
         if timer is not None:
             timer.fn = None
             timer.args = ()
 
     def run_until(self, time_us: int) -> None:
-        """Run everything due up to `time_us` and set the clock to it; a time in the past does nothing."""
+        """Run everything due up to `time_us`, and set the clock to that time.
+
+        A time in the past does nothing.
+        """
         heap = self._heap
         while heap and heap[0][0] <= time_us:
             due_us, _, timer = heappop(heap)
@@ -74,10 +77,10 @@ class Kernel:
         return heap[0][0] if heap else None
 
     def random(self, name: str) -> random.Random:
-        """Return the random source of this name; seed and name decide its numbers in every run."""
+        """Return the random source of this name. Its numbers depend only on the seed and the name."""
         source = self._randoms.get(name)
         if source is None:
-            # A str seed is hashed with SHA-512 inside, never with hash(): PYTHONHASHSEED changes nothing.
+            # Python hashes a str seed with SHA-512 and never with hash(), so PYTHONHASHSEED changes nothing.
             source = self._randoms[name] = random.Random(f"{self.seed}/{name}")
         return source
 

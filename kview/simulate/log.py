@@ -1,8 +1,8 @@
-"""Logs: what each leader epoch wrote is kept once, and each replica knows which part of it it holds.
+"""Logs, which store the records of each leader epoch only once for all replicas.
 
-In a leader epoch a partition has one writer. So what an epoch wrote is one `Stream`, and a replica's log is a
-list of spans (epoch, first offset, stream) with an end: copying moves the end forward, truncating moves it
-back.
+In a leader epoch a partition has only one writer. So the records of an epoch are one `Stream`, and a
+replica's log is a list of spans (epoch, first offset, stream) with an end. Copying moves the end forward,
+truncating moves it back.
 """
 
 from bisect import bisect_left
@@ -13,7 +13,7 @@ from kview.simulate.stream import Stream
 
 
 class Span(NamedTuple):
-    """A stretch of a log: the leader epoch, its first offset here, and what that epoch's leader wrote."""
+    """A part of a log: the leader epoch, its first offset here, and the records its leader wrote."""
 
     epoch: int
     start: int
@@ -46,14 +46,17 @@ class Log:
         return -1
 
     def copy(self, leader: "Log", to: int) -> None:
-        """Take over the leader's records from this log's end up to `to`; up to here both logs must agree."""
+        """Copy the leader's records from this log's end up to `to`.
+
+        Up to this log's end, both logs must agree.
+        """
         mine = self.spans[-1].epoch if self.spans else -1
         if leader.spans[-1].epoch != mine:
             self.spans += [s for s in leader.spans if s.epoch > mine and s.start < to]
         self.end = to
 
     def size_between(self, start: int, stop: int) -> int:
-        """Return the bytes of the records in [start, stop)."""
+        """Return the size in bytes of the records in [start, stop)."""
         size = 0
         limit = stop
         for span in reversed(self.spans):
@@ -65,7 +68,7 @@ class Log:
         return size
 
     def fit(self, start: int, stop: int, size: int) -> int:
-        """Like `Stream.fit`, but over the whole log; the result stays within one span."""
+        """Return what `Stream.fit` returns, but for the entire log. The result stays within one span."""
         for at, span in enumerate(self.spans):
             span_end = self.spans[at + 1].start if at + 1 < len(self.spans) else self.end
             if start < span_end:
@@ -82,14 +85,14 @@ class Log:
         return -1, -1
 
     def span_of(self, offset: int) -> Span | None:
-        """Return the span that holds `offset`; at the log's end, the last one."""
+        """Return the span that contains `offset`. At the log's end, this is the last span."""
         for span in reversed(self.spans):
             if span.start <= offset:
                 return span
         return None
 
     def epoch_at(self, offset: int) -> int:
-        """Return the leader epoch at `offset`: at the end the last epoch, −1 for an empty log."""
+        """Return the leader epoch at `offset`: at the end the last epoch, in an empty log −1."""
         span = self.span_of(offset)
         return span.epoch if span is not None else -1
 
@@ -107,14 +110,14 @@ class Log:
         return self.start
 
     def truncate(self, to: int) -> None:
-        """Cut everything from `to` on, and drop epochs that are left without records."""
+        """Cut the log at `to`, and drop epochs that are left without records."""
         self.end = min(self.end, to)
         self.start = min(self.start, self.end)
         while self.spans and self.spans[-1].start >= self.end:
             self.spans.pop()
 
     def reset(self, start: int) -> None:
-        """Empty the log and start it at `start`."""
+        """Empty the log and set its start to `start`."""
         self.spans.clear()
         self.start = self.end = start
 
@@ -127,7 +130,7 @@ class Log:
             self.spans.pop(0)
 
     def entries(self, start: int, stop: int) -> Iterator[tuple[Span, int, int, int]]:
-        """Yield the pieces of [start, stop) as (span, entry, from, to); a batch counts as a whole."""
+        """Yield the parts of [start, stop) as (span, entry, from, to). A batch is never split."""
         for number, span in enumerate(self.spans):
             span_end = min(stop, self.spans[number + 1].start if number + 1 < len(self.spans) else self.end)
             if span_end <= start or span.start >= stop:
@@ -152,13 +155,16 @@ class Log:
                 yield base, batch, span.epoch
 
     def time_at(self, offset: int) -> int:
-        """Return the creation time in µs of the record at `offset` (for a batch: its first record), or −1."""
+        """Return the creation time in µs of the record at `offset`, or −1.
+
+        For a batch, this is the time of its first record.
+        """
         for span, at, start, _ in self.entries(offset, offset + 1):
             return span.stream.first_us[at] + (start - span.stream.base[at]) * span.stream.step_us[at]
         return -1
 
     def first_at_or_after(self, time_us: int, stop: int) -> tuple[int, int]:
-        """Return (offset, time in µs) of the first record from `time_us` on, below `stop`, or (−1, −1)."""
+        """Return (offset, time in µs) of the first record below `stop` from `time_us` on, or (−1, −1)."""
         for span, end in self._ends():
             stream, span_end = span.stream, min(stop, end)
             lowest = max(self.start, span.start)
@@ -171,7 +177,7 @@ class Log:
         return -1, -1
 
     def latest(self, stop: int) -> tuple[int, int]:
-        """Return (offset, time in µs) of the record below `stop` with the greatest time, or (−1, −1)."""
+        """Return (offset, time in µs) of the record below `stop` with the latest time, or (−1, −1)."""
         best = max(
             (
                 span.stream.latest_us[span.stream.entry_at(min(stop, end) - 1)]

@@ -1,4 +1,4 @@
-"""The metadata image: the controller's decisions, immutable and shared; a broker's copy may be old."""
+"""The metadata image, which is immutable and shared. A broker's copy may be old."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ TopicPartition = tuple[str, int]
 
 
 class PartitionImage(NamedTuple):
-    """One partition.
+    """A partition in the metadata.
 
-    The leader epoch rises when a leader is set (−1 too), the partition epoch at every change.
+    The leader epoch rises when a leader is set (even −1), the partition epoch rises at every change.
     """
 
     leader: int
@@ -27,7 +27,10 @@ class PartitionImage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicImage:
-    """One topic; `topic_id` is a UUID's 16 bytes, `configs` holds what was set on the topic itself."""
+    """A topic in the metadata.
+
+    `topic_id` is a UUID's 16 bytes. `configs` are the configurations set on the topic itself.
+    """
 
     name: str
     topic_id: bytes
@@ -53,7 +56,10 @@ class BrokerImage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetadataImage:
-    """The cluster at metadata offset `offset`. Brokers are sorted by id; fenced ones stay, with a flag."""
+    """The cluster at metadata offset `offset`.
+
+    Brokers are sorted by id. Fenced brokers stay listed, with a flag.
+    """
 
     cluster_id: str
     offset: int
@@ -72,12 +78,12 @@ class MetadataImage:
         return self.topics[name] if name is not None else None
 
     def offline_replicas(self, partition: PartitionImage) -> tuple[int, ...]:
-        """Return the replicas on brokers that are fenced or not registered, as Metadata answers list them."""
+        """Return the replicas on brokers that are fenced or not registered, as listed in Metadata answers."""
         brokers = self.brokers
         return tuple(r for r in partition.replicas if r not in brokers or brokers[r].fenced)
 
     def live_brokers(self) -> tuple[int, ...]:
-        """Return the brokers that are not fenced, as Metadata lists them."""
+        """Return the brokers that are not fenced, as listed in Metadata answers."""
         return tuple(b.id for b in self.brokers.values() if not b.fenced)
 
     def all_partitions(self) -> Iterator[tuple[TopicPartition, PartitionImage]]:

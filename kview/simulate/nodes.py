@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class ProcessState(StrEnum):
-    """The state of a node's process. A hung one has its sockets open and does nothing."""
+    """The state of a node's process. A hung process does nothing while its sockets stay open."""
 
     RUNNING = "running"
     CRASHED = "crashed"
@@ -17,7 +17,10 @@ ProcessListener = Callable[[int, ProcessState], None]
 
 
 class Node:
-    """One process. `slow_us` is added to each of its answers and fetches; `incarnation` counts its starts."""
+    """A process of the cluster.
+
+    `slow_us` is added to each of its answers and fetches. `incarnation` counts its starts.
+    """
 
     __slots__ = ("id", "incarnation", "is_controller", "rack", "slow_us", "state", "stopping")
 

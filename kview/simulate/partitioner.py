@@ -1,10 +1,10 @@
-"""How a producer chooses a record's partition (Kafka's Utils.murmur2 and BuiltInPartitioner)."""
+"""The partitioning of a producer's records (Kafka's Utils.murmur2 and BuiltInPartitioner)."""
 
 from random import Random
 from typing import Final
 
 STICKY_BATCH_BYTES: Final = 16_384
-"""Kafka's batch.size: the bytes a keyless producer sends to one partition before it takes another."""
+"""Kafka's batch.size: bytes that a keyless producer sends to one partition before it chooses another."""
 
 _SEED: Final = 0x9747B28C
 _M: Final = 0x5BD1E995
@@ -29,7 +29,7 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_for_key(key: bytes, partitions: int) -> int:
-    """Return the partition that Kafka's default partitioner gives a key."""
+    """Return the partition that Kafka's default partitioner chooses for a key."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
@@ -43,7 +43,7 @@ class StickyPartitioner:
         self._room_bytes = STICKY_BATCH_BYTES
 
     def spread(self, records: int, record_bytes: int) -> dict[int, int]:
-        """Return partition → count for this many records of one size, in order of use."""
+        """Return partition → count for this many records of equal size, in the order of use."""
         counts: dict[int, int] = {}
         while records > 0:
             taken = min(records, max(1, -(-self._room_bytes // record_bytes)))
@@ -64,7 +64,8 @@ class StickyPartitioner:
 def weights_for_keys(keys: int, partitions: int, skew: float, prefix: str = "key-") -> list[float]:
     """Return each partition's share of records with Zipf-distributed keys `prefix0`, `prefix1`…
 
-    The key of rank i is used 1 / i^skew as often as the first; with a skew of 0 all are used equally.
+    The key of rank i is used 1 / i^skew as often as the first key. With a skew of 0, all keys are used
+    equally.
     """
     shares = [0.0] * partitions
     for i in range(keys):

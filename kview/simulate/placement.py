@@ -1,4 +1,4 @@
-"""Where a new topic's replicas go: round-robin over the racks, KRaft's striped placer, or the older rule.
+"""Replica placement of new topics: round-robin over the racks, KRaft's striped placer, or the older rule.
 
 Sources: org.apache.kafka.metadata.placement.StripedReplicaPlacer; kafka.admin.AdminUtils (before KRaft).
 """
@@ -36,14 +36,14 @@ class Placeable(Protocol):
 
 
 def alternated(brokers: Sequence[Placeable]) -> list[int]:
-    """Return the broker ids so that racks take turns: racks by name, brokers by id."""
+    """Return the broker ids alternating between racks, with racks ordered by name and brokers by id."""
     racks = sorted({b.rack for b in brokers})
     columns = [sorted(b.id for b in brokers if b.rack == rack) for rack in racks]
     return [broker for row in zip_longest(*columns) for broker in row if broker is not None]
 
 
 def teaching(brokers: Sequence[Placeable], partitions: int, replication: int) -> Assignment:
-    """Place leaders round-robin over the alternated list, each further replica one step on."""
+    """Place leaders round-robin over the alternated list, and each further replica on the next broker."""
     order = alternated(brokers)
     return tuple(tuple(order[(p + k) % len(order)] for k in range(replication)) for p in range(partitions))
 
@@ -51,7 +51,7 @@ def teaching(brokers: Sequence[Placeable], partitions: int, replication: int) ->
 def rack_aware(
     brokers: Sequence[Placeable], partitions: int, replication: int, start: int = 0, shift: int = 0
 ) -> Assignment:
-    """Place like AdminUtils.assignReplicasToBrokersRackAware, with a fixed start index and shift."""
+    """Place replicas like AdminUtils.assignReplicasToBrokersRackAware, with a fixed start index and shift."""
     order = alternated(brokers)
     rack_of = {b.id: b.rack for b in brokers}
     racks, count = len(set(rack_of.values())), len(order)
@@ -75,7 +75,7 @@ def rack_aware(
 
 
 class _Brokers:
-    """StripedReplicaPlacer.BrokerList: its start offset moves on by one each round."""
+    """StripedReplicaPlacer.BrokerList, whose start offset advances by one each round."""
 
     def __init__(self, ids: list[int], random: Randomness) -> None:
         self.ids = ids
@@ -100,7 +100,7 @@ class _Brokers:
 def striped(
     brokers: Sequence[Placeable], partitions: int, replication: int, random: Randomness
 ) -> Assignment:
-    """Place like KRaft; `random` decides where the rounds start and how they are shuffled."""
+    """Place replicas like KRaft. `random` decides where the rounds start and how they are shuffled."""
     racks = sorted({b.rack for b in brokers})
     lists = [
         tuple(
@@ -159,8 +159,8 @@ def place(
 ) -> Assignment:
     """Return the replica lists of a new topic.
 
-    At least one broker must be unfenced, and `replication` at most the number of brokers. No fenced broker
-    comes first in a list: it could not lead.
+    At least one broker must be unfenced, and `replication` must not exceed the number of brokers. No fenced
+    broker comes first in a list, because it could not lead.
     """
     if placement is Placement.STRIPED:
         return striped(brokers, partitions, replication, random)

@@ -1,4 +1,4 @@
-"""Idempotent producers: the last batches of each producer id, read from a replica's log.
+"""Idempotent producers, whose last batches are read from a replica's log.
 
 Source: Kafka's ProducerStateManager.
 """
@@ -11,9 +11,9 @@ from kview.simulate.log import Log
 from kview.simulate.records import BatchHeader, header
 
 BATCHES_KEPT = 5
-"""As many batches as a client may have in flight."""
+"""Batches remembered per producer: the number that a client may have in flight."""
 PRODUCERS_MAX = 10_000
-"""Producer ids remembered per partition; the one idle longest is forgotten first."""
+"""Producer ids remembered per partition. The id idle for longest is forgotten first."""
 SEQUENCES = 2**31
 
 
@@ -32,14 +32,14 @@ class _Producer:
 
 
 class ProducerStates:
-    """The producers found in one log, as far as it has been read."""
+    """The producers found in one log, as far as the log has been read."""
 
     def __init__(self, start: int) -> None:
         self.read_to = start
         self._producers: OrderedDict[int, _Producer] = OrderedDict()
 
     def read(self, log: Log) -> None:
-        """Read on to the log's end."""
+        """Continue reading to the log's end."""
         if log.end > self.read_to:
             for base, batch, _ in log.batches(self.read_to, log.end):
                 head = header(batch)
@@ -58,9 +58,10 @@ class ProducerStates:
             self._producers.popitem(last=False)
 
     def check(self, head: BatchHeader) -> tuple[ErrorCode, int]:
-        """Check a batch's sequence; return (error, offset).
+        """Check a batch's sequence number, and return (error, offset).
 
-        NONE and −1 means append; NONE and an offset means the batch is a duplicate, written at that offset.
+        NONE and −1 mean that the batch may be appended. NONE and an offset mean that it is a duplicate of the
+        batch at that offset.
         """
         producer = self._producers.get(head.producer_id)
         if producer is None:

@@ -1,7 +1,7 @@
-"""The KRaft quorum: which controller is active in which epoch, and how far each node follows the log.
+"""The KRaft quorum: the active controller, its epoch, and how far each node has read the metadata log.
 
-Left out are the log's records themselves and the messages of elections: a vote takes no time, and a split
-vote shows as a later attempt.
+The records of that log and the messages of elections are left out. A vote takes no time, and a split vote
+appears as a later attempt.
 """
 
 from collections.abc import Callable
@@ -19,13 +19,13 @@ NO_LEADER = -1
 RESIGN_FACTOR = 1.5
 """A leader resigns if no majority has fetched for 1.5 × the fetch timeout (KafkaRaftClient)."""
 FORWARD_LIMIT_US = 60_000_000
-"""How long a broker keeps a forwarded request without an active controller."""
+"""Longest time a broker holds a forwarded request while there is no active controller."""
 WAITING_MAX = 10_000
-"""Forwarded requests kept at a time."""
+"""Limit of forwarded requests that wait at a time."""
 
 
 class Quorum:
-    """The controllers. `epoch` rises with every election; `log_end` with every record and idle no-op."""
+    """The controllers. `epoch` rises with every election, `log_end` with every record and idle no-op."""
 
     def __init__(self, cluster: "ClusterCore", epoch: int, log_end: int) -> None:
         settings = cluster.settings
@@ -46,23 +46,23 @@ class Quorum:
         self.kernel.after(self._idle_us, self._tick)
 
     def running(self) -> list[int]:
-        """Return the voters whose process runs."""
+        """Return the voters whose processes run."""
         return [v for v in self.voters if self.cluster.nodes[v].running]
 
     def has_majority(self) -> bool:
-        """Whether enough voters run to commit anything."""
+        """Return whether enough voters run to commit anything."""
         return len(self.running()) > len(self.voters) // 2
 
     def active(self) -> bool:
-        """Whether there is a controller that can answer and commit."""
+        """Return whether there is a controller that can answer and commit."""
         return self.leads() and self.has_majority()
 
     def leads(self) -> bool:
-        """Whether the leader's process runs."""
+        """Return whether the leader's process runs."""
         return self.leader != NO_LEADER and self.cluster.nodes[self.leader].running
 
     def slow_us(self) -> int:
-        """Return what the active controller's slowness adds to an answer."""
+        """Return the latency in µs that the active controller's slowness adds to an answer."""
         return self.cluster.nodes[self.leader].slow_us if self.leader != NO_LEADER else 0
 
     def append(self, records: int) -> None:
@@ -94,7 +94,7 @@ class Quorum:
             if state is ProcessState.STOPPED:
                 self._resign(
                     self._fetch_timeout_us // 40
-                )  # A controller that stops cleanly tells the others, and they vote at once.
+                )  # A controller that stops cleanly notifies the others, and they vote at once.
             else:
                 if state is ProcessState.CRASHED:
                     self.leader = NO_LEADER
@@ -105,8 +105,11 @@ class Quorum:
             self._resign()
 
     def _lost(self, since_us: int) -> None:
-        """Start the clock for an election: the first voter whose fetch timeout ends asks for votes."""
-        # Each voter last fetched some part of an idle interval ago.
+        """Start the timer for an election.
+
+        The first voter whose fetch timeout ends asks for votes.
+        """
+        # Each voter's last fetch was a fraction of an idle interval ago.
         ago_us = self.kernel.random("quorum").randrange(self._idle_us)
         self.kernel.cancel(self._campaign)
         self._campaign = self.kernel.at(since_us + self._fetch_timeout_us - ago_us, self._elect)
@@ -142,7 +145,7 @@ class Quorum:
             ask()
 
     def forward(self, ask: Callable[[], None], late: Callable[[], None], limit_us: int) -> None:
-        """Call `ask` once there is an active controller (perhaps now), or `late` after `limit_us`."""
+        """Call `ask` once there is an active controller (possibly at once), or `late` after `limit_us`."""
         if self.active():
             ask()
             return
@@ -164,7 +167,10 @@ class Quorum:
         self._waiting.append(again)
 
     def resumed(self) -> None:
-        """React to a resumed controller: answer what waits, unless it led and hung too long."""
+        """React to a resumed controller.
+
+        Waiting requests are answered, unless the controller led and hung too long.
+        """
         if self.leads():
             self._check_majority()
         if self.active():

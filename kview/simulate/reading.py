@@ -1,4 +1,4 @@
-"""The bytes that consumers get: clients' batches unchanged, and batches made from simulated runs."""
+"""The bytes that consumers receive: clients' batches unchanged, and batches made from simulated runs."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -10,16 +10,19 @@ from kview.simulate.stream import Run
 BATCH_BYTES = 16_384
 """Largest size of a batch of simulated records: a producer's batch.size."""
 CACHE_BYTES = 16_777_216
-"""Size of the cache of made batches: several consumers read the same ones, seconds apart."""
+"""Size of the cache of made batches. Several consumers read the same batches, seconds apart."""
 FILLER_BYTES = 4096
 RECORD_BYTES_MIN = 64
-"""Smallest size of a simulated record: its overhead, its name and a key."""
+"""Smallest size of a simulated record, for its overhead, its name and a key."""
 
 Keys = Callable[[str, int], Sequence[bytes]]
 
 
 class RecordMaker:
-    """Makes the records of simulated runs: the same (seed, topic, partition, offset) gives the same bytes."""
+    """Makes the records of simulated runs.
+
+    The same (seed, topic, partition, offset) always results in the same bytes.
+    """
 
     def __init__(self, filler: bytes) -> None:
         self._filler = filler
@@ -29,13 +32,13 @@ class RecordMaker:
         self._cached_bytes = 0
 
     def register(self, client_id: str, keys: Keys | None) -> int:
-        """Return a number for a producer."""
+        """Register a producer, and return its number."""
         self._producers.append((client_id, keys))
         return len(self._producers) - 1
 
     def batch(self, topic: str, partition: int, epoch: int, run: Run) -> bytes:
         """Return `run` as one batch."""
-        # The key is the whole run: a re-created topic has other runs at the same offsets and epochs.
+        # The key is the entire run, because a recreated topic has other runs at the same offsets and epochs.
         name = (topic, partition, epoch, run)
         made = self._cache.get(name)
         if made is not None:
@@ -73,7 +76,7 @@ class RecordMaker:
                     b"\1" if key is None else zigzag(len(key)) + key,
                 )
             )
-            # 2 bytes for each length, right for records up to 8 kB; larger ones are a few bytes longer.
+            # 2 bytes for each length, right for records up to 8 kB; larger records are a few bytes longer.
             size = max(run.record_bytes - len(head) - 5, 1)
             value = f"{label}{offset} ".encode()
             at = scattered % (FILLER_BYTES // 2)
@@ -87,7 +90,7 @@ class RecordMaker:
         return pack_batch(run.base_offset, epoch, base_ms, last_ms, run.records, b"".join(body))
 
     def read(self, topic: str, partition: int, log: Log, offset: int, stop: int, max_bytes: int) -> bytes:
-        """Return whole batches from the one with `offset` to `stop`: at least one, up to `max_bytes`."""
+        """Return complete batches from the one with `offset` to `stop`: at least one, up to `max_bytes`."""
         pieces: list[bytes] = []
         size = 0
         for span, at, start, end in log.entries(offset, stop):
@@ -103,7 +106,7 @@ class RecordMaker:
     def _pieces(
         self, topic: str, partition: int, span: Span, at: int, start: int, end: int
     ) -> Iterator[bytes]:
-        """Yield the batches of one entry. A run is cut at multiples of a batch from its first offset."""
+        """Yield the batches of one entry. A run is split at multiples of a batch from its first offset."""
         stream = span.stream
         record_bytes = stream.record_bytes[at]
         if record_bytes == 0:

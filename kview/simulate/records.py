@@ -1,4 +1,4 @@
-"""Record batches (magic 2): read, check and rewrite their headers, and make batches from records."""
+"""Record batches (magic 2): functions that read, check and rewrite headers, and make batches from records."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ TIMESTAMP_TYPE = 0x08
 
 
 class BatchHeader(NamedTuple):
-    """One batch's header; `size_bytes` is the size of the whole batch."""
+    """The header of a batch. `size_bytes` is the size of the complete batch."""
 
     base_offset: int
     size_bytes: int
@@ -36,7 +36,7 @@ class BatchHeader(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A record as it goes into or comes out of a batch."""
+    """A record as it is put into or read from a batch."""
 
     key: bytes | None
     value: bytes | None
@@ -55,7 +55,7 @@ def header(batch: bytes | memoryview, at: int = 0) -> BatchHeader:
 
 
 def split(data: bytes) -> tuple[ErrorCode, list[tuple[BatchHeader, bytes]]]:
-    """Split `data` into batches and check each: magic 2, length, count and CRC."""
+    """Split `data` into batches, and check the magic (2), length, count and CRC of each."""
     batches: list[tuple[BatchHeader, bytes]] = []
     at, end = 0, len(data)
     while at < end:
@@ -77,7 +77,7 @@ def split(data: bytes) -> tuple[ErrorCode, list[tuple[BatchHeader, bytes]]]:
 
 
 def placed(batch: bytes, base_offset: int, leader_epoch: int) -> bytes:
-    """Return `batch` with this base offset and leader epoch, which its CRC does not cover."""
+    """Return `batch` with this base offset and leader epoch, neither of which its CRC covers."""
     return b"".join(
         (
             base_offset.to_bytes(8, "big"),
@@ -89,7 +89,7 @@ def placed(batch: bytes, base_offset: int, leader_epoch: int) -> bytes:
 
 
 def zigzag(value: int) -> bytes:
-    """Encode a signed number as the varint of record batches."""
+    """Encode a signed number as a varint in the format of record batches."""
     rest = (value << 1) ^ (value >> 63)
     if 0 <= rest < 0x80:
         return bytes((rest,))
@@ -164,7 +164,7 @@ def pack_batch(
     producer_epoch: int = -1,
     base_sequence: int = -1,
 ) -> bytes:
-    """Build a batch around records that are encoded already."""
+    """Build a batch from records that are already encoded."""
     rest = (
         _AFTER_CRC.pack(
             0, count - 1, base_time_ms, max_time_ms, producer_id, producer_epoch, base_sequence, count
@@ -176,7 +176,7 @@ def pack_batch(
 
 
 def decode_batch(batch: bytes) -> Iterator[Record]:
-    """Yield the records of an uncompressed batch, and none of a compressed one."""
+    """Yield the records of an uncompressed batch. A compressed batch yields none."""
     head = header(batch)
     if head.attributes & COMPRESSION_MASK:
         return

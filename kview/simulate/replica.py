@@ -1,4 +1,4 @@
-"""One partition on one broker: its log and, while it leads, its followers, ISR and high watermark.
+"""One partition on one broker: its log and, while the broker leads, its followers, ISR and high watermark.
 
 Source of the rules: kafka.cluster.Partition and Replica.
 """
@@ -22,7 +22,7 @@ UNKNOWN = -1
 
 
 class Follower:
-    """A follower as its leader knows it; times are in µs."""
+    """A follower as its leader sees it. Times are in µs."""
 
     __slots__ = ("broker", "caught_up_us", "fetch_leader_end", "fetch_us", "log_end")
 
@@ -46,18 +46,21 @@ class AckWait:
         self.timer: Timer | None = None
 
     def answer(self, result: ProduceResult) -> None:
-        """Answer, unless that has been done."""
+        """Answer the append, unless that has been done."""
         done, self.done = self.done, None
         if done is not None:
             done(result)
 
     def expire(self) -> None:
-        """Answer that the request's time limit has passed."""
+        """Answer that the request has timed out."""
         self.answer(ProduceResult(ErrorCode.REQUEST_TIMED_OUT))
 
 
 class Replica:
-    """A replica of `key` on `broker`. `leading` is what the broker believes, from its own metadata."""
+    """A replica of `key` on `broker`.
+
+    `leading` is what the broker believes, based on its own metadata.
+    """
 
     __slots__ = (
         "broker",
@@ -107,7 +110,7 @@ class Replica:
         self.producers: ProducerStates | None = None
 
     def lead(self, image: PartitionImage, min_isr: int, now_us: int) -> None:
-        """Become the leader, or stay it, as the image says."""
+        """Become or stay the leader, as the image says."""
         self.min_isr = min(min_isr, len(image.replicas))
         if not self.leading or image.leader_epoch != self.leader_epoch:
             self.leading = True
@@ -126,7 +129,7 @@ class Replica:
         self.advance()
 
     def follow(self, image: PartitionImage) -> None:
-        """Follow the image's leader; with leader −1, follow none."""
+        """Follow the image's leader, or no broker if the leader is −1."""
         if image.leader_epoch != self.leader_epoch or self.leading:
             self.reconciled = False
         self.leading = False
@@ -142,7 +145,7 @@ class Replica:
         self.wake_readers()
 
     def in_sync(self, follower: Follower, now_us: int, lag_max_us: int) -> bool:
-        """Whether the follower is caught up by the rule of replica.lag.time.max.ms."""
+        """Return whether the follower has caught up by the rule of replica.lag.time.max.ms."""
         return follower.log_end == self.log.end or now_us - follower.caught_up_us <= lag_max_us
 
     def fetched(self, follower: Follower, log_end: int, now_us: int) -> None:
@@ -157,7 +160,7 @@ class Replica:
         follower.fetch_us = now_us
 
     def advance(self) -> bool:
-        """Move the high watermark as far as the ISR's log ends allow; return whether it moved."""
+        """Advance the high watermark as far as the ISR's log ends allow, and return whether it moved."""
         isr = self.isr
         if len(isr) < self.min_isr:
             return False
@@ -183,7 +186,7 @@ class Replica:
         return True
 
     def _joining(self, follower: Follower) -> bool:
-        """Whether the high watermark must wait for this follower, which is about to join the ISR."""
+        """Return whether the high watermark must wait for this follower, which is about to join the ISR."""
         if self.isr_pending is not None and follower.broker in self.isr_pending:
             return True
         broker = self.broker
@@ -192,7 +195,7 @@ class Replica:
         )
 
     def may_join(self, follower: Follower) -> bool:
-        """Whether a follower outside the ISR has caught up enough to join."""
+        """Return whether a follower outside the ISR has caught up enough to join."""
         return (
             follower.log_end >= self.high_watermark
             and follower.log_end >= self.epoch_start
@@ -214,13 +217,13 @@ class Replica:
             wait.answer(ProduceResult(error))
 
     def drop(self) -> None:
-        """Answer everyone who waits, because the broker no longer holds this replica."""
+        """Answer all waiting requests, because the broker no longer has this replica."""
         self.fail_waits(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         self.leading = False
         self.wake_readers()
 
     def lose_memory(self) -> None:
-        """Forget everything but the log: the process died."""
+        """Forget everything but the log, because the process died."""
         self.fail_waits(ErrorCode.BROKER_NOT_AVAILABLE)
         self.leading = False
         self.leader = self.leader_epoch = self.partition_epoch = -1

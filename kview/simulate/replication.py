@@ -1,8 +1,8 @@
-"""Replication: one step per pair of leader and follower broker carries all partitions they share.
+"""Replication. One step per pair of leader and follower broker handles all partitions that they share.
 
 A step stands for one fetch answered and the next one sent: the follower's log grows, and the leader learns
-how far. After a pause a pair steps one round trip after something new comes; under load at most every
-PAIR_INTERVAL_US; and not at all while there is nothing to copy.
+how far. After a pause, a pair makes a step one round trip after something new arrives. Under load, a pair
+makes at most one step every PAIR_INTERVAL_US. While there is nothing to copy, it makes none.
 """
 
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ HURRIED_INTERVAL_US = 2_000
 class Bucket:
     """A byte budget of a link or a disk.
 
-    It fills at `rate` bytes a second, holds at most half a second's worth, and may go into debt.
+    The budget refills at `rate` bytes a second, is limited to half a second's worth, and may go negative.
     """
 
     __slots__ = ("_at_us", "_tokens", "rate")
@@ -34,7 +34,7 @@ class Bucket:
         self._at_us = now_us
 
     def available(self, now_us: int) -> int:
-        """Return how many bytes may pass at `now_us`; none if 0 or less."""
+        """Return the number of bytes that may pass at `now_us`. At 0 or less, none may pass."""
         passed = now_us - self._at_us
         if passed > 0:
             self._tokens = min(self.rate // 2, self._tokens + self.rate * passed // 1_000_000)
@@ -65,9 +65,9 @@ class Pair:
         self.leader = leader
         self.follower = follower
         self.kernel = leader.cluster.kernel
-        # The leader's replica → its log end when a slow fetch was answered; −1 if no slow fetch is under way.
+        # The leader's replica → its log end when a slow fetch was answered; −1 if none is in progress.
         self._due: dict[Replica, int] = {}
-        self._behind: dict[Replica, None] = {}  # The follower knows only an older high watermark of these.
+        self._behind: dict[Replica, None] = {}  # Replicas of which the follower knows an old watermark.
         self._timer: Timer | None = None
         self._idle = True  # True if the timer only ends a long poll, and is not a step for what is due.
         self._last_us = 0
@@ -78,7 +78,7 @@ class Pair:
         self.reachable = self.leader.node.running and self.follower.node.running
 
     def round_trip_us(self) -> int:
-        """Return how long a fetch and its answer take."""
+        """Return the duration in µs of a fetch and its answer."""
         return 2 * self.leader.latency_us + self.leader.node.slow_us + self.follower.node.slow_us
 
     def wake(self, replica: Replica) -> None:
@@ -88,17 +88,17 @@ class Pair:
             due[replica] = -1
             self._schedule()
         elif replica not in due:
-            # A slow fetch that is under way was answered before this arrived.
+            # A slow fetch that is in progress was answered before this arrived.
             due[replica] = 0 if self.round_trip_us() > PAIR_INTERVAL_US else -1
 
     def tell(self, replica: Replica) -> None:
-        """Note that the high watermark of `replica` moved: the follower learns it with its next fetch."""
+        """Note that the high watermark of `replica` moved, which the follower learns with its next fetch."""
         self._behind[replica] = None
         if self._timer is None:
             self._schedule()
 
     def hurry(self) -> None:
-        """Step after one round trip whatever the load, because a real client appended."""
+        """Make the next step after one round trip, whatever the load, because a real client appended."""
         timer = self._timer
         if timer is None or self._idle:
             return
@@ -133,7 +133,7 @@ class Pair:
         self._schedule()
 
     def cut(self) -> None:
-        """Drop what was under way, because the connection broke. What is due waits for `resume`."""
+        """Drop what was in progress, because the connection broke. What is due waits for `resume`."""
         self.kernel.cancel(self._timer)
         self._timer = None
         self._idle = True
@@ -207,10 +207,10 @@ class Pair:
 
 
 def _reconcile(own: Replica, leader: Replica) -> None:
-    """Truncate the follower's log to where it agrees with the leader's, on its first fetch in an epoch."""
+    """Truncate the follower's log to where it agrees with the leader's, on the first fetch in an epoch."""
     agreed = own.log.agreement(leader.log)
     if agreed < own.log.end:
-        own.producers = None  # Read the producers again from what is left.
+        own.producers = None  # The producers are read again from the rest of the log.
     own.log.truncate(agreed)
     if own.log.end < leader.log.start:
         own.log.reset(leader.log.start)

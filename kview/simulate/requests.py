@@ -1,4 +1,4 @@
-"""Produce, Fetch, ListOffsets and related requests, answered from what one broker believes and holds."""
+"""Produce, Fetch, ListOffsets and related requests, answered from what one broker believes and stores."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -26,11 +26,14 @@ EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
 DEBUGGING_REPLICA = -2
 PRODUCER_IDS_PER_BLOCK = 1000
 TRANSACTIONAL_IDS_MAX = 10_000
-"""Transactional ids whose epochs are remembered; the oldest is forgotten first."""
+"""Transactional ids whose epochs are remembered. The oldest id is forgotten first."""
 
 
 class ReadWait:
-    """A long poll: `done` is called once, when enough can be read, something changed, or time ran out."""
+    """A long poll.
+
+    `done` is called once, when enough can be read, something changed, or time ran out.
+    """
 
     __slots__ = ("_broker", "_done", "_min_bytes", "_number", "_positions", "_timer")
 
@@ -50,7 +53,7 @@ class ReadWait:
         self._timer: Timer | None = None
 
     def start(self, max_wait_ms: int) -> None:
-        """Start waiting; finish immediately if enough can be read."""
+        """Start waiting, or finish immediately if enough can be read."""
         self._timer = self._broker.after(max_wait_ms * 1000, self._finish)
         for replica, _ in self._positions:
             replica.readers[self._number] = self.look
@@ -85,7 +88,7 @@ class ReadWait:
 
 
 class Requests(ClusterCore):
-    """Requests about records, answered as broker `b` would."""
+    """Requests about records, answered as broker `b` would answer them."""
 
     records: RecordMaker
     _read_waits = 0
@@ -166,9 +169,9 @@ class Requests(ClusterCore):
         timeout_ms: int,
         done: ProduceDone | None,
     ) -> None:
-        """Append `count` simulated records; record i is created at first_us + i·step_us.
+        """Append `count` simulated records, of which record i is created at first_us + i·step_us.
 
-        `producer` comes from `register_producer`; `record_bytes` is the size of a whole record on disk.
+        `producer` comes from `register_producer`. `record_bytes` is the size of a complete record on disk.
         """
         error, replica = self._writable(b, topic, partition, acks)
         if replica is None:
@@ -207,11 +210,14 @@ class Requests(ClusterCore):
         replica.waits.append(wait)
 
     def register_producer(self, client_id: str, keys: Keys | None) -> int:
-        """Return a number for a simulated producer; `keys` gives its keys per partition (None: no keys)."""
+        """Register a simulated producer, and return its number.
+
+        `keys` returns the producer's keys for a partition (None: no keys).
+        """
         return self.records.register(client_id, keys)
 
     def init_producer_id(self, b: int, transactional_id: str | None) -> ProducerIdResult:
-        """Return a new producer id; a known transactional id keeps its own, with the next epoch."""
+        """Return a new producer id. A known transactional id keeps its producer id, with the next epoch."""
         if transactional_id is not None and transactional_id in self._transactional:
             producer_id, epoch = self._transactional[transactional_id]
             self._transactional[transactional_id] = producer_id, epoch + 1
@@ -222,7 +228,7 @@ class Requests(ClusterCore):
             self._producer_ids -= 1
             return ProducerIdResult(
                 ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-            )  # No controller to get a block of ids from.
+            )  # There is no controller to get a block of ids from.
         if transactional_id is not None:
             self._transactional[transactional_id] = producer_id, 0
             if len(self._transactional) > TRANSACTIONAL_IDS_MAX:
@@ -241,9 +247,10 @@ class Requests(ClusterCore):
         leader_epoch: int = -1,
         read_committed: bool = False,
     ) -> ReadResult:
-        """Answer a consumer's fetch: whole batches below the high watermark, at least one if there is any.
+        """Answer a consumer's fetch with complete batches below the high watermark.
 
-        Without transactions the last stable offset is the high watermark, `read_committed` or not.
+        If there is any batch, at least one is returned. Without transactions, the last stable offset is the
+        high watermark, `read_committed` or not.
         """
         error, replica = self._leader(b, topic, partition, leader_epoch)
         if replica is None:
@@ -261,7 +268,8 @@ class Requests(ClusterCore):
     ) -> TakeResult:
         """Read as a simulated consumer: up to `max_records` below the high watermark, without their bytes.
 
-        Answers UNKNOWN_TOPIC_ID if the broker knows another topic by this name than `topic_id`.
+        The error is UNKNOWN_TOPIC_ID if the topic that the broker knows by this name does not have the id
+        `topic_id`.
         """
         error, replica = self._leader(b, topic, partition)
         if replica is None:
@@ -304,9 +312,9 @@ class Requests(ClusterCore):
     ) -> OffsetResult:
         """Answer ListOffsets for one partition.
 
-        Timestamp −2 asks for the earliest offset, −1 the latest, −3 the record with the greatest timestamp;
-        any other for the first record of that time (ms) or later. With `replica_id` −2 (debugging) any
-        replica answers, and its latest offset is its own log end.
+        Timestamp −2 asks for the earliest offset, −1 for the latest, −3 for the record with the latest
+        timestamp. Any other timestamp (ms) asks for the first record of that time or later. With `replica_id`
+        −2 (debugging), any replica answers, and its latest offset is its own log end.
         """
         debugging = replica_id == DEBUGGING_REPLICA
         error, replica = self._leader(b, topic, partition, leader_epoch)
@@ -334,7 +342,7 @@ class Requests(ClusterCore):
         return OffsetResult(ErrorCode.NONE, time_us // 1000, offset, log.epoch_at(offset))
 
     def epoch_end(self, b: int, topic: str, partition: int, epoch: int) -> EpochEndResult:
-        """Answer OffsetForLeaderEpoch: where the largest epoch not above `epoch` ends in the leader's log."""
+        """Answer OffsetForLeaderEpoch with the end of the largest epoch up to `epoch` in the leader's log."""
         error, replica = self._leader(b, topic, partition)
         if replica is None:
             return EpochEndResult(error)

@@ -1,4 +1,4 @@
-"""The cluster's answers: one frozen value per kind of request."""
+"""The cluster's answers, as one frozen value per kind of request."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class ReadResult(NamedTuple):
 
 
 class TakeResult(NamedTuple):
-    """A simulated consumer's read: offsets and sizes, but no bytes. It reads on at `next_offset`."""
+    """A simulated consumer's read: offsets and sizes, but no bytes. The next read starts at `next_offset`."""
 
     error_code: ErrorCode
     next_offset: int = -1
@@ -38,7 +38,7 @@ class TakeResult(NamedTuple):
 
 
 class OffsetResult(NamedTuple):
-    """ListOffsets of one partition; `timestamp_ms` is −1 unless a time was asked for."""
+    """The answer to ListOffsets for one partition. `timestamp_ms` is −1 unless a time was asked for."""
 
     error_code: ErrorCode
     timestamp_ms: int = -1
@@ -47,7 +47,10 @@ class OffsetResult(NamedTuple):
 
 
 class EpochEndResult(NamedTuple):
-    """OffsetForLeaderEpoch of one partition: the largest epoch not above the one asked, and where it ends."""
+    """The answer to OffsetForLeaderEpoch for one partition.
+
+    It has the largest epoch up to the requested epoch, and where that epoch ends.
+    """
 
     error_code: ErrorCode
     leader_epoch: int = -1
@@ -64,8 +67,11 @@ class ProducerIdResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CreateTopicResult:
-    """CreateTopics of one topic; `topic_id` is 16 bytes, zeros where there was an error or for
-    validate_only. `wrong`: what is wrong with its configurations."""
+    """The answer to CreateTopics for one topic.
+
+    `topic_id` has 16 bytes, which are zeros after an error and for validate_only. `wrong` says what is wrong
+    with the topic's configurations.
+    """
 
     error_code: ErrorCode
     message: str | None = None
@@ -77,14 +83,14 @@ class CreateTopicResult:
 
 @dataclass(frozen=True, slots=True)
 class DeleteTopicResult:
-    """DeleteTopics of one topic."""
+    """The answer to DeleteTopics for one topic."""
 
     error_code: ErrorCode
     message: str | None = None
 
 
 class ConfigSource:
-    """DescribeConfigs' numbers for where a value comes from."""
+    """The origins of a configuration value, with their numbers in DescribeConfigs."""
 
     TOPIC = 1
     STATIC_BROKER = 4
@@ -92,7 +98,7 @@ class ConfigSource:
 
 
 class ConfigEntry(NamedTuple):
-    """One configuration value; `source` is one of `ConfigSource`."""
+    """A configuration value. `source` is one of `ConfigSource`."""
 
     name: str
     value: str
@@ -100,7 +106,7 @@ class ConfigEntry(NamedTuple):
 
 
 class LogDirRow(NamedTuple):
-    """One replica on a broker's disk; `offset_lag` is against its own high watermark, as in Kafka."""
+    """A replica on a broker's disk. `offset_lag` is relative to its own high watermark, as in Kafka."""
 
     topic: str
     partition: int
@@ -109,7 +115,7 @@ class LogDirRow(NamedTuple):
 
 
 class QuorumReplica(NamedTuple):
-    """A voter or observer as the active controller sees it; times are epoch ms, −1 if unknown."""
+    """A voter or observer as the active controller sees it. Times are in epoch ms, −1 if unknown."""
 
     node: int
     log_end: int
@@ -119,7 +125,7 @@ class QuorumReplica(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QuorumInfo:
-    """The answer to DescribeQuorum; REQUEST_TIMED_OUT if there was no active controller to ask."""
+    """The answer to DescribeQuorum, which is REQUEST_TIMED_OUT if there was no active controller to ask."""
 
     error_code: ErrorCode
     leader_id: int = -1

@@ -1,6 +1,7 @@
-"""Retention: what logs drop by age, by size, and for lack of memory for clients' batches.
+"""Retention: what logs drop because of age, size, or lack of memory for clients' batches.
 
-Kafka deletes whole segments; here a log is cut at a batch or record, so it keeps exactly what it may.
+Kafka deletes complete segments. Here a log is cut at a batch or record, so it drops exactly what exceeds the
+limits.
 """
 
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def retain(cluster: "ClusterCore", broker: "Broker") -> None:
-    """Apply retention.ms and retention.bytes to the partitions `broker` leads.
+    """Apply retention.ms and retention.bytes to the partitions that `broker` leads.
 
     Followers learn the new log start when they fetch.
     """
@@ -51,7 +52,7 @@ def next_batch(replica: Replica, offset: int, stop: int) -> int:
 
 
 def move_start(cluster: "ClusterCore", replica: Replica, start: int) -> None:
-    """Move a leader's log start, and free what no replica holds any more."""
+    """Move a leader's log start, and free what no replica stores any more."""
     replica.log.advance_start(start)
     cluster.kernel.trace("log-start", *replica.key, start)
     cluster.touch(replica.key)
@@ -60,7 +61,7 @@ def move_start(cluster: "ClusterCore", replica: Replica, start: int) -> None:
 
 
 def free(cluster: "ClusterCore", leader: Replica) -> None:
-    """Drop from memory what lies below every replica's log start."""
+    """Free the memory of everything below the log starts of all replicas."""
     replicas = cluster.all_replicas(leader.key, leader.topic_id)
     lowest = min(replica.log.start for replica in replicas)
     for stream in {id(span.stream): span.stream for r in replicas for span in r.log.spans}.values():
@@ -68,9 +69,9 @@ def free(cluster: "ClusterCore", leader: Replica) -> None:
 
 
 def evict(cluster: "ClusterCore") -> None:
-    """Bring clients' batches below the limit by moving the starts of the largest logs.
+    """Reduce clients' batches to the limit by advancing the log starts of the largest logs.
 
-    The start moves on every replica, including those on brokers that are down.
+    A log start moves on every replica, including those on brokers that are down.
     """
     sizes: dict[TopicPartition, int] = {}
     topics = cluster.controller.image.topics

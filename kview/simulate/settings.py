@@ -12,7 +12,7 @@ INT_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A configuration key; `low` and `high` bound a number, `choices` lists the words it takes."""
+    """A configuration key. `low` and `high` bound a number, `choices` lists the words that are valid."""
 
     default: str
     low: int | None = None
@@ -82,7 +82,7 @@ TOPIC_KEYS: Mapping[str, tuple[Key, str | None]] = {
 
 
 def check_value(name: str, key: Key, value: str) -> None:
-    """Raises BadUse if `value` is not one that the key `name` takes."""
+    """Raise BadUse if `value` is not valid for the key `name`."""
     if key.low is not None:
         try:
             number = int(value)
@@ -110,7 +110,10 @@ def check_value(name: str, key: Key, value: str) -> None:
 
 
 def check_broker_settings(settings: Mapping[str, str]) -> None:
-    """Check broker settings. Raises BadUse for an unknown key, with the nearest one, or a wrong value."""
+    """Check broker settings.
+
+    Raises BadUse for a wrong value, or for an unknown key, with the nearest known key.
+    """
     for name, value in settings.items():
         key = BROKER_KEYS.get(name)
         if key is None:
@@ -119,7 +122,7 @@ def check_broker_settings(settings: Mapping[str, str]) -> None:
 
 
 def check_topic_configs(configs: Mapping[str, str]) -> None:
-    """Raises BadUse, as `check_broker_settings` does, for a topic's own configurations."""
+    """Check a topic's own configurations. Raises BadUse as `check_broker_settings` does."""
     for name, value in configs.items():
         found = TOPIC_KEYS.get(name)
         if found is None:
@@ -135,7 +138,7 @@ def _unknown(name: str, known: Mapping[str, object]) -> BadUse:
 
 
 class Settings:
-    """The settings of all brokers of one cluster. Raises BadUse if they are wrong."""
+    """The settings of all brokers of a cluster. Raises BadUse if they are wrong."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         check_broker_settings(settings)
@@ -150,7 +153,7 @@ class Settings:
         return int(self.text(name))
 
     def us(self, name: str) -> int:
-        """Return the effective value, in microseconds, of a key that is in milliseconds."""
+        """Return the effective value, in microseconds, of a key whose unit is milliseconds."""
         return self.number(name) * 1000
 
     def flag(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Streams: the appends of one leader epoch to a partition, kept once for all its replicas."""
+"""Streams: the appends of one leader epoch to a partition, stored once for all its replicas."""
 
 from array import array
 from bisect import bisect_right
@@ -14,7 +14,7 @@ ENTRIES_MAX = 16384
 
 
 class Run(NamedTuple):
-    """Simulated records from `base_offset` on; record i was created at first_us + i·step_us."""
+    """Simulated records from `base_offset` on, of which record i was created at first_us + i·step_us."""
 
     base_offset: int
     records: int
@@ -25,9 +25,9 @@ class Run(NamedTuple):
 
 
 class Stream:
-    """The appends of one epoch's leader in parallel columns: an entry is a run or a client's batch.
+    """The appends of one epoch's leader in parallel columns. An entry is a run or a client's batch.
 
-    A client's batch has record_bytes 0.
+    For a client's batch, record_bytes is 0.
     """
 
     __slots__ = (*COLUMNS, "batches", "end", "end_cumulative", "epoch")
@@ -38,7 +38,7 @@ class Stream:
         self.first_us = array("q")
         self.step_us = array("q")
         self.cumulative = array("q")  # bytes before the entry
-        # The latest time up to the entry's end: it never falls, so it can be searched.
+        # The latest time up to the entry's end. Times in this column never fall, so they can be searched.
         self.latest_us = array("q")
         self.record_bytes = array("q")
         self.producer = array("q")
@@ -47,7 +47,7 @@ class Stream:
         self.end_cumulative = 0
 
     def append_run(self, count: int, first_us: int, step_us: int, record_bytes: int, producer: int) -> None:
-        """Append simulated records; they extend the last run if they continue its rhythm."""
+        """Append simulated records, which extend the last run if they continue its rhythm."""
         last_us = first_us + step_us * (count - 1)
         if (
             self.base
@@ -64,7 +64,10 @@ class Stream:
         self.end_cumulative += count * record_bytes
 
     def append_batch(self, batch: bytes, head: BatchHeader) -> None:
-        """Append a client's batch, whose header is passed along; its base offset is the stream's end."""
+        """Append a client's batch with its parsed header.
+
+        The base offset of the batch is the stream's end.
+        """
         self._entry(head.base_time_ms * 1000, 0, 0, -1, head.max_time_ms * 1000)
         self.batches[self.end] = batch
         self.end += head.records
@@ -85,7 +88,7 @@ class Stream:
     def _thin(self) -> None:
         """Join neighbouring runs in the older half.
 
-        A record's time then lies between its neighbours'; offsets and sizes stay the same.
+        The time of a record then lies between the times of its neighbours. Offsets and sizes stay the same.
         """
         old = len(self.base) // 2
         keep: list[int] = []
@@ -110,7 +113,7 @@ class Stream:
             setattr(self, name, array("q", [column[i] for i in keep]))
 
     def bytes_before(self, offset: int) -> int:
-        """Return the bytes of the stream below `offset`; a batch counts from its first offset on."""
+        """Return the size in bytes of the stream below `offset`. A batch counts from its first offset on."""
         if offset >= self.end:
             return self.end_cumulative
         at = bisect_right(self.base, offset) - 1
@@ -120,9 +123,9 @@ class Stream:
         return size + (offset - self.base[at]) * self.record_bytes[at]
 
     def fit(self, start: int, stop: int, size: int) -> int:
-        """Return how far whole batches from `start` fit in `size` bytes: an offset up to `stop`.
+        """Return the offset, up to `stop`, to which complete batches from `start` fit into `size` bytes.
 
-        If none fits, that is `start`.
+        If no batch fits, this is `start`.
         """
         limit = self.bytes_before(start) + size
         if stop >= self.end and limit >= self.end_cumulative:
@@ -141,7 +144,7 @@ class Stream:
         return self.base[at + 1] if at + 1 < len(self.base) else self.end
 
     def entry_at(self, offset: int) -> int:
-        """Return the number of the entry that holds `offset`, which must be in the stream."""
+        """Return the index of the entry that contains `offset`, which must be in the stream."""
         return max(0, bisect_right(self.base, offset) - 1)
 
     def run(self, at: int, start: int, stop: int) -> Run:
@@ -157,7 +160,7 @@ class Stream:
         )
 
     def drop_before(self, offset: int) -> int:
-        """Drop entries that end at or below `offset`; return the bytes of clients' batches freed."""
+        """Drop entries that end at or below `offset`, and return the bytes of clients' batches freed."""
         at = bisect_right(self.base, offset) - 1
         if self.end <= offset:
             at = len(self.base)

@@ -1,4 +1,4 @@
-"""Topic creation: what the controller refuses, and a new topic's partitions.
+"""Topic creation: the reasons why the controller refuses a topic, and the partitions of a new topic.
 
 Source: org.apache.kafka.controller.ReplicationControlManager.
 """
@@ -14,7 +14,7 @@ from kview.simulate.settings import check_topic_configs
 from kview.simulate.world import OFFSETS_TOPIC
 
 PARTITIONS_MAX = 10_000
-"""Partitions that one CreateTopics may ask for, Kafka's own limit per request."""
+"""Limit of partitions per CreateTopics request, which is also Kafka's."""
 TOPIC_NAME_MAX = 249
 
 
@@ -56,7 +56,7 @@ def refusal(
 
 
 def inactive(placed: Assignment, active: Callable[[int], bool], manual: bool) -> CreateTopicResult | None:
-    """Return why a topic cannot be placed like this, or None: some partition has no active replica."""
+    """Return why a topic cannot be placed like this, or None if every partition has an active replica."""
     if all(any(active(r) for r in replicas) for replicas in placed):
         return None
     code = ErrorCode.INVALID_REPLICA_ASSIGNMENT if manual else ErrorCode.INVALID_REPLICATION_FACTOR
@@ -64,7 +64,7 @@ def inactive(placed: Assignment, active: Callable[[int], bool], manual: bool) ->
 
 
 def valid_topic_name(name: str) -> bool:
-    """Whether this is a valid topic name: letters, digits, '.', '_' and '-', at most 249."""
+    """Return whether this is a valid topic name: at most 249 letters, digits, '.', '_' and '-'."""
     return (
         0 < len(name) <= TOPIC_NAME_MAX
         and name not in (".", "..")
@@ -79,7 +79,7 @@ def new_topic(
     configs: Mapping[str, str],
     active: Callable[[int], bool],
 ) -> TopicImage:
-    """Return a new topic: each partition's first active replica leads, and all active ones are in sync."""
+    """Return a new topic, in which all active replicas are in sync and each partition's first one leads."""
     partitions = []
     for replicas in assignment:
         isr = tuple(r for r in replicas if active(r))

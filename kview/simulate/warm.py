@@ -1,4 +1,4 @@
-"""The start of a world: topics are placed, and ten minutes of past are constructed instead of simulated."""
+"""The start of a world: topics are placed, and ten minutes of past are constructed, not simulated."""
 
 import base64
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kview.simulate.cluster import Cluster
 
 METADATA_RECORDS_PER_MS = 1 / 500
-"""Records per millisecond in an idle metadata log: a no-op every half second."""
+"""Records per millisecond in an idle metadata log, which has a no-op every half second."""
 SLICES = 60
 """Slices of the past in which producers of one topic take turns, so that times rise with offsets."""
 
@@ -82,7 +82,7 @@ def start(cluster: "Cluster") -> None:
 
 
 def check_world(cluster: "Cluster") -> None:
-    """Check that the world is possible. Raises BadUse if not."""
+    """Check that the world is possible. Raises BadUse if it is not."""
     world = cluster.world
     for spec in world.topics:
         if not valid_topic_name(spec.name):
@@ -179,7 +179,7 @@ def _warm(cluster: "Cluster", number: int) -> WarmGroup:
 
 
 def _spread(cluster: "Cluster") -> None:
-    """Give every follower everything, and move the high watermark to the end."""
+    """Copy everything to every follower, and move the high watermark to the end."""
     for key, _ in cluster.controller.image.all_partitions():
         leader = cluster.leader_replica(key)
         assert leader is not None

@@ -1,4 +1,4 @@
-"""The description of a simulated cluster, as frozen values, and the default one."""
+"""The description of a simulated cluster as frozen values, and the default cluster."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 OFFSETS_TOPIC = "__consumer_offsets"
 CLIENT_BYTES_MAX = 536_870_912
-"""Memory for clients' batches in one process (512 MiB); beyond it the largest logs lose their oldest half."""
+"""Memory for clients' batches in a process (512 MiB). Above it, the largest logs drop their oldest half."""
 CONTROLLERS = (101, 102, 103)
 
 
@@ -28,7 +28,7 @@ class BrokerSpec:
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """A topic that exists from the start. `configs` are topic configurations by Kafka's keys."""
+    """A topic that exists from the start. `configs` are topic configurations under Kafka's keys."""
 
     name: str
     partitions: int
@@ -40,8 +40,8 @@ class TopicSpec:
 class ProducerSpec:
     """A simulated producer.
 
-    With `keys` 0 it has null keys and the sticky partitioner, else that many keys, Zipf-distributed by
-    `skew`.
+    With `keys` 0, the producer has null keys and the sticky partitioner. Otherwise it has that many keys,
+    Zipf-distributed by `skew`.
     """
 
     client_id: str
@@ -58,8 +58,8 @@ class GroupSpec:
     """A simulated consumer group.
 
     `records_per_second` limits what one member processes (0: no limit). A group with `members` 0 has stopped:
-    it is Empty, with commits `stopped_ms` old. `warm_lag_seconds` is how far behind the warm start puts a
-    running group's commits.
+    it is Empty, with commits `stopped_ms` old. `warm_lag_seconds` is how far a running group's commits are
+    behind after the warm start.
     """
 
     name: str
@@ -83,9 +83,9 @@ class LinkSpec:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A whole cluster.
+    """The description of an entire cluster.
 
-    `settings` are broker settings under Kafka's keys; `warm_ms` is the past that it starts with.
+    `settings` are broker settings under Kafka's keys. `warm_ms` is the length of its past at the start.
     """
 
     brokers: tuple[BrokerSpec, ...]
@@ -129,7 +129,7 @@ DEFAULT_GROUPS: tuple[GroupSpec, ...] = (
     GroupSpec("fraud-check", ("audit-log",), 5),
     GroupSpec("audit-export", ("audit-log",), 0, stopped_ms=420_000),
 )
-"""One keeps up, one is slow, one has more members than partitions, one has stopped."""
+"""The default groups: one keeps up, one is slow, one has more members than partitions, one has stopped."""
 
 
 def default_world(
@@ -142,7 +142,7 @@ def default_world(
 ) -> World:
     """Return the world that kview shows by default.
 
-    Topics of the caller's own each get a producer of 500 records/s and a group of three members.
+    If the caller passes `topics`, each gets a producer of 500 records/s and a group of three members.
     """
     if topics is None:
         own = tuple(

@@ -1,1 +1,1 @@
-"""Array codecs for the messages that carry one row per partition, next to kafka-python's own codec."""
+"""Array codecs for messages with one row per partition, next to kafka-python's own codec."""

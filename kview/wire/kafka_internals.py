@@ -1,4 +1,4 @@
-"""Everything that kview uses of kafka-python beyond its documented interface, each with its reason.
+"""All uses of kafka-python beyond its documented interface, each with its reason.
 
 kafka-python is pinned to its minor version because of this file, and `tests/wire/test_kafka_internals.py` has
 a test for each use that fails when the library changes it. Message classes (`kafka.protocol`) and error
@@ -25,7 +25,7 @@ __all__ = [
 
 _READ_AT_ONCE_BYTES = 64 * 1024
 _FIRST_BYTES = 8
-"""Enough to tell HTTP and TLS from Kafka."""
+"""Enough bytes to distinguish HTTP and TLS from Kafka."""
 
 
 class Disconnected(ConnectionError):
@@ -37,17 +37,17 @@ class ConnectTimedOut(Exception):
 
 
 class Meter(Protocol):
-    """Counts the bytes on all connections."""
+    """A counter of the bytes on all connections."""
 
     bytes_sent: int
     bytes_received: int
 
 
 class Connection(KafkaConnection):
-    """kafka-python's connection, which also remembers the first bytes it received.
+    """kafka-python's connection, which also remembers the first bytes received.
 
-    kview uses its connections but not its client, because the client's manager asks brokers by itself, and
-    closes a connection when a single request takes too long.
+    kview uses kafka-python's connections but not its client, because the client's manager sends requests of
+    its own to brokers, and closes a connection when a single request takes too long.
     """
 
     def __init__(self, net: Any, meter: Meter, **configs: Any) -> None:
@@ -56,10 +56,11 @@ class Connection(KafkaConnection):
         self.first_bytes = b""
 
     def data_received(self, data: bytes) -> None:
-        """Take in bytes from the broker.
+        """Process bytes from the broker.
 
-        The codec raises all kinds of exceptions for bytes that are not a message, but the transport handles
-        only KafkaProtocolError. So each of them is turned into one, and garbage closes the connection.
+        For bytes that are not a message, the codec raises all kinds of exceptions, but the transport handles
+        only KafkaProtocolError. So each exception is turned into a KafkaProtocolError, and garbage closes the
+        connection.
         """
         self._meter.bytes_received += len(data)
         if len(self.first_bytes) < _FIRST_BYTES:
@@ -73,7 +74,7 @@ class Connection(KafkaConnection):
 
 
 class Transport(KafkaTCPTransport):
-    """kafka-python's transport, which also counts bytes, and passes on what arrives just before the end."""
+    """kafka-python's transport, which also counts bytes and passes on what arrives just before the end."""
 
     def __init__(self, net: Any, sock: socket.socket, host: str, meter: Meter) -> None:
         super().__init__(net, sock, host=host)
@@ -85,10 +86,10 @@ class Transport(KafkaTCPTransport):
         super().write(data)
 
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
-        """Return what has arrived, or why nothing more will.
+        """Return the bytes that have arrived, or the reason why no more will.
 
-        kafka-python's own method drops what arrives just before the end, and only there does a server that
-        does not speak Kafka's protocol show what it is. It also gives the reason of the end only as text.
+        kafka-python's own method drops bytes that arrive just before the end, although only those show what a
+        server is that does not speak Kafka's protocol. It also reports the reason for the end only as text.
         """
         received: list[bytes] = []
         try:
@@ -99,16 +100,16 @@ class Transport(KafkaTCPTransport):
             return b"".join(received), None
         except OSError as error:
             ended = error
-        # After the data, the next call meets the same end.
+        # The next call, after the data, meets the same end.
         return (b"".join(received), None) if received else (b"", ended)
 
 
 async def connect(
     net: Any, resolved: Any, options: Sequence[tuple[int, int, int]], timeout_at: float
 ) -> socket.socket:
-    """Connect to one of getaddrinfo's answers before `timeout_at` (monotonic).
+    """Connect to one of getaddrinfo's results before `timeout_at` (monotonic).
 
-    kafka-python's own function gives the error number only as text. Raises OSError, ConnectTimedOut.
+    kafka-python's own function reports the error number only as text. Raises OSError or ConnectTimedOut.
     """
     family, kind, protocol, _, address = resolved
     sock = socket.socket(family, kind, protocol)
@@ -132,9 +133,9 @@ async def connect(
 
 
 def network_error(error: BaseException | None) -> OSError | None:
-    """Return the operating system's error of a failed connection, None if there was none.
+    """Return the operating system's error of a failed connection, or None if there was none.
 
-    kafka-python's transport wraps what `send` raised in a KafkaConnectionError, as its argument.
+    kafka-python's transport passes what `send` raised as the argument of a KafkaConnectionError.
     """
     if isinstance(error, kafka_errors.KafkaConnectionError) and error.args:
         error = error.args[0]
@@ -142,10 +143,10 @@ def network_error(error: BaseException | None) -> OSError | None:
 
 
 def request_decoder(request: Any, version: int, flexible: bool) -> Callable[[memoryview, int], Any]:
-    """Return the function that decodes a request's body: (frame, its beginning) → (request, its end).
+    """Return the function that decodes a request's body: (frame, start of body) → (request, end of body).
 
-    `request.decode` copies the frame and does not tell where the message ends, so a frame with bytes left
-    over would pass.
+    `request.decode` copies the frame and does not report where the message ends, so a frame with bytes left
+    over would be accepted.
     """
     decoder: Callable[[memoryview, int], Any] = request._struct.compiled_decode_from(
         version, compact=flexible, tagged=flexible, data_class=request[None]
@@ -154,9 +155,9 @@ def request_decoder(request: Any, version: int, flexible: bool) -> Callable[[mem
 
 
 def response_header(buffer: Any, flexible: bool) -> Any:
-    """Read a response's header from `buffer`, and leave its position after the header.
+    """Read a response's header from `buffer`, and leave the buffer's position after the header.
 
     kafka-python asks a request for the header of its response. kview's own requests (`kview.wire.message`)
-    call this.
+    call this function.
     """
     return ResponseHeader.decode(buffer, flexible=flexible)

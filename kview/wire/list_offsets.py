@@ -1,7 +1,7 @@
-"""ListOffsets (2), versions 2–5, as arrays; other versions go through kafka-python's codec.
+"""ListOffsets (2), versions 2–5, as arrays. Other versions use kafka-python's codec.
 
 v4 adds leader epochs, v5 the error OFFSET_NOT_AVAILABLE. v6 is flexible, which costs a byte per record and
-adds nothing that kview asks for. Every broker from Kafka 2.2 to 4.3 supports v5.
+adds nothing that kview needs. Every broker from Kafka 2.2 to 4.3 supports v5.
 """
 
 import struct
@@ -17,7 +17,7 @@ from kview.wire.message import LayoutError, Message, Reader
 
 API_KEY = 2
 LATEST = -1
-"""The high watermark. With read_committed the last stable offset, for the debugging replica the log end."""
+"""The high watermark, with read_committed the last stable offset, for the debugging replica the log end."""
 EARLIEST = -2
 CONSUMER = -1
 DEBUGGING_REPLICA = -2
@@ -39,7 +39,7 @@ def _answer_type(version: int) -> np.dtype[np.void]:
 
 @dataclass(frozen=True, slots=True)
 class TopicOffsets:
-    """One topic of an answer: arrays of equal length, in the broker's own order."""
+    """One topic of an answer, as arrays of equal length in the broker's own order."""
 
     topic: str
     partition: NDArray[np.int32]
@@ -57,7 +57,7 @@ class ListOffsetsAnswer:
 
 
 def best_version(lowest: int, highest: int) -> int:
-    """Return the version to use with a broker that supports `lowest` to `highest`: 5 if possible."""
+    """Return the version to use with a broker that supports `lowest` to `highest`, which is 5 if possible."""
     return min(highest, max(lowest, _ARRAY_VERSIONS[-1]))
 
 
@@ -85,7 +85,7 @@ def request(
 
 
 def decode(version: int, data: memoryview) -> ListOffsetsAnswer:
-    """Decode the body of a version 2–5 answer. Raises LayoutError if the bytes are not one."""
+    """Decode the body of a version 2–5 answer. Raises LayoutError if the bytes are not such an answer."""
     layout = _answer_type(version)
     reader = Reader(data)
     throttle_time_ms = reader.integer(4)

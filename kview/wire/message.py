@@ -1,4 +1,4 @@
-"""A request whose body is already encoded, in the shape that kafka-python's connections expect."""
+"""Requests with an encoded body, in the form that kafka-python's connections expect, and primitive types."""
 
 import struct
 from collections.abc import Callable
@@ -11,7 +11,10 @@ T = TypeVar("T")
 
 
 class LayoutError(ValueError):
-    """An unexpected layout of bytes. A ValueError, because kafka-python treats that as a protocol error."""
+    """Raised for an unexpected layout of bytes.
+
+    This is a ValueError, because kafka-python treats a ValueError as a protocol error.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +34,9 @@ class RequestHeader:
 class Message(Generic[T]):
     """A request with an encoded body, and the function that decodes the response body.
 
-    It takes the place of kafka-python's request classes in `KafkaConnection.send_request`. It can be sent
-    many times, as only the header differs. `decode` gets the response without its header and may raise
-    ValueError.
+    A message takes the place of kafka-python's request classes in `KafkaConnection.send_request`. It can be
+    sent many times, because only the header differs. `decode` receives the response without its header and
+    may raise ValueError.
     """
 
     def __init__(
@@ -53,7 +56,7 @@ class Message(Generic[T]):
         self.header = RequestHeader(self.API_KEY, self.API_VERSION, correlation_id, self)
 
     def encode(self, framed: bool = True, header: bool = True) -> bytes:
-        """Encode the request with its header; `framed` puts its length in front."""
+        """Encode the request with its header. With `framed`, the length of the request comes first."""
         if self.header is None or not header:
             raise ValueError("a request is sent with its header")
         data = b"".join(
@@ -69,11 +72,11 @@ class Message(Generic[T]):
         return struct.pack(">i", len(data)) + data if framed else data
 
     def expect_response(self) -> bool:
-        """Return True: every read-only request has a response."""
+        """Return True, because every read-only request has a response."""
         return True
 
     def parse_header(self, buffer: Any) -> Any:
-        """Read the response header from `buffer`, and leave its position after the header."""
+        """Read the response header from `buffer`, and leave the buffer's position after the header."""
         return response_header(buffer, self._flexible)
 
     def decode(self, buffer: Any) -> T:
@@ -85,7 +88,10 @@ class Message(Generic[T]):
 
 
 class Reader:
-    """Reads Kafka's primitive types from the bytes of a response. Reading past the end raises LayoutError."""
+    """Reads Kafka's primitive types from the bytes of a response.
+
+    Reading past the end raises LayoutError.
+    """
 
     __slots__ = ("data", "position")
 
@@ -117,16 +123,16 @@ class Reader:
         raise LayoutError(f"a varint of more than five bytes at {self.position}")
 
     def string(self) -> str:
-        """Read a string with its length in front as two bytes."""
+        """Read a string that follows its length in two bytes."""
         return str(self.take(self.integer(2)), "utf-8")
 
     def compact_string(self) -> str | None:
-        """Read a string with its length + 1 in front as a varint; 0 means None."""
+        """Read a string that follows its length + 1 as a varint. A length field of 0 means None."""
         length = self.varint()
         return str(self.take(length - 1), "utf-8") if length else None
 
     def no_tags(self) -> None:
-        """Read tagged fields, which must be empty."""
+        """Read tagged fields, and check that there are none."""
         if self.take(1)[0]:
             raise LayoutError(f"tagged fields at {self.position}")
 
@@ -147,6 +153,6 @@ def varint(value: int) -> bytes:
 
 
 def compact_string(text: str) -> bytes:
-    """Encode a string with its length + 1 in front as a varint."""
+    """Encode a string after its length + 1 as a varint."""
     data = text.encode()
     return varint(len(data) + 1) + data

@@ -1,10 +1,9 @@
-"""Metadata (3): an answer's topics as bytes that can be compared, and decoded into rows only when they
-changed.
+"""Metadata (3): topics as bytes that can be compared, and that are decoded into rows only after a change.
 
 Two answers of an unchanged KRaft cluster differ only in the controller id, which is a random live broker. So
-an answer is cut before its topics, and the topics are decoded only if their bytes have changed. Versions 10
-(topic ids) to 12 are decoded here, older ones by kafka-python's codec. Requests list topics and never create
-any.
+an answer is split before its topics, and the topics are decoded only if their bytes have changed. Versions 10
+(topic ids) to 12 are decoded here, older versions by kafka-python's codec. Requests list topics and never
+create any.
 """
 
 import struct
@@ -24,7 +23,7 @@ HIGHEST = 12
 
 _PARTITION = struct.Struct(">hiii")
 _MOST_REPLICAS = 126
-"""Replica lists of up to 126 ids have their length + 1 in one byte. The decoder relies on that."""
+"""Replica lists of up to 126 ids store their length + 1 in one byte. The decoder relies on this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,10 @@ class BrokerAddress:
 
 @dataclass(frozen=True, slots=True)
 class TopicRow:
-    """A topic of an answer. Its `count` partitions begin at index `first` of `Topics.partitions`."""
+    """A topic of an answer.
+
+    Its `count` partitions start at index `first` of `Topics.partitions`.
+    """
 
     name: str
     topic_id: str
@@ -72,7 +74,10 @@ class Topics:
 
 @dataclass(frozen=True, slots=True)
 class MetadataAnswer:
-    """An answer with its topics still encoded: compare `topics_bytes`, decode them with `topics`."""
+    """An answer whose topics are still encoded.
+
+    `topics_bytes` can be compared, and `topics` decodes them.
+    """
 
     version: int
     throttle_time_ms: int
@@ -82,7 +87,7 @@ class MetadataAnswer:
     topics_bytes: bytes
 
     def topics(self) -> Topics:
-        """Decode the topics. Raises LayoutError if their layout is not the expected one."""
+        """Decode the topics. Raises LayoutError if their layout is unexpected."""
         if self.version < TOPIC_IDS_FROM:
             return _from_library(MetadataResponse[self.version].decode(self.topics_bytes))
         return decode_topics(self.version, self.topics_bytes)
@@ -116,7 +121,7 @@ def decode(version: int, data: memoryview) -> MetadataAnswer:
 
 
 def decode_topics(version: int, data: bytes) -> Topics:
-    """Decode the topics of a version 10–12 answer. Takes about 1 µs per partition."""
+    """Decode the topics of a version 10–12 answer, which takes about 1 µs per partition."""
     reader = Reader(memoryview(data))
     topics: list[TopicRow] = []
     partitions: list[PartitionRow] = []
@@ -172,7 +177,7 @@ def _uuid(raw: bytes) -> str:
 
 
 def _whole(version: int, data: memoryview) -> MetadataAnswer:
-    """Decode an answer below version 10. Its `topics_bytes` is the whole body."""
+    """Decode an answer below version 10. Its `topics_bytes` are the complete body."""
     answer = MetadataResponse[version].decode(data)
     return MetadataAnswer(
         version,

@@ -1,4 +1,4 @@
-"""OffsetFetch (9), versions 8 and 9, as arrays; 2–7 go through kafka-python's codec.
+"""OffsetFetch (9), versions 8 and 9, as arrays. Versions 2–7 use kafka-python's codec.
 
 A request always asks for all committed offsets of a group. v8 takes several groups, v9 adds a member id and
 epoch (sent as "none"). v10 names topics only by id and is not used.
@@ -48,14 +48,17 @@ class GroupCommits:
 
 @dataclass(frozen=True, slots=True)
 class OffsetFetchAnswer:
-    """A decoded answer for one group or several."""
+    """A decoded answer for one or more groups."""
 
     throttle_time_ms: int
     groups: tuple[GroupCommits, ...]
 
 
 def request(version: int, groups: Sequence[str]) -> Message[OffsetFetchAnswer]:
-    """Build the request for every committed offset of `groups`, exactly one group below version 8."""
+    """Build the request for every committed offset of `groups`.
+
+    Below version 8, there must be exactly one group.
+    """
     if version < BATCHED_FROM:
         (group,) = groups
         message = OffsetFetchRequest(version=version, group_id=group, topics=None, require_stable=False)
@@ -79,7 +82,10 @@ def decode(version: int, data: memoryview) -> OffsetFetchAnswer:
 
 
 def decode_arrays(data: memoryview) -> OffsetFetchAnswer:
-    """Decode the body of a version 8 or 9 answer. Raises LayoutError if it has metadata or tagged fields."""
+    """Decode the body of a version 8 or 9 answer.
+
+    Raises LayoutError if the answer has metadata or tagged fields.
+    """
     reader = Reader(data)
     throttle_time_ms = reader.integer(4)
     groups = []

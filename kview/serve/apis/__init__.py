@@ -1,10 +1,10 @@
-"""The APIs that the simulated cluster answers: a short file for each, or for a few that belong together."""
+"""The APIs that the simulated cluster answers, in a short file for each API or a few related ones."""
 
 from kview.serve.call import Api
 
 
 def all_apis() -> dict[int, Api]:
-    """Return every API by its key."""
+    """Return all APIs by their keys."""
     from kview.serve.apis import (
         api_versions,
         cluster,

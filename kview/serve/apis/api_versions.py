@@ -1,9 +1,9 @@
 """ApiVersions (18), versions 0–4: lists the supported APIs and their versions.
 
-v1 adds the throttle time. v3 is flexible and adds the client's name, but the response header never is, so
-that an older client can read it. v4 changes what a feature's minimum may be. A request with a later version
-is answered in version 0, with error 35 and the full list. Left out on purpose: features, which only
-transactional clients and feature upgrades look at.
+v1 adds the throttle time. v3 is flexible and adds the client's name, but the response header never is
+flexible, so that an older client can read it. v4 changes what a feature's minimum may be. A request with a
+later version is answered in version 0, with error 35 and the full list. Left out on purpose: features, which
+only transactional clients and feature upgrades use.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from kview.simulate.codes import ErrorCode
 
 KEY = 18
 APIS: tuple[Api, ...] = ()
-"""Empty: ApiVersions lists the other APIs, so `api` creates it after them."""
+"""Empty, because ApiVersions lists the other APIs, so `api` creates it after them."""
 
 
 def api(others: Mapping[int, Api]) -> Api:
@@ -31,7 +31,10 @@ def api(others: Mapping[int, Api]) -> Api:
 
 
 def answer_unsupported(call: Call, apis: Mapping[int, Api]) -> None:
-    """Answer a request whose version is too new: in version 0, with UNSUPPORTED_VERSION and the full list."""
+    """Answer a request whose version is too new.
+
+    The response is in version 0, with UNSUPPORTED_VERSION and the full list.
+    """
     response = _response(0, ErrorCode.UNSUPPORTED_VERSION, tuple(apis.values()))
     call.answer_packed((response.encode(version=0),))
 

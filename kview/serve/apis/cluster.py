@@ -1,11 +1,11 @@
 """DescribeCluster (60) 0–2 and DescribeQuorum (55) 0–2: brokers, and the KRaft quorum.
 
 DescribeCluster: v1 adds the endpoint type (controller endpoints are left out: UNSUPPORTED_ENDPOINT_TYPE), v2
-fenced brokers. As in Metadata, the controller it names is any live broker.
+fenced brokers. As in Metadata, the controller in the response is any live broker.
 
 DescribeQuorum: v1 adds the times of the last fetches, v2 error messages, directory ids (left out) and the
-voters' listeners (none are listed, because clients cannot reach a controller). A broker forwards it to the
-active controller. Without one, the request waits.
+voters' listeners (none are listed, because clients cannot reach a controller). A broker forwards the request
+to the active controller. If there is none, the request waits.
 """
 
 from typing import Any

@@ -18,7 +18,7 @@ TOPIC, BROKER = 2, 4
 
 
 def describe_configs(call: Call) -> None:
-    """Answer with the settings of each resource: those named, or all."""
+    """Answer with the settings of each resource, either those requested or all."""
     results = [_resource(call, entry) for entry in call.request.resources]
     call.answer(DescribeConfigsResponse(version=call.version, results=results))
 

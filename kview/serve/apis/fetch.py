@@ -2,11 +2,11 @@
 
 v4 adds the isolation level and the last stable offset, v5 the log start offset, v7 a top-level error and
 sessions, v9 the leader epoch that the client knows, v11 racks and the preferred replica, v12 is flexible, v13
-has topic ids instead of names, v15 makes the replica state a tagged field. The response is packed by hand:
-the codec takes 6.4 µs per partition, so a consumer of many partitions would take over the process. Left out
-on purpose: sessions (session id 0 satisfies every client; each fetch is a full one), reading from the nearest
-replica, and the hint at the new leader (clients ask for metadata). Followers in the simulated cluster do not
-fetch over the network.
+has topic ids instead of names, v15 makes the replica state a tagged field. The response is packed by hand,
+because the codec takes 6.4 µs per partition, and a consumer of many partitions would keep the process busy.
+Left out on purpose: sessions (session id 0 satisfies every client, and each fetch is a full one), reading
+from the nearest replica, and the hint at the new leader (clients ask for metadata). Followers in the
+simulated cluster do not fetch over the network.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ TOPIC_IDS_FROM = 13
 READ_COMMITTED = 1
 
 MAX_ANSWER_BYTES = 52_428_800
-"""A client's default `fetch.max.bytes`. Requests for more get only this, which bounds a response's memory."""
+"""A client's default `fetch.max.bytes`. Requests for more get only this, which limits a response's memory."""
 
 FETCH_SESSION_ID_NOT_FOUND = 70
 
@@ -46,14 +46,17 @@ class FetchedPartition(NamedTuple):
 
 
 class FetchedTopic(NamedTuple):
-    """One topic of a response. `key` is its name, or from v13 on the 16 bytes of its id."""
+    """One topic of a response. `key` is its name or, from v13 on, the 16 bytes of its id."""
 
     key: str | bytes
     partitions: Sequence[FetchedPartition]
 
 
 def fetch(call: Call) -> None:
-    """Answer once there is enough to read. Errors, and clients that do not wait, are answered at once."""
+    """Answer once there is enough to read.
+
+    Errors are answered at once, and so are clients that do not wait.
+    """
     request = call.request
     if request.session_id:
         call.answer_packed(pack_response(call.version, False, (), FETCH_SESSION_ID_NOT_FOUND))
@@ -82,9 +85,10 @@ def _answer(call: Call, topics: Sequence[FetchedTopic]) -> None:
 
 
 def _read(call: Call) -> tuple[list[FetchedTopic], int, bool]:
-    """Read what is there: topics, bytes of records in them, and whether any partition has an error.
+    """Read what is available.
 
-    The first partition with records returns at least one batch, however large; the others keep to the limits.
+    Returns the topics, the bytes of records in them, and whether any partition has an error. The first
+    partition with records returns at least one batch, however large. The others stay within the limits.
     """
     request, read, broker = call.request, call.cluster.read, call.broker
     committed = request.isolation_level == READ_COMMITTED
@@ -124,7 +128,7 @@ def pack_response(
     """Return the body of a FetchResponse in pieces, byte for byte as the codec would encode it.
 
     As in Kafka, aborted transactions are an empty list for a client with isolation level read_committed, and
-    null for others.
+    null for other clients.
     """
     pieces = [_THROTTLE.pack(0) if version < 7 else _THROTTLE_ERROR_SESSION.pack(0, error_code, 0)]
     if version >= 12:

@@ -1,4 +1,4 @@
-"""FindCoordinator (10), versions 0–6: which broker coordinates a group.
+"""FindCoordinator (10), versions 0–6: returns the broker that coordinates a group.
 
 v1 adds the type of key and an error message, v3 is flexible, v4 takes several keys, v5 and v6 only add errors
 and types. Left out on purpose: coordinators of transactions and of share groups (COORDINATOR_NOT_AVAILABLE).

@@ -30,7 +30,7 @@ SEVERAL_GROUPS_FROM = 8
 
 
 def commit(call: Call) -> None:
-    """Commit the offsets of partitions that exist; answer the others with an error."""
+    """Commit the offsets of partitions that exist, and answer the others with an error."""
     request, version = call.request, call.version
     errors: list[list[int]] = []
     offsets: list[OffsetToCommit] = []
@@ -93,7 +93,7 @@ def _commit_topics(call: Call, errors: list[list[int]]) -> list[Any]:
 
 
 def fetch_offsets(call: Call) -> None:
-    """Answer with the committed offsets of each group: those of the partitions named, or all."""
+    """Answer with the committed offsets of each group, either for the partitions requested or for all."""
     request, version = call.request, call.version
     if version >= SEVERAL_GROUPS_FROM:
         groups = [_group(call, entry) for entry in request.groups]
@@ -112,7 +112,10 @@ def _group(call: Call, entry: Any) -> Any:
 
 
 def _fetched(call: Call, group: str, asked: Any, per_topic: Any) -> tuple[int, list[Any]]:
-    """Return one group's error and topics. If `asked` is null, these are all that the group has committed."""
+    """Return one group's error and topics.
+
+    If `asked` is null, these are all topics for which the group has committed offsets.
+    """
     version, image = call.version, call.image
     partitions = unknown = None
     if asked is not None:

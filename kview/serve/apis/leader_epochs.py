@@ -1,7 +1,6 @@
-"""OffsetForLeaderEpoch (23), versions 2–4: the end offset of a leader epoch, by which consumers detect
-truncation (KIP-320).
+"""OffsetForLeaderEpoch (23), versions 2–4: returns the end offset of a leader epoch.
 
-v3 adds the replica that asks, v4 is flexible.
+Consumers use it to detect truncation (KIP-320). v3 adds the replica that asks, v4 is flexible.
 """
 
 from typing import Any

@@ -1,10 +1,10 @@
 """ListOffsets (2), versions 1–11: offsets by time, the earliest, the latest, and each replica's own log end.
 
 v2 adds the isolation level, v4 leader epochs, v5 OFFSET_NOT_AVAILABLE instead of LEADER_NOT_AVAILABLE
-(KIP-207), v6 is flexible, v7 adds −3 (the record with the largest timestamp), v8 −4 (earliest on the leader's
+(KIP-207), v6 is flexible, v7 adds −3 (the record with the latest timestamp), v8 −4 (earliest on the leader's
 own disk, here simply the earliest), v9 −5 and v11 −6 (tiered storage, which is left out: no offset), v10 the
-client's timeout. With replica id −2, the debugging replica, every replica answers with its own log end,
-followers included. The response is packed by hand, because an observer asks for every replica of every
+client's timeout. With replica id −2, the debugging replica, every replica answers with its own log end, and
+so do followers. The response is packed by hand, because an observer asks for every replica of every
 partition.
 """
 

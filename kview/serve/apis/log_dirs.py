@@ -1,6 +1,6 @@
 """DescribeLogDirs (35), versions 1–5: the sizes of this broker's replicas on disk.
 
-v2 is flexible, v3 adds a top-level error, v4 the bytes of the volume (unknown: −1), v5 whether it is
+v2 is flexible, v3 adds a top-level error, v4 the bytes of the volume (unknown: −1), v5 whether the volume is
 cordoned. A broker has one log directory.
 """
 
@@ -11,7 +11,10 @@ from kview.simulate.results import LogDirRow
 
 
 def describe_log_dirs(call: Call) -> None:
-    """Answer with the requested replicas, or all. Lag counts to the replica's high watermark, as in Kafka."""
+    """Answer with the requested replicas, or with all.
+
+    The lag of a replica is relative to its own high watermark, as in Kafka.
+    """
     request, version = call.request, call.version
     asked = None if request.topics is None else {t.topic: set(t.partitions) for t in request.topics}
     by_topic: dict[str, list[LogDirRow]] = {}

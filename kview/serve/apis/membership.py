@@ -38,7 +38,7 @@ LEAVE_SEVERAL_FROM = 3
 
 
 def join_group(call: Call) -> None:
-    """Join, and answer once the rebalance has gathered its members."""
+    """Let a member join, and answer once the rebalance has gathered all members."""
     request, version = call.request, call.version
 
     def joined(result: JoinResult) -> None:
@@ -85,7 +85,7 @@ def join_group(call: Call) -> None:
 
 
 def sync_group(call: Call) -> None:
-    """Hand in the leader's assignment or wait for it, then answer with the member's own."""
+    """Hand in the leader's assignment or wait for it, then answer with the member's own assignment."""
     request, version = call.request, call.version
 
     def synced(result: SyncResult) -> None:
@@ -123,7 +123,7 @@ def heartbeat(call: Call) -> None:
 
 
 def leave_group(call: Call) -> None:
-    """Remove members. Below v3 there is only one, and its error is the top-level error."""
+    """Remove members. Below v3 there is only one member, and its error is the top-level error."""
     request, version = call.request, call.version
     if version >= LEAVE_SEVERAL_FROM:
         leaving = [LeavingMember(m.member_id, m.group_instance_id) for m in request.members]

@@ -2,9 +2,9 @@
 
 v1 adds racks and the controller, v2 the cluster id, v3 the throttle time, v4 whether the request may create
 topics, v5 offline replicas, v7 leader epochs, v8–v10 authorized operations, v9 is flexible, v10 adds topic
-ids, v12 lookup by id, v13 a top-level error. A KRaft broker does not tell its clients who the controller is:
-it names a random live broker, a different one each time. Topics are packed by hand and kept per metadata
-image, because every client asks for them. Left out on purpose: authorized operations (null).
+ids, v12 look-up by id, v13 a top-level error. A KRaft broker does not reveal the controller to its clients.
+Instead it returns a random live broker, a different one each time. Topics are packed by hand and cached per
+metadata image, because every client asks for them. Left out on purpose: authorized operations (null).
 """
 
 from struct import Struct, pack
@@ -20,11 +20,11 @@ from kview.simulate.metadata import MetadataImage, PartitionImage, TopicImage
 NO_OPERATIONS = -(2**31)
 AUTO_CREATE = "auto.create.topics.enable"
 BROKER_DEFAULT = -1
-"""Partitions and replicas of an auto-created topic: take the broker's defaults."""
+"""Requests the broker's default number of partitions and replicas for an auto-created topic."""
 
 AUTO_CREATE_TIMEOUT_MS = 30_000
 MAX_KEPT_TOPICS = 20_000
-"""Limit of packed topics kept: 100,000 partitions in topics of five."""
+"""Limit of cached packed topics: 100,000 partitions in topics of five."""
 
 _COUNT = Struct(">i")
 _LENGTH = Struct(">h")
@@ -118,7 +118,7 @@ class Packer:
 
 
 class KeptTopics:
-    """The packed topics of one metadata image. They are dropped when the image changes."""
+    """A cache of the packed topics of one metadata image, which is cleared when the image changes."""
 
     def __init__(self) -> None:
         self._image: MetadataImage | None = None
@@ -136,7 +136,7 @@ class KeptTopics:
 
 
 KEPT = KeptTopics()
-"""One for the whole process: brokers share an image except in the moments after a change."""
+"""The cache of the process, because brokers share an image except in the moments after a change."""
 
 
 def metadata(call: Call) -> None:
@@ -152,7 +152,7 @@ def metadata(call: Call) -> None:
 
 
 def any_live_broker(call: Call, live: tuple[int, ...]) -> int:
-    """Return what a KRaft broker names as the controller: a random live broker."""
+    """Return the broker that a KRaft broker names as the controller, which is a random live broker."""
     return call.cluster.kernel.random("serve/controller").choice(live) if live else -1
 
 

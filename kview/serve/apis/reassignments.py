@@ -1,4 +1,7 @@
-"""ListPartitionReassignments (46), version 0. Always empty: the simulated cluster does not move replicas."""
+"""ListPartitionReassignments (46), version 0.
+
+The list is always empty, because the simulated cluster does not move replicas.
+"""
 
 from kafka.protocol.admin import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
 

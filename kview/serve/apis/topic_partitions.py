@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions (75), version 0: topics page by page, with eligible leader replicas (KIP-966)."""
+"""DescribeTopicPartitions (75), version 0: pages of topics with eligible leader replicas (KIP-966)."""
 
 from typing import Any
 

@@ -1,9 +1,9 @@
 """CreateTopics (19) 2–7 and DeleteTopics (20) 1–6.
 
 CreateTopics: v4 lets −1 partitions or replicas mean the broker's defaults, v5 is flexible and returns the
-topic's settings, v7 its id. DeleteTopics: v4 is flexible, v5 adds an error message, v6 topics by id. Both are
-carried out by the controller: without one, they wait until they time out. Left out on purpose: the settings
-in the response (none are listed).
+topic's settings, v7 its id. DeleteTopics: v4 is flexible, v5 adds an error message, v6 topics by id. Both
+requests are carried out by the controller. Without a controller, they wait until they time out. Left out on
+purpose: the settings in the response (none are listed).
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ TOPIC_ENTRIES_FROM = 6
 
 
 class Gather:
-    """Collects several results and answers with them, in order, once all are there."""
+    """Collects several results and answers with them, in order, once all have arrived."""
 
     def __init__(self, call: Call, respond: Any) -> None:
         self._call = call
@@ -33,7 +33,7 @@ class Gather:
         self._missing = 1  # starts at 1 for `close`, because results may arrive at once
 
     def place(self) -> int:
-        """Reserve a place for one more result, and return it."""
+        """Reserve a place for one more result, and return the place."""
         self._rows.append(None)
         self._missing += 1
         return len(self._rows) - 1
@@ -44,7 +44,10 @@ class Gather:
         self.close()
 
     def close(self) -> None:
-        """Count down the missing results; answer when none is left. Call it once all places are reserved."""
+        """Count down the missing results, and answer when none is missing.
+
+        Call this once all places are reserved.
+        """
         self._missing -= 1
         if self._missing == 0:
             self._call.answer(self._respond(self._rows))

@@ -1,1 +1,1 @@
-"""The classic consumer group coordinator, which keeps its state in the logs of `__consumer_offsets`."""
+"""The classic consumer group coordinator, whose state is stored in the logs of `__consumer_offsets`."""

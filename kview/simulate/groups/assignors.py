@@ -1,4 +1,4 @@
-"""Kafka's range, round-robin and sticky assignors: how a group's leader spreads partitions over members.
+"""Kafka's range, round-robin and sticky assignors, which spread partitions over a group's members.
 
 Sources: RangeAssignor, RoundRobinAssignor and AbstractStickyAssignor of Kafka's clients. Callers pass the
 members sorted by group instance id, then by member id, as Kafka's range assignor does.
@@ -17,7 +17,7 @@ Assignor = Callable[[Mapping[str, Subscription], Mapping[str, int]], Assignment]
 
 
 def assign_range(members: Mapping[str, Subscription], partitions: Mapping[str, int]) -> Assignment:
-    """Give each member a block of every topic; the first members take what does not divide."""
+    """Assign each member a block of every topic. The first members get the partitions left over."""
     assignment: Assignment = {member: [] for member in members}
     for topic in _topics(members, partitions):
         takers = [member for member, subscription in members.items() if topic in subscription.topics]
@@ -45,11 +45,11 @@ def assign_round_robin(members: Mapping[str, Subscription], partitions: Mapping[
 
 
 def assign_sticky(members: Mapping[str, Subscription], partitions: Mapping[str, int]) -> Assignment:
-    """Spread partitions as evenly as possible while members keep what they already own.
+    """Spread partitions as evenly as possible while members keep the partitions they already own.
 
-    If two members claim a partition, the one with the later generation gets it; with equal generations
-    neither does. With unequal subscriptions, partitions move one at a time from the fullest member to the
-    emptiest.
+    If two members claim a partition, the one with the later generation gets it. If their generations are
+    equal, neither does. With unequal subscriptions, partitions move one at a time from the fullest member to
+    the emptiest.
     """
     assignment = _what_is_kept(members, partitions)
     taken = {pair for pairs in assignment.values() for pair in pairs}
@@ -73,7 +73,7 @@ ASSIGNORS: dict[str, Assignor] = {
     "roundrobin": assign_round_robin,
     "sticky": assign_sticky,
 }
-"""The assignors, under the names that members offer in JoinGroup."""
+"""The assignors by the names that members offer in JoinGroup."""
 
 
 def _topics(members: Mapping[str, Subscription], partitions: Mapping[str, int]) -> list[str]:
@@ -99,9 +99,9 @@ def _what_is_kept(members: Mapping[str, Subscription], partitions: Mapping[str, 
 
 
 def _balance(assignment: Assignment, members: Mapping[str, Subscription]) -> None:
-    """Move partitions until no member has two more than another that could take one of them.
+    """Move partitions until no member has two more than another member that could take one of them.
 
-    It ends because each move lowers the sum of the squared counts.
+    The loop ends because each move lowers the sum of the squared counts.
     """
     moved = True
     while moved:

@@ -1,4 +1,4 @@
-"""Subscriptions and assignments: the bytes that consumers pass to each other through the coordinator.
+"""Subscriptions and assignments, which consumers pass to each other through the coordinator as bytes.
 
 Sources: ConsumerProtocolSubscription.json (v0–3, written as v1), ConsumerProtocolAssignment.json (v0–3,
 written as v1) and StickyAssignorUserData.json (v1). Newer versions only add fields at the end.
@@ -18,7 +18,7 @@ Partitions = Mapping[str, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """The topics a member wants to read, and the partitions it owns."""
+    """The topics that a member wants to read and the partitions it owns."""
 
     topics: tuple[str, ...]
     owned: Partitions
@@ -27,7 +27,7 @@ class Subscription:
 
 
 def by_topic(pairs: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
-    """Group (topic, partition) pairs as topic → partitions, both sorted."""
+    """Group (topic, partition) pairs by topic, and return topic → partitions with both sorted."""
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(pairs):
         topics.setdefault(topic, []).append(partition)
@@ -46,7 +46,7 @@ def _read_partitions(reader: Reader) -> dict[str, tuple[int, ...]]:
 
 
 def encode_subscription(subscription: Subscription) -> bytes:
-    """Encode a subscription; the sticky assignor finds the owned partitions in the user data."""
+    """Encode a subscription. The sticky assignor finds the owned partitions in the user data."""
     user_data = None
     if subscription.owned:
         user_data = _write_partitions(Writer(), subscription.owned).int32(subscription.generation).done()
@@ -71,7 +71,7 @@ def decode_subscription(data: bytes) -> Subscription:
             generation = sticky.int32()
             owned = owned or previous
         except MalformedBytes:
-            generation = -1  # another assignor's user data, or v0's without a generation
+            generation = -1  # user data of another assignor, or of v0, which has no generation
     return Subscription(topics, owned, generation)
 
 

@@ -1,7 +1,7 @@
-"""One broker's group coordinator: it answers the group APIs for the offsets partitions the broker leads.
+"""One broker's group coordinator, which answers the group APIs for the offsets partitions the broker leads.
 
-A `done` callback is called once, immediately or from a later event, but not at all if the broker's process
-dies first. It must not call back into the coordinator.
+A `done` callback is called once, immediately or from a later event, but never if the broker's process dies
+first. The callback must not call back into the coordinator.
 """
 
 from collections.abc import Sequence
@@ -35,11 +35,14 @@ from kview.simulate.groups.results import (
 from kview.simulate.groups.shard import Shard
 
 LOAD_MS = 50
-"""How long a new coordinator reads a partition of `__consumer_offsets` before it answers."""
+"""Time a new coordinator spends reading a partition of `__consumer_offsets` before it answers."""
 
 
 class GroupCoordinator:
-    """One broker's coordinator; `elected`, `resigned` and `process_ended` report the broker's life."""
+    """One broker's coordinator.
+
+    `elected`, `resigned` and `process_ended` notify the coordinator of changes of its broker.
+    """
 
     def __init__(self, broker: int, host: Host, settings: GroupSettings) -> None:
         self.broker = broker
@@ -67,7 +70,7 @@ class GroupCoordinator:
             load()
 
     def resigned(self, partition: int) -> None:
-        """Let go of the groups of an offsets partition that the broker no longer leads."""
+        """Release the groups of an offsets partition that the broker no longer leads."""
         shard = self._shards.pop(partition, None)
         if shard is not None:
             shard.close(answer=True)
@@ -86,30 +89,33 @@ class GroupCoordinator:
         shard.after(self._settings.offsets_retention_check_interval_ms, due)
 
     def process_ended(self) -> None:
-        """Drop everything: the broker's process is gone, with its memory and its waiting clients."""
+        """Drop everything, because the process has ended along with its memory and its waiting clients."""
         for shard in self._shards.values():
             shard.close(answer=False)
         self._shards.clear()
         self._memberships.clear()
 
-    # --- who coordinates
+    # --- finding the coordinator
 
     def find(self, group: str) -> int:
-        """Return the broker that coordinates this group in this broker's metadata, or −1."""
+        """Return the broker that coordinates this group by this broker's metadata, or −1."""
         return self._host.offsets_leader(self._partition(group))
 
     def _partition(self, group: str) -> int:
         return offsets_partition(group, self._settings.offsets_topic_num_partitions)
 
     def _refusal(self, group: str) -> ErrorCode:
-        """Return why this coordinator cannot speak for the group, or NONE."""
+        """Return why this coordinator cannot answer for the group, or NONE."""
         shard = self._shards.get(self._partition(group))
         if shard is None:
             return ErrorCode.NOT_COORDINATOR
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard.loading else ErrorCode.NONE
 
     def _find(self, group: str, refusal: ErrorCode) -> tuple[Group | None, ErrorCode]:
-        """Return a member's group, or why the request is refused: `refusal` for an unknown group."""
+        """Return a member's group, or why the request is refused.
+
+        For an unknown group the reason is `refusal`.
+        """
         if not group:
             return None, ErrorCode.INVALID_GROUP_ID
         code = self._refusal(group)
@@ -121,7 +127,7 @@ class GroupCoordinator:
     # --- membership
 
     def join(self, request: JoinRequest, done: JoinDone) -> None:
-        """Let a member join or rejoin; answer when the rebalance has gathered all members."""
+        """Let a member join or rejoin, and answer once the rebalance has gathered all members."""
         low, high = (
             self._settings.group_min_session_timeout_ms,
             self._settings.group_max_session_timeout_ms,
@@ -143,7 +149,7 @@ class GroupCoordinator:
             del shard.groups[request.group]  # Refused: the group was never created.
 
     def sync(self, request: SyncRequest, done: SyncDone) -> None:
-        """Take the leader's assignment, or wait for it."""
+        """Accept the leader's assignment, or wait for it."""
         group, code = self._find(request.group, ErrorCode.UNKNOWN_MEMBER_ID)
         if group is None:
             done(SyncResult(code))
@@ -153,7 +159,7 @@ class GroupCoordinator:
     def heartbeat(
         self, group: str, generation: int, member_id: str, group_instance_id: str | None = None
     ) -> ErrorCode:
-        """Restart the member's session; return an error code."""
+        """Restart the member's session, and return an error code."""
         found, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
         if found is None:
             return code
@@ -174,7 +180,7 @@ class GroupCoordinator:
     # --- offsets
 
     def commit(self, request: CommitRequest, done: CommitDone) -> None:
-        """Append the offsets to `__consumer_offsets`; answer when that append is committed."""
+        """Append the offsets to `__consumer_offsets`, and answer when that append is committed."""
         code = self._refusal(request.group)
         if code is not ErrorCode.NONE:
             done(CommitResult((code,) * len(request.offsets)))
@@ -194,9 +200,10 @@ class GroupCoordinator:
     def fetch_offsets(
         self, group: str, partitions: Sequence[tuple[str, int]] | None, require_stable: bool = False
     ) -> FetchedOffsets:
-        """Return the committed offsets of these (topic, partition), or all of them.
+        """Return the committed offsets of these (topic, partition) pairs, or all of them.
 
-        `require_stable` changes nothing: without transactions no commit is ever pending behind one.
+        `require_stable` changes nothing, because without transactions no commit is ever pending behind a
+        transaction.
         """
         code = self._refusal(group)
         if code is not ErrorCode.NONE:
@@ -230,7 +237,10 @@ class GroupCoordinator:
         )
 
     def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> ListResult:
-        """List the groups this broker coordinates; states and types, if given, filter them (any case)."""
+        """List the groups that this broker coordinates.
+
+        States and types, if given, filter the groups (in any case).
+        """
         wanted = {state.lower() for state in states}
         loading = any(shard.loading for shard in self._shards.values())
         code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NONE
@@ -245,7 +255,7 @@ class GroupCoordinator:
         return ListResult(code, tuple(sorted(groups, key=lambda listed: listed.group)))
 
     def delete(self, group: str, done: DeleteDone) -> None:
-        """Delete an empty group and its offsets; answer with an error code."""
+        """Delete an empty group and its offsets, and answer with an error code."""
         found, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
         if found is not None and found.state is not GroupState.EMPTY:
             code = ErrorCode.NON_EMPTY_GROUP
@@ -255,5 +265,5 @@ class GroupCoordinator:
         offsets.forget(self._shards[self._partition(group)], found, sorted(found.offsets), done)
 
     def groups(self) -> list[Group]:
-        """Return the groups themselves, for invariants and tests; callers must not change them."""
+        """Return the groups themselves, for invariants and tests. Callers must not change them."""
         return [group for shard in self._shards.values() for group in shard.groups.values()]

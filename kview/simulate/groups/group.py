@@ -1,4 +1,4 @@
-"""A classic consumer group as its coordinator keeps it: members, votes, generation (Kafka's ClassicGroup)."""
+"""A classic consumer group as its coordinator sees it: members, votes, generation (Kafka's ClassicGroup)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -29,7 +29,10 @@ class GroupState(StrEnum):
 
 @dataclass(slots=True)
 class Member:
-    """One member. `join_done` and `sync_done` are set while it waits for that answer."""
+    """A member of a group.
+
+    `join_done` and `sync_done` are set while the member waits for that answer.
+    """
 
     member_id: str
     group_instance_id: str | None
@@ -40,14 +43,15 @@ class Member:
     rebalance_timeout_ms: int
     assignment: bytes = b""
     is_new: bool = False
-    """True from its first JoinGroup until that is answered; a client that gave up must not stay for ever."""
+    """True from the member's first JoinGroup until the answer. A client that gave up must not stay for
+    ever."""
     join_done: JoinDone | None = None
     sync_done: SyncDone | None = None
     session_ends_us: int = 0
     session_timer: Timer | None = None
 
     def metadata(self, protocol: str | None) -> bytes:
-        """Return its subscription's bytes for this protocol; empty if it does not offer it."""
+        """Return the member's subscription bytes for this protocol, empty if the member does not offer it."""
         return next((offered.metadata for offered in self.protocols if offered.name == protocol), b"")
 
     def answer_join(self, result: JoinResult) -> None:
@@ -65,7 +69,7 @@ class Member:
 
 @dataclass(slots=True)
 class Group:
-    """One group. Members are kept in the order they joined."""
+    """A group, with its members in the order they joined."""
 
     name: str
     state: GroupState = GroupState.EMPTY
@@ -80,14 +84,14 @@ class Group:
     static_members: dict[str, str] = field(default_factory=dict)
     """Group instance id → member id."""
     pending_members: dict[str, Timer] = field(default_factory=dict)
-    """Member ids given out with MEMBER_ID_REQUIRED that have not joined yet, with their expiry timers."""
+    """Member ids assigned with MEMBER_ID_REQUIRED that have not joined yet, with their expiry timers."""
     pending_sync: dict[str, None] = field(default_factory=dict)
     """Members of the new generation that have not sent SyncGroup yet, as an ordered set."""
     new_member_added: bool = False
     rebalance_timer: Timer | None = None
     sync_timer: Timer | None = None
     offsets: dict[tuple[str, int], OffsetValue] = field(default_factory=dict)
-    """(topic, partition) → its committed offset."""
+    """(topic, partition) → committed offset."""
 
     def enter(self, state: GroupState, now_ms: int) -> None:
         """Change to this state."""
@@ -97,7 +101,7 @@ class Group:
         self.state_since_ms = now_ms
 
     def add(self, member: Member) -> None:
-        """Add a member; the first one becomes the leader."""
+        """Add a member. The first member becomes the leader."""
         self.members[member.member_id] = member
         if member.group_instance_id is not None:
             self.static_members[member.group_instance_id] = member.member_id
@@ -105,7 +109,11 @@ class Group:
             self.leader = member.member_id
 
     def remove(self, member_id: str) -> None:
-        """Remove a member; if it led, the next one waiting in JoinGroup leads, else the next one."""
+        """Remove a member.
+
+        If the member was the leader, the next member waiting in JoinGroup becomes the leader, or else the
+        next member.
+        """
         member = self.members.pop(member_id)
         self.pending_sync.pop(member_id, None)
         if self.static_members.get(member.group_instance_id or "") == member_id:
@@ -115,7 +123,7 @@ class Group:
             self.elect_leader()
 
     def elect_leader(self) -> bool:
-        """Make a member that has joined the leader; return whether there is one."""
+        """Make a member that has joined the leader, and return whether there is such a member."""
         leader = self.members.get(self.leader or "")
         if leader is not None and leader.join_done is not None:
             return True
@@ -127,7 +135,7 @@ class Group:
         return joined is not None
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Whether a member with these protocols is compatible with the present members."""
+        """Return whether a member with these protocols is compatible with the present members."""
         offered = set(names)
         if not self.members:
             return bool(protocol_type) and bool(offered)
@@ -138,7 +146,10 @@ class Group:
         return set.intersection(*sets)
 
     def vote(self) -> str:
-        """Return the next generation's protocol: each member votes for its first one that all support."""
+        """Return the next generation's protocol.
+
+        Each member votes for the first of its protocols that all members support.
+        """
         common = self._common_protocols()
         votes: dict[str, int] = {}
         for member in self.members.values():
@@ -147,7 +158,7 @@ class Group:
         return max(votes, key=lambda name: votes[name])
 
     def all_joined(self) -> bool:
-        """Whether every member waits in JoinGroup and no id that was given out is pending."""
+        """Return whether every member waits in JoinGroup and no assigned member id is pending."""
         return not self.pending_members and all(m.join_done is not None for m in self.members.values())
 
     def rebalance_timeout_ms(self) -> int:
@@ -172,7 +183,7 @@ class Group:
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def value(self) -> GroupValue:
-        """Return the group as the log keeps it."""
+        """Return the group as stored in the log."""
         return GroupValue(
             self.protocol_type,
             self.generation,
@@ -195,7 +206,7 @@ class Group:
         )
 
     def load(self, value: GroupValue) -> None:
-        """Restore the group from the log: Stable if it has members, else Empty."""
+        """Restore the group from the log. Its state is Stable if it has members, else Empty."""
         self.protocol_type = value.protocol_type
         self.generation = value.generation
         self.protocol = value.protocol

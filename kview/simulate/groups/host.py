@@ -1,4 +1,4 @@
-"""The narrow view a group coordinator has of its broker and cluster."""
+"""The narrow interface through which a group coordinator uses its broker and cluster."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -9,29 +9,29 @@ from kview.simulate.kernel import Timer
 from kview.simulate.settings import Settings
 
 MS = 1_000
-"""Microseconds in a millisecond: the engine's time is in µs, Kafka's settings are in ms."""
+"""Microseconds in a millisecond. The engine's time is in µs, while Kafka's settings are in ms."""
 
 
 class Host(Protocol):
-    """Time, metadata and the logs of `__consumer_offsets`, as one broker has them."""
+    """Time, metadata and the logs of `__consumer_offsets`, as one broker sees them."""
 
     def now_us(self) -> int:
-        """Return the engine's time."""
+        """Return the engine's time in µs."""
 
     def after(self, delay_us: int, fn: Callable[[], None]) -> Timer:
-        """Call `fn` later."""
+        """Call `fn` after `delay_us`."""
 
     def cancel(self, timer: Timer) -> None:
-        """Keep a timer from firing; does nothing if it has fired already."""
+        """Keep a timer from firing. A timer that has already fired is ignored."""
 
     def is_running(self) -> bool:
-        """Whether the broker's process works: neither crashed, stopped nor hung."""
+        """Return whether the broker's process works, that is, has not crashed, stopped or hung."""
 
     def offsets_leader(self, partition: int) -> int:
-        """Return the leader of an offsets partition in the broker's metadata, or −1."""
+        """Return the leader of an offsets partition by the broker's metadata, or −1."""
 
     def topic_id(self, topic: str, partition: int) -> bytes | None:
-        """Return the topic's id, or None when the broker's metadata has no such partition."""
+        """Return the topic's id, or None if the broker's metadata has no such partition."""
 
     def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode, int], None]) -> None:
         """Append a batch to an offsets partition with acks=all.
@@ -41,7 +41,7 @@ class Host(Protocol):
         """
 
     def forget_before(self, partition: int, offset: int) -> None:
-        """Move the start of an offsets partition's log, on all its replicas."""
+        """Advance the log start of an offsets partition to `offset` on all its replicas."""
 
     def batches(self, partition: int) -> Iterable[bytes]:
         """Return the batches in the broker's own log of an offsets partition."""
@@ -52,7 +52,7 @@ class Host(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """A coordinator's settings: Kafka's keys with underscores."""
+    """A coordinator's settings, named by Kafka's keys with underscores."""
 
     offsets_topic_num_partitions: int = 50
     group_initial_rebalance_delay_ms: int = 3_000
@@ -66,7 +66,7 @@ class GroupSettings:
 
     @classmethod
     def of(cls, settings: Settings) -> "GroupSettings":
-        """Take these settings from the brokers' settings."""
+        """Return the coordinator's part of the brokers' settings."""
         return cls(**{field: settings.number(key) for key, field in _FIELDS.items()})
 
 
@@ -81,4 +81,4 @@ _FIELDS: Mapping[str, str] = {
     "offsets.retention.minutes": "offsets_retention_minutes",
     "offsets.retention.check.interval.ms": "offsets_retention_check_interval_ms",
 }
-"""Kafka's key → the setting above."""
+"""Kafka's key → the field above."""

@@ -1,4 +1,4 @@
-"""Rules on consumer groups, and the list of all rules on a whole cluster."""
+"""Invariants on consumer groups, and the list of all invariants on an entire cluster."""
 
 from kview.simulate.cluster import Cluster
 from kview.simulate.groups.consumer_protocol import CONSUMER, decode_assignment
@@ -25,7 +25,7 @@ def owned_twice(group: Group) -> str | None:
 
 
 class GroupPartitionHasOneOwner(ClusterInvariant):
-    """No partition of a stable group has two owners, at any broker that coordinates it."""
+    """An invariant: no partition of a stable group has two owners, at any broker that coordinates it."""
 
     def __call__(self) -> str | None:
         for broker in self.cluster.broker_ids():
@@ -37,7 +37,7 @@ class GroupPartitionHasOneOwner(ClusterInvariant):
 
 
 class CommittedOffsetsAreOfLivingTopics(ClusterInvariant):
-    """A coordinator keeps offsets only for topics that its broker's metadata has, by topic id."""
+    """An invariant: a coordinator has offsets only for topics (by id) that its broker's metadata has."""
 
     def __call__(self) -> str | None:
         for broker in self.cluster.broker_ids():
@@ -50,7 +50,7 @@ class CommittedOffsetsAreOfLivingTopics(ClusterInvariant):
 
 
 def of_the_cluster(cluster: Cluster) -> list[ClusterInvariant]:
-    """Return all rules on a whole cluster."""
+    """Return all invariants on an entire cluster."""
     return [
         ReplicasAreOfLivingTopics(cluster),
         GroupPartitionHasOneOwner(cluster),

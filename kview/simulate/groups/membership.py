@@ -16,7 +16,7 @@ from kview.simulate.groups.shard import Shard
 
 
 class Membership:
-    """The members of one shard's groups: how they join, stay and leave."""
+    """Handles how the members of one shard's groups join, stay and leave."""
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
@@ -26,7 +26,7 @@ class Membership:
     # --- joining
 
     def join(self, group: Group, request: JoinRequest, done: JoinDone) -> None:
-        """Handle JoinGroup of a new or a known member."""
+        """Handle JoinGroup from a new or a known member."""
         if not group.supports(request.protocol_type, (offered.name for offered in request.protocols)):
             done(JoinResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
         elif not request.member_id:
@@ -99,7 +99,7 @@ class Membership:
     def _replace_static(
         self, group: Group, old: Member, member_id: str, request: JoinRequest, done: JoinDone
     ) -> None:
-        """Replace a static member whose process came back; its old id is fenced (KIP-345)."""
+        """Replace a static member whose process came back, and fence its old id (KIP-345)."""
         old_id = old.member_id
         led = group.leader == old_id
         old.answer_join(JoinResult(ErrorCode.FENCED_INSTANCE_ID, old_id))
@@ -138,10 +138,10 @@ class Membership:
     def _answer_replaced(
         self, group: Group, member: Member, leader: str, request: JoinRequest, done: JoinDone
     ) -> None:
-        """Answer with the current generation, since nothing changes for the other members.
+        """Answer with the current generation, because nothing changes for the other members.
 
-        Clients below v9 see the old id as the leader, so that they do not assign; from v9 on they are asked
-        to skip the assignment (KIP-814).
+        Clients below v9 get the old id as the leader, so that they do not assign partitions. From v9 on,
+        clients are asked to skip the assignment (KIP-814).
         """
 
         def written(code: ErrorCode) -> None:
@@ -171,7 +171,7 @@ class Membership:
     def heartbeat(
         self, group: Group, generation: int, member_id: str, group_instance_id: str | None
     ) -> ErrorCode:
-        """Handle Heartbeat; it also restarts the session during a rebalance."""
+        """Handle Heartbeat, which restarts the session even during a rebalance."""
         refusal = group.refusal_of(member_id, group_instance_id)
         if refusal is not ErrorCode.NONE:
             return refusal
@@ -188,7 +188,7 @@ class Membership:
     # --- leaving
 
     def leave(self, group: Group, leaving: LeavingMember) -> ErrorCode:
-        """Remove one member of a LeaveGroup; a static one may be named by its instance id alone."""
+        """Remove one member of a LeaveGroup. A static member may be named by its instance id alone."""
         member_id, instance = leaving
         if not member_id and instance is not None:
             member_id = group.static_members.get(instance, "")
@@ -204,13 +204,13 @@ class Membership:
     # --- the shard's life
 
     def start_sessions(self) -> None:
-        """Give every member of the loaded groups a full session."""
+        """Start a full session for every member of the loaded groups."""
         for group in self._shard.groups.values():
             for member in group.members.values():
                 self.sessions.restart(group, member)
 
     def answer_all(self, code: ErrorCode) -> None:
-        """Answer everyone who waits with this error."""
+        """Answer everyone who is waiting with this error."""
         for group in self._shard.groups.values():
             for member in list(group.members.values()):
                 member.answer_join(JoinResult(code, member.member_id))

@@ -1,4 +1,4 @@
-"""The coordinators of a cluster's brokers, and how they follow the brokers' metadata and processes."""
+"""The coordinators of a cluster's brokers, which follow the brokers' metadata and processes."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -13,11 +13,12 @@ from kview.simulate.retention import move_start
 from kview.simulate.world import OFFSETS_TOPIC
 
 APPEND_TIMEOUT_MS = 60_000
-"""How long a coordinator waits for its append to be committed: longer than an outage that ends by fencing."""
+"""Longest time a coordinator waits for its append to be committed. Longer than an outage that ends by
+fencing."""
 
 
 class BrokerHost:
-    """A broker and the cluster, as its coordinator sees them."""
+    """A broker and the cluster as the broker's coordinator sees them."""
 
     def __init__(self, cluster: Cluster, broker: int) -> None:
         self._cluster = cluster
@@ -25,11 +26,11 @@ class BrokerHost:
         self._random = cluster.kernel.random(f"coordinator/{broker}")
 
     def now_us(self) -> int:
-        """Return the engine's time."""
+        """Return the engine's time in µs."""
         return self._cluster.kernel.now_us
 
     def after(self, delay_us: int, fn: Callable[[], None]) -> Timer:
-        """Call `fn` later."""
+        """Call `fn` after `delay_us`."""
         return self._cluster.kernel.after(delay_us, fn)
 
     def cancel(self, timer: Timer) -> None:
@@ -37,21 +38,21 @@ class BrokerHost:
         self._cluster.kernel.cancel(timer)
 
     def is_running(self) -> bool:
-        """Whether the broker's process works."""
+        """Return whether the broker's process works."""
         return self._cluster.process(self._broker) is ProcessState.RUNNING
 
     def offsets_leader(self, partition: int) -> int:
-        """Return the leader in the broker's own metadata."""
+        """Return the leader of an offsets partition by the broker's own metadata."""
         found = self._cluster.image(self._broker).partition(OFFSETS_TOPIC, partition)
         return NO_LEADER if found is None else found.leader
 
     def topic_id(self, topic: str, partition: int) -> bytes | None:
-        """Return the topic's id, or None when the broker's metadata has no such partition."""
+        """Return the topic's id, or None if the broker's metadata has no such partition."""
         found = self._cluster.image(self._broker).topics.get(topic)
         return found.topic_id if found is not None and 0 <= partition < len(found.partitions) else None
 
     def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode, int], None]) -> None:
-        """Append with acks=all."""
+        """Append a batch to an offsets partition with acks=all."""
         self._cluster.produce(
             self._broker,
             OFFSETS_TOPIC,
@@ -63,7 +64,7 @@ class BrokerHost:
         )
 
     def forget_before(self, partition: int, offset: int) -> None:
-        """Move the log start, as a client's DeleteRecords would."""
+        """Advance the log start, as a client's DeleteRecords would."""
         replica = self._cluster.brokers[self._broker].replicas.get((OFFSETS_TOPIC, partition))
         if replica is not None and replica.leading:
             move_start(self._cluster, replica, offset)
@@ -80,14 +81,14 @@ class BrokerHost:
 
 
 class Coordinators:
-    """One coordinator per broker; it follows what the broker's metadata says about `__consumer_offsets`."""
+    """One coordinator per broker. Each follows what its broker's metadata says about `__consumer_offsets`."""
 
     def __init__(self, cluster: Cluster, settings: GroupSettings) -> None:
         self._cluster = cluster
         self._of = {b: GroupCoordinator(b, BrokerHost(cluster, b), settings) for b in cluster.broker_ids()}
         self._topics: dict[int, TopicImage | None] = dict.fromkeys(self._of)
         self._names: dict[int, Mapping[bytes, str]] = {b: {} for b in self._of}
-        """Broker → the topics in the metadata it had last."""
+        """Broker → the topics in the latest metadata it had."""
         self._led: dict[int, dict[int, tuple[bytes, int]]] = {b: {} for b in self._of}
         """Broker → offsets partition that it leads → (id of the offsets topic, leader epoch)."""
         cluster.on_process_change(self._process_changed)
@@ -97,14 +98,17 @@ class Coordinators:
         return self._of[broker]
 
     def load(self) -> None:
-        """Load what every broker leads from the logs immediately, as after the warm start."""
+        """Immediately load from the logs what every broker leads, as after the warm start."""
         for broker in self._of:
             self._topics[broker] = None
             self._led[broker].clear()
             self.metadata_changed(broker, load_ms=0)
 
     def metadata_changed(self, broker: int, load_ms: int = LOAD_MS) -> None:
-        """Follow a broker's new metadata: load the partitions it newly leads, let go of the others."""
+        """Follow a broker's new metadata.
+
+        Load the partitions that the broker newly leads, and release those it no longer leads.
+        """
         image = self._cluster.image(broker)
         if image.topic_names is not self._names[broker]:
             self._names[broker] = image.topic_names

@@ -1,4 +1,4 @@
-"""Committed offsets: commit, fetch, and forget those of groups long gone (OffsetMetadataManager)."""
+"""Committed offsets: how they are committed, fetched and expired (OffsetMetadataManager)."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +19,7 @@ MS_PER_MINUTE = 60_000
 
 
 def commit_refusal(group: Group | None, request: CommitRequest) -> ErrorCode:
-    """Return why a commit is refused as a whole, or NONE."""
+    """Return why a commit is refused completely, or NONE."""
     anonymous = request.generation < 0 and not request.member_id and request.group_instance_id is None
     if group is None:
         return ErrorCode.NONE if request.generation < 0 else ErrorCode.ILLEGAL_GENERATION
@@ -44,7 +44,7 @@ def commit(
     refused: dict[int, ErrorCode],
     done: CommitDone,
 ) -> None:
-    """Append the offsets that are not refused (index → reason) and answer when they are committed."""
+    """Append the offsets that are not refused (index → reason), and answer when they are committed."""
     count = len(request.offsets)
     group = shard.groups.get(request.group)
     refusal = commit_refusal(group, request)
@@ -63,7 +63,7 @@ def commit(
     }
 
     def apply() -> None:
-        # A topic may have been deleted since then: its offsets no longer count.
+        # A topic may have been deleted since then, so its offsets no longer count.
         living = {key: value for key, value in values.items() if shard.lives(key, value)}
         shard.groups.setdefault(request.group, group).offsets.update(living)
 
@@ -81,7 +81,7 @@ def commit(
 
 
 def fetch(group: Group | None, partitions: Sequence[tuple[str, int]] | None) -> tuple[FetchedOffset, ...]:
-    """Return the committed offsets of these partitions, or all of them, sorted."""
+    """Return the committed offsets of these partitions, or of all partitions, sorted."""
     offsets = group.offsets if group is not None else {}
     wanted = sorted(offsets) if partitions is None else partitions
     fetched: list[FetchedOffset] = []
@@ -95,7 +95,7 @@ def fetch(group: Group | None, partitions: Sequence[tuple[str, int]] | None) -> 
 
 
 def expire(shard: Shard) -> None:
-    """Forget offsets whose group has had no members for offsets.retention.minutes, then the group.
+    """Forget offsets whose group has had no members for offsets.retention.minutes, then the group itself.
 
     In a group that never had members, each offset expires on its own, counted from its commit (KIP-211).
     """
@@ -128,7 +128,7 @@ def forget(
     gone: Sequence[tuple[str, int]],
     answer: Callable[[ErrorCode], None] = lambda code: None,
 ) -> None:
-    """Write tombstones for these offsets, and for the group if none is left; callers need not wait."""
+    """Write tombstones for these offsets, and for the group if it has none left. Callers need not wait."""
     changes: list[Change] = [(OffsetKey(group.name, topic, partition), None) for topic, partition in gone]
     for key in gone:
         del group.offsets[key]

@@ -1,4 +1,4 @@
-"""The classic rebalance: members gather, learn their generation, and get the leader's assignment."""
+"""The classic rebalance: members gather, learn their generation, and receive the leader's assignment."""
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.group import Group, GroupState, Member
@@ -9,14 +9,17 @@ from kview.simulate.groups.shard import Shard
 
 
 class Rebalance:
-    """The rebalances of one shard's groups, and the sessions that trigger them."""
+    """The rebalances of one shard's groups, and the sessions whose end triggers rebalances."""
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
         self.sessions = Sessions(shard, self.remove)
 
     def begin(self, group: Group) -> None:
-        """Begin a rebalance; if one is gathering members already, end that if it was waiting for this."""
+        """Begin a rebalance.
+
+        If one is already gathering members, end the gathering instead if it was waiting only for this change.
+        """
         if group.state is GroupState.PREPARING_REBALANCE:
             self.maybe_complete(group)
             return
@@ -38,7 +41,7 @@ class Rebalance:
             self.maybe_complete(group)
 
     def _delay_initial(self, group: Group, delay_ms: int, left_ms: int) -> None:
-        """Wait for more members of an empty group, as long as new ones come or the timeout allows."""
+        """Wait for more members of an empty group, as long as new members come and the timeout allows."""
 
         def due() -> None:
             if group.new_member_added and left_ms > 0:
@@ -51,13 +54,16 @@ class Rebalance:
         group.rebalance_timer = self._shard.after(delay_ms, due)
 
     def maybe_complete(self, group: Group) -> None:
-        """End the gathering once all expected members are there."""
+        """End the gathering of members once all expected members are there."""
         gathering = group.state is GroupState.PREPARING_REBALANCE
         if gathering and group.before_rebalance is not GroupState.EMPTY and group.all_joined():
             self._complete(group)
 
     def _complete(self, group: Group) -> None:
-        """End the gathering: absent members are removed unless static, the others get a generation."""
+        """End the gathering of members.
+
+        Absent members are removed unless they are static. The others get a new generation.
+        """
         shard = self._shard
         shard.cancel(group.rebalance_timer)
         absent = [m for m in group.members.values() if m.join_done is None and m.group_instance_id is None]
@@ -65,7 +71,7 @@ class Rebalance:
             shard.cancel(member.session_timer)
             group.remove(member.member_id)
         if group.members and not group.elect_leader():
-            # Only static members, none of them back: wait for them until their sessions end.
+            # All members are static and none is back, so wait for them until their sessions end.
             group.rebalance_timer = shard.after(group.rebalance_timeout_ms(), lambda: self._complete(group))
             return
         group.generation += 1
@@ -101,7 +107,7 @@ class Rebalance:
     # --- the assignment
 
     def sync(self, group: Group, request: SyncRequest, done: SyncDone) -> None:
-        """Handle SyncGroup; the leader sends the assignment with it, the others do not."""
+        """Handle SyncGroup. Only the leader sends the assignment with it."""
         refusal = group.refusal_of(request.member_id, request.group_instance_id)
         if refusal is ErrorCode.NONE and request.generation != group.generation:
             refusal = ErrorCode.ILLEGAL_GENERATION
@@ -160,7 +166,7 @@ class Rebalance:
 
 
 def joined(group: Group, member: Member, skip_assignment: bool = False) -> JoinResult:
-    """Return what a member of the current generation gets as its JoinGroup answer."""
+    """Return the JoinGroup answer for a member of the current generation."""
     leads = group.leader == member.member_id
     return JoinResult(
         ErrorCode.NONE,

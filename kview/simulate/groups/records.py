@@ -1,7 +1,7 @@
-"""The records of `__consumer_offsets`: what they mean, and their bytes as Kafka writes them.
+"""The records of `__consumer_offsets`: their contents, and their bytes in Kafka's format.
 
 Key versions: 1 for an offset (OffsetCommitKey), 2 for a group (GroupMetadataKey). Value versions: 4 for an
-offset, which has the topic's id, and 3 for a group. A value of None is a tombstone.
+offset, which includes the topic's id, and 3 for a group. A value of None is a tombstone.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class OffsetKey(NamedTuple):
 
 
 class OffsetValue(NamedTuple):
-    """A committed offset. `topic_id` tells a topic from a later one of the same name."""
+    """A committed offset. `topic_id` distinguishes the topic from a later topic of the same name."""
 
     offset: int
     leader_epoch: int
@@ -36,7 +36,7 @@ class GroupKey(NamedTuple):
 
 
 class MemberValue(NamedTuple):
-    """A member as the log keeps it."""
+    """A member as stored in the log."""
 
     member_id: str
     group_instance_id: str | None
@@ -49,7 +49,7 @@ class MemberValue(NamedTuple):
 
 
 class GroupValue(NamedTuple):
-    """A group's latest completed generation; without members the group is empty."""
+    """A group's latest completed generation. A group without members is empty."""
 
     protocol_type: str
     generation: int
@@ -104,7 +104,7 @@ def encode_batch(changes: Sequence[Change], time_ms: int) -> bytes:
 
 
 def decode_batch(batch: bytes) -> list[Change]:
-    """Decode one batch that `encode_batch` wrote. Raises MalformedBytes."""
+    """Decode a batch written by `encode_batch`. Raises MalformedBytes."""
     changes: list[Change] = []
     for record in records.decode_batch(batch):
         key = decode_key(record.key or b"")

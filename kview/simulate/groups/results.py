@@ -1,6 +1,6 @@
 """Requests to a group coordinator and its answers, with the fields of Kafka's messages.
 
-Times are in ms. Topics go by name.
+Times are in ms. Topics are identified by name.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ NO_EPOCH = -1
 
 
 class GroupProtocol(NamedTuple):
-    """An assignment protocol that a member offers: the assignor's name and its subscription's bytes."""
+    """An assignment protocol that a member offers: the assignor's name and the subscription's bytes."""
 
     name: str
     metadata: bytes
@@ -23,7 +23,7 @@ class GroupProtocol(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JoinRequest:
-    """JoinGroup (11). Below v1 the session timeout is also the rebalance timeout."""
+    """JoinGroup (11). Below v1, the session timeout is also the rebalance timeout."""
 
     group: str
     member_id: str
@@ -50,7 +50,7 @@ class JoinedMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JoinResult:
-    """The answer to JoinGroup; `members` is filled only for the leader."""
+    """The answer to JoinGroup. Only the leader's answer has `members`."""
 
     error_code: ErrorCode
     member_id: str
@@ -64,7 +64,10 @@ class JoinResult:
 
 @dataclass(frozen=True, slots=True)
 class SyncRequest:
-    """SyncGroup (14). Only the leader sends `assignments` (member id, bytes); v5+ has the protocol."""
+    """SyncGroup (14).
+
+    Only the leader sends `assignments` (member id, bytes). The protocol is sent from v5 on.
+    """
 
     group: str
     generation: int
@@ -86,7 +89,10 @@ class SyncResult:
 
 
 class LeavingMember(NamedTuple):
-    """One member of a LeaveGroup (13); a static one may leave by its instance id with an empty member id."""
+    """One member of a LeaveGroup (13).
+
+    A static member may leave by its instance id, with an empty member id.
+    """
 
     member_id: str
     group_instance_id: str | None = None
@@ -102,14 +108,14 @@ class LeftMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LeaveResult:
-    """The answer to LeaveGroup; below v3 the one member's error is answered as the whole request's."""
+    """The answer to LeaveGroup. Below v3, the single member's error is the error of the complete request."""
 
     error_code: ErrorCode
     members: tuple[LeftMember, ...] = ()
 
 
 class OffsetToCommit(NamedTuple):
-    """One partition's offset as a client commits it; a topic id, if there is one, must be the topic's own."""
+    """One partition's offset as a client commits it. A topic id, if given, must be the id of that topic."""
 
     topic: str
     partition: int
@@ -121,7 +127,7 @@ class OffsetToCommit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CommitRequest:
-    """OffsetCommit (8). A client that is not a member sends generation −1 and no member id."""
+    """OffsetCommit (8). A client that is not a member sends generation −1 and an empty member id."""
 
     group: str
     offsets: tuple[OffsetToCommit, ...]
@@ -150,7 +156,7 @@ class FetchedOffset(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FetchedOffsets:
-    """One group of an OffsetFetch (9), in the order asked, or sorted if all offsets were asked for."""
+    """One group of an OffsetFetch (9), in the order requested, or sorted if all offsets were requested."""
 
     group: str
     error_code: ErrorCode
@@ -159,7 +165,7 @@ class FetchedOffsets:
 
 @dataclass(frozen=True, slots=True)
 class DescribedMember:
-    """One member in DescribeGroups; `metadata` and `assignment` are filled while the group is Stable."""
+    """One member in DescribeGroups. `metadata` and `assignment` are filled while the group is Stable."""
 
     member_id: str
     group_instance_id: str | None
@@ -171,7 +177,10 @@ class DescribedMember:
 
 @dataclass(frozen=True, slots=True)
 class DescribedGroup:
-    """One group of a DescribeGroups (15). An unknown one is `Dead`, with GROUP_ID_NOT_FOUND (0 below v6)."""
+    """One group of a DescribeGroups (15).
+
+    An unknown group has the state `Dead` and the error GROUP_ID_NOT_FOUND (0 below v6).
+    """
 
     group: str
     error_code: ErrorCode
@@ -193,7 +202,10 @@ class ListedGroup:
 
 @dataclass(frozen=True, slots=True)
 class ListResult:
-    """The answer to ListGroups, sorted by name; COORDINATOR_LOAD_IN_PROGRESS while a partition is loading."""
+    """The answer to ListGroups, sorted by name.
+
+    The error is COORDINATOR_LOAD_IN_PROGRESS while a partition is loading.
+    """
 
     error_code: ErrorCode
     groups: tuple[ListedGroup, ...] = ()

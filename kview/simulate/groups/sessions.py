@@ -1,4 +1,4 @@
-"""Member sessions: a member that sends nothing for its session timeout is removed."""
+"""Member sessions. A member that sends nothing for its session timeout is removed."""
 
 from collections.abc import Callable
 
@@ -7,18 +7,18 @@ from kview.simulate.groups.host import MS
 from kview.simulate.groups.shard import Shard
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""How long a member may wait in its first JoinGroup: it sends no heartbeats yet and may be gone."""
+"""Longest wait of a member in its first JoinGroup, when it sends no heartbeats yet and may have gone away."""
 
 
 class Sessions:
-    """The sessions of one shard's members; `ended` is called for members that were silent too long."""
+    """The sessions of one shard's members. `ended` is called for members that were silent too long."""
 
     def __init__(self, shard: Shard, ended: Callable[[Group, Member], None]) -> None:
         self._shard = shard
         self._ended = ended
 
     def restart(self, group: Group, member: Member) -> None:
-        """Restart a member's session, because it sent a request."""
+        """Restart a member's session, because the member sent a request."""
         timeout_ms = NEW_MEMBER_JOIN_TIMEOUT_MS if member.is_new else member.session_timeout_ms
         member.session_ends_us = self._shard.host.now_us() + timeout_ms * MS
         timer = member.session_timer

@@ -18,12 +18,12 @@ from kview.simulate.groups.wire import MalformedBytes
 from kview.simulate.kernel import Timer
 
 HUNG_RETRY_MS = 100
-"""How often a timer that came due in a hung process checks whether the process has resumed."""
+"""Interval at which a timer that came due in a hung process checks whether the process has resumed."""
 
 COMPACT_AFTER_BATCHES = 2_000
-"""Batches in a partition's log before it is compacted; loading this many takes about 100 ms."""
+"""Batches in a partition's log before it is compacted. Loading this many takes about 100 ms."""
 COMPACT_CHANGES = 200
-"""Changes per batch of a compaction: well below max.message.bytes."""
+"""Changes per batch of a compaction, few enough to stay well below max.message.bytes."""
 
 _AS_COORDINATOR = {
     ErrorCode.NONE: ErrorCode.NONE,
@@ -33,7 +33,7 @@ _AS_COORDINATOR = {
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
 }
-"""How a failed append is reported to a group's member (GroupCoordinatorService.handleOperationException)."""
+"""The error a group's member gets for a failed append (GroupCoordinatorService.handleOperationException)."""
 
 Answer = Callable[[ErrorCode], None]
 
@@ -55,11 +55,11 @@ class Shard:
 
     @property
     def now_ms(self) -> int:
-        """Return the engine's time in ms."""
+        """The engine's time in ms."""
         return self.host.now_us() // MS
 
     def load(self) -> None:
-        """Load the groups from the log; what is not in the log, this coordinator never knew."""
+        """Load the groups from the log, which is all that this coordinator knows of the past."""
         groups: dict[str, Group] = {}
         offsets: dict[str, dict[tuple[str, int], OffsetValue]] = {}
         values: dict[str, GroupValue] = {}
@@ -68,7 +68,7 @@ class Shard:
             try:
                 changes = decode_batch(batch)
             except MalformedBytes:
-                continue  # Records of a client's own: a coordinator skips what it cannot read.
+                continue  # A client wrote records of its own. A coordinator skips what it cannot read.
             for key, value in changes:
                 if isinstance(key, GroupKey):
                     values.pop(key.group, None)
@@ -90,11 +90,14 @@ class Shard:
         self.loading = False
 
     def lives(self, key: tuple[str, int], value: OffsetValue) -> bool:
-        """Whether the topic that this offset was committed for still exists, as far as the broker knows."""
+        """Return whether the topic of this committed offset still exists, as far as the broker knows."""
         return self.host.topic_id(*key) == value.topic_id
 
     def after(self, delay_ms: int, fn: Callable[[], None]) -> Timer:
-        """Call `fn` later while this shard lives; in a hung process it waits until the process resumes."""
+        """Call `fn` later if this shard is still open.
+
+        In a hung process, the call waits until the process resumes.
+        """
         return self.host.after(delay_ms * MS, lambda: self._due(fn))
 
     def _due(self, fn: Callable[[], None]) -> None:
@@ -111,9 +114,9 @@ class Shard:
             self.host.cancel(timer)
 
     def write(self, changes: Sequence[Change], apply: Callable[[], None] | None, answer: Answer) -> None:
-        """Append changes to the log; `apply` is called when they are committed, however late.
+        """Append changes to the log, and call `apply` when they are committed, however late.
 
-        `answer` is called once: when they are committed, when that failed, or after
+        `answer` is called once: when the changes are committed, when that failed, or after
         offsets.commit.timeout.ms.
         """
         number = self._write_number = self._write_number + 1
@@ -125,7 +128,7 @@ class Shard:
 
         def appended(code: ErrorCode, offset: int) -> None:
             if self.closed or code is ErrorCode.BROKER_NOT_AVAILABLE:
-                return  # The process died: no client is left to answer.
+                return  # The process died, so no client is left to answer.
             self.cancel(timer)
             self._uncommitted -= 1
             if code is ErrorCode.NONE and apply is not None:
@@ -143,9 +146,10 @@ class Shard:
             answer(code)
 
     def _compact(self) -> None:
-        """Write the current state again and start the log there, in place of Kafka's log cleaner.
+        """Write the current state again and move the log start there, which replaces Kafka's log cleaner.
 
-        It waits until the log and the groups agree: no write pending, no rebalance under way.
+        Compaction waits until the log and the groups agree: no write is pending, and no rebalance is in
+        progress.
         """
         settled = all(g.state in (GroupState.EMPTY, GroupState.STABLE) for g in self.groups.values())
         if self._batches < COMPACT_AFTER_BATCHES or self._uncommitted or not settled:
@@ -174,7 +178,7 @@ class Shard:
             self.host.append(self.partition, encode_batch(part, self.now_ms), appended)
 
     def close(self, answer: bool) -> None:
-        """Close the shard; waiting clients get NOT_COORDINATOR, or no answer if the process died."""
+        """Close the shard. Waiting clients get NOT_COORDINATOR, or no answer if the process died."""
         self.closed = True
         writes, self._writes = self._writes, {}
         if answer:

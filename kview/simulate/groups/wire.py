@@ -1,4 +1,4 @@
-"""Read and write Kafka's fields, plain ones and a few flexible ones, for the group protocol's own bytes."""
+"""Readers and writers of Kafka's plain and flexible fields, for the group protocol's own bytes."""
 
 import struct
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ _INT64 = struct.Struct(">q")
 
 
 class MalformedBytes(ValueError):
-    """A client's bytes are not in the expected format."""
+    """Raised when a client's bytes are not in the expected format."""
 
 
 class Writer:
@@ -52,7 +52,7 @@ class Writer:
         return self
 
     def tagged(self, tag: int, data: bytes) -> "Writer":
-        """Write a section of tagged fields that holds one field."""
+        """Write a section of tagged fields with a single field."""
         self.uvarint(1).uvarint(tag).uvarint(len(data))
         self._parts.append(data)
         return self
@@ -74,7 +74,7 @@ class Writer:
 
 
 class Reader:
-    """Takes fields from bytes; raises MalformedBytes if they end too early."""
+    """Reads fields from bytes, and raises MalformedBytes if they end too early."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -132,7 +132,7 @@ class Reader:
             raise MalformedBytes(str(error)) from error
 
     def tagged(self) -> dict[int, bytes]:
-        """Read a section of tagged fields: tag → bytes."""
+        """Read a section of tagged fields, and return tag → bytes."""
         return {self.uvarint(): self._take(self.uvarint()) for _ in range(self.uvarint())}
 
     def data(self) -> bytes | None:
@@ -140,7 +140,10 @@ class Reader:
         return None if length == -1 else self._take(length)
 
     def count(self) -> int:
-        """Read an array's length; a null array counts 0, and one longer than its bytes is malformed."""
+        """Read an array's length.
+
+        A null array counts as 0. Raises MalformedBytes if the length exceeds the remaining bytes.
+        """
         count = self.int32()
         if count > self.left:
             raise MalformedBytes(f"an array of {count} in {self.left} bytes")

@@ -1,1 +1,1 @@
-"""Simulated clients: producers and consumer groups on the cluster's own leaders and coordinators."""
+"""Simulated clients: producers and consumer groups that use the cluster's own leaders and coordinators."""

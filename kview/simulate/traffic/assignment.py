@@ -1,4 +1,4 @@
-"""How a simulated member reads its assignment, and makes everyone's if it leads its group."""
+"""The assignments of a simulated group, as members read them and the group's leader makes them."""
 
 from kview.simulate.groups.assignors import ASSIGNORS
 from kview.simulate.groups.consumer_protocol import (
@@ -14,7 +14,7 @@ from kview.simulate.metadata import MetadataImage, TopicPartition
 
 
 def assign(result: JoinResult, assignor: str, image: MetadataImage) -> tuple[tuple[str, bytes], ...]:
-    """Return everyone's assignment by member, as the group's leader makes it."""
+    """Return the assignments of all members as the group's leader makes them."""
     members = sorted(result.members, key=lambda m: (m.group_instance_id or m.member_id, m.member_id))
     subscriptions = {m.member_id: _subscription(m.metadata) for m in members}
     topics = sorted({topic for subscription in subscriptions.values() for topic in subscription.topics})
@@ -24,7 +24,7 @@ def assign(result: JoinResult, assignor: str, image: MetadataImage) -> tuple[tup
 
 
 def assigned(assignment: bytes) -> list[TopicPartition]:
-    """Return the partitions of an assignment; one that cannot be read has none."""
+    """Return the partitions of an assignment. An assignment that cannot be read has none."""
     try:
         return decode_assignment(assignment)
     except MalformedBytes:
@@ -32,7 +32,7 @@ def assigned(assignment: bytes) -> list[TopicPartition]:
 
 
 def _subscription(metadata: bytes) -> Subscription:
-    """Decode a member's subscription; one that cannot be read asks for nothing."""
+    """Decode a member's subscription. A subscription that cannot be read has no topics."""
     try:
         return decode_subscription(metadata)
     except MalformedBytes:

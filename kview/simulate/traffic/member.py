@@ -1,7 +1,7 @@
-"""A simulated member of a consumer group, with one timer: a client of the real coordinator code.
+"""A simulated member of a consumer group, a client of the real coordinator code with a single timer.
 
-It joins, syncs, sends heartbeats, reads, commits at its interval, and finds a new coordinator with a client's
-delays. Rebalancing is eager: it commits and lets go of everything, then joins.
+The member joins, syncs, sends heartbeats, reads, and commits at its interval. It finds a new coordinator with
+a real client's delays. Rebalancing is eager: the member commits, releases all its partitions, and then joins.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ from kview.simulate.traffic.reader import Reader
 from kview.simulate.world import GroupSpec
 
 STEP_US = 500_000
-"""How often a member acts; from outside only its commits are visible, and they come seconds apart."""
+"""Interval at which a member acts. From outside only its commits are visible, and they are seconds apart."""
 ANSWER_US = 1_000
 """Time between a broker's answer and the client's next step."""
 RETRY_US = 100_000
@@ -44,7 +44,7 @@ RETRY_US = 100_000
 HEARTBEAT_US = 3_000_000
 """heartbeat.interval.ms."""
 REQUEST_TIMEOUT_US = 30_000_000
-"""A consumer's request.timeout.ms: how long it waits for a coordinator that hangs."""
+"""A consumer's request.timeout.ms: the longest wait for a coordinator that hangs."""
 SESSION_TIMEOUT_MS = 45_000
 MAX_POLL_INTERVAL_MS = 300_000
 """max.poll.interval.ms, which is also the rebalance timeout."""
@@ -93,11 +93,14 @@ class SimulatedMember:
 
     @property
     def read_records(self) -> int:
-        """Return how many records it has read in all."""
+        """The number of records the member has read in all."""
         return self._reader.records
 
     def resume(self, member_id: str, generation: int, owned: list[TopicPartition]) -> None:
-        """Start as a member that has been at work, after the warm start: it only fetches its offsets."""
+        """Start as a member that is already at work after the warm start.
+
+        It only has to fetch its offsets.
+        """
         now_us = self._kernel.now_us
         self.member_id, self.generation, self._reader.owned = member_id, generation, owned
         self.phase = Phase.ASSIGNED
@@ -143,7 +146,7 @@ class SimulatedMember:
             self._commit()
 
     def _reachable(self) -> bool:
-        """Whether the coordinator can be asked; looks for one if not connected to any."""
+        """Return whether the coordinator can be asked, and look for one if the member has no connection."""
         if self._coordinator >= 0:
             state = self._cluster.process(self._coordinator)
             if state is ProcessState.RUNNING:
@@ -163,7 +166,7 @@ class SimulatedMember:
         return self._cluster.process(found) is ProcessState.RUNNING
 
     def _lost_coordinator(self) -> None:
-        """Drop the connection to the coordinator, with every request on it."""
+        """Drop the connection to the coordinator, and all requests on it."""
         self._coordinator = -1
         self._silent_since_us = None
         self._attempt += 1
@@ -172,7 +175,7 @@ class SimulatedMember:
             self.phase = Phase.OUTSIDE
 
     def _later(self, fn: Callable[..., None], *args: object) -> None:
-        """Handle an answer once it has come over the wire, unless the member has moved on."""
+        """Handle an answer after its time on the network, unless the member has moved on."""
         attempt = self._attempt
 
         def arrived() -> None:
@@ -198,7 +201,7 @@ class SimulatedMember:
             self._rejoin(keep_id=True)
 
     def _rejoin(self, keep_id: bool) -> None:
-        """Let go of the partitions and join again, after a last commit if that can still count."""
+        """Release the partitions and join again, after a last commit if it can still succeed."""
         if keep_id and self.phase is Phase.ASSIGNED and self._coordinator >= 0:
             self._commit()
         if not keep_id:
@@ -248,7 +251,7 @@ class SimulatedMember:
             elif code in _LOST_MEMBERSHIP:
                 self.member_id = ""
                 self._reader.owned = []
-            self.phase = Phase.OUTSIDE  # The next step tries again.
+            self.phase = Phase.OUTSIDE  # The next step will try again.
             return
         self.member_id = result.member_id
         self.generation = result.generation
@@ -296,7 +299,7 @@ class SimulatedMember:
     # --- offsets
 
     def _fetch_positions(self) -> None:
-        """Start at the committed offsets; without one, at offset 0."""
+        """Start at the committed offsets, or at offset 0 in partitions without one."""
         missing = self._reader.unplaced()
         fetched = self._cluster.groups(self._coordinator).fetch_offsets(self.spec.name, missing)
         if fetched.error_code is not ErrorCode.NONE:

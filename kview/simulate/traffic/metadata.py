@@ -1,4 +1,4 @@
-"""A client's own view of who leads what, as old as its last refresh."""
+"""A client's own view of the leaders of partitions, as old as its last refresh."""
 
 from collections.abc import Iterable
 from random import Random
@@ -14,9 +14,9 @@ RETRY_BACKOFF_MAX_US = 1_000_000
 
 
 class ClientMetadata:
-    """The leaders of some topics, refreshed on demand from a broker that answers, after a back-off.
+    """The leaders of some topics, refreshed on demand, after a back-off, from a broker that answers.
 
-    Left out on purpose: a client that asks a hung broker first and waits for its answer to time out.
+    Left out on purpose: a client that asks a hung broker first and waits until that request times out.
     """
 
     def __init__(self, cluster: Cluster, topics: Iterable[str], random: Random) -> None:
@@ -31,15 +31,15 @@ class ClientMetadata:
         self._take()
 
     def partitions(self, topic: str) -> int:
-        """Return how many partitions the topic has."""
+        """Return the number of partitions of the topic."""
         return len(self._leaders[topic])
 
     def topic_id(self, topic: str) -> bytes | None:
-        """Return the id of the topic whose leaders these are, or None before a broker named it."""
+        """Return the id of the topic these leaders belong to, or None if no broker has named it yet."""
         return self._ids.get(topic)
 
     def leader(self, topic: str, partition: int) -> int:
-        """Return the leader the client believes in, NO_LEADER if it knows none."""
+        """Return the leader that the client believes in, or NO_LEADER if it knows none."""
         leaders = self._leaders[topic]
         return leaders[partition] if partition < len(leaders) else NO_LEADER
 
@@ -61,7 +61,7 @@ class ClientMetadata:
         return self._random.choice(running) if running else -1
 
     def _take(self) -> bool:
-        """Take over a broker's metadata unless it is older; return whether a leader changed."""
+        """Adopt a broker's metadata unless it is older, and return whether a leader changed."""
         broker = self.any_broker()
         if broker < 0:
             return False
@@ -71,7 +71,7 @@ class ClientMetadata:
             found = image.topics.get(topic)
             epochs = self._epochs[topic]
             if found is not None and self._ids.get(topic) != found.topic_id:
-                # A new topic of the same name: its epochs and partitions start over.
+                # This is a new topic of the same name, so its epochs and partitions start over.
                 self._ids[topic] = found.topic_id
                 leaders.clear()
                 epochs.clear()

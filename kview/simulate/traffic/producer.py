@@ -1,7 +1,7 @@
-"""A simulated producer: makes records at a rate, buffers them by partition, sends and retries them.
+"""A simulated producer, which makes records at a rate, buffers them by partition, sends and retries them.
 
-It has the defaults of Kafka's producer: five requests in flight per broker, buffer.memory, request and
-delivery time-outs. It is not idempotent: a bunch that was written but not answered is written again.
+The producer has the defaults of Kafka's producer: five requests in flight per broker, buffer.memory, request
+and delivery timeouts. It is not idempotent, so a bunch that was written but not answered is written again.
 """
 
 from collections import deque
@@ -19,26 +19,26 @@ from kview.simulate.traffic.metadata import RETRY_BACKOFF_US, ClientMetadata
 from kview.simulate.world import ProducerSpec
 
 BUNCH_US = 50_000
-"""How often a producer sends: one append per partition and bunch keeps the engine fast."""
+"""Interval at which a producer sends. With one append per partition and bunch, the engine stays fast."""
 IN_FLIGHT_MAX = 5
 """max.in.flight.requests.per.connection."""
 REQUEST_BYTES_MAX = 1_048_576
 """max.request.size."""
 BUFFER_BYTES = 33_554_432
-"""buffer.memory: when it is full, the producing application blocks."""
+"""buffer.memory. When the buffer is full, the producing application blocks."""
 REQUEST_TIMEOUT_US = 30_000_000
 """request.timeout.ms."""
 DELIVERY_TIMEOUT_US = 120_000_000
-"""delivery.timeout.ms: older records are given up."""
+"""delivery.timeout.ms. Older records expire."""
 BUNCHES_MAX = 16
-"""Appends of one partition per request; the rest waits for the next request."""
+"""Appends of one partition per request. The rest waits for the next request."""
 KEY_PREFIX = "key-"
 KEYS_SHOWN_MAX = 1_000
-"""Different keys per partition that a producer's records show: enough variety, bounded memory."""
+"""Different keys per partition in a producer's records: enough variety, and bounded memory."""
 
 
 class Bunch(NamedTuple):
-    """Records of one partition: record i was created at first_us + i·step_us."""
+    """Records of one partition, of which record i was created at first_us + i·step_us."""
 
     partition: int
     records: int
@@ -48,22 +48,22 @@ class Bunch(NamedTuple):
 
 @dataclass(slots=True)
 class ProducerCounters:
-    """A producer's records by partition: created ones are acknowledged, expired or still buffered."""
+    """A producer's records by partition. A created record is acknowledged, expired or still buffered."""
 
     created: list[int]
     sent: list[int]
-    """Records sent, including repetitions."""
+    """Records sent, including retries."""
     acknowledged: list[int]
-    """Records acknowledged; with acks=0, passed to a connection."""
+    """Records acknowledged or, with acks=0, passed to a connection."""
     expired: list[int]
-    """Records given up after delivery.timeout.ms, or lost on the way with acks=0."""
+    """Records that exceeded delivery.timeout.ms or, with acks=0, were lost on the way."""
     blocked: int = 0
-    """Records never created, because the buffer was full."""
+    """Records that were never created, because the buffer was full."""
 
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """Bunches on their way to one broker. `settled` holds the numbers of those that are done."""
+    """Bunches on their way to one broker. `settled` has the numbers of the bunches that are done."""
 
     broker: int
     sent_us: int
@@ -75,7 +75,7 @@ class _Request:
 
 
 class SimulatedProducer:
-    """One producer, writing to one topic."""
+    """A producer that writes to one topic."""
 
     def __init__(self, cluster: Cluster, spec: ProducerSpec) -> None:
         self.spec = spec
@@ -90,7 +90,8 @@ class SimulatedProducer:
         self._retry_us = [0] * count
         self._in_flight: dict[int, list[_Request]] = {}
         self._lost: dict[int, int] = {}
-        """Broker whose connection broke → refreshes of metadata by then; another refresh unlocks it."""
+        """Broker whose connection broke → metadata refreshes up to then. After another refresh it is used
+        again."""
         self._sticky = StickyPartitioner(count, random) if not spec.keys else None
         weights = weights_for_keys(spec.keys, count, spec.skew, KEY_PREFIX) if spec.keys else [1.0]
         rates = [spec.records_per_second * weight for weight in weights]
@@ -102,7 +103,7 @@ class SimulatedProducer:
 
     @property
     def buffered_records(self) -> int:
-        """Return how many created records are neither acknowledged nor given up."""
+        """The number of created records that are neither acknowledged nor expired."""
         counters = self.counters
         return sum(counters.created) - sum(counters.acknowledged) - sum(counters.expired)
 
@@ -177,7 +178,7 @@ class SimulatedProducer:
             self._deliver(request)
 
     def _draw(self, partition: int, most: int) -> list[Bunch]:
-        """Return the next records of a partition's buffer, up to `most`."""
+        """Return the next records in a partition's buffer, up to `most`."""
         buffer = self._buffers[partition]
         drawn: list[Bunch] = []
         while buffer and most > 0 and len(drawn) < BUNCHES_MAX:
@@ -190,7 +191,7 @@ class SimulatedProducer:
         return drawn
 
     def _deliver(self, request: _Request) -> None:
-        """Pass the request to the broker, as it reads it from its socket."""
+        """Pass the request to the broker, as if the broker read it from its socket."""
         request.delivered = True
         request.open = len(request.bunches)
         spec, counters = self.spec, self.counters
@@ -223,7 +224,7 @@ class SimulatedProducer:
         return answer
 
     def _settle(self, request: _Request, number: int, code: ErrorCode) -> None:
-        """Handle the answer to one bunch; the request ends with its last one, as on the wire."""
+        """Handle the answer to one bunch. The request ends with its last bunch, as in a real response."""
         if request.over:
             return
         bunch = request.bunches[number]
@@ -241,7 +242,7 @@ class SimulatedProducer:
             self._in_flight[request.broker].remove(request)
 
     def _again(self, bunch: Bunch) -> None:
-        """Put a bunch back to be sent again, in order of creation."""
+        """Put a bunch back into the buffer to be sent again, in order of creation."""
         buffer = self._buffers[bunch.partition]
         earlier = deque[Bunch]()
         while buffer and buffer[0].first_us < bunch.first_us:
@@ -263,7 +264,7 @@ class SimulatedProducer:
             self._disconnected(node)
 
     def _disconnected(self, broker: int) -> None:
-        """Handle a lost connection: unanswered bunches are sent again, or are lost with acks=0."""
+        """Handle a lost connection. Unanswered bunches are sent again or, with acks=0, are lost."""
         for request in self._in_flight.pop(broker):
             request.over = True
             for number, bunch in enumerate(request.bunches):

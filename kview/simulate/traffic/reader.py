@@ -1,4 +1,4 @@
-"""The reading of a simulated member: below the high watermark, at its rate, its partitions in turn."""
+"""The reading of a simulated member, which reads below the high watermark, at its rate, and in turn."""
 
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
@@ -7,13 +7,13 @@ from kview.simulate.nodes import ProcessState
 from kview.simulate.traffic.metadata import ClientMetadata
 
 UNBOUNDED_RECORDS = 1_000_000_000
-"""Records a member may read in a step if nothing limits it."""
+"""Limit of records per step of a member whose rate is not limited."""
 
 
 class Reader:
-    """Reads the `owned` partitions that have a position; `positions` are the next offsets to read.
+    """Reads the `owned` partitions that have a position. `positions` are the next offsets to read.
 
-    With `records_per_second` 0 it reads everything there is.
+    With `records_per_second` 0, everything available is read.
     """
 
     def __init__(self, cluster: Cluster, metadata: ClientMetadata, records_per_second: float) -> None:
@@ -28,7 +28,7 @@ class Reader:
         self._until_us = cluster.kernel.now_us
 
     def begin(self, owned: list[TopicPartition]) -> None:
-        """Own these partitions from now on; they are read once they have positions."""
+        """Own these partitions from now on. They are read once they have positions."""
         self.owned, self.positions = owned, {}
         self._until_us = self._cluster.kernel.now_us
 
@@ -37,7 +37,7 @@ class Reader:
         return [pair for pair in self.owned if pair not in self.positions]
 
     def read_on(self) -> None:
-        """Read on from leaders that answer, as much as the rate allows since the last time."""
+        """Continue reading from responsive leaders, up to what the rate allows since the last call."""
         self._forget_deleted_topics()
         now_us = self._cluster.kernel.now_us
         elapsed_us, self._until_us = now_us - self._until_us, now_us
@@ -49,14 +49,14 @@ class Reader:
             share = budget if budget >= UNBOUNDED_RECORDS else -(-budget // (len(pairs) - i))
             budget -= self._read(pair, share)
         if pairs:
-            self.owned = [*self.owned[1:], self.owned[0]]  # Another partition comes first next time.
+            self.owned = [*self.owned[1:], self.owned[0]]  # Next time, another partition comes first.
 
     def topic_id(self, topic: str) -> bytes | None:
         """Return the id of the topic that the positions belong to."""
         return self._of_topics.get(topic)
 
     def _forget_deleted_topics(self) -> None:
-        """Drop the positions in deleted topics, even if there is another topic of the same name."""
+        """Drop the positions in deleted topics, even if there is a new topic of the same name."""
         for topic in {topic for topic, _ in self.owned}:
             topic_id = self._metadata.topic_id(topic)
             if self._of_topics.setdefault(topic, topic_id) != topic_id:

@@ -10,7 +10,7 @@ from kview.simulate.world import GroupSpec, ProducerSpec
 
 
 class Traffic:
-    """The producers by client id, and the groups' members by group name."""
+    """All producers by client id, and the members of groups by group name."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -18,7 +18,7 @@ class Traffic:
         self.members: dict[str, list[SimulatedMember]] = {}
 
     def start(self, producers: Sequence[ProducerSpec], groups: Sequence[WarmGroup]) -> None:
-        """Start clients that have been at work already."""
+        """Start clients that appear to have been at work already."""
         for producer in producers:
             self.add_producer(producer)
         for group in groups:
@@ -34,7 +34,7 @@ class Traffic:
         return producer
 
     def add_member(self, spec: GroupSpec) -> SimulatedMember:
-        """Add a member to a group; it has to join."""
+        """Add a member to a group. The member still has to join."""
         members = self.members.setdefault(spec.name, [])
         member = SimulatedMember(self._cluster, spec, len(members))
         members.append(member)

@@ -1,4 +1,4 @@
-"""Groups that seem to have been at work for a while: what their past left in `__consumer_offsets`."""
+"""Groups that seem to have been at work for a while, with what their past left in `__consumer_offsets`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from kview.simulate.traffic.member import HOST, MAX_POLL_INTERVAL_MS, SESSION_TI
 from kview.simulate.world import GroupSpec
 
 PAST_GENERATIONS_MAX = 6
-"""Highest past generation: a group that has been at work has rebalanced a few times."""
+"""Highest past generation, because a group that has been at work has rebalanced a few times."""
 
 OffsetAt = Callable[[str, int, int], tuple[int, int]]
 """(topic, partition, epoch ms) → (offset of the first record at that time or later, its leader epoch)."""
@@ -62,9 +62,10 @@ def warm_group(
     offsets_partitions: int,
     topic_ids: Mapping[str, bytes],
 ) -> WarmGroup:
-    """Return a group's members, assignment and commits as of `start_ms`; `partitions` are its topics' counts.
+    """Return a group's members, assignment and commits as of `start_ms`.
 
-    A group without members has stopped: its commits and its end are `stopped_ms` old.
+    `partitions` has the partition counts of its topics. A group without members has stopped, so its commits
+    and its end are `stopped_ms` old.
     """
     subscription = Subscription(spec.topics, {})
     ids = [f"{spec.name}-{i}-{_uuid(random)}" for i in range(spec.members)]
