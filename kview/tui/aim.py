@@ -1,6 +1,7 @@
 """The target of a fault's key: the selected broker, its rack, or the leader of the selected partition.
 
-All functions here are pure."""
+All functions here are pure.
+"""
 
 from typing import NamedTuple
 

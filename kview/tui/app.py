@@ -187,7 +187,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
     def shown(self) -> KviewScreen | None:
         """Return the screen that draws views.
 
-        None while help or the palette covers the screen, and before the screen exists."""
+        None while help or the palette covers the screen, and before the screen exists.
+        """
         try:
             screen = self.screen
         except ScreenStackError:
@@ -354,7 +355,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action works now.
 
-        The keys for faults, time and Spark exist only while they can do something."""
+        The keys for faults, time and Spark exist only while they can do something.
+        """
         if action == "spark":
             return self.spark is not None
         if action == "time":

@@ -1,6 +1,7 @@
 """Views and notices that arrive from the feed's thread, and the choice of which views to show.
 
-An incomplete view is shown only if reading its past takes long."""
+An incomplete view is shown only if reading its past takes long.
+"""
 
 from collections.abc import Callable
 
@@ -41,7 +42,8 @@ class Arrivals:
     """Calls `show` with the latest views.
 
     A complete view is shown at once. An incomplete view is shown if it is the first one, or if no complete
-    view follows within `wait_s`."""
+    view follows within `wait_s`.
+    """
 
     def __init__(
         self, show: Callable[[View], None], set_timer: Callable[[float, Callable[[], None]], Timer]

@@ -13,7 +13,8 @@ from kview.tui.widgets.bottom import StatusMessage
 class FaultKeys:
     """Carries out the actions `fault('…')`, which exist only with a lab.
 
-    `active` lists the faults in force, in words."""
+    `active` lists the faults in force, in words.
+    """
 
     def __init__(self, app: Dashboard, faults: Faults | None) -> None:
         self._app = app
@@ -23,7 +24,8 @@ class FaultKeys:
     def allows(self, key: str) -> bool:
         """Return whether the key works here.
 
-        A key that needs a broker works only if a broker can be selected."""
+        A key that needs a broker works only if a broker can be selected.
+        """
         if self._faults is None:
             return False
         screen = self._app.shown()

@@ -22,7 +22,8 @@ class FaultKey:
     """A fault's key.
 
     `aims` is what has to be selected: `broker` for a broker, `rack` for a broker whose rack is hit, '' for
-    nothing. `undo` says how to end the fault, and is '' for a key that ends faults."""
+    nothing. `undo` says how to end the fault, and is '' for a key that ends faults.
+    """
 
     key: str
     kind: FaultKind

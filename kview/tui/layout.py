@@ -1,6 +1,7 @@
 """How the overview divides the screen among its panels, as a pure function of the screen's size.
 
-A larger screen shows more rows, not larger panels."""
+A larger screen shows more rows, not larger panels.
+"""
 
 from dataclasses import dataclass
 
@@ -19,7 +20,8 @@ CHROME = 3
 class Overview:
     """The heights of the panels in lines and their widths in cells, 0 if a panel is not shown.
 
-    With `side_by_side`, throughput is to the right of brokers, and groups are to the right of partitions."""
+    With `side_by_side`, throughput is to the right of brokers, and groups are to the right of partitions.
+    """
 
     side_by_side: bool
     headline: int
@@ -35,7 +37,8 @@ class Overview:
 def headline_height(height: int) -> int:
     """Return the number of lines reserved for the headline, whether it needs them or not.
 
-    They are reserved so that nothing below jumps when something goes wrong."""
+    They are reserved so that nothing below jumps when something goes wrong.
+    """
     return 1 if height < 18 else 2 if height < 45 else 3
 
 

@@ -17,7 +17,8 @@ from kview.tui.text import Line, Role, line_width
 class Palette:
     """A style for every role.
 
-    `selected` and `marked` are the backgrounds of a table's selected row, with and without focus."""
+    `selected` and `marked` are the backgrounds of a table's selected row, with and without focus.
+    """
 
     name: str
     dark: bool
@@ -109,7 +110,8 @@ def textual_theme(theme: Theme) -> TextualTheme:
 def theme_problems(themes: Themes, wanted: str) -> str:
     """Return one sentence about everything that is wrong with the themes, or '' if nothing is.
 
-    `wanted` is '' if the user asked for no particular theme."""
+    `wanted` is '' if the user asked for no particular theme.
+    """
     parts = []
     if wanted and wanted not in themes.loaded:
         known = f"the themes are {', '.join(themes.loaded)}" if themes.loaded else "no theme file was found"

@@ -21,7 +21,8 @@ NEAR = 1e-9
 def sparkline(values: Sequence[float], cells: int) -> str:
     """Return the last `cells` values as levels from 0 to a round number, right-aligned.
 
-    An unknown value is a gap, and PENDING_RATE is `…`."""
+    An unknown value is a gap, and PENDING_RATE is `…`.
+    """
     shown = values[-cells:] if cells > 0 else ()
     greatest = max((v for v in shown if math.isfinite(v)), default=0.0)
     top = nice_top(greatest) if greatest > 0 else 0.0
@@ -41,7 +42,8 @@ def level(value: float, top: float) -> str:
 def nice_top(value: float) -> float:
     """Return the smallest of 1, 1.5, 2, 3, 5 × a power of ten that is not below `value`.
 
-    An axis that ends there does not jump with every sample."""
+    An axis that ends there does not jump with every sample.
+    """
     if not math.isfinite(value) or value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -110,7 +112,8 @@ class Frame(NamedTuple):
     """The axes and the colour of a curve.
 
     `ago` and `until` label the ends of the time axis, and `paint` has the colour of the curve. `top` is the
-    end of the other axis if several curves share that end, else 0."""
+    end of the other axis if several curves share that end, else 0.
+    """
 
     ago: str
     until: str = "now"

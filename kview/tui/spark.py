@@ -27,7 +27,8 @@ Some seconds are still incomplete, and the job may be busy."""
 def covered_until_s(view: View, options: Options) -> int | None:
     """Return the epoch second at which the view's windows end.
 
-    None if the roll-ups do not reach the view's moment."""
+    None if the roll-ups do not reach the view's moment.
+    """
     rollups, at_ms = view.aggregates.rollups, view.snapshot.observation.ended_ms
     end_s = whole_until_s(rollups, at_ms)
     if rollups.from_ms == UNKNOWN or end_s * 1000 <= rollups.from_ms:
@@ -49,7 +50,8 @@ def basis(view: View, options: Options) -> str:
 def status(view: View, options: Options, now_ms: int, zone: tzinfo | None) -> list[Line]:
     """Return how the job is doing, what the rates are, and how far its newest complete second is behind.
 
-    The most important line comes first."""
+    The most important line comes first.
+    """
     state, *rest = _state(view, now_ms)
     rollups, end_s = view.aggregates.rollups, covered_until_s(view, options)
     newest_ms = whole_until_s(rollups, view.snapshot.observation.ended_ms) * 1000

@@ -94,7 +94,8 @@ def cut(spans: Line, cells: int) -> Line:
 def pad(spans: Line, cells: int, right: bool = False) -> Line:
     """Return a line in exactly `cells`.
 
-    A short line is filled on its right, or on its left if `right` (figures). A longer one is cut."""
+    A short line is filled on its right, or on its left if `right` (figures). A longer one is cut.
+    """
     spans = cut(spans, cells)
     gap = cells - line_width(spans)
     if gap <= 0:
@@ -106,7 +107,8 @@ def pad(spans: Line, cells: int, right: bool = False) -> Line:
 def joined(parts: Sequence[Line], between: Span, cells: int) -> Line:
     """Return as many of `parts` as fit into `cells` uncut, in order, with `between` them.
 
-    The first part is cut if it is too long by itself."""
+    The first part is cut if it is too long by itself.
+    """
     if not parts:
         return ()
     result = cut(parts[0], cells)
@@ -123,7 +125,8 @@ def joined(parts: Sequence[Line], between: Span, cells: int) -> Line:
 def justified(left: Line, right: Line, cells: int) -> Line:
     """Return `left` and `right` at the two ends of a line.
 
-    Only the left part is cut if there is too little room."""
+    Only the left part is cut if there is too little room.
+    """
     right = cut(right, cells)
     room = cells - line_width(right)
     return (*pad(left, room), *right) if room > 0 else right

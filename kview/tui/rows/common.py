@@ -165,7 +165,8 @@ def rank(severity: object) -> int:
 def verdict(kind: str, reason: str, severity: str) -> Line:
     """Return a `Verdict` with its sign and its reason: `✕ blocked: 10 partitions`.
 
-    While the verdict is pending, return `…` alone."""
+    While the verdict is pending, return `…` alone.
+    """
     text = verdicts.VERDICTS[kind]
     if kind == Verdict.PENDING:
         return (Span(f"{text} {reason}".rstrip(), Role.DIM),)

@@ -33,7 +33,8 @@ def place_title(place: int) -> str:
 def alternating(ids: Sequence[int], racks: Sequence[str]) -> list[int]:
     """Return the brokers in placement order: round-robin over the racks, and by id within each rack.
 
-    With two racks of three brokers, that is 0, 3, 1, 4, 2, 5."""
+    With two racks of three brokers, that is 0, 3, 1, 4, 2, 5.
+    """
     by_rack: dict[str, list[int]] = defaultdict(list)
     for broker, rack in sorted(zip(ids, racks, strict=True)):
         by_rack[rack].append(broker)
@@ -45,7 +46,8 @@ def alternating(ids: Sequence[int], racks: Sequence[str]) -> list[int]:
 class PlacementRows(Keyed[int]):
     """The rows of the placement table. The key is the broker's id.
 
-    For the topic ALL, cells are counts of replicas instead of partitions."""
+    For the topic ALL, cells are counts of replicas instead of partitions.
+    """
 
     empty = "no broker is known"
 
@@ -174,7 +176,8 @@ class PlacementRows(Keyed[int]):
 def _marked(number: str, position: int, leads: bool, silent: bool, member: bool) -> Span:
     """Return a partition in a cell: `P3` if all is well.
 
-    `(P3)` is a preferred leader that does not lead, and `P3▲` is another replica that leads."""
+    `(P3)` is a preferred leader that does not lead, and `P3▲` is another replica that leads.
+    """
     if silent:
         text = f"({number}){glyphs.DEAD}" if position == 0 and not leads else f"{number}{glyphs.DEAD}"
         return Span(text, Role.RISK if member or leads else Role.WARN)

@@ -1,6 +1,7 @@
 """Rows of the throughput screen, with rates in and out.
 
-They are the cluster's topics, its racks with their brokers, or its groups."""
+They are the cluster's topics, its racks with their brokers, or its groups.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -35,7 +36,8 @@ INTERNAL = Key(Kind.INTERNAL)
 class Entry:
     """A row before Spark's figures are added.
 
-    `indent` is the number of cells before the label. The rates are direct rates."""
+    `indent` is the number of cells before the label. The rates are direct rates.
+    """
 
     key: Key
     label: str
@@ -144,7 +146,8 @@ class ThroughputRows(Keyed[Key]):
     def _spark(self, key: Key) -> str:
         """Return a sparkline of the last minute.
 
-        The first call calculates the figures of all keys of its kind."""
+        The first call calculates the figures of all keys of its kind.
+        """
         found = self._window(key)
         if found is None or self._end_s is None:
             return ""

@@ -216,7 +216,8 @@ def _top(plot: Plot, values: dict[Plot, list[float]]) -> float:
 def _figures(rollups: Rollups, key: Key, end_s: int, size: tuple[int, int]) -> list[Line]:
     """Return rates and their distribution by window.
 
-    They are in two columns if there is room, otherwise as many as fit in one column."""
+    They are in two columns if there is room, otherwise as many as fit in one column.
+    """
     windows = [window_of(rollups, [key], end_s, length_s) for length_s in WINDOWS_S]
     figures = list(_figure_lines(windows, key))
     cells, rows = size

@@ -1,6 +1,7 @@
 """The base of all screens: header, headline, status line and key line around a body, and the filter line.
 
-If the terminal is too small, one sentence is shown instead."""
+If the terminal is too small, one sentence is shown instead.
+"""
 
 from typing import ClassVar, cast
 
@@ -161,7 +162,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def action_back(self) -> None:
         """Go one step back.
 
-        Leave the question, clear the filter, leave the screen, or return to the live moment."""
+        Leave the question, clear the filter, leave the screen, or return to the live moment.
+        """
         if self.has_class("-asking"):
             self._end_question()
         elif self.dashboard.options.filter or self.has_class("-filtering"):

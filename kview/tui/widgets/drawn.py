@@ -51,7 +51,8 @@ class Drawn(Widget):
         """Let `take` pass data to the panel.
 
         If `take` raises an exception, the panel says that it could not be drawn, instead of showing older
-        figures."""
+        figures.
+        """
         self._has_data = True
         try:
             take()

@@ -27,7 +27,8 @@ def event_lines(
     """Return the latest events, newest first, one per line.
 
     If there is only one line, it has as many events as fit. `…` is shown while the events are not
-    `complete`."""
+    `complete`.
+    """
     if not complete:
         return [line(Span(LABEL, Role.HEAD), Span(glyphs.ELLIPSIS, Role.DIM))]
     if not events:

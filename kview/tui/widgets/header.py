@@ -33,7 +33,8 @@ class SourceInfo:
     """What kview watches.
 
     `label` is `simulated`, the bootstrap servers or the recording. `interval_ms` is the time between two
-    observations."""
+    observations.
+    """
 
     label: str
     interval_ms: int = 1_000
@@ -55,7 +56,8 @@ def header_line(
 ) -> Line:
     """Return which cluster is shown, and how fresh the figures are, or which moment is shown.
 
-    A narrow line leaves out the less important facts."""
+    A narrow line leaves out the less important facts.
+    """
     name = line(
         Span(" kview ", Role.BRIGHT), Span(f"{glyphs.MARK} ", Role.DIM), Span(source.label, Role.BRIGHT)
     )
@@ -98,7 +100,8 @@ def _freshness(view: View, source: SourceInfo, now_ms: int) -> Line:
 def headline_lines(findings: Sequence[Finding], now_ms: int, cells: int, rows: int) -> list[Line]:
     """Return the findings as of `now_ms`. Their sentences fill up to `rows` lines.
 
-    Findings that do not fit are counted at the end."""
+    Findings that do not fit are counted at the end.
+    """
     worst = findings[0].severity
     sign = Role.ALERT if worst is Severity.RISK else Role.WARN if worst is Severity.WARN else Role.GOOD
     lines: list[Line] = [line(" ", Span(f"{SIGNS[worst]} ", sign))]

@@ -11,7 +11,8 @@ class Question:
     """A question.
 
     `hint` is shown while the line is empty, and `value` is the initial content of the line. Enter calls
-    `answer` with what was typed."""
+    `answer` with what was typed.
+    """
 
     what: str
     hint: str

@@ -102,7 +102,8 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     def set_rows(self, rows: Rows) -> None:
         """Show other rows. The selected row stays selected if it still exists.
 
-        If the new rows raise an exception, the table keeps its previous rows."""
+        If the new rows raise an exception, the table keeps its previous rows.
+        """
         before, self.rows = self.rows, rows
         try:
             index = rows.find(self._key) if self._key is not None and self._holds() else None
@@ -127,7 +128,8 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     def _holds(self) -> bool:
         """Return whether the selection stays with its row.
 
-        Until the user selects a row or focuses the table, the selection stays on the first row."""
+        Until the user selects a row or focuses the table, the selection stays on the first row.
+        """
         return self._chosen or self.has_focus
 
     def _settle(self) -> None:
@@ -253,7 +255,8 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     def _columns(self) -> list[Column]:
         """Return the columns, with figures as wide as they have ever been.
 
-        This way the next column does not move."""
+        This way the next column does not move.
+        """
         columns = []
         for column in self.rows.columns:
             if column.right:

@@ -1,6 +1,7 @@
 """The panel of records per second: a curve of the last minute, and the rate of each topic.
 
-The figures are from Spark's roll-ups if they reach the moment shown, otherwise they are direct rates."""
+The figures are from Spark's roll-ups if they reach the moment shown, otherwise they are direct rates.
+"""
 
 import math
 from datetime import tzinfo
@@ -25,7 +26,8 @@ WINDOW_MS = 60_000
 class Rates(NamedTuple):
     """What the panel draws: one value per second of the last minute, oldest first, and the latest rates.
 
-    The latest rates are those in and out in total, and that of each topic."""
+    The latest rates are those in and out in total, and that of each topic.
+    """
 
     values: list[float]
     total_in: float
@@ -106,7 +108,8 @@ def _head(rates: Rates, source: str, cells: int) -> Line:
 def _over_window(at_ms: tuple[int, ...], values: list[float]) -> list[float]:
     """Return one value per second over the window that ends at the last moment.
 
-    Seconds before the first value and in gaps are NaN."""
+    Seconds before the first value and in gaps are NaN.
+    """
     end = at_ms[-1]
     step_ms = 1_000
     slots = WINDOW_MS // step_ms
@@ -121,7 +124,8 @@ def _over_window(at_ms: tuple[int, ...], values: list[float]) -> list[float]:
 def _bridged(values: list[float], spacing: int) -> list[float]:
     """Fill slots between two samples that are one usual interval apart with the earlier sample's value.
 
-    Longer gaps remain."""
+    Longer gaps remain.
+    """
     filled = list(values)
     last, age = math.nan, 0
     for slot, value in enumerate(values):
