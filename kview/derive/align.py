@@ -1,6 +1,7 @@
 """Alignment: which row of an earlier table corresponds to which row of a later one.
 
-Everything that is carried from step to step is aligned here."""
+Everything that is carried from step to step is aligned here.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ class Alignment:
     """The earlier row of each row.
 
     `rows[i]` is the earlier row of row i, or −1 if the row is new. `rows` is None if every row stayed where
-    it was."""
+    it was.
+    """
 
     rows: Longs | None
     size: int

@@ -93,7 +93,8 @@ def broker_severity(snapshot: Snapshot, quiet: Silence) -> NDArray[np.object_]:
     """Return the severity of each broker.
 
     RISK for brokers that are silent and listed; WARN for brokers that are fenced, gone, or silent only to us;
-    CALM for all others."""
+    CALM for all others.
+    """
     brokers = snapshot.brokers
     out = np.full(len(brokers), Severity.CALM, object)
     out[np.asarray(brokers.state == BrokerState.FENCED, np.bool_)] = Severity.WARN
@@ -117,7 +118,8 @@ def _user_leader(snapshot: Snapshot) -> Longs:
 def led_rates(snapshot: Snapshot, in_rate: Floats, quiet: Silence) -> Floats:
     """Return the records per second appended to the partitions that each broker leads.
 
-    `in_rate` has the rates of partitions."""
+    `in_rate` has the rates of partitions.
+    """
     rates = sum_by(_user_leader(snapshot), in_rate, len(snapshot.brokers))
     rates[quiet.silent] = np.nan
     return rates

@@ -42,7 +42,8 @@ class CommitsThen:
 class Commits:
     """What is known about the past of each committed offset.
 
-    The arrays have the rows of `Offsets`, with UNKNOWN for what was not seen."""
+    The arrays have the rows of `Offsets`, with UNKNOWN for what was not seen.
+    """
 
     committed: Longs
     received_ms: Longs
@@ -87,7 +88,8 @@ def carried(commits: Commits, alignment: Alignment) -> Commits:
 def follow(before: Commits, committed: Longs, received_ms: Longs, lag: Longs, now_ms: int) -> Commits:
     """Add this observation's commits. `before` already has the rows of this observation.
 
-    A cell that was not read again changes nothing."""
+    A cell that was not read again changes nothing.
+    """
     floor = now_ms - LOOK_BACK_MS
     fresh = received_ms != before.received_ms
     had = before.committed > NO_OFFSET

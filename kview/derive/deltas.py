@@ -93,7 +93,8 @@ class OffsetDeltas:
 def state_ms(previous: Snapshot | None, current: Snapshot) -> int:
     """Return how long the previous observation's states lasted until this one.
 
-    0 over a gap or a clock jump."""
+    0 over a gap or a clock jump.
+    """
     if previous is None:
         return 0
     elapsed = current.observation.ended_ms - previous.observation.ended_ms
@@ -103,7 +104,8 @@ def state_ms(previous: Snapshot | None, current: Snapshot) -> int:
 def _comparable(previous: Snapshot | None, current: Snapshot) -> Snapshot:
     """Return the snapshot to count from: `previous`, or an empty one.
 
-    It is empty if there is no previous snapshot, or if that snapshot is of another cluster."""
+    It is empty if there is no previous snapshot, or if that snapshot is of another cluster.
+    """
     if previous is None:
         return Snapshot(current.observation)
     before, now = previous.observation, current.observation

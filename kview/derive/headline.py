@@ -41,7 +41,8 @@ def headline(
 ) -> Headline:
     """Return the headline.
 
-    Its counts cover the user's topics; severity and findings include internal topics."""
+    Its counts cover the user's topics; severity and findings include internal topics.
+    """
     table = snapshot.partitions
     mine = ~table.internal
     findings = [
@@ -75,7 +76,8 @@ def _brokers(
 ) -> Iterator[Finding]:
     """Yield silent brokers, then fenced and gone brokers.
 
-    Silent brokers come with what they lead, what is frozen, and the countdown."""
+    Silent brokers come with what they lead, what is frozen, and the countdown.
+    """
     table = snapshot.brokers
     silent = np.asarray(table.state == BrokerState.SILENT, np.bool_)
     if silent.any():
@@ -196,7 +198,8 @@ def _quorum(snapshot: Snapshot) -> Iterator[Finding]:
 def _voters(quorum: Quorum) -> tuple[int, list[int]]:
     """Return the number of voters, including the leader, and the voters that no longer fetch.
 
-    This needs DescribeQuorum v1."""
+    This needs DescribeQuorum v1.
+    """
     fetched = quorum.last_fetch_ms
     newest = int(fetched.max(initial=UNKNOWN))
     follows = np.asarray(quorum.role == QuorumRole.VOTER, np.bool_)
@@ -207,7 +210,8 @@ def _voters(quorum: Quorum) -> tuple[int, list[int]]:
 def _calm(snapshot: Snapshot) -> Finding:
     """Return the finding for when nothing is wrong.
 
-    It says that all is well, that there are no partitions, or that nothing is known yet."""
+    It says that all is well, that there are no partitions, or that nothing is known yet.
+    """
     up = int((snapshot.brokers.state == BrokerState.UP).sum())
     if not up:
         return Finding(FindingKind.NOTHING_KNOWN, Severity.CALM)

@@ -1,6 +1,7 @@
 """Columns kept from past observations, thinned out with age.
 
-Recent observations are kept close together, older ones further apart."""
+Recent observations are kept close together, older ones further apart.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """Lag in time: when was a committed offset the end of the log?
 
-Interpolates between readings, but never beyond them."""
+Interpolates between readings, but never beyond them.
+"""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,7 @@
 """The figures of groups' partitions: lag, lag in time, rates and verdicts.
 
-A cell that was not read again keeps its last figures."""
+A cell that was not read again keeps its last figures.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -100,7 +101,8 @@ def members_by_offset(snapshot: Snapshot) -> NDArray[np.bool_]:
 class Led:
     """What the figures of a group's partition need to know about the partition.
 
-    The arrays have the rows of `Partitions`."""
+    The arrays have the rows of `Partitions`.
+    """
 
     in_rate: Floats
     leader_silent_since_ms: Longs

@@ -38,7 +38,8 @@ _SEVERITY_WORDS = np.array([*(SEVERITIES.get(s, Severity.CALM) for s in STATUSES
 class Placement:
     """What follows from leaders, ISRs and silent brokers alone.
 
-    Matrices have the shape of `replicas`."""
+    Matrices have the shape of `replicas`.
+    """
 
     in_isr: NDArray[np.bool_]
     replica_silent: NDArray[np.bool_]
@@ -71,7 +72,8 @@ def placement(table: Partitions, quiet: Silence) -> Placement:
 def under_replicated(placed: Placement) -> NDArray[np.bool_]:
     """Return which partitions have fewer in-sync replicas than replicas.
 
-    This is what --under-replicated-partitions lists."""
+    This is what --under-replicated-partitions lists.
+    """
     return np.less(placed.isr_count, placed.replication)
 
 
@@ -96,7 +98,8 @@ def at_min(table: Partitions, placed: Placement) -> NDArray[np.bool_]:
 def status_ranks(table: Partitions, placed: Placement, frozen: Longs, moving: NDArray[np.bool_]) -> Longs:
     """Return each partition's worst status as its rank (see STATUSES).
 
-    `moving` marks partitions under reassignment."""
+    `moving` marks partitions under reassignment.
+    """
     S = PartitionStatus
     preferred = table.replicas[:, 0] if table.replicas.shape[1] else table.leader
     found = (
@@ -166,7 +169,8 @@ def listed_replicas(table: Partitions, replicas: Replicas) -> LongMatrix:
 def replica_readings(table: Partitions, replicas: Replicas, listed: LongMatrix | None = None) -> Readings:
     """Return the readings of listed replicas.
 
-    `listed` is the result of `listed_replicas`, if it is already known."""
+    `listed` is the result of `listed_replicas`, if it is already known.
+    """
     at = listed_replicas(table, replicas) if listed is None else listed
     columns = replicas.log_end, replicas.log_end_ms, replicas.size_bytes
     if at.size == len(replicas) and np.array_equal(at.ravel(), np.arange(at.size)):

@@ -1,6 +1,7 @@
 """A view whose past is still being read.
 
-The view shows what the snapshot itself contains, and marks everything else as pending."""
+The view shows what the snapshot itself contains, and marks everything else as pending.
+"""
 
 from dataclasses import replace
 

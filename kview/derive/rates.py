@@ -1,6 +1,7 @@
 """Rates of offsets that were read twice.
 
-A rate is per second between the two readings, not between observations."""
+A rate is per second between the two readings, not between observations.
+"""
 
 from dataclasses import dataclass
 

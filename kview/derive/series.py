@@ -21,7 +21,8 @@ def extended(
 ) -> tuple[Series, ...]:
     """Return each key's series with its new value at the end, at most `points` values.
 
-    The series of a new key starts here."""
+    The series of a new key starts here.
+    """
     old: int = points - 1
     made: list[Series] = []
     for key, value in zip(keys, values.tolist(), strict=True):

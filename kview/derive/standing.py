@@ -12,7 +12,8 @@ from kview.model.snapshot import Partitions, Snapshot
 class Standing:
     """The state of the cluster in one snapshot.
 
-    Placement and readings have the rows of the snapshot's partitions."""
+    Placement and readings have the rows of the snapshot's partitions.
+    """
 
     snapshot: Snapshot
     quiet: Silence

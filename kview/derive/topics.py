@@ -33,7 +33,8 @@ def _sums(values: Floats, first: Longs, none: float) -> Floats:
 def topic_rates(topic: Strings, in_rate: Floats) -> tuple[Strings, Floats]:
     """Return the topics, and the records per second appended to each topic.
 
-    `in_rate` has the rates of partitions."""
+    `in_rate` has the rates of partitions.
+    """
     first = first_rows(topic)
     return topic[first], _sums(in_rate, first, np.nan)
 

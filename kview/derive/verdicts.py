@@ -1,6 +1,7 @@
 """Verdicts: what a group's partition is doing, judged by offsets, members and the partition's state.
 
-A group has the worst verdict of its partitions."""
+A group has the worst verdict of its partitions.
+"""
 
 from dataclasses import dataclass
 

@@ -144,7 +144,8 @@ class BrokerFigures:
 class PartitionFigures:
     """The figures of partitions. The arrays have the rows of `snapshot.partitions`.
 
-    Matrices have the shape of `replicas` in that table."""
+    Matrices have the shape of `replicas` in that table.
+    """
 
     status: Strings
     severity: Strings
@@ -260,7 +261,8 @@ SERIES_POINTS = 60
 class Throughput:
     """Direct rates of the last minute, for plots.
 
-    `at_ms` has n moments, and `in_rates` has n rates per topic, NaN if a rate is not known."""
+    `at_ms` has n moments, and `in_rates` has n rates per topic, NaN if a rate is not known.
+    """
 
     at_ms: tuple[int, ...]
     topics: tuple[str, ...]

@@ -18,7 +18,8 @@ at least every 500 ms."""
 class Watermarks:
     """The last reading of each watermark, and since when the watermark has stood still.
 
-    The arrays have the rows of `Partitions`."""
+    The arrays have the rows of `Partitions`.
+    """
 
     value: Longs
     before_ms: Longs
@@ -38,7 +39,8 @@ def follow(
 ) -> Watermarks:
     """Add this observation's watermarks.
 
-    `last_read_ms` is when they were read in the previous step, with the rows of that step."""
+    `last_read_ms` is when they were read in the previous step, with the rows of that step.
+    """
     value = alignment.carry(before.value, UNKNOWN)
     known = table.high_watermark != UNKNOWN
     moved = known & (table.high_watermark != value)
