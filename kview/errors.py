@@ -19,7 +19,7 @@ FailureKind of its failure."""
 
 
 class ErrorKind(StrEnum):
-    """What went wrong. The words of a kind, in `kview.language.errors`, name the values that it carries."""
+    """What went wrong. The words of a kind, in `kview.language.errors`, name the values of the error."""
 
     # -- recordings
     NOT_A_RECORDING = "not a recording"
@@ -128,7 +128,7 @@ class ErrorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ErrorFacts:
-    """An error as data, to compare it or to send it to another process. `error_of` is the way back."""
+    """An error as data, to compare it or to send it to another process. `error_of` converts it back."""
 
     kind: ErrorKind
     values: Mapping[str, ErrorValue]
@@ -147,7 +147,8 @@ class KviewError(Exception):
 
     @classmethod
     def of(cls, error: "KviewError") -> Self:
-        """Return an error of this class, so with its exit code, that has the kind and values of `error`."""
+        """Return an error of this class, and so with its exit code, that has the kind and values of
+        `error`."""
         return cls(error.kind, **error.values)
 
     @property
@@ -166,7 +167,7 @@ class BadUse(KviewError):
 
 
 class ClusterUnreachable(KviewError):
-    """No broker of the cluster could be asked before there was any data."""
+    """No broker of the cluster could be reached before there was any data."""
 
     exit_code: ClassVar[int] = 3
 

@@ -1,10 +1,10 @@
-"""The commands, one file each; exit codes, and error messages on standard error."""
+"""The commands, in one file each, exit codes, and error messages on standard error."""
 
 import signal
 import sys
 
 BUG = 70
-"""Exit code of a bug in kview: EX_SOFTWARE of sysexits.h, because 0 to 3 have other meanings."""
+"""The exit code of a bug in kview: EX_SOFTWARE of sysexits.h, because 0 to 3 have other meanings."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""`kview connect`: a dashboard for an existing cluster. It only reads."""
+"""`kview connect`: a dashboard for an existing cluster. This command only reads."""
 
 from typing import Any
 

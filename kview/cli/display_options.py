@@ -90,12 +90,12 @@ _DRAWING = (
 
 
 def display_options(command: Command) -> Command:
-    """Add all of these flags to a command. It receives them as keywords, for `display_of`."""
+    """Add all of these flags to a command, which receives them as keywords for `display_of`."""
     return _with(command, (*_OBSERVING, *_DRAWING))
 
 
 def replay_options(command: Command) -> Command:
-    """Add only the flags for how to draw."""
+    """Add only the flags for drawing."""
     return _with(command, _DRAWING)
 
 
@@ -106,7 +106,7 @@ def _with(command: Command, options: tuple[Callable[[Command], Command], ...]) -
 
 
 def display_of(flags: Mapping[str, Any]) -> Display:
-    """Return the flags of `display_options` or `replay_options` as one value. Raises UsageError."""
+    """Return the flags of `display_options` or `replay_options` as a single value. Raises UsageError."""
     if flags.get("record_upload") and flags["record"] is None:
         raise click.UsageError(
             "--record-upload needs --record DIR: a dashboard's own recording of the last hour is not uploaded"

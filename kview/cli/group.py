@@ -1,4 +1,5 @@
-"""The command `kview` itself: `--simulate` with its flags, and the subcommands, which are loaded on use."""
+"""The command `kview` itself: `--simulate` with its flags, and the subcommands, which are loaded on first
+use."""
 
 import importlib
 from typing import Any
@@ -17,7 +18,7 @@ COMMANDS = {
     "schema": "Print the JSON Schema of the documents that --format json prints.",
     "serve": "Run the simulated cluster without a dashboard.",
 }
-"""The subcommands and what they do. Each is `kview.cli.<name>:<name>`."""
+"""The subcommands and their descriptions. Each subcommand is `kview.cli.<name>:<name>`."""
 
 EXIT_CODES = {
     "0": "success",
@@ -36,14 +37,14 @@ class LazyGroup(click.Group):
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return the command of that name, None if there is none."""
+        """Import and return the command of that name, or return None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = getattr(importlib.import_module(f"kview.cli.{cmd_name}"), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands in `--help`, without importing them."""
+        """Write the list of commands in `--help`, without importing the commands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
 

@@ -22,7 +22,8 @@ class Duration(click.ParamType[int]):
         self.most_ms = most_ms
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the milliseconds. Fails with a usage error if `value` is not a duration or out of bounds."""
+        """Return the milliseconds. Fails with a usage error if `value` is not a duration or is out of
+        bounds."""
         if isinstance(value, int):
             return value
         match = _DURATION.fullmatch(value.strip())

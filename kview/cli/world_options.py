@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from kview.simulate.world import TopicSpec, World
 
 MAX_BROKERS = 100
-"""Each has its own listener, port and connections: more of them would test the machine, not a cluster."""
+"""Each broker has its own listener, port and connections, so more of them would test the machine, not a
+cluster."""
 
 MAX_PARTITIONS = 100_000
-"""Of all topics in total. The dashboard is built for this many."""
+"""The most partitions of all topics in total. The dashboard is built for this number."""
 
 MAX_REPLICAS = 32_767
-"""Kafka's own limit: a replication factor has 16 bits on the wire."""
+"""Kafka's own limit, because a replication factor has 16 bits on the wire."""
 
 DEFAULT_RACKS = 2
 LONGEST_TOPIC_NAME = 249
@@ -29,7 +30,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def world_options(command: Command) -> Command:
-    """Add the flags to a command. It receives them as keywords, for `world_of`, except `seed` and `port`."""
+    """Add the flags to a command, which receives them as keywords for `world_of`, except `seed` and
+    `port`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -118,7 +120,8 @@ def world_of(
 
 
 def topic_of(text: str, brokers: int) -> "TopicSpec":
-    """Return the topic in `NAME:PARTITIONS:REPLICAS[:KEY=VALUE…]`, for that many brokers. Raises BadUse."""
+    """Return the topic in `NAME:PARTITIONS:REPLICAS[:KEY=VALUE…]`, for that number of brokers. Raises
+    BadUse."""
     from kview.simulate.world import TopicSpec
 
     name, *rest = text.split(":")

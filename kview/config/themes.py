@@ -11,16 +11,20 @@ import platformdirs
 import kview
 
 MAX_THEME_FILES = 200
-"""The most files read per folder: far more than anybody keeps. A limit in case it is the wrong folder."""
+"""The most files read per folder, far more than anybody keeps. The limit is there in case it is the wrong
+folder."""
 
 MAX_THEME_BYTES = 64 * 1024
-"""A theme is about 1 kB. Anything larger is some other kind of file."""
+"""The most bytes of a theme, which takes about 1 kB. Anything larger is some other kind of file."""
 
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 
 
 class Theme(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Colours as `#rrggbb`, each named after its meaning. `series` has the curves of a plot, in order."""
+    """Colours as `#rrggbb`, each named after its meaning.
+
+    `series` has the colours of a plot's curves, in order.
+    """
 
     name: str
     dark: bool
@@ -81,7 +85,7 @@ def theme_folders() -> tuple[Path, ...]:
 
 
 def load_themes(folders: Iterable[Path]) -> Themes:
-    """Read every `*.toml` in `folders`. A theme replaces one of the same name from an earlier folder."""
+    """Read every `*.toml` in `folders`. A theme replaces a theme of the same name from an earlier folder."""
     loaded: dict[str, Theme] = {}
     failed: list[ThemeFailure] = []
     for folder in folders:
@@ -96,7 +100,7 @@ def load_themes(folders: Iterable[Path]) -> Themes:
 
 
 def read_theme(path: Path) -> Theme:
-    """Read one theme file. Raises OSError, or ValueError that says what is wrong and where in the file."""
+    """Read a theme file. Raises OSError, or a ValueError that says what is wrong and where in the file."""
     if path.stat().st_size > MAX_THEME_BYTES:
         raise ValueError(f"larger than {MAX_THEME_BYTES} bytes")
     return msgspec.toml.decode(path.read_bytes(), type=Theme)

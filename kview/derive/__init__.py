@@ -1,1 +1,1 @@
-"""Pure functions over snapshots: rates, lag, verdicts, events; and the fold that puts them together."""
+"""Pure functions over snapshots: rates, lag, verdicts and events, and the fold that combines them."""

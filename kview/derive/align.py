@@ -1,5 +1,7 @@
-"""Alignment: which row of an earlier table is which row of a later one. Everything that is carried from step
-to step goes through here."""
+"""Alignment: which row of an earlier table corresponds to which row of a later one.
+
+Everything that is carried from step to step is aligned here.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +17,11 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """`rows[i]` is the earlier row of row i, −1 if the row is new. None if every row stayed where it was."""
+    """The earlier row of each row.
+
+    `rows[i]` is the earlier row of row i, or −1 if the row is new. `rows` is None if every row stayed where
+    it was.
+    """
 
     rows: Longs | None
     size: int
@@ -78,7 +84,7 @@ def align_offsets(before: Offsets, now: Offsets) -> Alignment:
 
 
 def partition_rows(offsets: Offsets, partitions: Partitions) -> Longs:
-    """Return the row of each offset's partition, −1 if there is none."""
+    """Return the row of each offset's partition, −1 if there is no such partition."""
     keys = _map(
         zip(partitions.topic, partitions.partition.tolist(), strict=True),
         zip(offsets.topic, offsets.partition.tolist(), strict=True),

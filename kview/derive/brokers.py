@@ -1,4 +1,5 @@
-"""Brokers: since when they are silent, when the cluster will fence them, and what they lead and carry."""
+"""Brokers: since when they have been silent, when the cluster will fence them, and their leaders and
+rates."""
 
 from dataclasses import dataclass
 
@@ -15,13 +16,13 @@ from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 
 HEARD_MARGIN_MS = 1_500
-"""If a broker's last fetch of metadata is this close to the latest of all, the quorum still hears it. Brokers
-fetch at least every 500 ms."""
+"""If a broker's last fetch of metadata is this close to the latest fetch of all, the quorum still hears the
+broker. Brokers fetch at least every 500 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Which brokers do not answer us. Arrays are rows of `Brokers`."""
+    """Which brokers do not answer us. The arrays have the rows of `Brokers`."""
 
     ids: Ids
     silent: NDArray[np.bool_]
@@ -29,19 +30,19 @@ class Silence:
     """UNKNOWN for brokers that answer."""
 
     def of(self, brokers: Ids) -> NDArray[np.bool_]:
-        """Return whether each of `brokers` (ids, any shape) is silent. Unknown brokers are not."""
+        """Return whether each of `brokers` (ids, any shape) is silent. Unknown brokers are not silent."""
         return take(self.silent, positions(self.ids, brokers), False)
 
     def since_of(self, brokers: Ids) -> Longs:
-        """Return since when each of `brokers` is silent, UNKNOWN if it answers or is not known."""
+        """Return since when each of `brokers` has been silent, UNKNOWN if the broker answers or is not
+        known."""
         return take(self.since_ms, positions(self.ids, brokers), UNKNOWN)
 
 
 def silence(brokers: Brokers) -> Silence:
     """Return which brokers are silent.
 
-    That includes listed brokers as well as fenced and gone ones. The latter are silent since their last
-    answer.
+    These are listed brokers as well as fenced and gone ones, which have been silent since their last answer.
     """
     state = brokers.state
     is_silent = np.asarray(state == BrokerState.SILENT, np.bool_)
@@ -52,9 +53,9 @@ def silence(brokers: Brokers) -> Silence:
 
 
 def still_heard(snapshot: Snapshot, quiet: Silence) -> NDArray[np.bool_]:
-    """Return which silent brokers still fetch metadata from the quorum, so only we cannot reach them.
+    """Return which silent brokers still fetch metadata from the quorum, so that only we cannot reach them.
 
-    Needs DescribeQuorum v1. The quorum's times are only compared with each other, because a controller's
+    This needs DescribeQuorum v1. The quorum's times are only compared with each other, because a controller's
     clock may differ from ours.
     """
     brokers, latest = snapshot.brokers, snapshot.quorum.last_fetch_ms.max(initial=UNKNOWN)
@@ -70,10 +71,10 @@ def still_heard(snapshot: Snapshot, quiet: Silence) -> NDArray[np.bool_]:
 def fencing_due(snapshot: Snapshot, quiet: Silence) -> Longs:
     """Return ≈ when the session of each silent, listed broker ends, UNKNOWN for others.
 
-    That is its last fetch of metadata, or our first silence, plus the session timeout. The last fetch only
-    counts if it is at most one session before our first silence: if it is further away, the clocks differ. It
-    also only counts if the quorum reported it after that silence: the broker may have fetched again since an
-    older report.
+    A session ends one session timeout after the broker's last fetch of metadata, or after our first silence.
+    The last fetch only counts if it is at most one session before our first silence: if it is further away,
+    the clocks differ. It also only counts if the quorum reported it after that silence, because the broker
+    may have fetched again since an older report.
     """
     brokers = snapshot.brokers
     listed = np.asarray(brokers.state == BrokerState.SILENT, np.bool_)
@@ -89,8 +90,11 @@ def fencing_due(snapshot: Snapshot, quiet: Silence) -> Longs:
 
 
 def broker_severity(snapshot: Snapshot, quiet: Silence) -> NDArray[np.object_]:
-    """Return RISK for brokers that are silent and listed; WARN for fenced, gone, or silent only to us; else
-    CALM."""
+    """Return the severity of each broker.
+
+    RISK for brokers that are silent and listed; WARN for brokers that are fenced, gone, or silent only to us;
+    CALM for all others.
+    """
     brokers = snapshot.brokers
     out = np.full(len(brokers), Severity.CALM, object)
     out[np.asarray(brokers.state == BrokerState.FENCED, np.bool_)] = Severity.WARN
@@ -112,7 +116,10 @@ def _user_leader(snapshot: Snapshot) -> Longs:
 
 
 def led_rates(snapshot: Snapshot, in_rate: Floats, quiet: Silence) -> Floats:
-    """Return the records per second appended to what each broker leads. `in_rate` has those of partitions."""
+    """Return the records per second appended to the partitions that each broker leads.
+
+    `in_rate` has the rates of partitions.
+    """
     rates = sum_by(_user_leader(snapshot), in_rate, len(snapshot.brokers))
     rates[quiet.silent] = np.nan
     return rates
@@ -128,8 +135,8 @@ def broker_figures(
 ) -> BrokerFigures:
     """Return the figures of the brokers.
 
-    `offset_rows` and `read_rate` are rows of `snapshot.offsets`. `in_rate` are `led_rates`, and `in_series`
-    ends with them.
+    `offset_rows` and `read_rate` have the rows of `snapshot.offsets`. `in_rate` is the result of `led_rates`,
+    and `in_series` already ends with these rates.
     """
     brokers, table = snapshot.brokers, snapshot.partitions
     size = len(brokers)

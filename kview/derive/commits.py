@@ -1,4 +1,4 @@
-"""Committed offsets over time: when they moved or fell back, and what lag was left each time."""
+"""Committed offsets over time: when they moved or fell back, and how much lag was left each time."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -17,10 +17,10 @@ HISTORY_RULE = Thinning(((60_000, 5_000),))
 most."""
 
 READ_WINDOW_MS = 20_000
-"""Reading rates are averaged over this long: four commits at the default interval."""
+"""Reading rates are averaged over this time: four commits at the default interval."""
 
 MIN_MOVES = 2
-"""One commit after a pause says nothing about a trend."""
+"""The fewest moves that show a trend, because a single commit after a pause shows none."""
 
 TREND_MIN_SPAN_MS = 30_000
 """A shorter history does not show a lag trend."""
@@ -28,7 +28,7 @@ TREND_MIN_SPAN_MS = 30_000
 
 @dataclass(frozen=True, slots=True)
 class CommitsThen:
-    """The committed offsets at one moment of the past. Rows of `Offsets`."""
+    """The committed offsets at a moment of the past. The arrays have the rows of `Offsets`."""
 
     at_ms: int
     committed: Longs
@@ -40,24 +40,27 @@ class CommitsThen:
 
 @dataclass(frozen=True, slots=True)
 class Commits:
-    """What is known about the past of each committed offset. Rows of `Offsets`; UNKNOWN if it was not
-    seen."""
+    """What is known about the past of each committed offset.
+
+    The arrays have the rows of `Offsets`, with UNKNOWN for what was not seen.
+    """
 
     committed: Longs
     received_ms: Longs
     still_since_ms: Longs
-    """When it was first read with this value."""
+    """When the offset was first read with this value."""
     moved_ms: Longs
-    """When it was last seen to change; UNKNOWN if it never was."""
+    """When the offset was last seen to change, UNKNOWN if it was never seen to change."""
     moves: Longs
     lag_left: Longs
-    """The lag when it was last seen to have moved."""
+    """The lag when the offset was last seen to have moved."""
     gap_ms: Longs
-    """The time between its last two readings. The traffic of that time is the error of `lag_left`."""
+    """The time between the offset's last two readings. The traffic of that time is the error of
+    `lag_left`."""
     rewound_from: Longs
-    """The offset from which it fell back, until it reaches that offset again."""
+    """The offset from which the group fell back, until the group reaches that offset again."""
     fell_ms: Longs
-    """When it last fell back."""
+    """When the offset last fell back."""
     history: tuple[CommitsThen, ...]
 
     @staticmethod
@@ -83,8 +86,10 @@ def carried(commits: Commits, alignment: Alignment) -> Commits:
 
 
 def follow(before: Commits, committed: Longs, received_ms: Longs, lag: Longs, now_ms: int) -> Commits:
-    """Take in this observation's commits. `before` is in its rows. A cell that was not read again changes
-    nothing."""
+    """Add this observation's commits. `before` already has the rows of this observation.
+
+    A cell that was not read again changes nothing.
+    """
     floor = now_ms - LOOK_BACK_MS
     fresh = received_ms != before.received_ms
     had = before.committed > NO_OFFSET
@@ -117,7 +122,7 @@ def read_rate(commits: Commits, now_ms: int) -> Floats:
     """Return offsets per second over the last READ_WINDOW_MS.
 
     NaN until there are two readings, after a rewind, and for old cells. If commits come in jumps, the rate is
-    the one between the jumps, until the next jump is overdue.
+    the rate between the jumps, until the next jump is overdue.
     """
     size = len(commits.committed)
     within = [then for then in commits.history[:-1] if then.at_ms >= now_ms - READ_WINDOW_MS]
@@ -142,9 +147,9 @@ def read_rate(commits: Commits, now_ms: int) -> Floats:
 def lag_growth(commits: Commits, now_ms: int) -> Longs:
     """Return by how much lag grew without falling back.
 
-    That is the least lag left by the commits of the newest third of the last minute − the most left by those
-    of the oldest third. At most 0 if lag did fall. UNKNOWN if less than TREND_MIN_SPAN_MS is known, or if the
-    newest third has fewer than MIN_MOVES moves.
+    That is the least lag left by the commits of the newest third of the last minute − the most lag left by
+    those of the oldest third. It is at most 0 if lag did fall. UNKNOWN if less than TREND_MIN_SPAN_MS is
+    known, or if the newest third has fewer than MIN_MOVES moves.
     """
     layers = commits.history
     size = len(commits.committed)

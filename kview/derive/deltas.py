@@ -1,7 +1,6 @@
-"""What came and went between two snapshots, in whole records. Deltas can be added up over time and
-partitions.
+"""The changes between two snapshots, in whole records. Deltas can be added up over time and partitions.
 
-Every count is 0 or more. Changes that would give a negative or absurd rate have counts of their own: a log
+Every count is 0 or more. Changes that would produce a negative or absurd rate have counts of their own: a log
 end that fell is `truncated`, a commit that fell is `rewound`, and records whose interval is too long or has
 no length are `…_in_gap` and `…_out_gap`. Nothing is counted for a partition that is new or was created again,
 nor for a cell that was not read again.
@@ -30,13 +29,13 @@ MAX_INTERVAL_MS = 60_000
 second."""
 
 MAX_SPREAD_MS = 60_000
-"""A commit's records are spread over no more than this. A group that resumes after an hour did not read for
-an hour."""
+"""The longest time over which a commit's records are spread, because a group that resumes after an hour was
+not reading for that hour."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionDeltas:
-    """Rows of `current.partitions`.
+    """What came into each partition. The arrays have the rows of `current.partitions`.
 
     Records are counted by the leader's log end, or by the high watermark if the cluster does not report log
     ends.
@@ -44,11 +43,11 @@ class PartitionDeltas:
 
     began_ms: Longs
     ended_ms: Longs
-    """The records came between these two readings. Both are equal if there is no interval."""
+    """The records arrived between these two readings. Both times are equal if there is no interval."""
     records_in: Longs
     record_centibytes: Longs
-    """≈ the leader's size ÷ the offsets in it, in hundredths of a byte, to three digits; 0 if the size is not
-    known."""
+    """≈ the leader's size ÷ the number of offsets in its log, in hundredths of a byte, to three digits; 0 if
+    the size is not known."""
     truncated: Longs
     records_in_gap: Longs
     replicated: Longs
@@ -57,14 +56,14 @@ class PartitionDeltas:
     """The part of `replicated` that went from a leader to a follower in another rack."""
     leader_rack: Strings
     topic_partitions: Ids
-    """How many partitions the topic has, for means over its partitions."""
+    """The number of partitions of the topic, for means over its partitions."""
     offline: Flags
     silent: Flags
     under_min_isr: Flags
     under_replicated: Flags
-    """The partition's state since the previous observation, as that one saw it."""
+    """The partition's state since the previous observation, as that observation saw it."""
     standing: Standing
-    """The state of `current`, with which the next call begins."""
+    """The state of `current`, from which the next call starts."""
 
     @property
     def bytes_in(self) -> Longs:
@@ -74,7 +73,7 @@ class PartitionDeltas:
 
 @dataclass(frozen=True, slots=True)
 class OffsetDeltas:
-    """Rows of `current.offsets`."""
+    """What groups committed. The arrays have the rows of `current.offsets`."""
 
     since_ms: Longs
     ended_ms: Longs
@@ -84,16 +83,18 @@ class OffsetDeltas:
     rewound: Longs
     records_out_gap: Longs
     changed_ms: Longs
-    """When the commit was last seen to change, or first seen; carried from one call to the next."""
+    """When the commit was last seen to change, or first seen. Carried from one call to the next."""
     leader: Ids
     leader_rack: Strings
     partition_row: Longs
-    """The row in `current.partitions`, −1 if the partition is not there."""
+    """The row in `current.partitions`, −1 if the partition is not in that table."""
 
 
 def state_ms(previous: Snapshot | None, current: Snapshot) -> int:
-    """Return how long the previous observation's states lasted until this one; 0 over a gap or a clock
-    jump."""
+    """Return how long the previous observation's states lasted until this one.
+
+    0 over a gap or a clock jump.
+    """
     if previous is None:
         return 0
     elapsed = current.observation.ended_ms - previous.observation.ended_ms
@@ -101,7 +102,10 @@ def state_ms(previous: Snapshot | None, current: Snapshot) -> int:
 
 
 def _comparable(previous: Snapshot | None, current: Snapshot) -> Snapshot:
-    """Return the snapshot to count from: an empty one if there is none, or if it is of another cluster."""
+    """Return the snapshot to count from: `previous`, or an empty one.
+
+    It is empty if there is no previous snapshot, or if that snapshot is of another cluster.
+    """
     if previous is None:
         return Snapshot(current.observation)
     before, now = previous.observation, current.observation
@@ -153,9 +157,9 @@ def _growth(value: Longs, received_ms: Longs, before: Longs, before_ms: Longs) -
 def partition_deltas(
     previous: Snapshot | None, current: Snapshot, carried: PartitionDeltas | None = None
 ) -> PartitionDeltas:
-    """Return what came into each partition since `previous`, and the state that it was in meanwhile.
+    """Return what came into each partition since `previous`, and the partition's state in the meantime.
 
-    `carried` is the result of the call for `previous`, None if there was none.
+    `carried` is the result of the call for `previous`, None if there was no such call.
     """
     before, table = _comparable(previous, current), current.partitions
     rows = align_partitions(before.partitions, table)
@@ -176,9 +180,9 @@ def partition_deltas(
     size = _leader_sizes(table, readings)
     same_leader = table.leader == rows.carry(before.partitions.leader, NO_BROKER)
     held = rows.carry(carried.record_centibytes, 0) if carried else 0
-    # Sizes are asked for less often than log ends: the two only match when the size is new.
+    # Sizes are requested less often than log ends, so the two only match when the size is new.
     stale = ~same_leader | (size == rows.carry(_leader_sizes(before.partitions, old), UNKNOWN))
-    # Followers may go on copying while the leader does not answer us.
+    # Followers may continue copying while the leader does not answer us.
     alone = (replicated > 0) & (log.began_ms == log.ended_ms)
     states = (
         before.partitions.leader == NO_BROKER,
@@ -218,8 +222,8 @@ def _leader_sizes(table: Partitions, readings: Readings) -> Longs:
 def _record_centibytes(table: Partitions, size: Longs) -> Longs:
     """Return ≈ the bytes of a record, in hundredths, rounded to three digits.
 
-    An estimate has no more than three digits anyway. They often stay the same, so a recording need not store
-    them again.
+    An estimate has no more than three meaningful digits anyway. Rounded figures often stay the same, so that
+    a recording need not store them again.
     """
     end = np.where(table.log_end == UNKNOWN, table.high_watermark, table.log_end)
     known = (end != UNKNOWN) & (table.log_start != UNKNOWN) & (end > table.log_start) & (size > 0)
@@ -236,7 +240,8 @@ def _replicated(
     old: Readings,
     readings: Readings,
 ) -> tuple[Longs, Longs]:
-    """Return by how many records followers' logs grew: in total, and from a leader in another rack."""
+    """Return the number of records by which followers' logs grew, in total and from leaders in other
+    racks."""
     table = current.partitions
     ends, times = rows.carry(old.ends, UNKNOWN), rows.carry(old.times_ms, UNKNOWN)
     held = rows.carry(before.partitions.replicas, NO_BROKER)
@@ -254,9 +259,9 @@ def _replicated(
 
 
 def _in_other_rack(brokers: Brokers, table: Partitions) -> Flags:
-    """Return whether each replica is in another rack than its leader; False if one of the racks is not known.
+    """Return whether each replica is in another rack than its leader, False if one of the racks is not known.
 
-    Compares numbers of racks, because comparing strings is slow.
+    Racks are compared as numbers, because comparing strings is slow.
     """
     names, numbers = np.unique(brokers.rack.astype(str), return_inverse=True)
     numbers = np.where(names[numbers] == "", -1, numbers) if len(names) else numbers
@@ -272,12 +277,12 @@ def offset_deltas(
 ) -> OffsetDeltas:
     """Return what each group committed since `previous`.
 
-    `carried` is the result of the call for `previous`, None if there was none.
+    `carried` is the result of the call for `previous`, None if there was no such call.
     """
     before, table = _comparable(previous, current), current.offsets
     carried = carried if before is previous else None
     rows = align_offsets(before.offsets, table)
-    # Finding the rows takes as long as all the rest. They stay the same while no row is added or removed.
+    # Finding the rows takes as long as everything else. They stay the same while no row is added or removed.
     still = (
         carried is not None and rows.rows is None and _same_partitions(before.partitions, current.partitions)
     )
@@ -313,8 +318,7 @@ def _same_partitions(before: Partitions, now: Partitions) -> bool:
 
 
 def _created_again(before: Snapshot, current: Snapshot, of: Longs) -> Flags:
-    """Return which rows of offsets belong to a topic that was deleted and created again between the
-    snapshots."""
+    """Return which rows of offsets belong to a topic that was created again between the snapshots."""
     was = align_partitions(before.partitions, current.partitions)
     if was.rows is None:
         return np.zeros(len(of), np.bool_)

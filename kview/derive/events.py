@@ -1,4 +1,5 @@
-"""Events: the differences between two steps. All changes of one kind are one event, not one per partition."""
+"""Events: the differences between two steps. All changes of one kind form one event, not one per
+partition."""
 
 from dataclasses import dataclass
 
@@ -16,15 +17,15 @@ from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 
 MAX_EVENTS = 500
-"""Limit of events kept. If more happens within the look-back, the headline is the better summary."""
+"""The most events kept. If more happens within the look-back, the headline is the better summary."""
 
 MAX_NAMED = 200
-"""Limit of partitions named in one event. Its count includes all of them."""
+"""The most partitions named in one event. The event's count includes all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen(Standing):
-    """A snapshot, and what the next step's events need from it."""
+    """A snapshot, together with what the next step's events need from it."""
 
     frozen_since_ms: Longs
 
@@ -46,7 +47,7 @@ def differences(before: Seen, now: Seen, alignment: Alignment) -> tuple[Event, .
 
 
 def controller_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
-    """Return an event if the controller changed. There is none if the old or new one is not known."""
+    """Return an event if the controller changed, or none if the old or the new controller is not known."""
     old, new = before.observation, now.observation
     if new.controller_id < 0 or old.controller_id == new.controller_id:
         return ()
@@ -109,7 +110,7 @@ def _partition_counts(table: Partitions) -> dict[str, tuple[int, str]]:
 
 
 def topic_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
-    """Return the topics that were created or deleted (both, if created again), or got more partitions."""
+    """Return the topics that were created or deleted (both, if created again), or that gained partitions."""
     a, b = before.partitions, now.partitions
     if same(a.topic, b.topic) and same(a.topic_id, b.topic_id):
         return ()
@@ -133,18 +134,18 @@ def topic_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Picker:
-    """Makes an event of a mask over partitions."""
+    """Makes an event from a mask over partitions."""
 
     table: Partitions
     at_ms: int
 
     def split(self, mask: NDArray[np.bool_]) -> tuple[int, int]:
-        """Return how many of the user's partitions and how many internal ones are in the mask."""
+        """Return the number of the user's partitions and the number of internal ones in the mask."""
         internal = int((mask & self.table.internal).sum())
         return int(mask.sum()) - internal, internal
 
     def names(self, mask: NDArray[np.bool_]) -> tuple[tuple[str, int], ...]:
-        """Return the names of the partitions, the user's first."""
+        """Return the names of the partitions, the user's partitions first."""
         rows = np.flatnonzero(mask)
         rows = rows[np.argsort(self.table.internal[rows], kind="stable")][:MAX_NAMED]
         return tuple((str(self.table.topic[row]), int(self.table.partition[row])) for row in rows.tolist())
@@ -249,13 +250,13 @@ def _watermark_events(before: Seen, now: Seen, alignment: Alignment, pick: _Pick
 
 
 def lost_at_election(before: Seen, now: Seen, alignment: Alignment) -> Longs:
-    """Return a lower bound of the records lost at each election: old leader's log end − start of the new
-    epoch.
+    """Return a lower bound of the records lost at each election.
 
-    The old leader's log end is the last one seen. The new epoch starts where the new leader's log ended when
-    it was elected. Of that we know its last reading as a follower, if it was taken after the old leader fell
-    silent (from then on there was nothing left to copy). Else we take its first reading as the leader, which
-    is later, so this is a lower bound. 0 if no loss is known.
+    It is the old leader's log end − the start of the new epoch. The old leader's log end is the last one
+    seen. The new epoch starts where the new leader's log ended when it was elected. The best known value of
+    that is the new leader's last reading as a follower, if it was taken after the old leader fell silent
+    (from then on there was nothing left to copy). Otherwise it is the new leader's first reading as the
+    leader, which is later, so the result is a lower bound. 0 if no loss is known.
     """
     was, is_ = before.snapshot.partitions, now.snapshot.partitions
     leader = alignment.carry(was.leader, UNKNOWN_ID)

@@ -1,13 +1,12 @@
-"""The fold: takes a state and a snapshot, returns the next state and a view. Live, replay and tests all use
-it.
+"""The fold: takes a state and a snapshot, and returns the next state and a view.
 
-`step` is pure and has three parts: `advance` makes what all later steps depend on, `sample` makes what the
-steps of the next minute depend on (series), and nothing depends on the view. A jump to another moment leaves
-out what no later step needs (`fold_to`).
+Live runs, replays and tests all use it. `step` is pure and has three parts: `advance` calculates what all
+later steps depend on, `sample` calculates what the steps of the next minute depend on (series), and the view,
+on which nothing depends. A jump to another moment skips what no later step needs (`fold_to`).
 
 A view at t is the same whether the fold began at the beginning or at the last snapshot at or before t −
-LOOK_BACK_MS. There is one exception: if a group's coordinator is silent, its cells are not read again and
-their figures are kept, so they depend on what was seen before the last reading.
+LOOK_BACK_MS. There is one exception: if a group's coordinator is silent, the group's cells are not read again
+and keep their figures, which depend on what was seen before the last reading.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,7 +51,7 @@ _NONE = np.empty(0, np.int64)
 class State:
     """What is carried from step to step: the previous snapshot, what was seen in it, and bounded series.
 
-    Frozen. Columns are never written to.
+    States are frozen, and columns are never written to.
     """
 
     seen: Seen | None = None
@@ -70,17 +69,17 @@ class State:
     group_series: GroupSeries = field(default_factory=dict)
     moments: tuple[int, ...] = ()
     before_ms: int = UNKNOWN
-    """The time of the previous step, UNKNOWN in the first one."""
+    """The time of the previous step, UNKNOWN in the first step."""
     events: tuple[Event, ...] = ()
     new_events: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The figures of one moment that go into series."""
+    """The figures of one moment that are added to series."""
 
     in_rate: Floats
-    """Rows of `Partitions`."""
+    """The rates of partitions, with the rows of `Partitions`."""
     broker_rates: Floats
     topic_rates: Floats
     offsets: OffsetFigures
@@ -88,7 +87,7 @@ class Sample:
 
 
 class LookBack(Protocol):
-    """Snapshots in order, whose number is known."""
+    """Snapshots in order, with a known length."""
 
     def __len__(self) -> int: ...
 
@@ -98,8 +97,8 @@ class LookBack(Protocol):
 def step(state: State, snapshot: Snapshot) -> tuple[State, View]:
     """Return the next state and view.
 
-    Starts again from nothing if the snapshot is earlier than the last one (the clock jumped back), or is from
-    another observer.
+    The fold starts again from nothing if the snapshot is earlier than the last one (the clock jumped back),
+    or if it is from another observer.
     """
     return fold_on(state, (snapshot,))
 
@@ -107,8 +106,8 @@ def step(state: State, snapshot: Snapshot) -> tuple[State, View]:
 def fold_to(last: Snapshot, look_back: LookBack, cancelled: Callable[[], bool]) -> tuple[State, View] | None:
     """Return the state and the view at `last`, folded from nothing over `look_back`, which ends with `last`.
 
-    The result is the same as that of one `step` after another. Before each snapshot it asks `cancelled`, and
-    returns None if that is True.
+    The result is the same as that of consecutive calls of `step`. Before each snapshot, `cancelled` is
+    called; the result is None if that returns True.
     """
     state, sampled = State(), None
     first_sampled = len(look_back) - SERIES_POINTS
@@ -123,7 +122,7 @@ def fold_to(last: Snapshot, look_back: LookBack, cancelled: Callable[[], bool]) 
 
 
 def fold_on(state: State, snapshots: Sequence[Snapshot]) -> tuple[State, View]:
-    """Return the state and the view after one or more snapshots, of which only the last will be shown."""
+    """Return the state and the view after one or more snapshots, when only the last one will be shown."""
     state, sampled = sample(advance(state, snapshots[0]))
     for snapshot in snapshots[1:]:
         state, sampled = sample(advance(state, snapshot))
@@ -261,9 +260,9 @@ def _seen_of(state: State) -> Seen:
 
 
 def _log_ends(snapshot: Snapshot) -> tuple[Longs, Longs]:
-    """Return where logs end, and when that was read.
+    """Return where logs end, and when these log ends were read.
 
-    If the cluster does not report log ends, these are the high watermarks.
+    If the cluster does not report log ends, high watermarks take their place.
     """
     table = snapshot.partitions
     if "debugging_replica" in snapshot.observation.capabilities:
@@ -288,8 +287,8 @@ def _offsets(state: State, in_rate: Floats) -> OffsetFigures:
 def _kept(state: State, snapshot: Snapshot, commits: Commits, offset_rows: Alignment) -> Kept:
     """Return the figures of the cells that were not read again in `snapshot`.
 
-    `commits` are the earlier ones in its rows. If the earlier moment was not sampled, its figures are
-    calculated now.
+    `commits` are the earlier commits, with the rows of this snapshot. If the earlier moment was not sampled,
+    its figures are calculated now.
     """
     carried = state.kept.carried(offset_rows)
     received_ms = snapshot.offsets.received_ms

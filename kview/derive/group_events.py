@@ -31,7 +31,7 @@ def _owners(snapshot: Snapshot) -> dict[str, frozenset[tuple[str, int, str]]]:
 def group_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
     """Return rebalances, and other changes of groups' states.
 
-    A rebalance is known from the group's state, or from its result: other owners.
+    A rebalance is recognised by the group's state, or by its result, which is a change of owners.
     """
     old = {name: row for row, name in enumerate(before.groups.group)}
     a, b = before.groups, now.groups

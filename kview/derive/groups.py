@@ -1,4 +1,4 @@
-"""Groups: the sums and worst values over their rows of `Offsets`."""
+"""Groups: the sums and the worst values over the groups' rows of `Offsets`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,26 +17,26 @@ from kview.model.snapshot import Longs, Snapshot
 from kview.model.units import NO_OFFSET, UNKNOWN
 
 TREND_SPANS_MS = ((5_000, 5_000), (10_000, 20_000))
-"""(length, distance): compares the worst of the newest stretch with the worst of an equally long one, that
-far back. Lag moves up and down within a commit interval, so neither is shorter than one. The longer one shows
-slow growth."""
+"""Pairs of length and distance. The worst lag of the newest stretch is compared with the worst lag of an
+equally long stretch, that far back. Lag moves up and down within a commit interval, so neither stretch is
+shorter than such an interval. The longer pair shows slow growth."""
 
 BehindSeries = tuple[tuple[int, float], ...]
-"""A group's lag in time at the moments of the last TREND_BACK_MS, oldest first; NaN if it was not known."""
+"""A group's lag in time at the moments of the last TREND_BACK_MS, oldest first, NaN if it was not known."""
 
 GroupSeries = Mapping[str, tuple[Series, BehindSeries]]
-"""By group: lag at the moments of the sparklines, and lag in time."""
+"""By group: the lag at the moments of the sparklines, and the lag in time."""
 
 TREND_NOISE_MS = 1_000
-"""Changes of lag in time below this, or below a tenth, are not a trend."""
+"""Changes of lag in time below this, or below a tenth of the lag, are not a trend."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupLags:
-    """Rows of `Groups`."""
+    """The lag of each group. The arrays have the rows of `Groups`."""
 
     index: Longs
-    """The row of each offset's group, −1 if there is none."""
+    """The row of each offset's group, −1 if there is no such group."""
     lag: Longs
     """The sum of the known lags, UNKNOWN if none is known."""
     behind_ms: Longs
@@ -107,7 +107,7 @@ def _known(snapshot: Snapshot, figures: OffsetFigures) -> NDArray[np.bool_]:
 
 
 def trend(series: BehindSeries) -> int:
-    """Return +1 if lag in time grows, −1 if it shrinks, 0 if neither or not known.
+    """Return +1 if lag in time grows, −1 if it shrinks, 0 if it does neither or is not known.
 
     The shortest of TREND_SPANS_MS that shows a change decides.
     """
@@ -150,7 +150,7 @@ def _active(snapshot: Snapshot) -> Longs:
 
 
 def _worst(snapshot: Snapshot, figures: OffsetFigures, index: Longs) -> tuple[Longs, Longs]:
-    """Return the rank of each group's worst verdict, and how many of its rows have it."""
+    """Return the rank of each group's worst verdict, and the number of the group's rows with this verdict."""
     size = len(snapshot.groups)
     ranks = np.array([RANK[verdict] for verdict in figures.verdict], np.int64)
     ranks = np.where((snapshot.offsets.committed <= NO_OFFSET) & (ranks == RANK[Verdict.UNKNOWN]), -1, ranks)
@@ -179,7 +179,8 @@ def _oldest_stopped(figures: OffsetFigures, index: Longs, ranks: Longs) -> Longs
 
 
 def _reason(verdict: Verdict, rows: int) -> Reason:
-    """Return why a group has its verdict. `rows` of its partitions have the same one."""
+    """Return why a group has its verdict. `rows` is the number of its partitions that have the same
+    verdict."""
     if verdict is Verdict.OK:
         return Reason.NONE
     if verdict is Verdict.STOPPED:

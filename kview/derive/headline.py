@@ -1,4 +1,4 @@
-"""Is anything wrong: one severity and the findings, the worst first."""
+"""The headline, which says whether anything is wrong: one severity and the findings, the worst first."""
 
 from collections.abc import Iterator
 
@@ -21,8 +21,8 @@ from kview.model.states import BrokerState, QuorumRole
 from kview.model.units import UNKNOWN
 
 QUORUM_OLD_MS = 6_000
-"""The quorum is asked in every second observation. After this long without an answer, it may have no
-controller."""
+"""The age at which the quorum's last answer is too old. The quorum is queried in every second observation; if
+it has not answered for this long, it may have no controller."""
 
 VOTER_QUIET_MS = 5_000
 """A voter whose last fetch is this far behind the latest fetch of any node counts as lost. Kafka's fetch
@@ -39,8 +39,10 @@ def headline(
     quiet: Silence,
     requests_per_second: float,
 ) -> Headline:
-    """Return the headline. Its counts cover the user's topics; severity and findings include internal
-    ones."""
+    """Return the headline.
+
+    Its counts cover the user's topics; severity and findings include internal topics.
+    """
     table = snapshot.partitions
     mine = ~table.internal
     findings = [
@@ -72,8 +74,10 @@ def _split(mask: Flags, internal: Flags) -> tuple[int, int]:
 def _brokers(
     snapshot: Snapshot, figures: BrokerFigures, partitions: PartitionFigures, quiet: Silence
 ) -> Iterator[Finding]:
-    """Yield silent brokers with what they lead, what is frozen and the countdown; then fenced and gone
-    brokers."""
+    """Yield silent brokers, then fenced and gone brokers.
+
+    Silent brokers come with what they lead, what is frozen, and the countdown.
+    """
     table = snapshot.brokers
     silent = np.asarray(table.state == BrokerState.SILENT, np.bool_)
     if silent.any():
@@ -108,7 +112,7 @@ def _silent(
     frozen = np.asarray(partitions.status == PartitionStatus.FROZEN, np.bool_)
     more, more_internal = _split(frozen, snapshot.partitions.internal)
     if mine:
-        more_internal += internal  # the finding above is worded with the user's partitions alone
+        more_internal += internal  # the finding above counts the user's partitions alone
     if more or more_internal:
         yield Finding(
             FindingKind.WATERMARK_FROZEN,
@@ -136,7 +140,8 @@ def _ids(snapshot: Snapshot, mask: Flags) -> tuple[int, ...]:
 
 
 def _rack(snapshot: Snapshot, mask: Flags) -> str:
-    """Return the rack, if these are all its brokers and there are at least two of them, else ''."""
+    """Return the rack if the masked brokers are all its brokers and there are at least two of them, else
+    ''."""
     racks = snapshot.brokers.rack
     found = set(racks[mask])
     if int(mask.sum()) < 2 or len(found) != 1:
@@ -170,7 +175,7 @@ def _partitions(snapshot: Snapshot, figures: PartitionFigures, placed: Placement
 
 
 def _groups(snapshot: Snapshot, groups: GroupFigures) -> Iterator[Finding]:
-    """Yield groups that lost records. Nothing else about a group is the cluster's fault."""
+    """Yield groups that lost records, because nothing else about a group is the cluster's fault."""
     for row in np.flatnonzero(groups.lost > 0).tolist():
         name, lost = str(snapshot.groups.group[row]), int(groups.lost[row])
         yield Finding(FindingKind.RECORDS_LOST, Severity.RISK, group=name, count=lost)
@@ -191,8 +196,10 @@ def _quorum(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _voters(quorum: Quorum) -> tuple[int, list[int]]:
-    """Return how many voters there are, including the leader, and which no longer fetch (DescribeQuorum
-    v1)."""
+    """Return the number of voters, including the leader, and the voters that no longer fetch.
+
+    This needs DescribeQuorum v1.
+    """
     fetched = quorum.last_fetch_ms
     newest = int(fetched.max(initial=UNKNOWN))
     follows = np.asarray(quorum.role == QuorumRole.VOTER, np.bool_)
@@ -201,8 +208,10 @@ def _voters(quorum: Quorum) -> tuple[int, list[int]]:
 
 
 def _calm(snapshot: Snapshot) -> Finding:
-    """Return the finding when nothing is wrong: all is well, there are no partitions, or nothing is known
-    yet."""
+    """Return the finding for when nothing is wrong.
+
+    It says that all is well, that there are no partitions, or that nothing is known yet.
+    """
     up = int((snapshot.brokers.state == BrokerState.UP).sum())
     if not up:
         return Finding(FindingKind.NOTHING_KNOWN, Severity.CALM)

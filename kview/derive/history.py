@@ -1,5 +1,7 @@
-"""Columns kept from past observations, thinned out: close together for recent times, further apart for older
-ones."""
+"""Columns kept from past observations, thinned out with age.
+
+Recent observations are kept close together, older ones further apart.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +9,7 @@ from typing import Protocol, TypeVar
 
 
 class Dated(Protocol):
-    """Something with a time."""
+    """Something that was observed at a known time."""
 
     @property
     def at_ms(self) -> int:
@@ -20,22 +22,22 @@ Layer = TypeVar("Layer", bound=Dated)
 
 @dataclass(frozen=True, slots=True)
 class Thinning:
-    """Keeps one layer per `bucket_ms` of absolute time, the last, for layers younger than `age_ms`.
+    """Keeps one layer per `bucket_ms` of absolute time for layers younger than `age_ms`.
 
-    Buckets nest (each width divides the next). So which layers remain depends only on the layers of the last
-    `age_ms`, not on when watching began.
+    The last layer of a bucket is kept. Buckets nest, because each width divides the next. So which layers
+    remain depends only on the layers of the last `age_ms`, not on when kview began to watch.
     """
 
     steps: tuple[tuple[int, int], ...]
-    """(age_ms, bucket_ms), the youngest first."""
+    """Pairs of (age_ms, bucket_ms), the youngest first."""
 
     def bucket(self, age_ms: int) -> int | None:
-        """Return the width of the bucket at an age, None if that is too old."""
+        """Return the width of the bucket at an age, None if the age is too great."""
         return next((bucket for limit, bucket in self.steps if age_ms < limit), None)
 
 
 def thinned(layers: tuple[Layer, ...], now_ms: int, rule: Thinning) -> tuple[Layer, ...]:
-    """Return `layers` (oldest first) without those that the rule drops."""
+    """Return `layers` (oldest first) without the layers that the rule drops."""
     kept: list[Layer] = []
     following = None
     for layer in reversed(layers):

@@ -1,5 +1,7 @@
-"""Lag in time: when was a committed offset the end of the log? Interpolates between readings, never beyond
-them."""
+"""Lag in time: when was a committed offset the end of the log?
+
+Interpolates between readings, but never beyond them.
+"""
 
 from dataclasses import dataclass
 
@@ -14,20 +16,20 @@ from kview.model.snapshot import Longs, Partitions, TimePoints
 from kview.model.units import NO_OFFSET, UNKNOWN
 
 TREND_BACK_MS = 60_000
-"""How far back a trend of lag in time goes. Readings are kept for the look-back minus this, so that the older
-figures of a trend depend on nothing beyond the look-back either."""
+"""How far back a trend of lag in time goes. Readings are kept for the look-back minus this time, so that the
+older figures of a trend do not depend on anything beyond the look-back either."""
 
 POINT_RULE = Thinning(((6_000, 1_000), (30_000, 6_000), (LOOK_BACK_MS - TREND_BACK_MS, 60_000)))
-"""At most 22 readings per partition: every second, every 6 s, every minute."""
+"""At most 22 readings per partition: one every second, then every 6 s, then every minute."""
 
 SEEDS = 8
-"""Answers of ListOffsets by timestamp kept per partition, the youngest ones. With the readings, that makes at
-most 30."""
+"""The number of answers of ListOffsets by timestamp kept per partition, the youngest ones. Together with the
+readings, a partition has at most 30 points."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndsThen:
-    """Where every partition's log ended in one observation. Rows of `Partitions`."""
+    """Where every partition's log ended in one observation. The arrays have the rows of `Partitions`."""
 
     at_ms: int
     times_ms: Longs
@@ -38,8 +40,8 @@ class EndsThen:
 class Points:
     """Points of (time, log end) by partition: seeds from ListOffsets by timestamp, then readings.
 
-    Rows of `Partitions`. `seed_ms` and `seed_ends` are (rows, SEEDS) matrices in order of time, with UNKNOWN
-    on the left if there are fewer seeds.
+    The arrays have the rows of `Partitions`. `seed_ms` and `seed_ends` are (rows, SEEDS) matrices in order of
+    time, with UNKNOWN on the left if there are fewer seeds.
     """
 
     seed_ms: NDArray[np.int64]
@@ -70,7 +72,7 @@ def carried(points: Points, alignment: Alignment) -> Points:
 
 
 def capped(points: Points, fell: NDArray[np.bool_], ends: Longs) -> Points:
-    """After a truncation, lower earlier points to the log's present end, so that none lies above it."""
+    """Lower the points from before a truncation to the log's present end, so that none lies above it."""
     if not fell.any():
         return points
     limit = np.where(fell & (ends != UNKNOWN), ends, np.iinfo(np.int64).max)
@@ -90,9 +92,9 @@ def with_reading(points: Points, times_ms: Longs, ends: Longs, now_ms: int) -> P
 def with_seeds(points: Points, table: Partitions, answers: TimePoints, ends: Longs) -> Points:
     """Replace the seeds by the answers of ListOffsets by timestamp in a snapshot.
 
-    Two kinds of answers are left out: unknown ones, and those at the log start of a log whose beginning was
-    removed, because what was written before is not known. Answers above the present end of the log (`ends`)
-    are lowered to it.
+    Unknown answers are left out. So are answers at the log start of a log whose beginning was removed,
+    because what was written before is not known. Answers above the present end of the log (`ends`) are
+    lowered to it.
     """
     index = {key: row for row, key in enumerate(zip(table.topic, table.partition.tolist(), strict=True))}
     keys = zip(answers.topic, answers.partition.tolist(), strict=True)
@@ -112,9 +114,9 @@ def with_seeds(points: Points, table: Partitions, answers: TimePoints, ends: Lon
 
 
 def seed_rate(points: Points, ends: Longs, times_ms: Longs) -> Floats:
-    """Return records per second since the youngest seed, NaN without one.
+    """Return records per second since the youngest seed, NaN if there is no seed.
 
-    Stands in for the rate until there are two readings.
+    This stands in for the rate until there are two readings.
     """
     seed_ms, seed_ends = points.seed_ms[:, -1], points.seed_ends[:, -1]
     known = (seed_ms != UNKNOWN) & (ends != UNKNOWN) & (times_ms > seed_ms)
@@ -128,12 +130,12 @@ def same_answers(a: TimePoints, b: TimePoints) -> bool:
 
 
 def behind(points: Points, rows: Longs, committed: Longs, at_ms: Longs) -> tuple[Longs, NDArray[np.bool_]]:
-    """Return how long before `at_ms` each committed offset was the log's end, and whether that is only a
-    bound.
+    """Return how long before `at_ms` each committed offset was the log's end.
 
-    `at_ms` is when the offset was read, `rows` are rows of `Partitions`, −1 for none. The result is 0 at or
-    beyond the newest point, and interpolated between two points. For an offset before the oldest point it is
-    the time since that point, a lower bound ("≥"). UNKNOWN without points or without a commit.
+    The second result says whether that time is only a lower bound ("≥"). `at_ms` is when the offset was read.
+    `rows` are rows of `Partitions`, −1 for none. The time is 0 at or beyond the newest point, and
+    interpolated between two points. For an offset before the oldest point it is the time since that point,
+    which is a lower bound. UNKNOWN without points or without a commit.
     """
     offsets = np.where(committed <= NO_OFFSET, UNKNOWN, committed)
     times, ends = _gathered(points, rows)

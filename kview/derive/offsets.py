@@ -1,5 +1,7 @@
-"""The figures of groups' partitions: lag, lag in time, rates, verdicts. A cell that was not read again keeps
-its last figures."""
+"""The figures of groups' partitions: lag, lag in time, rates and verdicts.
+
+A cell that was not read again keeps its last figures.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,8 +22,8 @@ from kview.model.states import GroupState
 from kview.model.units import NEVER, NO_OFFSET, UNKNOWN
 
 CAUGHT_UP_MS = 10_000
-"""A group's partition with verdict ok that is less than this behind has nothing to catch up: two default
-commit intervals."""
+"""A group's partition with verdict ok that is behind by less than this has nothing to catch up with. The time
+is two default commit intervals."""
 
 _KEPT: dict[str, Any] = {
     "log_end_offset": UNKNOWN,
@@ -35,16 +37,17 @@ _KEPT: dict[str, Any] = {
     "reason_count": UNKNOWN,
     "lost": 0,
 }
-"""The columns that stay as they were while a cell is not read again, and their values for a row without a
+"""The columns that do not change while a cell is not read again, and their values for a row without a
 past."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The figures that stay while a cell is not read again. Rows of `Offsets`."""
+    """The figures that do not change while a cell is not read again. The arrays have the rows of
+    `Offsets`."""
 
     of_ms: Longs
-    """When their cells were read; UNKNOWN for rows without figures."""
+    """When the cells of the figures were read; UNKNOWN for rows without figures."""
     columns: Mapping[str, NDArray[Any]]
 
     @staticmethod
@@ -68,8 +71,8 @@ class Kept:
 def record_lag(table: Partitions, rows: Longs, offsets: Offsets) -> tuple[Longs, Longs]:
     """Return LOG-END-OFFSET (the high watermark) and LAG of each row, UNKNOWN if one of the two offsets is.
 
-    A negative lag stays as it is, unless the watermark was read before the commit. That only shows that the
-    partition's leader did not answer in time.
+    A negative lag is left as it is, unless the watermark was read before the commit. In that case it only
+    shows that the partition's leader did not answer in time.
     """
     end = take(table.high_watermark, rows, UNKNOWN)
     end_ms = take(table.high_watermark_ms, rows, UNKNOWN)
@@ -81,7 +84,7 @@ def record_lag(table: Partitions, rows: Longs, offsets: Offsets) -> tuple[Longs,
 
 
 def lost_records(table: Partitions, rows: Longs, offsets: Offsets) -> Longs:
-    """Return the records between committed offset and log start. No consumer of that group will see them."""
+    """Return the records between committed offset and log start, which no consumer of that group will see."""
     start = take(table.log_start, rows, UNKNOWN)
     known = (start != UNKNOWN) & (offsets.committed > NO_OFFSET)
     return np.where(known, np.maximum(np.where(known, start - offsets.committed, 0), 0), 0)
@@ -96,7 +99,10 @@ def members_by_offset(snapshot: Snapshot) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class Led:
-    """What the figures of a group's partition need to know about the partition. Rows of `Partitions`."""
+    """What the figures of a group's partition need to know about the partition.
+
+    The arrays have the rows of `Partitions`.
+    """
 
     in_rate: Floats
     leader_silent_since_ms: Longs
@@ -123,7 +129,7 @@ def circumstances(snapshot: Snapshot, rows: Longs, lag: Longs, end: Longs, led: 
 def catch_up(lag: Longs, behind_ms: Longs, read: Floats, write: Floats, ranks: Longs) -> Longs:
     """Return lag ÷ (read − write) in ms.
 
-    NEVER if the lag does not shrink. UNKNOWN if there is nothing to catch up, or if rates are not known.
+    NEVER if the lag does not shrink. UNKNOWN if there is nothing to catch up with, or if rates are not known.
     """
     near = (ranks == RANK[Verdict.OK]) & (behind_ms != UNKNOWN) & (behind_ms < CAUGHT_UP_MS)
     wanted = (lag != UNKNOWN) & (lag > 0) & ~near & np.isfinite(read) & np.isfinite(write)

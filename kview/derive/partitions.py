@@ -1,4 +1,4 @@
-"""Partitions: status, severity, uncommitted records, and where each replica's log ends."""
+"""Partitions: status, severity, uncommitted records, and the log end of each replica."""
 
 from dataclasses import dataclass
 
@@ -17,10 +17,10 @@ READING_SKEW_MS = 20
 """Two readings of one observation may be this far apart even if they were received together."""
 
 MAX_SKEW_MS = 5_000
-"""If the readings of a follower and its leader are further apart than this, there is no replica lag."""
+"""If the readings of a follower and its leader are further apart than this, replica lag is not known."""
 
 STATUSES = tuple(PartitionStatus)
-"""In the order of how much they matter. A status's rank is its index here."""
+"""The statuses, ordered by how much they matter. A status's rank is its index in this tuple."""
 RANK = {status: rank for rank, status in enumerate(STATUSES)}
 _STATUS_WORDS = np.array([*STATUSES, None], object)[:-1]
 SEVERITIES = {
@@ -36,7 +36,10 @@ _SEVERITY_WORDS = np.array([*(SEVERITIES.get(s, Severity.CALM) for s in STATUSES
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What follows from leaders, ISRs and silent brokers alone. Matrices have the shape of `replicas`."""
+    """What follows from leaders, ISRs and silent brokers alone.
+
+    Matrices have the shape of `replicas`.
+    """
 
     in_isr: NDArray[np.bool_]
     replica_silent: NDArray[np.bool_]
@@ -44,7 +47,7 @@ class Placement:
     replication: Longs
     leader_silent_since_ms: Longs
     silent_in_isr_since_ms: Longs
-    """The first silence among the ISR's members other than the leader; UNKNOWN if all of them answer."""
+    """When the first member of the ISR other than the leader fell silent; UNKNOWN if all of them answer."""
 
 
 def placement(table: Partitions, quiet: Silence) -> Placement:
@@ -67,15 +70,17 @@ def placement(table: Partitions, quiet: Silence) -> Placement:
 
 
 def under_replicated(placed: Placement) -> NDArray[np.bool_]:
-    """Return which partitions have fewer in-sync replicas than replicas, as --under-replicated-partitions
-    does."""
+    """Return which partitions have fewer in-sync replicas than replicas.
+
+    This is what --under-replicated-partitions lists.
+    """
     return np.less(placed.isr_count, placed.replication)
 
 
 def under_min(table: Partitions, placed: Placement) -> NDArray[np.bool_]:
     """Return which partitions have fewer in-sync replicas than required, as --under-min-isr-partitions does.
 
-    Required are min(min.insync.replicas, replicas). False if the setting is not known.
+    The required number is min(min.insync.replicas, replicas). False if the setting is not known.
     """
     required = np.minimum(table.min_isr.astype(np.int64), placed.replication)
     return np.not_equal(table.min_isr, UNKNOWN_ID) & np.less(placed.isr_count, required)
@@ -84,14 +89,17 @@ def under_min(table: Partitions, placed: Placement) -> NDArray[np.bool_]:
 def at_min(table: Partitions, placed: Placement) -> NDArray[np.bool_]:
     """Return which partitions have exactly min.insync.replicas in sync, as --at-min-isr-partitions does.
 
-    Leaves out those that have no more replicas than that. For the others the next loss stops acks=all.
+    Partitions that have no more replicas than that are left out. For the others, the next loss stops
+    acks=all.
     """
     return np.equal(placed.isr_count, table.min_isr) & under_replicated(placed)
 
 
 def status_ranks(table: Partitions, placed: Placement, frozen: Longs, moving: NDArray[np.bool_]) -> Longs:
-    """Return each partition's worst status as its rank (see STATUSES). `moving` marks partitions under
-    reassignment."""
+    """Return each partition's worst status as its rank (see STATUSES).
+
+    `moving` marks partitions under reassignment.
+    """
     S = PartitionStatus
     preferred = table.replicas[:, 0] if table.replicas.shape[1] else table.leader
     found = (
@@ -109,7 +117,7 @@ def status_ranks(table: Partitions, placed: Placement, frozen: Longs, moving: ND
 
 
 def words(ranks: Longs) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-    """Return the statuses and severities of ranks."""
+    """Return the statuses and severities for these ranks."""
     return _STATUS_WORDS[ranks], _SEVERITY_WORDS[ranks]
 
 
@@ -127,8 +135,8 @@ def reassigning(snapshot: Snapshot) -> NDArray[np.bool_]:
 def uncommitted(table: Partitions, in_rate: Floats, leader_silent_since: Longs) -> Longs:
     """Return the leader's log end − high watermark.
 
-    0 below rate × skew of the two readings, and never negative, because the watermark is never beyond the
-    log.
+    The result is 0 below rate × skew of the two readings, and never negative, because the watermark is never
+    beyond the log end.
     """
     gap = minus(table.log_end, table.high_watermark)
     apart = np.abs(np.where(gap == UNKNOWN, 0, table.log_end_ms - table.high_watermark_ms))
@@ -145,11 +153,11 @@ class Readings:
     times_ms: LongMatrix
     sizes: LongMatrix
     listed: LongMatrix
-    """The row of `Replicas` from which each was taken, −1 if there is none."""
+    """The row of `Replicas` from which each reading was taken, −1 if there is none."""
 
 
 def listed_replicas(table: Partitions, replicas: Replicas) -> LongMatrix:
-    """Return for each listed replica its row in `replicas`, −1 if it has none."""
+    """Return each listed replica's row in `replicas`, −1 if there is no such row."""
     listed = np.full(table.replicas.shape, -1, np.int64)
     if len(replicas) and table.replicas.shape[1]:
         match = table.replicas[replicas.row] == replicas.broker[:, None]
@@ -159,7 +167,10 @@ def listed_replicas(table: Partitions, replicas: Replicas) -> LongMatrix:
 
 
 def replica_readings(table: Partitions, replicas: Replicas, listed: LongMatrix | None = None) -> Readings:
-    """Return the readings of listed replicas. `listed` is `listed_replicas`, if it is already known."""
+    """Return the readings of listed replicas.
+
+    `listed` is the result of `listed_replicas`, if it is already known.
+    """
     at = listed_replicas(table, replicas) if listed is None else listed
     columns = replicas.log_end, replicas.log_end_ms, replicas.size_bytes
     if at.size == len(replicas) and np.array_equal(at.ravel(), np.arange(at.size)):
@@ -174,9 +185,9 @@ def replica_lag(
 ) -> LongMatrix:
     """Return the leader's end at the moment of the follower's reading − the follower's end.
 
-    The leader's end at that moment follows from the rate between its readings. Below rate × skew, the result
-    is 0. A negative one stays as it is, because the follower will truncate its log. UNKNOWN for silent
-    replicas and leaders: an old reading says nothing about now.
+    The leader's end at that moment follows from the rate between the leader's readings. Below rate × skew,
+    the result is 0. A negative result is left as it is, because it means that the follower will truncate its
+    log. UNKNOWN for silent replicas and leaders, whose old readings say nothing about the present.
     """
     known = (ends != UNKNOWN) & (table.log_end != UNKNOWN)[:, None] & ~placed.replica_silent
     known &= ((placed.leader_silent_since_ms == UNKNOWN) & (table.leader >= 0))[:, None]
@@ -193,7 +204,7 @@ def replica_lag(
 def rack_safe(table: Partitions, brokers: Brokers) -> NDArray[np.bool_]:
     """Return whether each partition's replicas are on more than one rack.
 
-    Also True if there is only one rack or one replica, or if a rack is not known.
+    The result is also True if there is only one rack or one replica, or if a rack is not known.
     """
     names = {name: number for number, name in enumerate(sorted({rack for rack in brokers.rack if rack}))}
     if len(names) < 2:
@@ -229,7 +240,7 @@ def same_lists(a: IdMatrix, b: IdMatrix) -> NDArray[np.bool_]:
 def changed_since(
     before: Partitions, changed_ms: Longs, alignment: Alignment, table: Partitions, now_ms: int
 ) -> Longs:
-    """Return when leader, epoch or ISR was last seen to change; UNKNOWN if not within the look-back."""
+    """Return when leader, epoch or ISR was last seen to change, UNKNOWN if not within the look-back."""
     carried = alignment.carry(changed_ms, UNKNOWN)
     carried = np.where(carried > now_ms - LOOK_BACK_MS, carried, UNKNOWN)
     columns = ("leader", "leader_epoch", "isr")
@@ -259,7 +270,8 @@ def partition_figures(
 ) -> PartitionFigures:
     """Return the figures of the partitions.
 
-    `in_rate` are `in_rates`. `fallback_rate` is used to estimate the effect of skew while they are not known.
+    `in_rate` is the result of `in_rates`. While those rates are not known, `fallback_rate` is used to
+    estimate the effect of skew.
     """
     table = snapshot.partitions
     rate = np.where(np.isfinite(in_rate), in_rate, fallback_rate)

@@ -1,5 +1,7 @@
-"""A view whose past is still being read. It shows what the snapshot itself has, and marks the rest as
-pending."""
+"""A view whose past is still being read.
+
+The view shows what the snapshot itself contains, and marks everything else as pending.
+"""
 
 from dataclasses import replace
 
@@ -16,7 +18,7 @@ def pending(view: View) -> View:
     """Return `view`, which was folded from its own snapshot only, with its unfinished figures marked.
 
     Every figure that depends on another snapshot becomes PENDING (PENDING_RATE, Verdict.PENDING …). Findings
-    from the snapshot itself stay. It does not say that all is well.
+    from the snapshot itself stay, but the view does not say that all is well.
     """
     brokers, table, topics = view.brokers, view.partitions, view.topics
     groups, offsets, head = view.groups, view.offsets, view.headline

@@ -1,4 +1,7 @@
-"""Rates from offsets that were read twice: per second between the two readings, not between observations."""
+"""Rates of offsets that were read twice.
+
+A rate is per second between the two readings, not between observations.
+"""
 
 from dataclasses import dataclass
 
@@ -15,7 +18,7 @@ MIN_INTERVAL_MS = 200
 traffic."""
 
 STALE_RATE_MS = 15_000
-"""If the newer reading of a rate is older than this, the rate is not shown as the present one."""
+"""If the newer reading of a rate is older than this, the rate is not shown as the current rate."""
 
 LOOK_BACK_MS = 600_000
 """How far back the figures of a view may depend on what was seen: ten minutes."""
@@ -23,7 +26,7 @@ LOOK_BACK_MS = 600_000
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Where a log ended in its last reading, and how fast it grew since the one before."""
+    """Where a log ended in its last reading, and how fast it grew since the previous reading."""
 
     value: Longs
     received_ms: Longs
@@ -36,7 +39,7 @@ class Ends:
         return Ends(unknown, unknown, np.full(rows, np.nan))
 
     def carried(self, alignment: Alignment) -> "Ends":
-        """Return the same in this step's rows."""
+        """Return the same state in this step's rows."""
         return Ends(
             alignment.carry(self.value, UNKNOWN),
             alignment.carry(self.received_ms, UNKNOWN),
@@ -45,10 +48,10 @@ class Ends:
 
 
 def advance(before: Ends, value: Longs, received_ms: Longs, now_ms: int) -> tuple[Ends, NDArray[np.bool_]]:
-    """Take in new readings. Returns the new state, and which rows' log ends fell (truncation).
+    """Add new readings. Returns the new state, and which rows' log ends fell (truncation).
 
     After a truncation there is no rate until the next reading. A cell that was not read again keeps its rate
-    for STALE_RATE_MS. A rate over a gap is the mean over the whole gap.
+    for STALE_RATE_MS. A rate over a gap is the mean over the entire gap.
     """
     known = (value != UNKNOWN) & (received_ms != UNKNOWN)
     had = before.value != UNKNOWN
@@ -65,7 +68,7 @@ def advance(before: Ends, value: Longs, received_ms: Longs, now_ms: int) -> tupl
 
 
 def minus(a: Longs, b: Longs) -> Longs:
-    """Return a − b, UNKNOWN if either is."""
+    """Return a − b, UNKNOWN if either of them is unknown."""
     return np.where((a == UNKNOWN) | (b == UNKNOWN), UNKNOWN, a - b)
 
 
@@ -75,9 +78,9 @@ def total(values: Floats) -> float:
 
 
 def sum_by(index: Longs, values: Floats, size: int) -> Floats:
-    """Return sums of the known values by index (−1 is left out).
+    """Return the sums of the known values by index, leaving out index −1.
 
-    NaN if an index has values but none is known, 0 if it has none.
+    NaN if an index has values but none is known, 0 if it has no values.
     """
     mine = index >= 0
     index, values = index[mine], values[mine]

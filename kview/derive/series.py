@@ -1,4 +1,4 @@
-"""Series for sparklines: the last values by key."""
+"""Series for sparklines: the last values of each key."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -19,8 +19,10 @@ def next_moments(before: tuple[int, ...], now_ms: int) -> tuple[int, ...]:
 def extended(
     before: Mapping[Key, Series], keys: Sequence[Key], values: Floats, points: int
 ) -> tuple[Series, ...]:
-    """Return each key's series with its new value at the end, at most `points` values. A new key's starts
-    here."""
+    """Return each key's series with its new value at the end, at most `points` values.
+
+    The series of a new key starts here.
+    """
     old: int = points - 1
     made: list[Series] = []
     for key, value in zip(keys, values.tolist(), strict=True):

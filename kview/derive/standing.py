@@ -1,4 +1,4 @@
-"""The state of things in one snapshot: who is silent, who is in which ISR, what each replica answered."""
+"""The state of the cluster in one snapshot: silent brokers, ISRs, and what each replica answered."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,10 @@ from kview.model.snapshot import Partitions, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Placement and readings are rows of the snapshot's partitions."""
+    """The state of the cluster in one snapshot.
+
+    Placement and readings have the rows of the snapshot's partitions.
+    """
 
     snapshot: Snapshot
     quiet: Silence

@@ -14,10 +14,10 @@ FORMS = "14:05, 14:05:30, -5m, +30s or 2026-03-01T14:05"
 def moment_of(
     text: str, *, minus_from_ms: int, plus_from_ms: int, last_ms: int, zone: tzinfo | None
 ) -> int | None:
-    """Return the moment that `text` stands for, epoch ms; None if it has none of the FORMS.
+    """Return the moment that `text` stands for, epoch ms, or None if it has none of the FORMS.
 
-    A time of day is its last occurrence up to `last_ms`, in `zone` (None: the machine's). A signed duration
-    is counted back from `minus_from_ms`, or forward from `plus_from_ms`.
+    A time of day is its last occurrence up to `last_ms`, in `zone` (None: the machine's own). A signed
+    duration is counted back from `minus_from_ms`, or forward from `plus_from_ms`.
     """
     text = text.strip()
     if match := _AWAY.fullmatch(text):

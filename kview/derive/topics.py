@@ -1,4 +1,4 @@
-"""Topics: counts, rates and sizes over their partitions, which are consecutive rows."""
+"""Topics: counts, rates and sizes over a topic's partitions, which are consecutive rows."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ def first_rows(topic: Strings) -> Longs:
 
 
 def _sums(values: Floats, first: Longs, none: float) -> Floats:
-    """Return sums of the known values by topic, `none` if a topic has no known value."""
+    """Return the sums of the known values by topic, `none` if a topic has no known value."""
     known = np.isfinite(values)
     if not len(first):
         return np.empty(0)
@@ -31,7 +31,10 @@ def _sums(values: Floats, first: Longs, none: float) -> Floats:
 
 
 def topic_rates(topic: Strings, in_rate: Floats) -> tuple[Strings, Floats]:
-    """Return the topics, and the records per second appended to each. `in_rate` has those of partitions."""
+    """Return the topics, and the records per second appended to each topic.
+
+    `in_rate` has the rates of partitions.
+    """
     first = first_rows(topic)
     return topic[first], _sums(in_rate, first, np.nan)
 
@@ -46,8 +49,8 @@ def topic_figures(
 ) -> TopicFigures:
     """Return the figures of the topics.
 
-    `sizes` are bytes by replica (shape of `replicas`, UNKNOWN if unknown). `in_rate` are `topic_rates`, and
-    `in_series` ends with them.
+    `sizes` are bytes by replica (shape of `replicas`, UNKNOWN if unknown). `in_rate` is the result of
+    `topic_rates`, and `in_series` already ends with these rates.
     """
     table = snapshot.partitions
     first = first_rows(table.topic)
@@ -90,7 +93,8 @@ def topic_figures(
 
 
 def throughput(topics: TopicFigures, moments: tuple[int, ...], total_out: float) -> Throughput:
-    """Return the series of the user's topics over `moments`. That of a younger topic begins with NaN."""
+    """Return the series of the user's topics over `moments`. The series of a younger topic begins with
+    NaN."""
     rows = np.flatnonzero(~topics.internal).tolist()
     width = len(moments)
     gap = float("nan")

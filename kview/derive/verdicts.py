@@ -1,5 +1,7 @@
-"""Verdicts: what a group's partition is doing, judged by offsets, members and the partition's state. A group
-takes its worst."""
+"""Verdicts: what a group's partition is doing, judged by offsets, members and the partition's state.
+
+A group has the worst verdict of its partitions.
+"""
 
 from dataclasses import dataclass
 
@@ -20,8 +22,8 @@ STOPPED_AFTER_MS = 10_000
 them."""
 
 MIN_GROWTH_S = 1.0
-"""Smaller growth of lag is noise: less than what is written in this long plus twice the time between
-readings. Each commit is read a random moment after it was made."""
+"""Lag growth is noise if it is less than what is written in this time plus twice the time between readings,
+because each commit is read at a random moment after it was made."""
 
 ORDER = (
     Verdict.OK,
@@ -36,7 +38,7 @@ ORDER = (
 """From best to worst. Blocked comes last, because there the cluster is the cause, whatever the group does."""
 RANK = {verdict: rank for rank, verdict in enumerate(ORDER)}
 VERDICTS = np.array([*ORDER, None], object)[:-1]
-"""By rank."""
+"""The verdicts by rank."""
 
 SEVERITIES = {
     Verdict.OK: Severity.CALM,
@@ -52,7 +54,7 @@ SEVERITIES = {
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What the verdicts need besides the commits. Rows of `Offsets`."""
+    """What the verdicts need in addition to the commits. The arrays have the rows of `Offsets`."""
 
     lag: Longs
     high_watermark: Longs
@@ -65,13 +67,13 @@ class Circumstances:
 
     @property
     def leader_lost(self) -> NDArray[np.bool_]:
-        """Whether its leader is silent, or there is none."""
+        """Whether the partition's leader is silent, or the partition has no leader."""
         return self.leader_silent | self.no_leader
 
 
 @dataclass(frozen=True, slots=True)
 class Reasons:
-    """Why each verdict is what it is. Rows of `Offsets`."""
+    """Why each verdict is what it is. The arrays have the rows of `Offsets`."""
 
     kind: NDArray[np.object_]
     ms: Longs
@@ -112,7 +114,7 @@ _TIMED = (Reason.NO_MEMBERS, Reason.NO_OWNER, Reason.STILL)
 
 
 def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -> Reasons:
-    """Return the reason of each row that is not ok. `ranks` are `verdict_ranks`."""
+    """Return the reason of each row that is not ok. `ranks` is the result of `verdict_ranks`."""
 
     def having(verdict: Verdict) -> NDArray[np.bool_]:
         return np.equal(ranks, RANK[verdict])

@@ -33,7 +33,7 @@ class PartitionStatus(StrEnum):
     NO_LEADER = "no_leader"
     """Leader -1: no eligible replica is left."""
     SILENT_LEADER = "silent_leader"
-    """Metadata names a leader that does not answer."""
+    """The leader named in the metadata does not answer."""
     FROZEN = "frozen"
     """The watermark stands still while the leader's log grows, or a silent replica is still in the ISR."""
     UNDER_MIN_ISR = "under_min_isr"
@@ -42,7 +42,7 @@ class PartitionStatus(StrEnum):
     UNDER_REPLICATED = "under_replicated"
     REASSIGNING = "reassigning"
     NOT_PREFERRED = "not_preferred"
-    """Healthy, but led by another replica than the first of the list."""
+    """The partition is healthy, but its leader is not the first replica of the list."""
     OK = "ok"
     UNKNOWN = "unknown"
     PENDING = "pending"
@@ -61,10 +61,11 @@ class Verdict(StrEnum):
     STOPPED = "stopped"
     REWOUND = "rewound"
     BLOCKED = "blocked"
-    """By the cluster: it is at a frozen watermark, or its partition's leader is silent, or there is none."""
+    """The cluster is the cause: the group is at a frozen watermark, or the partition's leader is silent or
+    missing."""
     UNKNOWN = "unknown"
     PENDING = "pending"
-    """The past on which it depends is still being read."""
+    """The past on which the verdict depends is still being read."""
 
 
 class Reason(StrEnum):
@@ -88,16 +89,16 @@ class Reason(StrEnum):
     STILL = "still"
     """The offset has not moved for at least `reason_ms`."""
     FELL_BACK = "fell_back"
-    """From offset `reason_count`, which it has not reached again."""
+    """The group fell back from offset `reason_count`, which it has not reached again."""
     LAG_NOT_FALLING = "lag_not_falling"
-    """For the last minute."""
+    """The lag has not fallen for the last minute."""
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """Is anything wrong: one severity and the findings, worst first; a calm finding if nothing is.
+    """Whether anything is wrong: one severity and the findings, the worst first.
 
-    Severity and findings include internal topics.
+    If nothing is wrong, there is a calm finding. Severity and findings include internal topics.
     """
 
     severity: Severity
@@ -115,51 +116,56 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class BrokerFigures:
-    """Rows of `snapshot.brokers`."""
+    """The figures of brokers. The arrays have the rows of `snapshot.brokers`."""
 
     severity: Strings
     leads: Longs
-    """Partitions of the user's topics that it leads according to metadata."""
+    """The number of partitions of the user's topics that the broker leads according to metadata."""
     leads_internal: Longs
     replicas: Longs
     replicas_internal: Longs
     in_rate: Floats
-    """Records per second appended to the partitions of the user's topics that it leads (log end deltas)."""
+    """Records per second appended to the partitions of the user's topics that the broker leads (log end
+    deltas)."""
     out_rate: Floats
-    """Records per second that groups committed on the partitions of the user's topics that it leads."""
+    """Records per second that groups committed on the partitions of the user's topics that the broker
+    leads."""
     in_series: tuple[tuple[float, ...], ...]
-    """Per broker: in_rate of the last observations, oldest first, at most SERIES_POINTS."""
+    """The `in_rate` of the last observations by broker, oldest first, at most SERIES_POINTS."""
     silent_since_ms: Longs
-    """UNKNOWN unless it is silent (or fenced or gone after a silence)."""
+    """UNKNOWN unless the broker is silent, or fenced or gone after a silence."""
     fencing_due_ms: Longs
-    """≈ when its session ends, from the first silence (or the quorum's last fetch) and the session timeout;
-    UNKNOWN unless it is silent and listed."""
+    """≈ when the broker's session ends, from the first silence (or the quorum's last fetch) and the session
+    timeout; UNKNOWN unless the broker is silent and listed."""
     is_controller: Flags
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionFigures:
-    """Rows of `snapshot.partitions`; matrices have the shape of its `replicas`."""
+    """The figures of partitions. The arrays have the rows of `snapshot.partitions`.
+
+    Matrices have the shape of `replicas` in that table.
+    """
 
     status: Strings
     severity: Strings
     in_rate: Floats
     uncommitted: Longs
-    """Leader's log end − high watermark; UNKNOWN if log ends are not known or the leader is silent."""
+    """The leader's log end − high watermark; UNKNOWN if log ends are not known or the leader is silent."""
     frozen_since_ms: Longs
-    """Since when the watermark has stood still although it should move, or the leader has been silent; else
-    UNKNOWN."""
+    """Since when the watermark has stood still although it should move, or since when the leader has been
+    silent; UNKNOWN otherwise."""
     leader_silent_since_ms: Longs
     isr_count: Longs
     preferred: Flags
-    """Whether the first of its replica list leads."""
+    """Whether the leader is the first replica of the list."""
     rack_safe: Flags
-    """Whether its replicas are on more than one rack. Also True if there is only one rack or one replica."""
+    """Whether the replicas are on more than one rack. Also True if there is only one rack or one replica."""
     replica_end: LongMatrix
     replica_end_ms: LongMatrix
     replica_lag: LongMatrix
-    """Records behind the leader's end at the time of the follower's reading; 0 below rate × skew; UNKNOWN if
-    not known."""
+    """The number of records behind the leader's end at the time of the follower's reading; 0 below rate ×
+    skew; UNKNOWN if not known."""
     in_isr: NDArray[np.bool_]
     replica_silent: NDArray[np.bool_]
     changed_ms: Longs
@@ -168,12 +174,12 @@ class PartitionFigures:
 
 @dataclass(frozen=True, slots=True)
 class TopicFigures:
-    """One row per topic, sorted by name."""
+    """The figures of topics: one row per topic, sorted by name."""
 
     topic: Strings
     internal: Flags
     first_row: Longs
-    """Its first row in `snapshot.partitions`; its rows are consecutive."""
+    """The topic's first row in `snapshot.partitions`, where its rows are consecutive."""
     partitions: Longs
     replication: Longs
     min_isr: Longs
@@ -192,41 +198,42 @@ class TopicFigures:
 
 @dataclass(frozen=True, slots=True)
 class GroupFigures:
-    """Rows of `snapshot.groups`."""
+    """The figures of groups. The arrays have the rows of `snapshot.groups`."""
 
     severity: Strings
     verdict: Strings
     reason: Strings
-    """`Reason`s. The two numbers that belong to them follow; UNKNOWN if a reason has no such number."""
+    """A `Reason` for each group. Its two numbers follow; they are UNKNOWN if the reason has no such
+    number."""
     reason_ms: Longs
     reason_count: Longs
     lost: Longs
-    """Records deleted before the group read them; usually 0."""
+    """The number of records deleted before the group read them, usually 0."""
     lag: Longs
-    """Sum over its partitions with a commit; UNKNOWN if none is known."""
+    """The sum over the group's partitions with a commit, UNKNOWN if none is known."""
     lag_is_bound: Flags
     """Whether the sum is a lower bound, because the lag of some partition is not known."""
     behind_ms: Longs
-    """The worst partition's lag in time; UNKNOWN if not known."""
+    """The worst partition's lag in time, UNKNOWN if it is not known."""
     behind_is_bound: Flags
-    """Whether this is a lower bound ("≥"), because the time lies before the known points."""
+    """Whether `behind_ms` is a lower bound ("≥"), because the time lies before the known points."""
     behind_trend: Longs
-    """+1 growing, −1 shrinking, 0 neither."""
+    """+1 if lag in time is growing, −1 if it is shrinking, 0 otherwise."""
     members_active: Longs
-    """Members that own at least one partition."""
+    """The number of members that own at least one partition."""
     read_rate: Floats
     write_rate: Floats
     lag_series: tuple[tuple[float, ...], ...]
     age_ms: Longs
-    """How old its figures are."""
+    """The age of the group's figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetFigures:
-    """Rows of `snapshot.offsets`."""
+    """The figures of groups' partitions. The arrays have the rows of `snapshot.offsets`."""
 
     partition_row: Longs
-    """The row in `snapshot.partitions`, -1 if the partition is not (or no longer) known."""
+    """The row in `snapshot.partitions`, −1 if the partition is not, or no longer, known."""
     log_end_offset: Longs
     """Kafka's column of that name: the high watermark."""
     lag: Longs
@@ -235,25 +242,27 @@ class OffsetFigures:
     read_rate: Floats
     write_rate: Floats
     catch_up_ms: Longs
-    """Time to catch up at these rates; UNKNOWN if there is nothing to catch up or it is not known; NEVER if
-    the lag does not shrink."""
+    """The time to catch up at these rates. UNKNOWN if there is nothing to catch up with or the time is not
+    known; NEVER if the lag does not shrink."""
     verdict: Strings
     reason: Strings
-    """`Reason`s. The two numbers that belong to them follow; UNKNOWN if a reason has no such number."""
+    """A `Reason` for each row. Its two numbers follow; they are UNKNOWN if the reason has no such number."""
     reason_ms: Longs
     reason_count: Longs
     lost: Longs
-    """Records between the committed offset and the log start, lost to that group; usually 0."""
+    """The number of records between the committed offset and the log start, lost to that group; usually 0."""
 
 
 SERIES_POINTS = 60
-"""Points kept in a sparkline's series: the last minute at the default interval."""
+"""The number of points in a sparkline's series: the last minute at the default interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Direct rates of the last minute, for plots: `at_ms` of n moments, and n rates per topic (NaN if not
-    known)."""
+    """Direct rates of the last minute, for plots.
+
+    `at_ms` has n moments, and `in_rates` has n rates per topic, NaN if a rate is not known.
+    """
 
     at_ms: tuple[int, ...]
     topics: tuple[str, ...]
@@ -264,7 +273,7 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One moment, shared by every panel. `events` has the latest of the look-back, oldest first."""
+    """One moment, shared by every panel. `events` has the latest events of the look-back, oldest first."""
 
     snapshot: Snapshot
     headline: Headline
@@ -277,8 +286,7 @@ class View:
     events: tuple[Event, ...]
     new_events: tuple[Event, ...]
     worst_partitions: NDArray[np.int64]
-    """Rows of `snapshot.partitions` of the user's topics, in the order in which they need attention, worst
-    first."""
+    """Rows of `snapshot.partitions` of the user's topics, those that need attention first."""
     moment: Moment = LIVE
-    """Which moment this is. Like `aggregates`, it comes from the run, not from the fold."""
+    """The moment that the view shows. Like `aggregates`, it comes from the run, not from the fold."""
     aggregates: Aggregates = NO_AGGREGATES

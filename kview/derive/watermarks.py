@@ -1,4 +1,4 @@
-"""Watermarks that stand still although they should move, known from readings alone."""
+"""Watermarks that stand still although they should move. They are recognised by readings alone."""
 
 from dataclasses import dataclass
 
@@ -10,19 +10,22 @@ from kview.model.snapshot import Longs, Partitions
 from kview.model.units import UNKNOWN
 
 FROZEN_AFTER_MS = 1_500
-"""If records are waiting and the watermark does not move for this long, it is frozen: followers fetch at
-least every 500 ms."""
+"""If records are waiting and the watermark does not move for this long, it is frozen, because followers fetch
+at least every 500 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watermarks:
-    """The last reading of each watermark, and since when it has stood still. Rows of `Partitions`."""
+    """The last reading of each watermark, and since when the watermark has stood still.
+
+    The arrays have the rows of `Partitions`.
+    """
 
     value: Longs
     before_ms: Longs
     """When the previous value was last read; UNKNOWN if the watermark was not seen to move."""
     waiting_ms: Longs
-    """When the log was first seen beyond the watermark at this value; UNKNOWN if it is not."""
+    """When the log end was first seen beyond the watermark at this value; UNKNOWN if it is not beyond."""
 
     @staticmethod
     def none(rows: int) -> "Watermarks":
@@ -34,8 +37,10 @@ class Watermarks:
 def follow(
     before: Watermarks, last_read_ms: Longs, alignment: Alignment, table: Partitions, now_ms: int
 ) -> Watermarks:
-    """Take in this observation's watermarks. `last_read_ms` is when they were read in the previous step, in
-    its rows."""
+    """Add this observation's watermarks.
+
+    `last_read_ms` is when they were read in the previous step, with the rows of that step.
+    """
     value = alignment.carry(before.value, UNKNOWN)
     known = table.high_watermark != UNKNOWN
     moved = known & (table.high_watermark != value)
@@ -53,18 +58,19 @@ def follow(
 
 
 def _clipped(times_ms: Longs, now_ms: int) -> Longs:
-    """Return the times, moved up to the beginning of the look-back if they are earlier."""
+    """Return the times, with times before the look-back moved up to its beginning."""
     return np.where(times_ms == UNKNOWN, UNKNOWN, np.maximum(times_ms, now_ms - LOOK_BACK_MS))
 
 
 def frozen_since(
     marks: Watermarks, table: Partitions, silent_in_isr_since: Longs, leader_silent_since: Longs
 ) -> Longs:
-    """Return since when each watermark is frozen, UNKNOWN if it is not.
+    """Return since when each watermark has been frozen, UNKNOWN if it is not frozen.
 
-    There are three cases. The leader is silent. Or a silent replica is in the ISR, and the watermark was not
-    seen to move since that replica fell silent (if it moves, the replica still fetches and only we cannot
-    reach it). Or records have waited beyond a watermark that did not move for FROZEN_AFTER_MS.
+    There are three cases. In the first, the leader is silent. In the second, a silent replica is in the ISR,
+    and the watermark was not seen to move since that replica fell silent. (If the watermark moves, the
+    replica still fetches, and only we cannot reach it.) In the third, records have waited beyond a watermark
+    that did not move for FROZEN_AFTER_MS.
     """
     waits = silent_in_isr_since != UNKNOWN
     moved_since = (marks.before_ms != UNKNOWN) & (marks.before_ms >= silent_in_isr_since)

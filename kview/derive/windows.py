@@ -1,8 +1,9 @@
 """Windows over one-second roll-ups: sums, rates, skew and percentiles, and series for plots.
 
-This is their only definition, for the screen and for reports. Seconds are whole epoch seconds UTC. A window
-of `length_s` that ends at `end_s` has the seconds `end_s − length_s` … `end_s − 1`. Only whole seconds count:
-those that began after the roll-ups did, and ended before the last observation in them.
+This is the only definition of windows, for the screen and for reports. Seconds are whole epoch seconds UTC. A
+window of `length_s` that ends at `end_s` consists of the seconds `end_s − length_s` … `end_s − 1`. Only
+complete seconds count: those that began after the roll-ups did, and ended before the last observation in
+them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,10 +17,11 @@ from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
 
 WINDOWS_S = (10, 60, 300)
-"""The lengths of windows that are shown, in seconds."""
+"""The lengths of the windows shown, in seconds."""
 
 OUT_SETTLES_S = 6
-"""Commits are usually made every 5 s, so it is not known yet how much was read in later seconds."""
+"""The age from which a second of `records_out` is settled. Commits are usually made every 5 s, so for younger
+seconds it is not known yet how much was read."""
 
 PERCENTS = (50, 95, 99)
 
@@ -34,9 +36,9 @@ class Window:
 
     names: tuple[str, ...]
     covered_s: int
-    """How many of its seconds are known."""
+    """The number of known seconds of the window."""
     out_covered_s: int
-    """How many seconds of `records_out` are known. Its window ends OUT_SETTLES_S earlier."""
+    """The number of known seconds of `records_out`, whose window ends OUT_SETTLES_S earlier."""
     records_in: Longs
     bytes_in: Longs
     replicated: Longs
@@ -50,15 +52,15 @@ class Window:
     skew: Floats
     """What came into the hottest partition ÷ the mean per partition.
 
-    The mean is over all partitions for topics, else over the active ones. NaN if nothing came in, and for
-    groups.
+    The mean is over all partitions for topics, and over the active partitions otherwise. NaN if nothing came
+    in, and for groups.
     """
     hottest: tuple[tuple[str, int] | None, ...]
-    """The (topic, partition) with the greatest sum of rates over the seconds in which it was hottest: of
-    records in, for groups of records out."""
+    """The (topic, partition) with the greatest sum of rates over the seconds in which it was the hottest. The
+    rates are those of records in, or for groups of records out."""
     in_p50: Longs
     """Percentiles of the records in per second, by nearest rank over the known seconds. So they are whole
-    numbers that occurred. UNKNOWN if no second is known."""
+    numbers that actually occurred. UNKNOWN if no second is known."""
     in_p95: Longs
     in_p99: Longs
     offline_ms: Longs
@@ -72,10 +74,10 @@ class Window:
 
 
 def whole_until_s(rollups: Rollups, at_ms: int) -> int:
-    """Return the epoch second before which all seconds are whole at a moment (epoch ms).
+    """Return the epoch second before which all seconds are complete at a moment (epoch ms).
 
-    The readings of one observation are spread over its duration, so the second before the one in which it
-    ended does not count either.
+    The readings of one observation are spread over its duration, so the second before the one in which the
+    observation ended does not count either.
     """
     return min(at_ms, rollups.until_ms) // 1000 - 1
 
@@ -140,9 +142,9 @@ def window_of(rollups: Rollups, keys: Sequence[Key], end_s: int, length_s: int) 
 def series(rollups: Rollups, key: Key, column: Sum, end_s: int, length_s: int, step_s: int) -> Floats:
     """Return a column's rates per second for `length_s` seconds, one value per step of `step_s`.
 
-    The last step is the one of second `end_s − 1`. NaN if no second of a step is known. Steps begin at
-    multiples of `step_s`, so that a value does not change as time goes on. The last one counts the seconds up
-    to `end_s`, or for records out up to where they are known.
+    The last step contains second `end_s − 1`. NaN if no second of a step is known. Steps begin at multiples
+    of `step_s`, so that a value does not change as time passes. The last step counts the seconds up to
+    `end_s`, or for records out, the seconds up to where they are known.
     """
     rates: Floats = series_of(rollups, [key], column, end_s, length_s, step_s)[0]
     return rates
@@ -178,7 +180,7 @@ def _rows(rollups: Rollups, keys: Sequence[Key]) -> Longs:
 
 
 def _known(rollups: Rollups, begin_s: int, end_s: int) -> range:
-    """Return the whole seconds among begin_s … end_s − 1."""
+    """Return the complete seconds among begin_s … end_s − 1."""
     if rollups.from_ms == UNKNOWN or rollups.until_ms == UNKNOWN:
         return range(begin_s, begin_s)
     first = max(begin_s, -(-rollups.from_ms // 1000))
@@ -188,10 +190,10 @@ def _known(rollups: Rollups, begin_s: int, end_s: int) -> range:
 def _pieces(
     rollups: Rollups, rows: Longs, seconds: range
 ) -> Iterator[tuple[Block, np.ndarray[tuple[int], np.dtype[np.int64]], slice, slice]]:
-    """Yield the blocks that have some of these seconds.
+    """Yield the blocks that contain some of these seconds.
 
-    With each block come the indices of `rows` that it has, and the slices of these seconds in the block and
-    in the range.
+    Each block comes with the indices of `rows` that it has, and with the slices of these seconds in the block
+    and in the range.
     """
     for block in rollups.blocks:
         begin_s = block.minute * BLOCK_S
@@ -209,7 +211,7 @@ def _pieces(
 def _summed(figures: Longs, rows: Longs, there: slice) -> Longs:
     """Return sums over seconds of some rows of [columns, rows, seconds].
 
-    Picking rows copies them. So for many rows, all are summed up first.
+    Picking rows copies them. So if there are many rows, all rows are summed up first.
     """
     if 2 * len(rows) < figures.shape[1]:
         few: Longs = figures[:, rows, there].sum(axis=2)
@@ -219,7 +221,7 @@ def _summed(figures: Longs, rows: Longs, there: slice) -> Longs:
 
 
 def _seconds(rollups: Rollups, rows: Longs, seconds: range, column: Sum) -> Longs:
-    """Return a column second by second: [rows, seconds]."""
+    """Return a column's value in each second: [rows, seconds]."""
     found = np.zeros((len(rows), len(seconds)), np.int64)
     for block, here, there, at in _pieces(rollups, rows, seconds):
         found[here, at] = block.sums[_AT[column]][rows[here], there]
@@ -240,8 +242,8 @@ class _Hottest:
     """The hottest partition of each row, and its rate.
 
     `names` has the partition with the greatest sum of rates over the seconds in which it was the hottest. Of
-    equal ones it is the first by name; None if nothing came. `total` is the sum of every second's hottest
-    rate.
+    equally hot partitions it is the first by name, and it is None if nothing came in. `total` is the sum of
+    every second's hottest rate.
     """
 
     def __init__(self, rollups: Rollups, rows: Longs, seconds: range) -> None:
@@ -251,7 +253,7 @@ class _Hottest:
         for block, here, there, _ in _pieces(rollups, rows, seconds):
             rate, place = block.hottest_rate[rows[here], there], block.hottest[rows[here], there]
             self.total[here] += rate.sum(axis=1)
-            # One entry per run of the same partition: usually one per minute.
+            # An entry is a run of seconds with the same hottest partition. Usually there is one per minute.
             starts = np.flatnonzero(_begins(place))
             owners.append(here[starts // place.shape[1]])
             places.append(place.ravel()[starts])
@@ -264,7 +266,7 @@ class _Hottest:
         owners, places, rates = owners[there], places[there], rates[there]
         if not len(owners):
             return
-        # One sort of numbers made of row, partition and entry is much faster than a sort of indices.
+        # Sorting numbers that combine row, partition and entry is much faster than sorting indices.
         entries = len(owners)
         ordered = np.sort((owners * len(rollups.partitions) + places) * entries + np.arange(entries))
         pair, entry = np.divmod(ordered, entries)
@@ -281,8 +283,7 @@ class _Hottest:
 
 
 def _begins(places: Longs) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return a flat mask, row after row, of where the hottest partition is another one than in the second
-    before."""
+    """Return a flat mask, row after row, of the seconds in which the hottest partition changed."""
     begins = np.ones(places.shape, np.bool_)
     begins[:, 1:] = places[:, 1:] != places[:, :-1]
     return begins.ravel()

@@ -1,4 +1,4 @@
-"""kview's end of the control channel: faults on a simulated cluster, asked for over a socket."""
+"""kview's end of the control channel, which requests faults on a simulated cluster over a socket."""
 
 import asyncio
 import socket
@@ -23,16 +23,17 @@ from kview.lab.messages import (
 from kview.model.faults import FaultCommand, FaultReply
 
 REPLY_TIMEOUT_S = 5.0
-"""A fault takes microseconds: a cluster that has not answered by then is stuck or has ended."""
+"""A fault takes microseconds, so a cluster that has not answered within this time is stuck or has ended."""
 
 R = TypeVar("R", bound=Reply)
 
 
 class ControlClient:
-    """The `kview.model.faults.Faults` of a simulated cluster, over our end of the socket pair to it.
+    """The `kview.model.faults.Faults` of a simulated cluster, over our end of the socket pair to the cluster.
 
-    Requests are sent one at a time, in the order they were made. One that fails ends the channel, because a
-    late answer could be taken for that of the next request: from then on every request fails in the same way.
+    Requests are sent one at a time, in the order in which they were made. A request that fails ends the
+    channel, because a late answer could be mistaken for the answer to the next request. From then on, every
+    request fails in the same way.
     """
 
     def __init__(self, control: socket.socket, timeout_s: float = REPLY_TIMEOUT_S) -> None:
@@ -43,7 +44,7 @@ class ControlClient:
         self._broken: KviewError | None = None
 
     async def apply(self, command: FaultCommand) -> FaultReply:
-        """Carry out `command`. Never raises: what went wrong is in the reply."""
+        """Carry out `command`. Never raises, because errors are part of the reply."""
         try:
             return (await self._ask(DoFault(command), FaultAnswer)).reply
         except KviewError as error:
@@ -58,7 +59,7 @@ class ControlClient:
         return await self._ask(AskCounters(), Counters)
 
     async def close(self) -> None:
-        """Close the channel. A cluster that was started for it ends with it."""
+        """Close the channel. A cluster that was started for this channel ends with it."""
         if self._streams is None:
             self._control.close()
         else:

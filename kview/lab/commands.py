@@ -11,7 +11,7 @@ OTHER_WORDS = ("status", "counters", "quit")
 """Lines that ask for something other than a fault."""
 
 MAX_SLOW_MS = 60_000
-"""A slower node looks hung, because every client gives up before it answers."""
+"""A node slower than this looks hung, because every client gives up before the node answers."""
 
 _DURATION = re.compile(r"([0-9]+)(ms|s)?")
 _ON_A_NODE = {FaultKind.CRASH, FaultKind.STOP, FaultKind.HANG, FaultKind.SLOW, FaultKind.START}

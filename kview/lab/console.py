@@ -1,4 +1,4 @@
-"""Carries out requests to a running simulated cluster: faults, status, counters and its end."""
+"""Carries out requests to a running simulated cluster: faults, status, counters and the end of the run."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -24,7 +24,7 @@ _UNDO = FaultCommand(FaultKind.UNDO)
 
 
 class _Refused(Exception):
-    """A fault that cannot be carried out: its error, and the command that removes the obstacle, if any."""
+    """A fault that cannot be carried out: the error, and the command that removes the obstacle, if any."""
 
     def __init__(self, error: BadUse, undone_by: FaultCommand | None = None) -> None:
         super().__init__(error)
@@ -35,8 +35,8 @@ class _Refused(Exception):
 class Console:
     """Carries out requests to `cluster`.
 
-    `counters` returns its counters, `behind_ms` returns how far its clock is behind the wall clock, and `end`
-    ends the run.
+    `counters` returns the cluster's counters, `behind_ms` returns how far the cluster's clock is behind the
+    wall clock, and `end` ends the run.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Console:
         self._end = end
 
     def answer(self, request: Request) -> Reply:
-        """Carry out a request and return its answer."""
+        """Carry out a request and return the answer."""
         match request:
             case DoFault(command):
                 return FaultAnswer(self.apply(command))

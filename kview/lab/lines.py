@@ -1,4 +1,5 @@
-"""The commands that people type on standard input. Each line is answered with one, `ok …` or `error …`."""
+"""The commands that people type on standard input. Each line is answered with one line, `ok …` or `error
+…`."""
 
 import msgspec
 
@@ -10,7 +11,7 @@ from kview.language.errors import sentence
 
 
 def answer(console: Console, line: str) -> str:
-    """Carry out one line. Returns what was done and how to undo it, or what was wrong."""
+    """Carry out a line. Returns what was done and how to undo it, or what was wrong."""
     match line.strip():
         case "status":
             return f"ok {faults.status(console.status())}"

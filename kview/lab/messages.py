@@ -11,10 +11,10 @@ from kview.errors import ErrorFacts
 from kview.model.faults import ActiveFault, FaultCommand, FaultReply
 
 MAX_REQUEST_BYTES = 4096
-"""A fault takes about a hundred bytes."""
+"""The limit of a request, which for a fault takes about a hundred bytes."""
 
 MAX_REPLY_BYTES = 1 << 20
-"""Large enough for the counters of thousands of topics."""
+"""The limit of a reply, large enough for the counters of thousands of topics."""
 
 
 class DoFault(msgspec.Struct, frozen=True, tag="fault"):
@@ -39,7 +39,7 @@ Request: TypeAlias = DoFault | AskStatus | AskCounters | Quit
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """The cluster listens: its bootstrap servers, HOST:PORT each."""
+    """The cluster listens on its bootstrap servers, each given as HOST:PORT."""
 
     servers: tuple[str, ...]
 
@@ -88,10 +88,10 @@ def encode(message: Request | Reply) -> bytes:
 
 
 def request_of(line: bytes) -> Request:
-    """Return the request in `line`. Raises msgspec.DecodeError if there is none."""
+    """Return the request in `line`. Raises msgspec.DecodeError if the line is not a request."""
     return _requests.decode(line)
 
 
 def reply_of(line: bytes) -> Reply:
-    """Return the reply in `line`. Raises msgspec.DecodeError if there is none."""
+    """Return the reply in `line`. Raises msgspec.DecodeError if the line is not a reply."""
     return _replies.decode(line)

@@ -1,7 +1,7 @@
-"""Runs the simulated cluster: it serves clients and carries out requests until something ends it.
+"""Runs the simulated cluster, which serves clients and carries out requests until something ends it.
 
-SIGTERM, Ctrl-C and the line `quit` end it. A child process also ends when its control channel is closed:
-then its parent has ended.
+SIGTERM, Ctrl-C and the line `quit` end the cluster. A child process also ends when its control channel is
+closed, because then its parent has ended.
 """
 
 import asyncio
@@ -27,7 +27,8 @@ from kview.simulate.cluster import build
 from kview.simulate.world import World
 
 MAX_LINE_BYTES = 4096
-"""The longest command takes about twenty bytes. A line longer than this is dropped."""
+"""The longest line that is accepted. The longest command takes about twenty bytes, and longer lines are
+dropped."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,9 +37,9 @@ T = TypeVar("T")
 
 
 def serve(world: World, seed: int, port: int | None, control: socket.socket | None) -> None:
-    """Serve the cluster until something ends it. `control` is a child's end of its control channel, if any.
+    """Serve the cluster until something ends it.
 
-    Raises BadUse.
+    `control` is a child's end of its control channel, if any. Raises BadUse.
     """
     asyncio.run(_Run(world, seed, port, control).run())
 
@@ -50,7 +51,7 @@ class _Run:
         self._cluster = build(world, seed, time.time_ns() // 1_000_000)
 
     async def run(self) -> None:
-        """Serve until something ends it. An exception is a bug in the engine or in an API."""
+        """Serve until something ends the run. An exception is a bug in the engine or in an API."""
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[None] = loop.create_future()
 
@@ -81,7 +82,7 @@ class _Run:
         try:
             server.start()
             gc.collect()
-            gc.freeze()  # the cluster just built stays: scanning it again and again would delay answers
+            gc.freeze()  # The cluster just built stays, and scanning it again and again would delay answers.
             _print(f"bootstrap.servers={server.bootstrap_servers}")
             listening = None
             if self._control is None:
@@ -102,7 +103,7 @@ class _Run:
 async def _control(
     control: socket.socket, ready: Ready, answer: Callable[[Request], Reply], end: Callable[[], None]
 ) -> None:
-    """Answer the requests on the control channel. When it is closed, end the run."""
+    """Answer the requests on the control channel. When the channel is closed, end the run."""
     try:
         reader, writer = await asyncio.open_connection(sock=control, limit=MAX_REQUEST_BYTES)
         writer.write(encode(ready))
@@ -119,9 +120,9 @@ async def _control(
 def _read_lines(loop: asyncio.AbstractEventLoop, take: Callable[[str], None]) -> None:
     """Pass the lines of standard input to `take`, on the loop's thread, until there are no more.
 
-    A thread reads them, because making a terminal non-blocking would affect its shell, and an event loop
-    cannot wait for a file. In the background of a shell, reading from the terminal would stop the process:
-    here it fails instead, which ends the reading.
+    A thread reads the lines, because making a terminal non-blocking would affect its shell, and an event loop
+    cannot wait for a file. In the background of a shell, reading from the terminal would stop the process.
+    Here reading fails instead, which ends the thread.
     """
     signal.signal(signal.SIGTTIN, signal.SIG_IGN)
     threading.Thread(target=_listen, args=(loop, take), name="standard input", daemon=True).start()

@@ -7,9 +7,10 @@ from kview.errors import ErrorFacts, ErrorKind, ErrorValue, KviewError
 from kview.language import failures, nouns
 
 MOST_ADDRESSES = 4
-"""How many addresses a sentence names. The rest are counted."""
+"""The most addresses that a sentence names. Further ones are only counted."""
 _SEPARATORS = {"where": ", ", "tried": "; "}
-"""Between the addresses of a list, by the name of its value. Those of `tried` come with their failures."""
+"""The separators of a list of addresses, by the name of its value. Those of `tried` come with their
+failures."""
 
 
 class ErrorWords(NamedTuple):
@@ -273,7 +274,10 @@ def _listed(values: Mapping[str, ErrorValue]) -> dict[str, str | int | float]:
 
 
 def _in_words(name: str, items: tuple[str | tuple[str, str], ...]) -> str:
-    """Return a list as words. Of a long list of addresses, only the first: `a:1, b:2 and 3 more`."""
+    """Return a list as words.
+
+    Of a long list of addresses, only the first are named: `a:1, b:2 and 3 more`.
+    """
     words = [item if isinstance(item, str) else f"{item[0]}: {failures.of(item[1])}" for item in items]
     if name not in _SEPARATORS:
         return ", ".join(words)

@@ -9,7 +9,7 @@ from kview.model.failures import FailureKind
 from kview.model.units import UNKNOWN
 
 MAX_LISTED = 4
-"""How many brokers a sentence names. More are only counted."""
+"""The most brokers that a sentence names. Further ones are only counted."""
 
 
 def sentence(event: Event) -> str:

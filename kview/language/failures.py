@@ -25,10 +25,10 @@ WORDS: Mapping[FailureKind, str] = {
     FailureKind.COORDINATOR_GONE: "its coordinator has left the cluster",
     FailureKind.OTHER: "failed; see kview.log",
 }
-"""The words for each kind. For KAFKA_ERROR, Kafka's name of the error is said instead if it is known."""
+"""The words for each kind. For KAFKA_ERROR, Kafka's name of the error takes their place if it is known."""
 
 ONLY_KVIEW = "only kview cannot reach it: the quorum still hears it"
-"""Added for a broker that is silent only to kview."""
+"""Is added for a broker that is silent only to kview."""
 
 
 def of(kind: str, code: int = UNKNOWN_ID) -> str:
@@ -39,7 +39,7 @@ def of(kind: str, code: int = UNKNOWN_ID) -> str:
 
 
 def of_broker(kind: str, still_heard: bool) -> str:
-    """Return why a broker does not answer. `still_heard`: its fetches still reach the quorum."""
+    """Return why a broker does not answer. `still_heard`: the broker's fetches still reach the quorum."""
     return "; ".join(filter(None, (of(kind), ONLY_KVIEW if still_heard else "")))
 
 

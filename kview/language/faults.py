@@ -19,7 +19,7 @@ USAGE: Mapping[FaultKind, str] = {
     FaultKind.CRASH_CONTROLLER: "crash-controller",
     FaultKind.UNDO: "undo",
 }
-"""How to type each fault on standard input."""
+"""The form in which each fault is typed on standard input."""
 
 _DOES: Mapping[FaultKind, str] = {
     FaultKind.CRASH: "kill the selected broker (kill −9): its port refuses connections; it is fenced when its"
@@ -70,7 +70,7 @@ def does(kind: FaultKind, slow_ms: int = 0) -> str:
 
 
 def doing(command: FaultCommand) -> str:
-    """Return what has been asked for and is not done yet: `killing broker 4`."""
+    """Return what has been asked for but is not done yet: `killing broker 4`."""
     return _DOING[command.kind].format(node=command.node, rack=command.rack)
 
 
@@ -118,17 +118,17 @@ class ClusterStatus(Protocol):
 
     @property
     def brokers(self) -> int:
-        """How many brokers it has."""
+        """The number of brokers."""
         ...
 
     @property
     def controllers(self) -> int:
-        """How many controllers it has."""
+        """The number of controllers."""
         ...
 
     @property
     def behind_ms(self) -> int:
-        """How far its clock is behind the wall clock after a pause, in milliseconds."""
+        """How far the cluster's clock is behind the wall clock after a pause, in milliseconds."""
         ...
 
     @property
@@ -138,7 +138,7 @@ class ClusterStatus(Protocol):
 
 
 def status(cluster: ClusterStatus) -> str:
-    """Return `6 brokers, 3 controllers; faults: 4 crashed`."""
+    """Return the status of a cluster: `6 brokers, 3 controllers; faults: 4 crashed`."""
     nodes = f"{plural(cluster.brokers, 'broker')}, {plural(cluster.controllers, 'controller')}"
     clock = f", clock {cluster.behind_ms} ms behind after a pause" if cluster.behind_ms else ""
     return f"{nodes}{clock}; faults: {', '.join(map(in_force, cluster.active)) or 'none'}"

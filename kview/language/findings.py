@@ -23,7 +23,7 @@ def _partitions(finding: Finding) -> str:
 
 
 def _for(finding: Finding, now_ms: int, before: str) -> str:
-    """Return `before` and the age of the finding, '' if that is not known."""
+    """Return `before` and the age of the finding, '' if the age is not known."""
     return "" if finding.since_ms == UNKNOWN else f"{before}{words.duration(now_ms - finding.since_ms)}"
 
 

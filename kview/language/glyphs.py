@@ -1,7 +1,7 @@
-"""Every sign that kview draws, and its ASCII stand-in for terminals that cannot show it.
+"""Every sign that kview draws, and its ASCII stand-in for terminals that cannot show the sign.
 
-Panels use the signs below. `plain` replaces each by a single character, just before a line is drawn, so that
-a stand-in never moves a column.
+Panels use the signs below. `plain` replaces each sign by a single character, just before a line is drawn, so
+that a stand-in never moves a column.
 """
 
 from collections.abc import Mapping
@@ -79,7 +79,10 @@ def plain(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return `text` with control characters replaced: names come from a cluster and may contain anything."""
+    """Return `text` with control characters replaced.
+
+    Names come from a cluster and may contain anything.
+    """
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() else "?" for character in text)

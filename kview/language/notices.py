@@ -7,7 +7,7 @@ from kview.language.errors import message, sentence
 from kview.model.notices import Notice, NoticeKind, NoticeValue
 
 LOST = "lost"
-"""The value that is said without its remedy, because the sentence goes on with what kview does about it."""
+"""The value that appears without its remedy, because the sentence continues with what kview does about it."""
 
 WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.OBSERVING_FAILED: "an observation failed ({bug}); trying again, details are in kview.log",

@@ -6,7 +6,10 @@ from kview.language.words import plural
 
 
 def partitions(mine: int, internal: int) -> str:
-    """Return `1 partition`, `6 partitions (+25 internal)` or `25 internal partitions`."""
+    """Return a number of partitions.
+
+    Examples: `1 partition`, `6 partitions (+25 internal)`, `25 internal partitions`.
+    """
     if not mine:
         return plural(internal, "internal partition")
     extra = f" (+{internal:,} internal)" if internal else ""
@@ -14,7 +17,7 @@ def partitions(mine: int, internal: int) -> str:
 
 
 def listed(names: Iterable[object]) -> str:
-    """Return `3`, `3 and 4` or `3, 4 and 5`."""
+    """Return names as a list: `3`, `3 and 4` or `3, 4 and 5`."""
     words = [str(name) for name in names]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
@@ -34,7 +37,10 @@ def _nodes(kind: str, ids: Sequence[int]) -> str:
 
 
 def some(names: Sequence[tuple[str, int]], of: int, at_most: int = 2) -> str:
-    """Return `invoice-3`, or `invoice-3, invoice-9 + 4 more`. `of` is how many there are altogether."""
+    """Return the first names: `invoice-3`, or `invoice-3, invoice-9 + 4 more`.
+
+    `of` is the total number of names.
+    """
     shown = ", ".join(f"{topic}-{partition}" for topic, partition in names[:at_most])
     rest = of - at_most
     return f"{shown} + {rest:,} more" if rest > 0 else shown

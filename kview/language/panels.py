@@ -9,14 +9,14 @@ DELETE_NEEDS_BROKER = "Delete drops the row of a broker that has left the cluste
 
 
 def not_drawn(log_file: str) -> str:
-    """Return that a panel could not be drawn. `log_file` is '' if nothing can be logged."""
+    """Return the sentence that a panel could not be drawn. `log_file` is '' if nothing can be logged."""
     if not log_file:
         return "this panel could not be drawn; the log file cannot be written"
     return f"this panel could not be drawn; the log has the details: {log_file}"
 
 
 def dismissed(broker: int) -> str:
-    """Return what Delete did to a broker that is gone."""
+    """Return what Delete did to a broker that has left the cluster."""
     return f"the row of broker {broker} is dropped; it comes back if the broker joins the cluster again"
 
 

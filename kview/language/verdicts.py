@@ -1,4 +1,4 @@
-"""Verdicts and statuses as words: what a group or a partition is doing, and why it is called that."""
+"""Verdicts and statuses as words: what a group or a partition is doing, and the reason for the verdict."""
 
 from collections.abc import Mapping
 
@@ -39,7 +39,7 @@ _STATUS_COUNTS: Mapping[str, tuple[str, str]] = {
 
 
 def counted(status: PartitionStatus, number: int) -> str:
-    """Return how many partitions have a status: `2 leaders silent`, `1 under min ISR`."""
+    """Return the number of partitions with a status: `2 leaders silent`, `1 under min ISR`."""
     one, many = _STATUS_COUNTS.get(status, (STATUSES[status],) * 2)
     return f"{number:,} {one if number == 1 else many}"
 

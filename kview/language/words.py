@@ -1,7 +1,7 @@
 """Figures as words: counts, rates, sizes, durations and times of day.
 
-An unknown figure is "–", never 0; one that is still being calculated is "…". "≥" marks a bound, "≈" an
-estimate. Nothing here pads or colours.
+An unknown figure is "–", never 0, and a figure that is still being calculated is "…". "≥" marks a bound, "≈"
+an estimate. Nothing here pads or colours.
 """
 
 import math
@@ -72,8 +72,8 @@ def _scaled(value: float, prefixes: tuple[str, ...]) -> tuple[str, str]:
 def duration(length_ms: int, tenths: bool = True) -> str:
     """Return a length of time in at most two units: `0.3 s`, `2 m 10 s`, `3 h 5 m`, `2 d 4 h`, `never`.
 
-    Below 10 s it has tenths, unless `tenths` is False. Negative lengths, which come from clocks that differ,
-    count as 0.
+    Lengths below 10 s have tenths, unless `tenths` is False. Negative lengths, which come from clocks that
+    differ, count as 0.
     """
     if length_ms in (UNKNOWN, PENDING):
         return NONE if length_ms == UNKNOWN else NOT_YET
@@ -98,7 +98,7 @@ def _two_units(length_ms: int, big_ms: int, big: str, small_ms: int, small: str)
 
 
 def age(since_ms: int, now_ms: int) -> str:
-    """Return how long ago a moment was, in whole seconds: `4 s`, or `–` if it is not known."""
+    """Return how long ago a moment was, in whole seconds: `4 s`, or `–` if the moment is not known."""
     if since_ms in (UNKNOWN, PENDING):
         return duration(since_ms)
     return duration(now_ms - since_ms, tenths=False)
@@ -110,7 +110,10 @@ def at_least(text: str, is_bound: bool) -> str:
 
 
 def fencing(due_ms: int, now_ms: int) -> str:
-    """Return the countdown to fencing: `fenced in ≈ 4.9 s`, then `fencing due`, or '' if it is not known."""
+    """Return the countdown to fencing: `fenced in ≈ 4.9 s`, then `fencing due`.
+
+    '' if the time is not known.
+    """
     if due_ms == UNKNOWN:
         return ""
     left_ms = due_ms - now_ms

@@ -1,4 +1,4 @@
-"""The address of a broker: a host and a port, parsed only here."""
+"""The address of a broker: a host and a port. Addresses are parsed only here."""
 
 from enum import StrEnum
 from typing import NamedTuple, Self
@@ -28,7 +28,7 @@ class AddressError(ValueError):
 
 
 class Address(NamedTuple):
-    """A host name or IP address, without brackets, and a port. Sockets take it as it is."""
+    """A host name or IP address, without brackets, and a port. Sockets accept the tuple directly."""
 
     host: str
     port: int

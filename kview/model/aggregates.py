@@ -1,7 +1,7 @@
 """What Spark calculates from a recording: one-second roll-ups, and the state of the job that calculates them.
 
 All figures of a roll-up are integers that can be summed: over seconds, over partitions, and over the batches
-in which they arrive. Rates, wider windows, skew and percentiles are derived from them
+in which they arrive. Rates, wider windows, skew and percentiles are derived from these sums
 (`kview.derive.windows`).
 """
 
@@ -15,28 +15,32 @@ from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
 
 BLOCK_S = 60
-"""Seconds per block of roll-ups. The block that changes each second is copied; older ones are shared."""
+"""Seconds per block of roll-ups. The block that changes each second is copied, while older blocks are
+shared."""
 
 SET_BACK_MS = 2_000
 """If an observation ends this much before an earlier one, the clock was set back in between."""
 
 
 class Kind(StrEnum):
-    """The subject of a roll-up. CLUSTER, BROKER and RACK count the user's topics, INTERNAL the others."""
+    """The subject of a roll-up.
+
+    CLUSTER, BROKER and RACK count the user's topics, and INTERNAL counts the others.
+    """
 
     CLUSTER = "cluster"
     INTERNAL = "internal"
     TOPIC = "topic"
     BROKER = "broker"
-    """By the partition's leader at the time. The key is the broker id as text."""
+    """Counted for the partition's leader at the time. The key is the broker id as text."""
     RACK = "rack"
-    """By the leader's rack, '' if the broker has none."""
+    """Counted for the leader's rack, '' if the broker has no rack."""
     GROUP = "group"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Key:
-    """The subject of a roll-up by name; '' for CLUSTER and INTERNAL."""
+    """The subject of a roll-up, with its name; '' for CLUSTER and INTERNAL."""
 
     kind: Kind
     name: str = ""
@@ -47,22 +51,24 @@ class Sum(StrEnum):
 
     RECORDS_IN = "records_in"
     CENTIBYTES_IN = "centibytes_in"
-    """Estimate: records × the leader's size ÷ offsets held. In hundredths of a byte: sums are exact."""
+    """An estimate: records × the leader's size ÷ offsets held, in hundredths of a byte, so that sums are
+    exact."""
     REPLICATED = "replicated"
-    """Records that the followers' logs grew by."""
+    """The number of records by which the followers' logs grew."""
     CROSS_RACK = "cross_rack"
     """The part of `REPLICATED` between a leader and a follower in different racks."""
     RECORDS_OUT = "records_out"
-    """From commits, spread over the time since the group's previous commit for that partition."""
+    """Counted from commits, spread over the time since the group's previous commit for that partition."""
     ACTIVE_MS = "active_ms"
     """Milliseconds × partitions with incoming records. Divided by 1000, the number of active partitions."""
     TRUNCATED = "truncated"
     RECORDS_IN_GAP = "records_in_gap"
-    """Records whose interval is too long, or zero, for a rate. Counted in the second they were seen."""
+    """Records whose interval is too long, or zero, for a rate. They count in the second in which they were
+    seen."""
     REWOUND = "rewound"
     RECORDS_OUT_GAP = "records_out_gap"
     OFFLINE_MS = "offline_ms"
-    """Milliseconds × partitions without a leader; the next three likewise."""
+    """Milliseconds × partitions without a leader. The next three sums are counted likewise."""
     SILENT_MS = "silent_ms"
     UNDER_MIN_ISR_MS = "under_min_isr_ms"
     UNDER_REPLICATED_MS = "under_replicated_ms"
@@ -75,47 +81,50 @@ SUMS = tuple(Sum)
 class Block:
     """The roll-ups of one minute.
 
-    Rows are those of `Rollups.keys` that were known at the time; a later key has no row, which means 0. Do
-    not write to the arrays.
+    The rows are those of `Rollups.keys` that were known at the time. A later key has no row, which means 0.
+    Do not write to the arrays.
     """
 
     minute: int
-    """Epoch seconds ÷ BLOCK_S."""
+    """The number of the minute: epoch seconds ÷ BLOCK_S."""
     sums: Longs
-    """[len(SUMS), rows, BLOCK_S]"""
+    """The sums: [len(SUMS), rows, BLOCK_S]."""
     hottest_rate: Longs
-    """[rows, BLOCK_S]: the highest rate of a single partition in that second, in whole records per second:
-    incoming records, or for groups outgoing ones."""
+    """[rows, BLOCK_S]: the highest rate of a single partition in that second, in whole records per second.
+    These are incoming records, or outgoing records for groups."""
     hottest: Longs
-    """[rows, BLOCK_S]: that partition, as an index into `Rollups.partitions`; −1 if there is none."""
+    """[rows, BLOCK_S]: the partition with that rate, as an index into `Rollups.partitions`; −1 if there is
+    none."""
     topic_partitions: Longs
-    """[rows, BLOCK_S]: the number of partitions of a TOPIC that its records mention; 0 for other kinds."""
+    """[rows, BLOCK_S]: the number of partitions of a TOPIC, as stated in its records; 0 for other kinds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rollups:
-    """One-second roll-ups. Later ones share the blocks that did not change."""
+    """One-second roll-ups. Later roll-ups share the blocks that did not change."""
 
     keys: tuple[Key, ...] = ()
     partitions: tuple[tuple[str, int], ...] = ()
     """The (topic, partition) pairs that `Block.hottest` refers to."""
     blocks: tuple[Block, ...] = ()
-    """Oldest first. Minutes without any roll-up are left out."""
+    """The blocks, oldest first. Minutes without any roll-up are left out."""
     from_ms: int = UNKNOWN
-    """The first moment covered, UNKNOWN if there is none. Anything the size limit dropped is earlier."""
+    """The first moment covered, UNKNOWN if there is none. Everything that the size limit dropped is
+    earlier."""
     until_ms: int = UNKNOWN
-    """The end of the last observation covered. Its own second, and later ones, are still incomplete."""
+    """The end of the last observation covered. The second in which it ended, and later ones, are still
+    incomplete."""
 
 
 class SparkState(StrEnum):
     """The state of Spark's job."""
 
     OFF = "off"
-    """Disabled (`--no-spark`)."""
+    """The job is disabled (`--no-spark`)."""
     STARTING = "starting"
     RUNNING = "running"
     FAILED = "failed"
-    """It has ended. It starts again at `SparkStatus.next_start_ms`, or when the user asks for it."""
+    """The job has ended. It starts again at `SparkStatus.next_start_ms`, or when the user asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +133,13 @@ class SparkStatus:
 
     state: SparkState = SparkState.OFF
     error: ErrorFacts | None = None
-    """For FAILED: why."""
+    """While FAILED: the reason."""
     since_ms: int = UNKNOWN
     """When the job entered this state."""
     delay_ms: int = UNKNOWN
     """While RUNNING: the time from the end of the last observation in the roll-ups to their arrival."""
     next_start_ms: int = UNKNOWN
-    """While FAILED: when it starts again. UNKNOWN: only when the user asks for it."""
+    """While FAILED: when the job starts again. UNKNOWN if it only starts when the user asks for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,10 @@ from kview.model.units import UNKNOWN
 
 
 class EventKind(StrEnum):
-    """What can happen to a cluster, seen from outside. Values must not change: JSON documents have them."""
+    """What can happen to a cluster, seen from outside.
+
+    JSON documents contain the values, so they must not change.
+    """
 
     BROKER_SILENT = "broker_silent"
     BROKER_FENCED = "broker_fenced"
@@ -24,13 +27,13 @@ class EventKind(StrEnum):
     WATERMARK_FROZEN = "watermark_frozen"
     WATERMARK_MOVES = "watermark_moves"
     RECORDS_LOST = "records_lost"
-    """At an election: the end of the old leader's log is not in the new leader's."""
+    """At an election, the new leader's log did not have the end of the old leader's log."""
     LOG_CUT = "log_cut"
     """A replica truncated its own log."""
     REBALANCE_STARTED = "rebalance_started"
     REBALANCE_ENDED = "rebalance_ended"
     REBALANCED = "rebalanced"
-    """Between two observations: partitions have other owners."""
+    """Between two observations, partitions got other owners."""
     GROUP_STATE = "group_state"
     CONTROLLER_MOVED = "controller_moved"
     TOPIC_CREATED = "topic_created"
@@ -62,24 +65,26 @@ class Event:
     kind: EventKind
     severity: Severity
     brokers: tuple[int, ...] = ()
-    """The brokers it is about: for LEADER_* the new leaders, for ISR_* those that left or joined."""
+    """The brokers that the event is about: for LEADER_* the new leaders, for ISR_* those that left or
+    joined."""
     controllers: tuple[int, ...] = ()
     group: str = ""
     topic: str = ""
     partitions: tuple[tuple[str, int], ...] = ()
-    """The (topic, partition) pairs that it concerns, the user's topics first; not all if there are many."""
+    """The (topic, partition) pairs concerned, the user's topics first; not all pairs if there are many."""
     partition_count: int = 0
-    """The number of partitions of the user's topics that it concerns."""
+    """The number of partitions of the user's topics that are concerned."""
     internal_count: int = 0
-    """The number of partitions of internal topics that it concerns."""
+    """The number of partitions of internal topics that are concerned."""
     records: int = 0
-    """How many records were lost or cut off, a lower bound."""
+    """A lower bound of the number of records that were lost or cut off."""
     members: int = UNKNOWN
-    """How many members the group has now."""
+    """The number of members that the group has now."""
     cause: FailureKind = FailureKind.NONE
     """Why a broker does not answer."""
     before: str | int | None = None
-    """The previous state, controller or number of partitions, if the kind has one and it is known."""
+    """The previous state, controller or number of partitions, if it is known and the kind has such a
+    value."""
     after: str | int | None = None
     epoch: int | None = None
     """The new controller's epoch, if it is known."""

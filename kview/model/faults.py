@@ -50,7 +50,10 @@ class FaultCommand:
 
 @dataclass(frozen=True, slots=True)
 class FaultDone:
-    """A command carried out on `nodes`, which all have one role. For UNDO, those that had a fault."""
+    """A command that was carried out on `nodes`, which all have one role.
+
+    For UNDO, these are the nodes that had a fault.
+    """
 
     kind: FaultKind
     nodes: tuple[int, ...] = ()
@@ -61,7 +64,7 @@ class FaultDone:
 
 @dataclass(frozen=True, slots=True)
 class ActiveFault:
-    """A fault in force. A node that is hung and slow has two; `slow_ms` is for SLOW."""
+    """A fault in force. A node that is hung and slow has two faults. `slow_ms` is for SLOW."""
 
     node: int
     state: FaultState
@@ -70,9 +73,10 @@ class ActiveFault:
 
 @dataclass(frozen=True, slots=True)
 class FaultReply:
-    """The outcome of a command: it was done, or refused. `active`: the faults in force afterwards.
+    """The outcome of a command, which was either done or refused.
 
-    `undone_by` undoes what was done or, after a refusal, what stands in the way. None if no command does.
+    `undone_by` undoes what was done or, after a refusal, removes the obstacle. It is None if no command does.
+    `active` has the faults in force afterwards.
     """
 
     done: FaultDone | None = None
@@ -82,8 +86,8 @@ class FaultReply:
 
 
 class Faults(Protocol):
-    """Faults on a cluster that is ours."""
+    """Faults on a cluster that we started."""
 
     async def apply(self, command: FaultCommand) -> FaultReply:
-        """Carry out `command`. Never raises: what went wrong is in the reply."""
+        """Carry out `command`. Never raises, because errors are part of the reply."""
         ...

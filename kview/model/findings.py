@@ -8,7 +8,10 @@ from kview.model.units import UNKNOWN
 
 
 class FindingKind(StrEnum):
-    """What can be wrong with a cluster. Values must not change: JSON documents have them."""
+    """What can be wrong with a cluster.
+
+    JSON documents contain the values, so they must not change.
+    """
 
     ALL_WELL = "all_well"
     """`count` brokers are up, every partition has a leader and every replica is in sync."""
@@ -22,9 +25,11 @@ class FindingKind(StrEnum):
     """There may be more findings: the observations before this moment are still being read."""
     NO_BROKER_ANSWERS = "no_broker_answers"
     BROKERS_SILENT = "brokers_silent"
-    """`partitions` and `internal_partitions` count those that still list them as leaders."""
+    """`partitions` and `internal_partitions` count the partitions that still list these brokers as
+    leaders."""
     WATERMARK_FROZEN = "watermark_frozen"
-    """A further `count` stand still because their leaders are silent: BROKERS_SILENT counts those."""
+    """A further `count` watermarks are frozen because their leaders are silent. BROKERS_SILENT counts
+    those."""
     QUORUM_HEARS_BROKERS = "quorum_hears_brokers"
     """Brokers that do not answer kview still fetch from the controller quorum."""
     FENCING_DUE = "fencing_due"
@@ -57,7 +62,7 @@ class Finding:
     """The rack, if `brokers` are all of its brokers and there are several."""
     group: str = ""
     partitions: int = 0
-    """The number of partitions of the user's topics that it concerns."""
+    """The number of partitions of the user's topics that are concerned."""
     internal_partitions: int = 0
     count: int = UNKNOWN
     """Another count, which depends on the kind. UNKNOWN if the kind has none."""

@@ -12,7 +12,7 @@ NoticeValue: TypeAlias = str | int | float | ErrorFacts
 
 
 class NoticeKind(StrEnum):
-    """What happened. The words of a kind, in `kview.language.notices`, name the values that it carries."""
+    """What happened. The words of a kind, in `kview.language.notices`, name the values of the notice."""
 
     OBSERVING_FAILED = "observing failed"
     OBSERVING_AGAIN = "observing again"
@@ -79,10 +79,10 @@ class Notice:
 
     @property
     def severity(self) -> Severity:
-        """How urgent it is."""
+        """How urgent the notice is."""
         return _SEVERITIES[self.kind]
 
     @property
     def sticky(self) -> bool:
-        """Whether it stays on the screen until the next one."""
+        """Whether the notice stays on the screen until the next one."""
         return self.kind in STICKY

@@ -1,6 +1,6 @@
-"""What the screen is given: views, control of time, Spark's job, and a way to direct the observer.
+"""The ports of the screen: views, control of time, Spark's job, and a way to direct the observer.
 
-Implemented in `run`.
+The room `run` implements them.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,7 +14,7 @@ V = TypeVar("V", covariant=True)
 
 
 class Feed(Protocol[V]):
-    """A source of views. It calls back on its own thread."""
+    """A source of views, which calls back on its own thread."""
 
     def start(self, on_view: Callable[[V], None], on_notice: Callable[[Notice], None]) -> None:
         """Start the feed, and return at once."""
@@ -32,21 +32,21 @@ class Moment:
     live: bool = True
     """Whether the view shows the newest observation, and follows the next one."""
     playing: bool = True
-    """Whether the next view comes by itself. If neither `live` nor `playing`, time is paused."""
+    """Whether the next view comes by itself. Time is paused if neither `live` nor `playing` is true."""
     speed: int = 1
     """Recorded seconds per second while not live."""
     first_ms: int = UNKNOWN
     last_ms: int = UNKNOWN
     """The first and last moment the user can step to, epoch ms. UNKNOWN if there is no recording."""
     complete: bool = True
-    """False while figures that need earlier snapshots are still being calculated and shown as `…`."""
+    """Whether all figures are known. False while those that need earlier snapshots are still shown as `…`."""
 
 
 class Timeline(Protocol):
     """Controls the moment shown.
 
-    Every method returns at once and is called on the screen's thread. Its result arrives as a view, or as a
-    notice if it was not possible.
+    Every method returns at once and is called on the screen's thread. The result arrives as a view, or as a
+    notice if the action was not possible.
     """
 
     @property
@@ -55,7 +55,7 @@ class Timeline(Protocol):
         ...
 
     def toggle(self) -> None:
-        """Pause, or resume: live if there is a cluster, else from the moment shown."""
+        """Pause, or resume: live if there is a cluster, otherwise from the moment shown."""
         ...
 
     def step(self, by: int) -> None:
@@ -75,7 +75,7 @@ class Timeline(Protocol):
         ...
 
     def live(self) -> None:
-        """Return to the newest observation. In a replay, jump to the last one."""
+        """Return to the newest observation. In a replay, jump to the last observation."""
         ...
 
     def keep(self, name: str) -> None:
@@ -92,14 +92,19 @@ class SparkJob(Protocol):
 
 
 class Attention(Protocol):
-    """What the screen asks of the observer. Both methods may be called on any thread and return at once."""
+    """What the screen asks of the observer. All methods may be called from any thread and return at once."""
 
     def dismiss(self, broker: int) -> None:
-        """Remove the row of a broker that is gone, from the next observation on. A broker that the cluster
-        still lists stays."""
+        """Remove the row of a broker that has left the cluster, from the next observation on.
+
+        A broker that the cluster still lists stays.
+        """
         ...
 
     def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Read these (topic, partition) pairs in every observation, even if there are too many partitions to
-        read all of them. They replace the pairs preferred before."""
+        """Read these (topic, partition) pairs in every observation.
+
+        They are read even if there are too many partitions to read all of them. They replace the pairs
+        preferred before.
+        """
         ...

@@ -36,19 +36,19 @@ IdMatrix = Annotated[NDArray[np.int32], Column(np.int32, 2)]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Base class of the tables: columns of equal length. `len` is the number of rows."""
+    """Base class of the tables, which have columns of equal length. `len` is the number of rows."""
 
     def __len__(self) -> int:
         return len(getattr(self, fields(self)[0].name))
 
     def take(self, rows: NDArray[Any]) -> Self:
-        """Return the same table with only `rows` (indices or a mask), in that order."""
+        """Return a table of the same type with only `rows` (indices or a mask), in that order."""
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One part of an observation that failed: which, of which broker, and why.
+    """A part of an observation that failed: which part, of which broker, and why.
 
     `code` is Kafka's error number, UNKNOWN_ID if the broker did not answer with one. `shown_since_ms` is when
     the value shown instead was received, UNKNOWN if there is no earlier value.
@@ -67,11 +67,11 @@ class Observation:
 
     `controller_id` is the active controller (the quorum's leader), UNKNOWN_ID if the quorum was not seen.
     `capabilities` names what this cluster can answer (`quorum`, `debugging_replica`, `topic_ids`, `elr`,
-    `fenced_brokers`). A column that needs a missing one says so.
+    `fenced_brokers`). The description of a column says which capability the column needs.
     """
 
     sequence: int
-    """Counts the observations of one observer, upwards."""
+    """The observation's number, counted upwards by each observer."""
     began_ms: int
     ended_ms: int
     cluster_id: str = ""
@@ -86,22 +86,22 @@ class Observation:
     capabilities: frozenset[str] = frozenset()
 
     def follows(self, before: "Observation") -> bool:
-        """Return whether the same observer made both, and this one is not the earlier one.
+        """Return whether the same observer made both observations, and this one is not the earlier one.
 
-        A new observer starts to count again: a simulated cluster that was restarted looks like the one before
-        it, but is a different cluster.
+        A new observer starts counting again. A simulated cluster that was restarted looks like the previous
+        one, but is a different cluster.
         """
         return self.sequence >= before.sequence
 
 
 @dataclass(frozen=True, slots=True)
 class Brokers(Table):
-    """One row per broker. Key: id.
+    """The brokers, one per row. Key: id.
 
-    `since_ms` is when its state began (for SILENT: the first request that it failed to answer).
-    `answered_ms` is its last answer to us; `last_fetch_ms` its last fetch of metadata as the quorum saw it
-    (UNKNOWN without DescribeQuorum v1). `error` is a FailureKind's value: why it does not answer, '' if it
-    does.
+    `since_ms` is when the broker's state began (for SILENT: the first request that it failed to answer).
+    `answered_ms` is its last answer to us, and `last_fetch_ms` its last fetch of metadata as the quorum saw
+    it (UNKNOWN without DescribeQuorum v1). `error` is a FailureKind's value that says why the broker does not
+    answer, or '' if it does.
     """
 
     id: Ids
@@ -120,13 +120,11 @@ class Brokers(Table):
 
 @dataclass(frozen=True, slots=True)
 class Partitions(Table):
-    """One row per partition. Key: topic, partition. Each `*_ms` is when the offset in front of it was
-    received.
+    """The partitions, one per row. Key: topic, partition.
 
-    `error_code` is Kafka's error number for its leader or its offsets, 0 if there is none.
-
-    `high_watermark` is the leader's (a client's "latest"), `log_end` the leader's own log end (the debugging
-    replica id).
+    Each `*_ms` is when the offset in the column before it was received. `error_code` is Kafka's error number
+    for the leader or the offsets, 0 if there is none. `high_watermark` is the leader's (a client's "latest"),
+    and `log_end` is the leader's own log end (from a request with the debugging replica id).
     """
 
     topic: Strings
@@ -152,9 +150,9 @@ class Partitions(Table):
 
 @dataclass(frozen=True, slots=True)
 class Replicas(Table):
-    """One row per replica, in the order of the partitions' rows and then of the replica list.
+    """The replicas, one per row, in the order of the partitions' rows and then of the replica list.
 
-    `row` is the partition's row in `Partitions`. `log_end` is what this broker itself answered, at
+    `row` is the partition's row in `Partitions`. `log_end` is what the replica's broker itself answered, at
     `log_end_ms`.
     """
 
@@ -183,10 +181,10 @@ class TimePoints(Table):
 
 @dataclass(frozen=True, slots=True)
 class Groups(Table):
-    """One row per group. Key: group.
+    """The groups, one per row. Key: group.
 
-    `error` is a FailureKind's value: why its figures are old, '' if they are not. `error_code` is Kafka's
-    error number if that is KAFKA_ERROR, else 0.
+    `error` is a FailureKind's value that says why the figures are old, or '' if they are not. `error_code` is
+    Kafka's error number if that kind is KAFKA_ERROR, else 0.
     """
 
     group: Strings
@@ -202,7 +200,10 @@ class Groups(Table):
 
 @dataclass(frozen=True, slots=True)
 class Members(Table):
-    """One row per member. Key: group, member_id (Kafka's CONSUMER-ID). `assigned` counts its partitions."""
+    """The members, one per row. Key: group, member_id (Kafka's CONSUMER-ID).
+
+    `assigned` is the number of the member's partitions.
+    """
 
     group: Strings
     member_id: Strings
@@ -213,9 +214,10 @@ class Members(Table):
 
 @dataclass(frozen=True, slots=True)
 class Offsets(Table):
-    """One row per group and partition, committed or owned. Key: group, topic, partition.
+    """The offsets, one per row, of each group's committed or owned partitions. Key: group, topic, partition.
 
-    `committed` is NO_OFFSET if the group has committed nothing. `owner` is a member id, '' if nobody owns it.
+    `committed` is NO_OFFSET if the group has committed nothing. `owner` is a member id, '' if no member owns
+    the partition.
     """
 
     group: Strings
@@ -228,7 +230,7 @@ class Offsets(Table):
 
 @dataclass(frozen=True, slots=True)
 class Quorum(Table):
-    """One row per node of the KRaft quorum. Key: node."""
+    """The nodes of the KRaft quorum, one per row. Key: node."""
 
     node: Ids
     role: Strings
@@ -239,7 +241,7 @@ class Quorum(Table):
 
 @dataclass(frozen=True, slots=True)
 class Reassignments(Table):
-    """One row per partition under reassignment. Key: topic, partition."""
+    """The partitions under reassignment, one per row. Key: topic, partition."""
 
     topic: Strings
     partition: Ids
@@ -249,7 +251,10 @@ class Reassignments(Table):
 
 @dataclass(frozen=True, slots=True)
 class TopicConfigs(Table):
-    """One row per setting of a topic. Key: topic, name. `source` is Kafka's name for the value's origin."""
+    """The settings of topics, one per row. Key: topic, name.
+
+    `source` is Kafka's name for the origin of the value.
+    """
 
     topic: Strings
     name: Strings
@@ -274,7 +279,7 @@ def empty(table: type[AnyTable]) -> AnyTable:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What one observation saw: how it was made, and one table per subject."""
+    """What one observation saw: how the observation was made, and one table per subject."""
 
     observation: Observation
     brokers: Brokers = field(default_factory=lambda: empty(Brokers))

@@ -6,9 +6,9 @@ from enum import StrEnum
 class BrokerState(StrEnum):
     """What is known about a broker from outside.
 
-    `SILENT`: the cluster lists it, but it does not answer us. `FENCED`: the controller has taken its
-    leaderships away (column `answers` says whether it still answers us). `GONE`: it has left the cluster's
-    answers, and stays as a row until the user dismisses it.
+    `SILENT`: the cluster lists the broker, but the broker does not answer us. `FENCED`: the controller has
+    taken away the broker's leaderships (column `answers` says whether it still answers us). `GONE`: the
+    broker is no longer in the cluster's answers, but keeps its row until the user dismisses it.
     """
 
     UP = "up"

@@ -9,7 +9,7 @@ UNKNOWN = -(2**63)
 """An int64 (offset, time, size, rate numerator) whose value is not known."""
 
 UNKNOWN_ID = -(2**31)
-"""A broker id or epoch (int32) that is not known. Not the same as NO_BROKER."""
+"""A broker id or epoch (int32) that is not known. This is not the same as NO_BROKER."""
 
 NO_BROKER = -1
 """Kafka's own value for "none": a partition without a leader, and the padding of replica matrices."""
@@ -24,4 +24,4 @@ PENDING = UNKNOWN + 1
 """A figure that depends on earlier snapshots while those are still being read."""
 
 PENDING_RATE = -math.inf
-"""The same for rates."""
+"""The same as PENDING, for rates."""

@@ -1,7 +1,7 @@
 """Loads and compiles what Java needs for the roll-ups while the live job starts, so that both cores are used.
 
-Half of the time to the first roll-ups goes into Java looking for classes, one after another, when they are
-first used. Failures here are only logged: the code that needs the class will report them.
+Half of the time to the first roll-ups is spent by Java looking for classes, one after another, when they are
+first used. Failures here are only logged, because the code that needs the class will report them.
 """
 
 from pyspark.sql import SparkSession
@@ -21,7 +21,7 @@ REHEARSAL = """
 def learn() -> None:
     """Load Spark's functions, and parse the roll-ups' queries, in the JVM that `Gateway` started.
 
-    Needs no session. Raises Py4JError.
+    This needs no session. Raises Py4JError.
     """
     load_functions()
     parses = parser()
@@ -30,5 +30,5 @@ def learn() -> None:
 
 
 def rehearse(spark: SparkSession) -> None:
-    """Plan and run a query once. Raises Py4JError, and whatever PySpark raises."""
+    """Plan and run a query once. Raises Py4JError or any exception of PySpark."""
     spark.sql(REHEARSAL).coalesce(1).toArrow()

@@ -1,4 +1,4 @@
-"""The roll-ups of a whole recording at once, from the Parquet files of its closed segments."""
+"""The roll-ups of a complete recording at once, from the Parquet files of its closed segments."""
 
 from pathlib import Path
 
@@ -17,8 +17,9 @@ _PARTS = ("partition_deltas", "offset_deltas", "observations")
 def rollups(spark: SparkSession, recording: Path) -> DataFrame:
     """Return the columns of `kview.pipeline.rollup.rolled`. Raises KviewError if there is no recording.
 
-    If seconds came twice because the clock was set back, the later ones count, as in `kview.pipeline.store`.
-    It uses only Spark's own expressions, so executors on other machines need nothing from kview.
+    If the same seconds came twice because the clock was set back, the later ones count, as in
+    `kview.pipeline.store`. Only Spark's own expressions are used, so executors on other machines need nothing
+    from kview.
     """
     closed = [segment for segment in read_manifest(recording).segments if segment.closed]
     folders = [recording / segment.folder for segment in closed]

@@ -1,6 +1,6 @@
 """The process of the live job: `python -m kview.pipeline.child`.
 
-It ends together with the process that started it, and its JVM ends together with it.
+The process ends together with the process that started it, and its JVM ends together with it.
 """
 
 import argparse
@@ -56,7 +56,7 @@ class Job:
         """Start the JVM and the job, and wait until they end, which is always an error."""
         from kview.pipeline.jvm import Gateway, choose_java
 
-        # Locked, so that `end` does not run before it knows the JVM.
+        # Locked, so that `end` waits until the JVM is known.
         with self._ending:
             gateway = Gateway(choose_java(os.environ), self._scratch)
             self._jvm = gateway.process
@@ -113,8 +113,10 @@ class Job:
         self.end(self.how_java_ended())
 
     def how_java_ended(self) -> KviewError | None:
-        """Return how Java ended, None while it runs. Its clients may notice the end before its exit status is
-        known."""
+        """Return how Java ended, None while it runs.
+
+        Java's clients may notice its end before its exit status is known.
+        """
         if self._jvm is None:
             return None
         try:
@@ -135,18 +137,19 @@ OUT_OF_MEMORY = 3
 """Java's exit status with -XX:+ExitOnOutOfMemoryError."""
 
 MAX_WORDS = 160
-"""Limit of an error's text, as some go on for pages. The log file has all of it."""
+"""The most characters of an error's text, because some texts go on for pages. The log file has the full
+text."""
 
 
 LITTLE_ROOM_BYTES = 1 << 20
-"""A disk with less room than this is full for Spark."""
+"""A disk with less free space than this is full for Spark."""
 
 
 def _cause(error: Exception, recording: Path, scratch: Path) -> KviewError:
     """Return why the job failed.
 
-    Errors in Spark's other processes arrive here as text only. So the likely causes, a recording that is gone
-    and a full disk, are checked again.
+    Errors in Spark's other processes arrive here as text only. So the likely causes, a missing recording and
+    a full disk, are checked again.
     """
     from kview.recording.manifest import read_manifest
 
@@ -160,9 +163,9 @@ def _cause(error: Exception, recording: Path, scratch: Path) -> KviewError:
 
 
 def _in_short(error: Exception) -> str:
-    """Return an error's cause in one line, without what Spark wraps it in.
+    """Return an error's cause in one line, without the text that Spark wraps around it.
 
-    That is the end of a query, and the traceback of another process.
+    That text is the end of a query, and the traceback of another process.
     """
     said = re.sub(r"\s*SQLSTATE: \w+", "", str(error).partition("=== Streaming Query ===")[0])
     cause = said.partition("terminated with exception: ")[2] or f"{type(error).__name__}: {said}"

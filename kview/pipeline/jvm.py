@@ -1,4 +1,5 @@
-"""The JVM that Spark runs in: chooses one and starts it as a child that ends together with this process."""
+"""The JVM that Spark runs in. It is chosen here and started as a child that ends together with this
+process."""
 
 import os
 import re
@@ -21,7 +22,7 @@ UNSAFE_ASKED_FROM = 24
 """From this version on, Arrow's Java code needs a flag to access memory directly."""
 
 GATEWAY_WITHIN_S = 60.0
-"""A start takes two seconds. On a machine that needs a minute, nothing else works either."""
+"""A start takes two seconds. On a machine that needs a minute for it, nothing else works either."""
 
 _HEAP = "256m"
 """The live job uses 80 MB. A larger heap would just fill up with garbage."""
@@ -56,7 +57,7 @@ _QUICK_START = (
     "-XX:+UnlockDiagnosticVMOptions",
     "-XX:-BytecodeVerificationRemote",
 )
-"""For a job that lasts as long as the dashboard and works part of the time. Halves start and memory."""
+"""For a job that runs as long as the dashboard and is idle part of the time. Halves start time and memory."""
 
 
 def choose_java(environment: Mapping[str, str]) -> Path:
@@ -80,7 +81,7 @@ def choose_java(environment: Mapping[str, str]) -> Path:
 def java_version(java: Path) -> int | None:
     """Return the feature version (17 and the like) of a `java`, None if it cannot be determined."""
     try:
-        # Reading the file next to it costs nothing, running it takes a tenth of a second.
+        # Reading the file next to it takes no time, while running it takes a tenth of a second.
         said = (java.resolve().parent.parent / "release").read_text()
     except OSError:
         try:
@@ -103,7 +104,10 @@ def spark_home() -> Path:
 
 
 class Gateway:
-    """A JVM for PySpark. Its standard input is a pipe from this process, so it ends with this process."""
+    """A JVM for PySpark.
+
+    The JVM's standard input is a pipe from this process, so the JVM ends with this process.
+    """
 
     def __init__(self, java: Path, scratch: Path) -> None:
         """Start the JVM. `scratch` is a folder for its files."""
@@ -136,7 +140,7 @@ class Gateway:
         use_gateway(self._connection_file)
 
     def end(self, within_s: float) -> None:
-        """Let the JVM end on its own. After `within_s` seconds it is killed."""
+        """Let the JVM end by itself, and kill it after `within_s` seconds."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         try:
@@ -159,7 +163,7 @@ def _environment(connection_file: Path) -> dict[str, str]:
 
 
 def _class_path() -> str:
-    """Return those of Spark's jars that the live job, or a batch over Parquet, can need."""
+    """Return the class path of those Spark jars that the live job, or a batch over Parquet, can need."""
     jars = [jar for jar in (spark_home() / "jars").glob("*.jar") if not jar.name.startswith(_UNUSED)]
     jars.sort(key=lambda jar: (not jar.name.startswith(_FIRST), jar.name))
     return os.pathsep.join(map(str, jars))

@@ -1,6 +1,6 @@
-"""The live job: reads a recording while it is being written, and rolls up what is new.
+"""The live job, which reads a recording while it is being written, and rolls up what is new.
 
-Spark keeps no state between batches. Each batch yields the roll-ups of its own rows, and these are added to
+Spark keeps no state between batches. Each batch yields the roll-ups of its own rows, which are added to
 earlier ones. So no state grows, no row comes too late, and a clock that jumps does no harm.
 """
 
@@ -38,10 +38,11 @@ INTERPRETED = {
 """Spark settings that run a query without generating and compiling Java code for it."""
 
 INTERPRETED_ROWS = 5_000
-"""With more rows than this, generating and compiling code pays off. It takes most of a second."""
+"""With more rows than this, generating and compiling code pays off, although it takes most of a second."""
 
 FIRST_ROWS = 1_000
-"""The first figures are based on the first observations with this many rows in total, or on all there are."""
+"""The first figures are based on the first observations with this many rows in total, or on all
+observations."""
 
 
 def start(
@@ -49,8 +50,8 @@ def start(
 ) -> StreamingQuery:
     """Start after observation number `after` (−1: at the beginning), and return once the job runs.
 
-    `on_rollups` gets the columns of `kview.pipeline.rollup.rolled` for each batch. Each observation is in one
-    batch only. Raises KviewError if there is no recording.
+    `on_rollups` receives the columns of `kview.pipeline.rollup.rolled` for each batch. Each observation is in
+    one batch only. Raises KviewError if there is no recording.
     """
 
     def roll_up(deltas: DataFrame) -> None:

@@ -12,7 +12,7 @@ from kview.errors import ErrorFacts, KviewError
 _HEAD = struct.Struct(">cI")
 
 MAX_BODY_BYTES = 256 << 20
-"""A longer body is not one of ours: the roll-ups of a batch take some hundred kilobytes."""
+"""A longer body cannot be from us, because the roll-ups of a batch take some hundred kilobytes."""
 
 
 class MessageKind(Enum):
@@ -21,7 +21,7 @@ class MessageKind(Enum):
     ROLLUPS = b"R"
     """An Arrow IPC stream with the columns of `kview.pipeline.rollup.rolled`."""
     FAILED = b"F"
-    """Why the process ends: ErrorFacts as JSON."""
+    """The reason why the process ends: ErrorFacts as JSON."""
 
 
 def failure(error: KviewError) -> bytes:
@@ -30,7 +30,7 @@ def failure(error: KviewError) -> bytes:
 
 
 def failure_of(body: bytes) -> ErrorFacts:
-    """Return the error in a FAILED message. Raises ValueError if the body is not one."""
+    """Return the error in a FAILED message. Raises ValueError if the body does not describe an error."""
     try:
         return msgspec.json.decode(body, type=ErrorFacts)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Rows of `kview.pipeline.rollup.DELTAS` on their way into Spark: many rows as one, with a list per column.
+"""Rows of `kview.pipeline.rollup.DELTAS` on their way into Spark, packed as one row with a list per column.
 
 Spark stores the input of a stream row by row, with a Java object per figure. At 10,000 partitions that is a
 third of a batch's work. A list is stored in one piece.
@@ -22,11 +22,11 @@ PACKED = t.StructType(
         *(t.StructField(f"{name}_words", t.ArrayType(t.StringType())) for name in WORDS),
     ]
 )
-"""`count` rows as one. An empty column is null. A string is an index into the list of words."""
+"""`count` rows packed as one. An empty column is null. A string is an index into the list of words."""
 
 
 def unpacked(rows: DataFrame) -> DataFrame:
-    """Return rows of DELTAS from rows of PACKED."""
+    """Return rows of DELTAS, unpacked from rows of PACKED."""
     return rows.sparkSession.sql(UNPACKED, rows=rows)
 
 

@@ -53,7 +53,11 @@ class LiveJob:
         python: str = sys.executable,
         first_back_off_s: float = FIRST_BACK_OFF_S,
     ) -> None:
-        """`live`: the recording is still being written, so its end is now. `python` runs the child."""
+        """Prepare a job that does not run yet.
+
+        `live` says that the recording is still being written, so that its end is now. `python` runs the
+        child.
+        """
         self._recording = recording
         self._on_aggregates = on_aggregates
         self._clock_ms = clock_ms
@@ -65,7 +69,7 @@ class LiveJob:
         self._changed = threading.Condition()
         self._ending = False
         self._wanted = 0
-        """How many starts were requested. A change interrupts a wait, or the running job."""
+        """The number of starts requested. A change interrupts a wait, or the running job."""
         self._child: _Child | None = None
         self._thread = threading.Thread(target=self._run, name="spark", daemon=True)
 
@@ -80,7 +84,7 @@ class LiveJob:
         self._thread.start()
 
     def restart(self) -> None:
-        """End the job if it runs, and start it now. Returns at once."""
+        """End the job if it runs, and start it immediately. Returns at once."""
         with self._changed:
             self._wanted += 1
             if self._child is not None:
@@ -220,7 +224,8 @@ class _Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             code = self._process.wait()
-        # If it was killed, its JVM may live on: a JVM notices the end of its parent only once it has started.
+        # If it was killed, its JVM may live on, because a JVM notices the end of its parent only once it has
+        # started.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         if code < 0:

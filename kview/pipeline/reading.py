@@ -14,11 +14,11 @@ from kview.pipeline.rollup import DELTAS, NAMES_IN_DELTAS
 from kview.recording.reader import DeltaBatches, Recording
 
 ENOUGH_ROWS = 200_000
-"""Enough rows for one batch, so that catching up with an hour does not need memory for an hour. An
+"""Enough rows for one batch, so that catching up with an hour does not need memory for an hour of data. An
 observation is never split."""
 
 SCHEMA: pa.Schema = to_arrow_schema(DELTAS, timezone="UTC")
-"""DELTAS as Arrow types."""
+"""The columns of DELTAS as Arrow types."""
 
 _PACKED_SCHEMA: pa.Schema = to_arrow_schema(PACKED, timezone="UTC")
 
@@ -26,9 +26,9 @@ _PACKED_SCHEMA: pa.Schema = to_arrow_schema(PACKED, timezone="UTC")
 def next_rows(
     recording: Recording, after: int, enough: int = ENOUGH_ROWS
 ) -> tuple[list[pa.RecordBatch], int]:
-    """Return the rows after observation `after`, and the last observation they include.
+    """Return the rows after observation `after`, and the last observation that they include.
 
-    There are only as many observations as it takes to have `enough` rows, and none from after the clock was
+    The rows are from as few observations as it takes to have `enough` rows, and from none after the clock was
     set back. If there is nothing new, the second value is `after`.
     """
     taken: list[pa.RecordBatch] = []
@@ -47,7 +47,7 @@ def next_rows(
 
 
 def rows(batches: DeltaBatches) -> Iterator[pa.RecordBatch]:
-    """Yield the same as rows of DELTAS; nothing if there are no rows."""
+    """Yield the same data as rows of DELTAS, or nothing if there are no rows."""
     for batch in batches.partitions, batches.offsets, batches.moments:
         if batch.num_rows:
             named = {NAMES_IN_DELTAS.get(name, name): batch.column(name) for name in batch.schema.names}
@@ -80,7 +80,8 @@ def first_rows(batches: DeltaBatches, count: int) -> DeltaBatches:
 
 
 def before_set_back(batches: DeltaBatches, latest_ms: int) -> DeltaBatches:
-    """Return the batches up to where the clock was set back, compared to `latest_ms` or within them."""
+    """Return the batches up to where the clock was set back, compared to `latest_ms` or within the
+    batches."""
     back = set_backs(np.concatenate([[latest_ms], batches.moments["observed_ms"].to_numpy()]))
     if not back:
         return batches
@@ -101,7 +102,7 @@ def set_backs(moments: Longs) -> list[int]:
 
 
 def packed_table(batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    """Return rows of PACKED, one for each batch. There has to be at least one batch."""
+    """Return rows of PACKED, one for each batch. At least one batch is required."""
     return pa.Table.from_batches(map(pack, batches))
 
 

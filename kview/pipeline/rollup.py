@@ -1,8 +1,8 @@
 """The one-second roll-ups: their only definition, in Spark SQL, for the live job and for batches.
 
-The increase over an interval is split over the seconds it spans, in proportion and in integers, by the
-largest remainder (of two equal ones, the earlier second gets more). So nothing is lost or invented, and the
-roll-ups of parts add up to the roll-ups of the whole.
+The increase over an interval is split over the seconds of that interval, in proportion and in integers, by
+the largest remainder (of two equal ones, the earlier second gets more). So nothing is lost or invented, and
+the roll-ups of parts add up to the roll-ups of everything.
 """
 
 from pyspark.sql import DataFrame
@@ -72,9 +72,9 @@ def rolled(deltas: DataFrame) -> DataFrame:
 
 
 def pieces(deltas: DataFrame) -> DataFrame:
-    """Return one row per delta and second that it touches, with its share of each figure.
+    """Return one row per delta and second that the delta touches, with the second's share of each figure.
 
-    It keeps no state between rows, so it is the same for a stream.
+    No state is kept between rows, so the query is the same for a stream.
     """
     return deltas.sparkSession.sql(PIECES, deltas=deltas)
 
@@ -87,8 +87,8 @@ def summed(pieces: DataFrame) -> DataFrame:
 def _remainders(name: str) -> str:
     """Return SQL for the remainders of splitting a number over its interval.
 
-    These are those of the first second, of any second in between, and of the last. All full seconds have the
-    same remainder, so no list of seconds has to be sorted.
+    There are three: for the first second, for any second in between, and for the last second. All full
+    seconds have the same remainder, so no list of seconds has to be sorted.
     """
     return f"""
         {name},
@@ -113,7 +113,7 @@ def _share(name: str) -> str:
 
 
 def _overlap(began_ms: str, ended_ms: str) -> str:
-    """Return SQL for how many ms of a second are in an interval."""
+    """Return SQL for the number of ms of a second that are in an interval."""
     return f"greatest(least({ended_ms}, second * 1000 + 1000) - greatest({began_ms}, second * 1000), 0)"
 
 
@@ -135,7 +135,7 @@ _SPANS = f"""
         {", ".join(_remainders(name) for name in _SPREAD)}
     from {{deltas}}"""
 
-# What has no interval belongs to the second in which it was seen.
+# A delta without an interval belongs to the second in which it was seen.
 _SECONDS = f"""
     select *, explode(sequence(
         coalesce(least(if(counted, first_s, null), if(held, held_from_ms div 1000, null)),
@@ -181,7 +181,7 @@ _NAMES = {
     Kind.RACK: "if(internal or leader < 0, null, leader_rack)",
     Kind.GROUP: "group",
 }
-"""The name under which a sum counts for each kind, null if it does not count for it. The row of an
+"""The name under which a delta counts for each kind, null if it does not count for that kind. The row of an
 observation has no topic and counts for the cluster, with zeros."""
 
 _KEYS = ", ".join(f"named_struct('kind', '{kind}', 'name', {name})" for kind, name in _NAMES.items())
@@ -199,7 +199,7 @@ _COLUMNS = {
     Sum.RECORDS_OUT_GAP: "if(group is null, 0, in_gap)",
     **{Sum(f"{name}_ms"): f"{name}_ms" for name in _STATES},
 }
-"""What each sum adds up."""
+"""The expression that each sum adds up."""
 
 SUMMED = f"""
     select second, key.kind, key.name,

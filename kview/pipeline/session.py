@@ -25,14 +25,14 @@ SETTINGS = {
     "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_MANAGER,
     "spark.sql.streaming.minBatchesToRetain": "4",
     "spark.sql.streaming.numRecentProgressUpdates": "4",
-    # Of the heap, what Spark leaves for itself and for us.
+    # The part of the heap that Spark leaves for itself and for us.
     RESERVED_MEMORY: str(64 << 20),
     "spark.python.use.daemon": "false",
     # Spark describes the plan of every batch for a web page that is disabled here.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.maxPlanStringLength": "100",
     "spark.sql.debug.maxToStringFields": "3",
-    # Nobody looks at these, and they grow in a session that lasts for days.
+    # Nobody looks at these, and they grow in a session that runs for days.
     "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.retainedJobs": "1",
     "spark.ui.retainedStages": "1",

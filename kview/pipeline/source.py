@@ -1,8 +1,8 @@
 """A recording as a Spark stream, read while it is being written: rows of `kview.pipeline.packed.PACKED`.
 
-An offset is the number of the last observation read, which is valid in streams and in Parquet alike.
+An offset is the number of the last observation that was read, which is valid for streams and Parquet alike.
 
-Spark starts a process for each step of a source, so what only the reading step needs is imported there.
+Spark starts a process for each step of a source, so imports that only the reading step needs are made there.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,8 @@
 """Everything that kview uses of Spark and PySpark beyond their documentation, each with its reason.
 
-`tests/pipeline/test_spark_internals.py` has a test for each that fails when Spark changes it, and PySpark is
-pinned to its minor version. PySpark is imported only when a function here is called, while Java starts.
+`tests/pipeline/test_spark_internals.py` has a test for each item that fails when Spark changes it, and
+PySpark is pinned to its minor version. PySpark is imported only when a function here is called, while Java
+starts.
 """
 
 import os
@@ -14,7 +15,7 @@ GATEWAY_SERVER = "org.apache.spark.api.python.PythonGatewayServer"
 wheel's Java lacks."""
 
 CONNECTION_FILE = "_PYSPARK_DRIVER_CONN_INFO_PATH"
-"""The environment variable with the file in which the gateway's server writes how to connect to it."""
+"""The environment variable with the path of the file in which the gateway's server writes how to connect."""
 
 _CONNECTION = struct.Struct(">ii")
 """The content of that file: the port, and the length of the secret that follows."""
@@ -23,7 +24,7 @@ GATEWAY_PORT, GATEWAY_SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 """Environment variables that make PySpark use a running gateway instead of starting one."""
 
 RESERVED_MEMORY = "spark.testing.reservedMemory"
-"""A setting meant for Spark's tests. With its default, Spark requires a heap of 450 MB."""
+"""A setting meant for Spark's tests. With the default value, Spark requires a heap of 450 MB."""
 
 CHECKPOINT_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"

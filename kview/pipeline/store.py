@@ -11,16 +11,17 @@ from kview.model.aggregates import BLOCK_S, SET_BACK_MS, SUMS, Block, Key, Kind,
 from kview.model.units import UNKNOWN
 
 MAX_BYTES = 96 << 20
-"""Room for an hour of 200 keys, or for the last minutes of thousands. The oldest are dropped first."""
+"""Room for an hour of 200 keys, or for the last minutes of thousands. The oldest minutes are dropped
+first."""
 
 MAX_MINUTES = 60
-"""As long as the flight recorder reaches back."""
+"""The flight recorder reaches back just as far."""
 
 LEAST_MINUTES = 6
 """Enough for the longest window, five minutes, to be complete."""
 
 MUCH_USED = 0.75
-"""If a smaller share of its keys than this has figures, a block is rebuilt without the others."""
+"""If a smaller share of a block's keys than this has figures, the block is rebuilt without the other keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class RollupStore:
     def __init__(self) -> None:
         self.rollups = Rollups()
         self.last_sequence = -1
-        """The last observation in the roll-ups."""
+        """The number of the last observation in the roll-ups."""
         self._keys: dict[Key, int] = {}
         self._partitions: dict[tuple[str, int], int] = {}
 
@@ -97,7 +98,7 @@ class RollupStore:
         hottest: tuple[NDArray[np.int64], NDArray[np.int64]],
         parts: NDArray[np.int64],
     ) -> Block:
-        """Return the block with those rows added. Its arrays have to be its own already."""
+        """Return the block with those rows added. The block must not share its arrays with an earlier one."""
         at = (piece.key, piece.second)
         block.sums[:, *at] += sums[:, piece.row]
         block.topic_partitions[at] = np.maximum(block.topic_partitions[at], parts[piece.row])
@@ -113,8 +114,7 @@ class RollupStore:
         return block
 
     def _without_gone(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-        """Return the blocks without the rows of keys that have no figures any more, if there are many of
-        them.
+        """Return the blocks without keys that no longer have figures, if there are many such keys.
 
         Such keys are topics that were deleted long ago.
         """
@@ -148,7 +148,7 @@ class RollupStore:
 
 
 def _grown(block: Block, rows: int) -> Block:
-    """Return a copy with `rows` rows."""
+    """Return a copy of the block with `rows` rows."""
     new = no_rows(block.minute, rows)
     known = block.hottest.shape[0]
     new.sums[:, :known] = block.sums
@@ -159,7 +159,7 @@ def _grown(block: Block, rows: int) -> Block:
 
 
 def _of_rows(block: Block, rows: NDArray[np.bool_], partitions: NDArray[np.int64]) -> Block:
-    """Return only those rows. `partitions` renumbers the hottest ones."""
+    """Return the block with only those rows. `partitions` renumbers the hottest partitions."""
     hottest = block.hottest[rows]
     places = np.where(hottest >= 0, np.searchsorted(partitions, hottest), -1)
     columns = block.sums[:, rows], block.hottest_rate[rows], places, block.topic_partitions[rows]
@@ -167,7 +167,7 @@ def _of_rows(block: Block, rows: NDArray[np.bool_], partitions: NDArray[np.int64
 
 
 def _newest(blocks: list[Block]) -> tuple[Block, ...]:
-    """Return the blocks within the limits, oldest first."""
+    """Return the blocks that are within the limits, oldest first."""
     sizes = np.cumsum([block.sums.nbytes + 3 * block.hottest.nbytes for block in reversed(blocks)])
     fitting = int(np.searchsorted(sizes, MAX_BYTES, "right"))
     return tuple(blocks[-min(max(fitting, LEAST_MINUTES), MAX_MINUTES) :])

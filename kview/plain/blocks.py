@@ -12,7 +12,7 @@ from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 MAX_PARTITIONS = 20
 MAX_GROUPS = 40
 MAX_EVENTS = 40
-"""Rows of a block: as many as a person reads. A JSON document has them all."""
+"""The most rows of a block: as many as a person reads. A JSON document has all of them."""
 
 _INDENT = "  "
 _GAP = "  "
@@ -167,7 +167,7 @@ def _events(view: View, zone: tzinfo | None) -> list[str]:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], left: set[int], more: int = 0) -> list[str]:
-    """Return aligned lines under `head`, or none without rows. Columns in `left` are aligned to the left."""
+    """Return aligned lines under `head`, or no lines without rows. Columns in `left` are left-aligned."""
     if not rows:
         return []
     widths = [max(len(line[at]) for line in (head, *rows)) for at in range(len(head))]

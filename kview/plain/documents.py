@@ -1,4 +1,4 @@
-"""A view as a JSON document for other programs: names of figures end in their unit, unknown is null."""
+"""A view as a JSON document for other programs. Names of figures end in their unit, and unknown is null."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ Item = TypeVar("Item")
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 Columns = Mapping[str, Any]
-"""Arrays and lists of equal length, by the name of the field that they fill."""
+"""Arrays and lists of equal length, each under the name of the field that it fills."""
 
 
 def document(view: View) -> str:
@@ -32,7 +32,7 @@ def document(view: View) -> str:
 
 
 def document_of(view: View) -> schema.Document:
-    """Return the view as the struct of a document."""
+    """Return the view as a struct."""
     seen, head = view.snapshot.observation, view.headline
     return schema.Document(
         format=schema.FORMAT,
@@ -264,7 +264,7 @@ def _group_partitions(view: View) -> list[schema.GroupPartition]:
 
 
 def _offset_verdicts(figures: OffsetFigures) -> Iterator[schema.GroupVerdict]:
-    """Yield the verdicts. All that are ok share one struct, because there may be very many."""
+    """Yield the verdicts. All verdicts that are ok share one struct, because there may be very many."""
     columns = figures.verdict.tolist(), figures.lost.tolist()
     for row, (verdict, lost) in enumerate(zip(*columns, strict=True)):
         if verdict == Verdict.OK and not lost:
@@ -298,7 +298,7 @@ def _rows(struct: type[Row], columns: Columns) -> list[Row]:
 
 
 def _values(column: NDArray[Any]) -> list[Any]:
-    """Return a column's values for JSON, with None for those that are not known."""
+    """Return a column's values for JSON, with None for values that are not known."""
     if column.dtype.kind in "if" and (unknown := _unknown(column)).any():
         column = column.astype(object)
         column[unknown] = None

@@ -13,7 +13,8 @@ from kview.model.findings import FindingKind
 from kview.model.states import BrokerState
 
 FORMAT = 2
-"""Rises when a field changes its meaning or is removed. New fields do not change it."""
+"""The format's version, which rises when a field changes its meaning or is removed, but not for new
+fields."""
 
 
 def _meaning(description: str, unit: str | None = None) -> Meta:

@@ -25,8 +25,8 @@ READY_WITHIN_S = 20.0
 useful."""
 
 _END_WITHIN_S = 0.3
-"""How long the child has to end after its control socket is closed, and again after SIGTERM. kview itself has
-one second to end."""
+"""The time that the child has to end after its control socket is closed, and again after SIGTERM. kview
+itself has one second to end."""
 
 _log = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ class SimulatedCluster:
             ready, _, _ = select.select([self.control], [], [], max(0.0, deadline_s - time.monotonic()))
             if not ready:
                 raise KviewError(ErrorKind.CLUSTER_NOT_READY, within_s=READY_WITHIN_S)
-            # One byte at a time: whatever follows the first line is for the channel's client.
+            # One byte at a time, because everything after the first line is for the channel's client.
             try:
                 byte = self.control.recv(1)
             except OSError:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class ConnectedSource:
-    """A `Source` over an observer, and its `Attention`.
+    """A `Source` that is an observer, together with its `Attention`.
 
-    The observer is imported and made in `connect`, so that the first frame does not wait for it.
+    The observer is imported and created in `connect`, so that the first frame does not have to wait for it.
     """
 
     def __init__(self, bootstrap_servers: Sequence[Address], interval_s: float) -> None:
@@ -24,7 +24,7 @@ class ConnectedSource:
         self._observer: Observer | None = None
         self._preferred: frozenset[tuple[str, int]] = frozenset()
         self._asked_for = self._preferred
-        """What the observer was asked to prefer."""
+        """The partitions that the observer should prefer."""
 
     def connect(self) -> None:
         """Find the cluster. Raises ClusterUnreachable."""
@@ -35,7 +35,7 @@ class ConnectedSource:
         self._observer, self._asked_for = observer, frozenset()
 
     def observe(self) -> Snapshot:
-        """Observe the cluster once. What fails is in the snapshot."""
+        """Observe the cluster once. Failures are part of the snapshot."""
         assert self._observer is not None
         preferred = self._preferred
         if preferred is not self._asked_for:
@@ -44,7 +44,7 @@ class ConnectedSource:
         return self._observer.observe()
 
     def dismiss(self, broker: int) -> None:
-        """Remove the row of a broker that is gone."""
+        """Remove the row of a broker that has left the cluster."""
         observer = self._observer
         if observer is not None:
             observer.dismiss(broker)

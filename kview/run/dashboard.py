@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from kview.tui.widgets.header import SourceInfo
 
 END_WITHIN_S = {signal.SIGINT: 3.0, signal.SIGTERM: 3.0, signal.SIGHUP: 0.9}
-"""After a signal kview ends within this time, whatever happens: a closed terminal, or one that does not read
-what is written, would block it. After SIGHUP the terminal is gone. After the others it must be
-restored, which takes longer on a busy machine."""
+"""After a signal kview ends within this time, whatever happens, because a closed terminal, or one that does
+not read what is written, would block it. After SIGHUP the terminal no longer exists. After the other signals
+it must be restored, which takes longer on a busy machine."""
 
 RECORDING_STARTS_AFTER_S = 0.3
-"""How long after the first view recording starts: its imports must not slow down the drawing of that view."""
+"""The time from the first view to the start of recording, so that the imports for recording do not slow down
+the drawing of that view."""
 
 
 class Run(Feed[View], Timeline, Protocol):
@@ -83,7 +84,10 @@ def drive(
     spark: Spark | None,
     attention: Attention | None = None,
 ) -> int:
-    """Show the dashboard of `run` until the user ends it. Returns and raises like `run_dashboard`."""
+    """Show the dashboard of `run` until the user ends it.
+
+    Returns the exit code and raises the same errors as `run_dashboard`.
+    """
     from kview.tui.app import KviewApp
     from kview.tui.textual_internals import draw_only_what_fits
 
@@ -104,7 +108,7 @@ def drive(
     try:
         code = asyncio.run(_drive(app, run))
     finally:
-        # The job first, so that it ends while the rest ends.
+        # The job is stopped first, so that it ends while everything else ends.
         if spark is not None:
             spark.stop()
         run.stop()
@@ -123,8 +127,8 @@ async def _drive(app: Any, run: Run) -> int:
         insist = threading.Timer(END_WITHIN_S[signal.Signals(number)], os._exit, (code,))
         insist.daemon = True
         insist.start()
-        # Queued behind the app's own start: ending it before its first screen is complete would draw half a
-        # screen.
+        # Queued behind the app's own start, because ending the app before its first screen is complete would
+        # draw half a screen.
         app.call_later(app.exit)
 
     for number in END_WITHIN_S:

@@ -1,4 +1,4 @@
-"""The fold together with its state: snapshots in, views out."""
+"""The fold together with its state. It takes snapshots and returns views."""
 
 from kview.derive.view import View
 from kview.model.snapshot import Snapshot
@@ -8,7 +8,7 @@ from kview.run.observing import Fold
 def new_fold() -> Fold[View]:
     """Return a fold that has not seen a snapshot yet.
 
-    It imports the calculations when it is made, so that this happens on the observer's thread.
+    The fold imports the calculations when it is created, so that this happens on the observer's thread.
     """
     from kview.derive.fold import State, step
 

@@ -1,4 +1,4 @@
-"""The log file: what kview does not show on the screen, above all the tracebacks of bugs."""
+"""The log file: what kview does not show on the screen, especially the tracebacks of bugs."""
 
 import logging
 import threading
@@ -9,7 +9,8 @@ from pathlib import Path
 import platformdirs
 
 MAX_LOG_BYTES = 1 << 20
-"""Two files of this size hold thousands of tracebacks; a log nobody reads must not fill a disk."""
+"""Two files of this size hold thousands of tracebacks. The limit keeps a log that nobody reads from filling a
+disk."""
 
 _FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
 
@@ -23,7 +24,7 @@ def start_log() -> None:
     """Send warnings of kview and its libraries, and uncaught exceptions of threads, to the log file.
 
     Standard error belongs to the dashboard, so nothing else may write there. If the folder is not writable,
-    nothing is logged: kview must also run on a read-only home.
+    nothing is logged, because kview must also run with a read-only home folder.
     """
     root = logging.getLogger()
     if root.handlers:
@@ -45,7 +46,7 @@ def start_log() -> None:
 
 
 def log_file() -> str:
-    """Return the path of the log file, '' if it cannot be written."""
+    """Return the path of the log file, '' if the file cannot be written."""
     return "" if _is_dropped() else str(log_path())
 
 
@@ -56,7 +57,7 @@ def _is_dropped() -> bool:
 def keep_traceback(bug: BaseException) -> str:
     """Write the traceback of `bug` to the log file, or to standard error if that file cannot be written.
 
-    Returns where it is, to be read after "the traceback is".
+    Returns where the traceback is, in words that follow "the traceback is".
     """
     start_log()
     if _is_dropped():

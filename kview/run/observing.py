@@ -1,4 +1,5 @@
-"""Observe a source at a steady pace and fold its snapshots into views; for a dashboard, on its own thread."""
+"""Observes a source at a steady pace and folds its snapshots into views; for a dashboard, on its own
+thread."""
 
 import gc
 import logging
@@ -14,16 +15,16 @@ from kview.model.ports import Attention
 from kview.model.snapshot import Snapshot
 
 SWITCH_INTERVAL_S = 0.001
-"""How long a thread may keep the interpreter: decoding 100,000 partitions must not make the screen
+"""How long a thread may keep the interpreter, so that decoding 100,000 partitions does not make the screen
 stutter."""
 
 STOP_WITHIN_S = 0.25
 """How long `stop` waits, at most twice, for an observation in progress. The thread is a daemon, so a longer
-one does not keep kview from ending."""
+observation does not keep kview from ending."""
 
 FIRST_BACK_OFF_S = 1.0
 MAX_BACK_OFF_S = 30.0
-"""Bounds of the wait between attempts to get a lost source back. Somebody is watching, and will not wait
+"""Limits of the wait between attempts to get a lost source back. Somebody is watching, and will not wait
 longer than about a minute."""
 
 V = TypeVar("V")
@@ -32,7 +33,10 @@ _log = logging.getLogger(__name__)
 
 
 class SourceEnded(Exception):
-    """The cluster behind a source has ended for good. `error` says how; `connect` starts another one."""
+    """The cluster behind a source has ended for good.
+
+    `error` says how it ended; `connect` starts another cluster.
+    """
 
     def __init__(self, error: ErrorFacts) -> None:
         super().__init__(error)
@@ -47,7 +51,7 @@ class Source(Protocol):
         ...
 
     def observe(self) -> Snapshot:
-        """Observe the cluster once. What fails is in the snapshot. Raises SourceEnded."""
+        """Observe the cluster once. Failures are part of the snapshot. Raises SourceEnded."""
         ...
 
     def close(self) -> None:
@@ -56,15 +60,15 @@ class Source(Protocol):
 
 
 class AttentiveSource(Source, Attention, Protocol):
-    """A source that the screen can direct: which partitions to read, which broker to drop."""
+    """A source that takes directions from the screen: which partitions to read, and which broker to drop."""
 
 
 Fold = Callable[[Snapshot], V]
-"""Takes snapshots in order and returns a view of each, calculated from it and its predecessors."""
+"""Takes snapshots in order and returns a view of each, calculated from the snapshot and its predecessors."""
 
 
 class Pace:
-    """Moments one interval apart on a monotonic clock. Missed ones are skipped, not made up for."""
+    """Moments one interval apart on a monotonic clock. Missed moments are skipped, not made up for."""
 
     def __init__(self, interval_s: float, now_s: float) -> None:
         self._interval_s = interval_s
@@ -122,7 +126,7 @@ def views(
 def _connect_again(
     source: Source, lost: ErrorFacts, wait: Callable[[float], bool]
 ) -> Generator[Notice, None, bool]:
-    """Try to connect until it works. Returns False if the run ended first."""
+    """Try to connect until an attempt succeeds. Returns False if the run ended first."""
     back_off_s = FIRST_BACK_OFF_S
     yield Notice(NoticeKind.SOURCE_LOST, {"lost": lost})
     while not wait(back_off_s):
@@ -141,8 +145,8 @@ def _connect_again(
 class ObservingFeed(Generic[V]):
     """The `kview.model.ports.Feed` of a source: a daemon thread observes, folds and calls back.
 
-    If an error ends it, which can only happen before the first view, `error` is set and then `on_end` is
-    called once, on that thread.
+    If an error ends the thread, which can only happen before the first view, `error` is set and then `on_end`
+    is called once, on that thread.
     """
 
     def __init__(self, source: Source, new_fold: Callable[[], Fold[V]], interval_s: float) -> None:
@@ -164,7 +168,7 @@ class ObservingFeed(Generic[V]):
         self._thread.start()
 
     def stop(self) -> None:
-        """End within a second. No callback starts after this returns. The thread closes the source itself."""
+        """End within a second. No callback starts after this returns. The thread itself closes the source."""
         if self._ending.is_set():
             return
         self._ending.set()

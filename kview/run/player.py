@@ -1,4 +1,4 @@
-"""Play a recording on a thread of its own: carry out commands, fold the snapshots and show the views."""
+"""Plays a recording on a thread of its own: carries out commands, folds the snapshots and shows the views."""
 
 import logging
 import queue
@@ -17,15 +17,17 @@ from kview.recording.reader import Recording
 from kview.recording.replay import Jump, Onward, Replay
 
 COMMANDS = 64
-"""How many commands may wait: those of a key held down for two seconds. Further ones are dropped."""
+"""The most commands that may wait, as many as a key held down for two seconds produces. Further ones are
+dropped."""
 
 FRAME_S = 0.1
-"""At most ten views a second are shown, however fast a recording is played: nobody sees more."""
+"""At most ten views a second are shown, however fast a recording is played, because nobody sees more."""
 
 STOP_WITHIN_S = 0.25
 
 Command = Callable[[Replay, float], Onward | Jump | None]
-"""Changes the replay at a clock's seconds, and returns the move it makes; None if it stays where it is."""
+"""Changes the replay at a clock's seconds, and returns the resulting move, or None if the replay stays where
+it is."""
 
 _log = logging.getLogger(__name__)
 
@@ -37,8 +39,8 @@ class Newer(Exception):
 class Player:
     """Plays the recording that `open_replay` opens, on the player's thread, at the first command.
 
-    `show` gets a view and the number of the command that it answers. A jump is shown at once as an incomplete
-    view and then, unless a newer command interrupts, as a complete one.
+    `show` receives a view and the number of the command that the view answers. A jump is shown at once as an
+    incomplete view and then, unless a newer command interrupts, as a complete view.
     """
 
     def __init__(
@@ -58,11 +60,11 @@ class Player:
         self._number = 0
         self._replay: Replay | None = None
         self._state: State | None = None
-        """The fold's state at the replay's position, None while it is not known."""
+        """The fold's state at the replay's position, None while that state is not known."""
         self._jump: Jump | None = None
         """The jump whose past has not been folded yet."""
         self._view: View | None = None
-        """The view at the replay's position, None while there is none."""
+        """The view at the replay's position, None while there is no view."""
         self._shown_s = -FRAME_S
 
     def start(self) -> None:
@@ -70,7 +72,7 @@ class Player:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread, and wait for that at most STOP_WITHIN_S."""
+        """End the thread, and wait at most STOP_WITHIN_S for it to end."""
         self._ending.set()
         self._put(0, None)
         if self._thread.is_alive():
@@ -85,7 +87,7 @@ class Player:
         self._put(number, None)
 
     def newer(self) -> bool:
-        """Return whether a newer command is waiting: the current one is then no longer wanted."""
+        """Return whether a newer command is waiting, so that the current command is no longer wanted."""
         return self._ending.is_set() or not self._commands.empty()
 
     def _put(self, number: int, command: Command | None) -> None:
@@ -168,7 +170,7 @@ class Player:
         self._show(replace(self._view, moment=moment), self._number)
 
     def _halt(self) -> None:
-        """Stop playing and folding after a failure: only the user tries again."""
+        """Stop playing and folding after a failure, until the user tries again."""
         self._jump = None
         if self._replay is not None:
             self._replay.pause()
@@ -178,7 +180,7 @@ class Player:
 
 
 def _refresh(replay: Replay, now_s: float) -> None:
-    """Read what was added to a recording that is still being written, and go on playing."""
+    """Read what was added to a recording that is still being written, and continue playing."""
     playing = replay.playing
     replay.refresh()
     if playing:

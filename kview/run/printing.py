@@ -1,4 +1,4 @@
-"""Print views as blocks of text or as JSON documents, until the run ends or nobody reads the output."""
+"""Prints views as blocks of text or as JSON documents, until the run ends or nobody reads the output."""
 
 import os
 import signal
@@ -21,11 +21,11 @@ from kview.run.recorder import TEXT_CLOSES_WITHIN_S, RecordedSource, Recorder
 from kview.run.settings import Display, Format
 
 OBSERVATIONS_FOR_RATES = 2
-"""How many observations `--once` makes: a rate needs two."""
+"""The number of observations that `--once` makes, because a rate needs two."""
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals on which a recording run closes its last segment and ends. Without a recording, they just kill the
-run."""
+"""Signals on which a recording run closes its last segment and ends. Without a recording, these signals just
+kill the run."""
 
 
 def record_and_print(source: Source, name: str, display: Display, ascii_only: bool) -> int:
@@ -47,7 +47,7 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def print_source(source: Source, name: str, display: Display, ascii_only: bool) -> int:
-    """Print one block or document of `source` every interval; with `once`, a single one.
+    """Print a block or document of `source` every interval, or with `once` a single one.
 
     Notices go to standard error. Returns the exit code: 0, also if nobody reads the output any more. Raises
     KviewError, but only before the first view.

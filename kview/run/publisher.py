@@ -1,4 +1,4 @@
-"""Publish views and notices to the screen, one at a time."""
+"""Publishes views and notices to the screen, one at a time."""
 
 import threading
 import time
@@ -14,9 +14,9 @@ STOP_WITHIN_S = 0.25
 
 
 class Publisher:
-    """Publishes views and notices from any thread, one at a time, and nothing after `stop`.
+    """Publishes views and notices from any thread, one at a time, and publishes nothing after `stop`.
 
-    Every view carries the latest aggregates. When they change, the last view is published again.
+    Every view includes the latest aggregates. When the aggregates change, the last view is published again.
     """
 
     def __init__(self, wall_ms: Callable[[], int], clock_s: Callable[[], float] = time.monotonic) -> None:
@@ -29,7 +29,7 @@ class Publisher:
         self._last: tuple[View, float] | None = None
 
     def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
-        """Publish to these callbacks from now on. What came before is lost."""
+        """Publish to these callbacks from now on. Earlier views and notices are lost."""
         with self._calling:
             self._on_view, self._on_notice = on_view, on_notice
 
@@ -67,7 +67,7 @@ class Publisher:
         """Return the current time for the last view, epoch ms.
 
         Live, that is the wall clock. Paused, the clock stands still at the moment shown. While a recording
-        plays, it runs at the chosen speed, up to the end of what is recorded.
+        plays, the clock runs at the chosen speed, up to the end of what is recorded.
         """
         last = self._last
         if last is None or last[0].moment.live:

@@ -1,4 +1,4 @@
-"""Record a run on a thread of its own: the dashboard steps through the recording, and Spark reads it."""
+"""Records a run on a thread of its own. The dashboard steps through the recording, and Spark reads it."""
 
 import os
 import threading
@@ -23,22 +23,24 @@ if TYPE_CHECKING:
     from kview.recording.writer import RecordingWriter
 
 DASHBOARD_CLOSES_WITHIN_S = 0.4
-"""How long a dashboard waits for the recording to be closed. It must end within a second altogether."""
+"""How long a dashboard, which must end within a second, waits for the recording to be closed."""
 
 TEXT_CLOSES_WITHIN_S = 10.0
-"""How long text output waits for the last segment to be closed and uploaded: it restores no terminal."""
+"""How long text output, which restores no terminal, waits for the last segment to be closed and uploaded."""
 
 
 class Recorder:
-    """Records the snapshots it is offered, on a thread of its own, which also imports the libraries for it.
+    """Records the snapshots that it is offered, on a thread that also imports the libraries for recording.
 
     `on_folder` is called on that thread once the recording's folder exists. `on_stopped` is called with the
     reason if recording stops because of an error.
     """
 
     def __init__(self, record: Record, starts_after_s: float = 0.0) -> None:
-        """`starts_after_s`: how long to wait before recording starts, so that the first view is drawn
-        undisturbed. Snapshots offered in the meantime are queued."""
+        """Create a recorder that waits `starts_after_s` before recording starts.
+
+        The wait lets the first view be drawn undisturbed. Snapshots offered in the meantime are queued.
+        """
         self._record = record
         self._starts_after_s = starts_after_s
         self._ending = threading.Event()
@@ -50,11 +52,11 @@ class Recorder:
         self.folder: Path | None = None
         """The recording's folder, None until it exists."""
         self.first_ms = UNKNOWN
-        """The first moment of the recording, epoch ms. UNKNOWN until an observation was written."""
+        """The first moment of the recording, epoch ms; UNKNOWN until an observation has been written."""
         self.stopped: ErrorFacts | None = None
         """The error that stopped the recording, None if there was none."""
         self.unfinished: ErrorFacts | None = None
-        """After `stop`: what could not be completed, None if everything was."""
+        """What could not be completed, set by `stop`; None if everything was completed."""
         self.on_folder: Callable[[Path], None] = lambda folder: None
         self.on_stopped: Callable[[ErrorFacts], None] = lambda why: None
 
@@ -74,7 +76,7 @@ class Recorder:
     def keep(self, name: str) -> Notice | None:
         """Keep what has been recorded so far under `name`.
 
-        Returns a notice if that is not possible now; otherwise a notice with the outcome follows later.
+        Returns a notice if that is not possible now. Otherwise a notice with the outcome follows later.
         """
         if self.stopped is not None:
             return Notice(NoticeKind.NOT_KEPT, {"error": self.stopped})
@@ -161,7 +163,7 @@ class _ProgressWriter:
 
     def append(self, snapshot: Snapshot) -> None:
         self._writer.append(snapshot)
-        # The first moment changes: a ring drops its oldest segments.
+        # The first moment changes because a ring drops its oldest segments.
         self._recorder.wrote(self._writer.segments[0].began_ms)
 
     def close(self) -> None:
@@ -187,7 +189,7 @@ class RecordedSource:
         return snapshot
 
     def close(self) -> None:
-        """Close the connections. The recorder goes on until its owner stops it."""
+        """Close the connections. The recorder continues until its owner stops it."""
         self._source.close()
 
 

@@ -42,7 +42,7 @@ def open_recording(name: str) -> Recording:
 
 
 def replay(recording: Recording, at_ms: int | None, speed: int, display: Display) -> int:
-    """Show a recording from `at_ms` on, or from its beginning if None. Returns the exit code."""
+    """Show a recording from `at_ms` on, or from its beginning if that is None. Returns the exit code."""
     start_log()
     output = terminal.detect(
         terminal.streams_are_terminals(),
@@ -65,7 +65,7 @@ def replay(recording: Recording, at_ms: int | None, speed: int, display: Display
 def views(recording: Recording, at_ms: int | None, once: bool) -> Iterator[View]:
     """Yield the views of a recording from `at_ms` on, one per observation.
 
-    With `once`, yield only the view at `at_ms`, or the last one if that is None.
+    With `once`, yield only the view at `at_ms`, or the last view if that is None.
     """
     replay = Replay(recording)
     begin_ms = replay.last_ms if once else None
@@ -85,19 +85,19 @@ def views(recording: Recording, at_ms: int | None, once: bool) -> Iterator[View]
 
 
 def interval_ms(recording: Recording) -> int:
-    """Return how often the cluster was observed: the median time between two observations."""
+    """Return the interval between observations: the median time between two of them."""
     between_ms = np.diff(recording.moments())
     return int(np.median(between_ms)) if len(between_ms) else DEFAULT_INTERVAL_MS
 
 
 class ReplayTimeline:
-    """The `kview.model.ports.Feed[View]` and `Timeline` of a recording. It begins to play at once."""
+    """The `kview.model.ports.Feed[View]` and `Timeline` of a recording, which begins to play at once."""
 
     replay = True
     error: BaseException | None = None
 
     def __init__(self, recording: Recording, at_ms: int | None, speed: int) -> None:
-        """Begin at `at_ms`, None: at the first observation. `speed` is one of SPEEDS."""
+        """Begin at `at_ms`, or at the first observation if that is None. `speed` is one of SPEEDS."""
         self._recording = recording
         self._at_ms = at_ms
         self._speed = speed
@@ -109,10 +109,10 @@ class ReplayTimeline:
         self.set_aggregates: Callable[[Aggregates], None] = self._publisher.set_aggregates
 
     def on_error(self, call: Callable[[], None]) -> None:
-        """Do nothing: no error ends a replay."""
+        """Do nothing, because no error ends a replay."""
 
     def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
-        """Start to play. Returns at once."""
+        """Start playing. Returns at once."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._publisher.start(on_view, on_notice)
         self._player.start()

@@ -1,4 +1,4 @@
-"""The user's choices for a run, as one value."""
+"""The user's choices for a run, as a single value."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -10,7 +10,7 @@ MIN_INTERVAL_MS = 100
 """A shorter interval would cost the cluster more than it shows a person."""
 
 MAX_INTERVAL_MS = 600_000
-"""The fold looks back ten minutes: with a longer interval it would have no earlier observation to compare
+"""The fold looks back ten minutes, so with a longer interval it would have no earlier observation to compare
 with."""
 
 
@@ -25,8 +25,9 @@ class Format(StrEnum):
 class Record:
     """What to record, and where.
 
-    With a `folder`: the whole run, to that folder. Without one: a dashboard's last hour, in the user's state
-    folder. `upload` is the URL that closed segments of `folder` are copied to, or ''.
+    With a `folder`, the complete run is recorded to that folder. Without a folder, a dashboard's last hour is
+    recorded to the user's state folder. `upload` is the URL that closed segments of `folder` are copied to,
+    or ''.
     """
 
     folder: Path | None = None
@@ -35,7 +36,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """How often to observe and how to draw. `format` None: a dashboard on a terminal, text elsewhere."""
+    """How often to observe and how to draw.
+
+    A `format` of None selects a dashboard on a terminal, and text elsewhere.
+    """
 
     interval_ms: int = DEFAULT_INTERVAL_MS
     once: bool = False

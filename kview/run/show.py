@@ -1,4 +1,4 @@
-"""Show a source: as a dashboard on a terminal, as text elsewhere."""
+"""Shows a source: as a dashboard on a terminal, as text elsewhere."""
 
 import os
 import sys
@@ -11,9 +11,10 @@ from kview.run.settings import Display
 
 
 def show(source: AttentiveSource, faults: Faults | None, name: str, display: Display) -> int:
-    """Show `source`, called `name` on the screen, until the user ends it or, with `once`, after one block.
+    """Show `source`, called `name` on the screen, until the user ends it.
 
-    Returns the exit code. Raises KviewError if there was never anything to show.
+    With `once`, text output ends after one block. Returns the exit code. Raises KviewError if there was never
+    anything to show.
     """
     start_log()
     output = terminal.detect(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SimulatedSource:
-    """The `Source`, `Attention` and `Faults` of a simulated cluster, which it starts again if it dies.
+    """The `Source`, `Attention` and `Faults` of a simulated cluster, which is started again if it dies.
 
     The first child process starts at once, so that it gets ready while the dashboard draws its first frame.
     """
@@ -35,13 +35,13 @@ class SimulatedSource:
 
     @property
     def pid(self) -> int:
-        """The process id of the running cluster. Raises SourceEnded if there is none."""
+        """The process id of the running cluster. Raises SourceEnded if no cluster is running."""
         if self._cluster is None:
             raise SourceEnded(KviewError(ErrorKind.CLUSTER_ENDED).facts)
         return self._cluster.pid
 
     def connect(self) -> None:
-        """Start the cluster if none is running, and connect to it. Raises KviewError."""
+        """Start the cluster if it is not running, and connect to it. Raises KviewError."""
         from kview.lab.client import ControlClient
 
         with self._starting:
@@ -50,7 +50,8 @@ class SimulatedSource:
             cluster = self._cluster = self._cluster or SimulatedCluster(self._arguments)
         self._observer = ConnectedSource(cluster.bootstrap_servers(), self._interval_s)
         self._observer.connect()
-        # The client gets its own descriptor: this thread must not close one that an event loop watches.
+        # The client gets its own descriptor, because this thread must not close one that an event loop
+        # watches.
         self._faults = ControlClient(cluster.control.dup())
 
     def observe(self) -> Snapshot:
@@ -64,13 +65,16 @@ class SimulatedSource:
         return self._observer.observe()
 
     def dismiss(self, broker: int) -> None:
-        """Remove the row of a broker that is gone."""
+        """Remove the row of a broker that has left the cluster."""
         observer = self._observer
         if observer is not None:
             observer.dismiss(broker)
 
     def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Read these partitions in every observation, from the next one on, also of a restarted cluster."""
+        """Read these partitions in every observation, from the next one on.
+
+        This also applies after the cluster is restarted.
+        """
         self._preferred = frozenset(partitions)
 
     async def apply(self, command: FaultCommand) -> FaultReply:

@@ -9,13 +9,14 @@ from kview.model.aggregates import Aggregates, SparkState, SparkStatus
 from kview.pipeline.process import LiveJob
 
 STARTS_AFTER_S = 0.5
-"""How long after the recording has begun, which is after the first view: a start uses the whole machine."""
+"""The wait after recording has begun, which is after the first view, because a start uses the whole
+machine."""
 
 
 class Spark:
     """The `kview.model.ports.SparkJob` of a run. It calls `publish` with every change, on the job's thread.
 
-    `live` is False for a finished recording: how far the job is behind means nothing there.
+    `live` is False for a finished recording, where it means nothing how far the job is behind.
     """
 
     def __init__(
@@ -31,7 +32,7 @@ class Spark:
         publish(Aggregates(SparkStatus(SparkState.STARTING, since_ms=clock_ms())))
 
     def read(self, recording: Path) -> None:
-        """Start to roll up that recording soon. Returns at once."""
+        """Start rolling up that recording soon. Returns at once."""
         with self._changing:
             if self._ended:
                 return
@@ -41,14 +42,14 @@ class Spark:
             self._starting.start()
 
     def nothing_to_read(self, why: ErrorFacts) -> None:
-        """End the job because the recording has stopped. The roll-ups so far stay."""
+        """End the job because the recording has stopped. The roll-ups made so far remain."""
         job = self._job
         self.stop()
         rollups = job.rollups if job is not None else Aggregates().rollups
         self._publish(Aggregates(SparkStatus(SparkState.FAILED, why, self._clock_ms()), rollups))
 
     def restart(self) -> None:
-        """End the job if it is running, and start it now. Returns at once."""
+        """End the job if it is running, and start it immediately. Returns at once."""
         with self._changing:
             if self._job is not None and not self._ended:
                 self._job.restart()

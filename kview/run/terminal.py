@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 PLAIN_TERMINALS = ("linux",)
-"""Terminals whose fonts lack most of the glyphs: the kernel's own console has 256 or 512 of them."""
+"""Terminals whose fonts lack most of the glyphs. The kernel's own console has only 256 or 512 of them."""
 
 DUMB = "dumb"
 
@@ -26,8 +26,8 @@ def detect(
 ) -> Terminal:
     """Return what the output can show.
 
-    `terminals`: whether all standard streams are terminals. `encoding`: that of standard output.
-    `ascii_only`: whether the user asked for ASCII.
+    `terminals` says whether all standard streams are terminals. `encoding` is that of standard output.
+    `ascii_only` says whether the user asked for ASCII.
     """
     term = environment.get("TERM", "")
     unicode = (encoding or "ascii").lower().replace("-", "").replace("_", "") in ("utf8", "utf8sig")
@@ -40,7 +40,7 @@ def detect(
 def streams_are_terminals() -> bool:
     """Return whether all three standard streams are terminals.
 
-    A dashboard needs all of them: keys come from standard input, it is drawn on standard error, and a
-    redirected standard output wants text.
+    A dashboard needs all of them: keys come from standard input, the dashboard is drawn on standard error,
+    and a redirected standard output wants text.
     """
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))

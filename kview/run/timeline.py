@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kview.run.player import Command, Player
 
 WRITTEN_WITHIN_S = 1.0
-"""How long the first step back waits until the moment shown is recorded. Writing it takes milliseconds."""
+"""How long the first step back waits until the moment shown has been recorded, which takes milliseconds."""
 
 POLL_S = 0.02
 
@@ -43,10 +43,11 @@ class LiveTimeline:
         self._observing = ObservingFeed(RecordedSource(source, recorder), new_fold, interval_s)
         self._publisher = Publisher(wall_ms)
         self._player: Player | None = None
-        """Made at the first step: by then the recorder has imported the libraries it needs."""
+        """The player, created at the first step. By then the recorder has imported the libraries that it
+        needs."""
         self._changing = threading.Lock()
         self._asked = 0
-        """The number of the last command. A view that answers an earlier one comes too late."""
+        """The number of the last command. A view that answers an earlier command comes too late."""
         self._live = True
         self._latest: View | None = None
         self._frozen_ms = 0
@@ -60,8 +61,10 @@ class LiveTimeline:
         return self._observing.error
 
     def on_error(self, call: Callable[[], None]) -> None:
-        """Register `call`, called once on the observer's thread if an error ends the run before its first
-        view."""
+        """Register `call` for an error that ends the run before its first view.
+
+        It is called once, on the observer's thread.
+        """
         self._observing.on_end = call
 
     def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
@@ -145,7 +148,7 @@ class LiveTimeline:
         return jump
 
     def _freeze(self) -> bool:
-        """Pause at the live view. Returns whether there is one."""
+        """Pause at the live view. Returns whether there is a live view."""
         with self._changing:
             latest, was_live = self._latest, self._live
             if latest is None:
@@ -171,7 +174,7 @@ class LiveTimeline:
         self._publisher.publish(view, lambda: number == self._asked and not self._live)
 
     def _publish(self, view: View, number: int, live: bool) -> None:
-        """Publish a live view, or the one at which the user paused."""
+        """Publish a live view, or the view at which the user paused."""
         last_ms = view.snapshot.observation.ended_ms
         moment = Moment(live=live, playing=live, first_ms=self._recorder.first_ms, last_ms=last_ms)
         self._publisher.publish(replace(view, moment=moment), lambda: number == self._asked)

@@ -1,1 +1,1 @@
-"""The screen: draws views, and nothing else."""
+"""The screen. This room only draws views."""

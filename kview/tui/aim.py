@@ -1,4 +1,7 @@
-"""What a fault's key hits: the selected broker, its rack, or the leader of the selected partition. Pure."""
+"""The target of a fault's key: the selected broker, its rack, or the leader of the selected partition.
+
+All functions here are pure.
+"""
 
 from typing import NamedTuple
 
@@ -9,14 +12,14 @@ from kview.tui.keys import FaultKey
 
 
 class Target(NamedTuple):
-    """The broker a fault would hit; `why` says why this one if another row was selected."""
+    """The broker that a fault would hit; `why` says why it is this broker if another row was selected."""
 
     broker: int
     why: str = ""
 
 
 def leader_of(view: View, topic: str, partition: int) -> Target | None:
-    """The leader of a partition as a fault's target; None if it has none, or none is known."""
+    """Return the leader of a partition as a fault's target, or None if it has no known leader."""
     table = view.snapshot.partitions
     rows = ((table.topic == topic) & (table.partition == partition)).nonzero()[0]
     if not len(rows) or int(table.leader[rows[0]]) <= NO_BROKER:
@@ -25,13 +28,13 @@ def leader_of(view: View, topic: str, partition: int) -> Target | None:
 
 
 def rack_of(view: View, broker: int) -> str:
-    """A broker's rack, '' if it has none."""
+    """Return a broker's rack, or '' if it has none."""
     table = view.snapshot.brokers
     return next((str(rack) for id, rack in zip(table.id, table.rack, strict=True) if id == broker), "")
 
 
 def command_for(fault: FaultKey, target: Target | None, view: View | None) -> FaultCommand | str:
-    """The command of a fault's key for what is selected, or a sentence that says why there is none."""
+    """Return the command of a fault's key for what is selected, or a sentence that says why there is none."""
     if not fault.aims:
         return FaultCommand(fault.kind)
     if target is None or view is None:

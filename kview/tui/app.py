@@ -1,4 +1,5 @@
-"""The app: receives views from the feed's thread, holds what the user chose, and knows the screens."""
+"""The app. It receives views from the feed's thread, remembers the user's choices, and manages the
+screens."""
 
 import os
 import threading
@@ -44,8 +45,8 @@ from kview.tui.widgets.header import SourceInfo
 from kview.tui.widgets.prompt import Question
 
 TICKS_A_SECOND = 5
-"""How often ages and countdowns are redrawn: often enough that tenths of a second seem to run. It is cheap,
-since only two lines show tenths."""
+"""How often ages and countdowns are redrawn: often enough that tenths of a second seem to run. This is cheap
+because only two lines show tenths."""
 
 NAMES = {
     "overview": "Overview",
@@ -56,11 +57,14 @@ NAMES = {
 
 
 class KviewApp(OwnApp, inherit_bindings=False):
-    """The dashboard. `faults` is None on a cluster that is not ours, `attention` in a replay; `theme` '' or
-    None is the default one; `log_file` is where tracebacks are logged, '' if nowhere.
+    """The dashboard.
 
-    `clock_ms` returns the time at the moment shown, by the snapshots' clock: it stands still while time is
-    paused, and runs as fast as a recording is played. `wall_ms` returns what that clock shows live (None: the
+    `faults` is None on a cluster that we did not start, and `attention` is None in a replay. A `theme` of ''
+    or None selects the default theme. `log_file` is where tracebacks are logged, or '' if they are not
+    logged.
+
+    `clock_ms` returns the time at the moment shown, by the snapshots' clock, which stands still while time is
+    paused and runs as fast as a recording is played. `wall_ms` returns what that clock shows live (None: the
     same as `clock_ms`). `zone` is the time zone of the times of day shown (None: the machine's own).
     """
 
@@ -136,7 +140,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         return self.view is None or self.view.moment.live
 
     def now_ms(self) -> int:
-        """Epoch ms at the moment shown: ages on the page count to it."""
+        """Return the time at the moment shown, epoch ms. Ages on the screen are counted up to this time."""
         if self.view is not None and self.arrivals.waits:  # the clock belongs to a view that is not shown yet
             return self.wall_ms() if self.live else self.view.snapshot.observation.ended_ms
         return self.clock_ms()
@@ -160,12 +164,12 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.post_message(NoticeArrived(notice))
 
     def on_view_arrived(self, message: ViewArrived) -> None:
-        """Take a view from the feed."""
+        """Take over a view from the feed."""
         self.arrivals.take(message.view)
 
     def _show(self, view: View) -> None:
-        """Show a view: the one place where the view shown changes."""
-        if self.view is None:  # the second view has a curve: importing what draws it must not be felt
+        """Show a view. This is the only place where the view shown changes."""
+        if self.view is None:  # preload what draws the second view's curve
             threading.Thread(target=import_module, args=("plotext",), daemon=True).start()
         self.view = view
         self._update()
@@ -173,7 +177,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
             self.attention.report_in_sight(screen.partitions_in_sight())
 
     def on_notice_arrived(self, message: NoticeArrived) -> None:
-        """Show a notice in the status line; before the first view it is the headline."""
+        """Show a notice in the status line, or in the headline before the first view."""
         self.notice = message.notice
         self.say(
             StatusMessage(text(message.notice), severity=message.notice.severity), keep=message.notice.sticky
@@ -181,7 +185,10 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self._update()
 
     def shown(self) -> KviewScreen | None:
-        """The screen that draws views; None while help or the palette covers it, and before there is one."""
+        """Return the screen that draws views.
+
+        None while help or the palette covers the screen, and before the screen exists.
+        """
         try:
             screen = self.screen
         except ScreenStackError:
@@ -192,7 +199,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         if screen := self.shown():
             screen.update()
             return
-        for over in self.screen_stack[1:]:  # help shows which keys work
+        for over in self.screen_stack[1:]:  # Help shows which keys work.
             for keys in over.query(KeyLine):
                 keys.redraw()
 
@@ -217,7 +224,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         return self.faults.active
 
     def say(self, message: StatusMessage, keep: bool = False) -> None:
-        """Show a message in the status line, with `keep` until the next one."""
+        """Show a message in the status line. With `keep`, the message stays until the next one."""
         self.status.say(message, self.wall_ms(), keep)
         if screen := self.shown():
             screen.say()
@@ -234,13 +241,13 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.theme = theme.name
 
     def action_next_theme(self) -> None:
-        """Use the next theme."""
+        """Switch to the next theme."""
         self.colours.use_next()
 
     # -- screens
 
     async def action_go(self, mode: str) -> None:
-        """Go to another screen, from its top: a number always shows the same thing."""
+        """Go to another screen and start at its top, so that a number key always shows the same thing."""
         await self._to(mode)
 
     async def _to(self, mode: str) -> None:
@@ -279,13 +286,13 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.push_screen(CommandScreen(offered, lambda: self.colours.back_to(before)))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Offer none of Textual's own commands: the palette is made of the key bindings."""
+        """Omit Textual's own commands, because the palette is made from the key bindings."""
         return ()
 
     # -- what is shown
 
     def set_options(self, options: Options) -> None:
-        """Draw everything with other options."""
+        """Redraw everything with other options."""
         self.options = options
         self._update()
 
@@ -298,7 +305,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.set_options(replace(self.options, racks_together=not self.options.racks_together))
 
     def action_filter(self) -> None:
-        """Ask for part of a name."""
+        """Ask for the part of a name to filter by."""
         if screen := self.shown():
             screen.begin_filter()
 
@@ -346,8 +353,10 @@ class KviewApp(OwnApp, inherit_bindings=False):
     # -- faults
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether an action works now: the keys of faults, of time and of Spark exist only if they can do
-        something."""
+        """Return whether an action works now.
+
+        The keys for faults, time and Spark exist only while they can do something.
+        """
         if action == "spark":
             return self.spark is not None
         if action == "time":

@@ -1,5 +1,7 @@
-"""Views and notices that arrive from the feed's thread, and which of the views are shown: an incomplete one
-only if its past takes long to read."""
+"""Views and notices that arrive from the feed's thread, and the choice of which views to show.
+
+An incomplete view is shown only if reading its past takes long.
+"""
 
 from collections.abc import Callable
 
@@ -11,19 +13,20 @@ from kview.derive.view import View
 from kview.model.notices import Notice
 
 INCOMPLETE_AFTER_S = 0.08
-"""How long an incomplete view waits for the complete one: figures must not flicker at every step. Together
-with reading and folding a snapshot of 10,000 partitions this stays below 300 ms, which feels like waiting."""
+"""How long an incomplete view waits for the complete one, so that figures do not flicker at every step. The
+wait, plus reading and folding a snapshot of 10,000 partitions, stays below 300 ms, which would feel slow."""
 
 
 class ViewArrived(Message):
-    """A view; the latest one wins."""
+    """A view. The latest view replaces earlier ones."""
 
     def __init__(self, view: View) -> None:
         super().__init__()
         self.view = view
 
     def can_replace(self, message: Message) -> bool:
-        """A newer view replaces one that was not drawn yet."""
+        """Return whether `message` is a view, because a newer view replaces one that has not been drawn
+        yet."""
         return isinstance(message, ViewArrived)
 
 
@@ -36,8 +39,11 @@ class NoticeArrived(Message):
 
 
 class Arrivals:
-    """Calls `show` with complete views, and with an incomplete one if no complete one follows within
-    `wait_s`; the latest wins."""
+    """Calls `show` with the latest views.
+
+    A complete view is shown at once. An incomplete view is shown if it is the first one, or if no complete
+    view follows within `wait_s`.
+    """
 
     def __init__(
         self, show: Callable[[View], None], set_timer: Callable[[float, Callable[[], None]], Timer]
@@ -51,11 +57,11 @@ class Arrivals:
 
     @property
     def waits(self) -> bool:
-        """Whether the view that arrived last is not shown yet."""
+        """Whether the view that arrived last has not been shown yet."""
         return self._waiting is not None
 
     def take(self, view: View) -> None:
-        """Show a view that has arrived, now or after the wait."""
+        """Show a view that has arrived, either now or after the wait."""
         is_first, self._is_first = self._is_first, False
         if view.moment.complete:
             self._done()
@@ -64,7 +70,7 @@ class Arrivals:
             self._show(pending(view))
         else:
             self._waiting = view
-            if self._timer is None:  # a key held down brings many: each may replace one, none may delay one
+            if self._timer is None:  # a key held down produces many views
                 self._timer = self._set_timer(self.wait_s, self._late)
 
     def _late(self) -> None:

@@ -18,7 +18,7 @@ class AttentionKeys:
 
     @property
     def allows_delete(self) -> bool:
-        """Whether Delete is a key here. It is one in a replay too, and then says why it does nothing."""
+        """Whether the Delete key works here. In a replay it also works, and says why it does nothing."""
         screen = self._app.shown()
         if screen is None or not screen.has_targets:
             return False
@@ -29,7 +29,7 @@ class AttentionKeys:
         return self._app.timeline is not None and self._app.timeline.replay
 
     def delete(self) -> None:
-        """Forget the selected broker if it is gone; otherwise say why not."""
+        """Forget the selected broker if it has left the cluster; otherwise say why not."""
         self._app.say(self._delete())
 
     def _delete(self) -> StatusMessage:
@@ -49,8 +49,7 @@ class AttentionKeys:
         return StatusMessage(panels.dismissed(broker))
 
     def report_in_sight(self, partitions: frozenset[tuple[str, int]]) -> None:
-        """Tell the observer which partitions are in sight: only if they changed, at most once per
-        observation."""
+        """Tell the observer which partitions are in sight, if they changed, at most once per observation."""
         view = self._app.view
         if self._attention is None or view is None or not view.moment.live:
             return

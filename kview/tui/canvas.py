@@ -1,4 +1,4 @@
-"""What every widget needs to know about the app it is drawn in."""
+"""What every widget needs to know about the app that it is drawn in."""
 
 from datetime import tzinfo
 from typing import Protocol, cast
@@ -9,13 +9,13 @@ from kview.tui.paint import Palette
 
 
 class Canvas(Protocol):
-    """The app, as widgets see it."""
+    """The app, as seen by widgets."""
 
     palette: Palette
     ascii_only: bool
     zone: tzinfo | None
     log_file: str
-    """Where tracebacks are logged; '' if nowhere."""
+    """Where tracebacks are logged, or '' if they are not logged."""
 
     @property
     def live(self) -> bool:
@@ -23,14 +23,14 @@ class Canvas(Protocol):
         ...
 
     def now_ms(self) -> int:
-        """Epoch ms at the moment shown, by the clock of the snapshots' times."""
+        """Return the time at the moment shown, epoch ms, by the clock of the snapshots."""
         ...
 
     def wall_ms(self) -> int:
-        """Epoch ms now, by the same clock."""
+        """Return the current time, epoch ms, by the same clock."""
         ...
 
 
 def canvas(widget: Widget) -> Canvas:
-    """The app that a widget is drawn in."""
+    """Return the app that a widget is drawn in."""
     return cast(Canvas, widget.app)

@@ -1,4 +1,4 @@
-"""Which theme the dashboard is drawn with: the one asked for, the next one, or no colours at all."""
+"""The dashboard's current theme: the one asked for, the next one, or no colours at all."""
 
 from collections.abc import Callable
 
@@ -13,10 +13,10 @@ DEFAULT_THEME = "dark"
 
 
 class Colours:
-    """Holds the themes that were loaded and the one in use, at first the `wanted` one. `none`: the terminal
-    has no colours.
+    """Manages the loaded themes and the current one, which at first is `wanted`.
 
-    `set_theme` gives Textual's own widgets a theme; `say` shows a message in the status line.
+    `none` says that the terminal has no colours. `set_theme` passes a theme to Textual's own widgets. `say`
+    shows a message in the status line.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Colours:
         return [] if self.none else list(self._themes.loaded)
 
     def begin(self) -> None:
-        """Use the theme that is wanted, or another one, and say what is wrong with themes."""
+        """Use the theme that was asked for, or another one, and say what is wrong with the themes."""
         if names := self.names:
             self.use(next((name for name in (self._wanted, DEFAULT_THEME) if name in names), names[0]))
         else:
@@ -60,7 +60,7 @@ class Colours:
             self.use(palette.name)
 
     def use_next(self) -> None:
-        """Use the next theme."""
+        """Switch to the next theme."""
         names = self.names
         if self.none:
             self._say(StatusMessage("NO_COLOR is set: there are no themes to choose from"))

@@ -1,4 +1,4 @@
-"""What the palette offers: the key bindings in force, the end of a recording, and the themes."""
+"""The palette's commands: the key bindings in force, the jump to the end of a recording, and the themes."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
@@ -12,13 +12,13 @@ from kview.tui.time_keys import LAST_HELP, TimeKeys
 from kview.tui.widgets.bottom import key_name
 
 RunAction = Callable[[str, DOMNode], Awaitable[object]]
-"""Runs an action as the node that its key is bound on."""
+"""Runs an action in the context of the node to which its key is bound."""
 
 
 def commands(
     active: Iterable[ActiveBinding], run_action: RunAction, time: TimeKeys, colours: Colours
 ) -> list[Command]:
-    """Every command that can be given while the bindings `active` are in force."""
+    """Return every command that is available while the bindings `active` are in force."""
     made = []
     for entry in active:
         binding = entry.binding

@@ -1,4 +1,4 @@
-"""What screens and keys may ask of the dashboard they belong to. `kview.tui.app` implements it."""
+"""What screens and keys may ask of their dashboard. `kview.tui.app` implements it."""
 
 from collections.abc import Coroutine
 from datetime import tzinfo
@@ -23,11 +23,11 @@ class Selecting(Protocol):
         ...
 
     def target(self) -> Target | None:
-        """What a fault would hit now."""
+        """Return what a fault would hit now."""
         ...
 
     def selected_broker(self) -> int | None:
-        """The broker whose row is selected."""
+        """Return the broker whose row is selected."""
         ...
 
 
@@ -42,7 +42,7 @@ class Dashboard(Protocol):
     zone: tzinfo | None
     timeline: Timeline | None
     view: View | None
-    """The view shown; None before the first one."""
+    """The view shown, None before the first view."""
     notice: Notice | None
     """The latest notice about kview itself."""
     options: Options
@@ -65,7 +65,7 @@ class Dashboard(Protocol):
         ...
 
     def say(self, message: StatusMessage, keep: bool = False) -> None:
-        """Show a message in the status line, with `keep` until the next one."""
+        """Show a message in the status line. With `keep`, the message stays until the next one."""
         ...
 
     def ask(self, question: Question) -> None:
@@ -75,7 +75,7 @@ class Dashboard(Protocol):
     # -- screens and moments
 
     def shown(self) -> Selecting | None:
-        """The screen that draws views; None while help or the palette covers it."""
+        """Return the screen that draws views, or None while help or the palette covers it."""
         ...
 
     def show_topic(self, topic: str, partition: int = -1) -> None:
@@ -107,5 +107,5 @@ class Dashboard(Protocol):
     # -- work
 
     def run_worker(self, work: Coroutine[Any, Any, None], *, group: str) -> object:
-        """Run `work` while the dashboard goes on."""
+        """Run `work` while the dashboard continues."""
         ...

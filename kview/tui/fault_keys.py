@@ -1,4 +1,4 @@
-"""The fault keys: which of them work on the screen shown, and what each does to a simulated cluster."""
+"""The fault keys: which of them work on the screen shown, and what each of them does."""
 
 from kview.language import faults as fault_words
 from kview.language import glyphs
@@ -11,8 +11,10 @@ from kview.tui.widgets.bottom import StatusMessage
 
 
 class FaultKeys:
-    """Carries out the actions `fault('…')`; without a lab there are none. `active` holds the faults in force,
-    in words."""
+    """Carries out the actions `fault('…')`, which exist only with a lab.
+
+    `active` lists the faults in force, in words.
+    """
 
     def __init__(self, app: Dashboard, faults: Faults | None) -> None:
         self._app = app
@@ -20,7 +22,10 @@ class FaultKeys:
         self.active: tuple[str, ...] = ()
 
     def allows(self, key: str) -> bool:
-        """Whether the key works here: one that needs a broker works only if a broker can be selected."""
+        """Return whether the key works here.
+
+        A key that needs a broker works only if a broker can be selected.
+        """
         if self._faults is None:
             return False
         screen = self._app.shown()
@@ -55,5 +60,5 @@ class FaultKeys:
 
 
 def key_of(command: FaultCommand) -> str:
-    """The key of a command that ends faults."""
+    """Return the key of a command that ends faults."""
     return "U" if command.kind is FaultKind.UNDO else "B"

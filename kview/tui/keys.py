@@ -10,17 +10,20 @@ from kview.language.panels import DELETE_HELP
 from kview.model.faults import FaultKind
 
 SLOW_BY_MS = 200
-"""How much `W` slows a broker down: enough to see followers fall behind, not enough to look dead."""
+"""How much `W` slows a broker down: enough for followers to fall behind, but not enough to look dead."""
 
 
 SPARK_KEY = "^r"
-"""How the screen writes the key that starts Spark."""
+"""The name of the key that starts Spark, as shown on the screen."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultKey:
-    """A fault's key: `aims` is what has to be selected (`broker`, a broker for its `rack`, or '' for
-    nothing), `undo` is how to end the fault ('' for a key that ends faults)."""
+    """A fault's key.
+
+    `aims` is what has to be selected: `broker` for a broker, `rack` for a broker whose rack is hit, '' for
+    nothing. `undo` says how to end the fault, and is '' for a key that ends faults.
+    """
 
     key: str
     kind: FaultKind
@@ -31,7 +34,7 @@ class FaultKey:
 
     @property
     def help(self) -> str:
-        """What it does and how to undo it, for help."""
+        """What the key does and how to undo it, for help."""
         undo = f". Undo: {self.undo}" if self.undo else ""
         return f"{does(self.kind, self.slow_ms)}{undo}"
 
@@ -62,7 +65,7 @@ SPACE_BINDINGS = [
     Binding("space", "time('play')", "play", tooltip="play on from the moment shown"),
     Binding("space", "time('live')", "live", tooltip="return to the live moment"),
 ]
-"""The bindings of one key; one of them at a time is in force."""
+"""The bindings of a single key. Only one of these bindings is in force at a time."""
 
 TIME_BINDINGS = [
     *SPACE_BINDINGS,
@@ -105,7 +108,7 @@ TIME_BINDINGS = [
     ),
     Binding("k", "time('keep')", "keep", tooltip="keep this recording under a name"),
 ]
-"""They work only with a timeline. `kview.tui.time_keys` carries out `time`."""
+"""The bindings that work only with a timeline. `kview.tui.time_keys` carries out `time`."""
 
 APP_BINDINGS = [
     *FAULT_BINDINGS,
@@ -191,7 +194,7 @@ KEY_LINE_ORDER = (
     "i",
     "t",
 )
-"""The keys of the bottom line; if it is too short for all of them, it keeps the first of these."""
+"""The keys of the bottom line. If the line is too short for all of them, it shows the first of these."""
 
 _TIME_FIRST = (
     "question_mark",
@@ -204,11 +207,11 @@ _TIME_FIRST = (
 )
 
 KEY_LINE_ORDER_NOT_LIVE = (*_TIME_FIRST, *(k for k in KEY_LINE_ORDER if k not in (*_TIME_FIRST, *FAULT_KEYS)))
-"""The same while the moment shown is not live: faults do not work there."""
+"""The same keys while the moment shown is not live, when faults do not work."""
 
 KEY_LINE_PAIRS = {
     "left_square_bracket": ("[ ]", "step"),
     "left_curly_bracket": ("{ }", "event"),
     "less_than_sign": ("< >", "speed"),
 }
-"""Keys that the bottom line shows together with their opposite."""
+"""Keys that the bottom line shows together with their opposites."""

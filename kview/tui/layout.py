@@ -1,23 +1,27 @@
-"""How the overview divides the screen among its panels: a pure function of its size. A larger screen shows
-more rows, not larger panels."""
+"""How the overview divides the screen among its panels, as a pure function of the screen's size.
+
+A larger screen shows more rows, not larger panels.
+"""
 
 from dataclasses import dataclass
 
 MIN_WIDTH = 60
 MIN_HEIGHT = 15
-"""Below this the panels that matter do not fit; kview says so in one line."""
+"""Below this size the panels that matter do not fit, and kview says so in one line."""
 
 SIDE_BY_SIDE_WIDTH = 112
-"""From this width on, panels stand side by side."""
+"""From this width on, panels are placed side by side."""
 
 CHROME = 3
-"""Lines that the header, the status line and the key line take."""
+"""The number of lines for the header, the status line and the key line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Heights in lines and widths in cells; 0: not shown. `side_by_side`: throughput is to the right of
-    brokers, and groups to the right of partitions."""
+    """The heights of the panels in lines and their widths in cells, 0 if a panel is not shown.
+
+    With `side_by_side`, throughput is to the right of brokers, and groups are to the right of partitions.
+    """
 
     side_by_side: bool
     headline: int
@@ -31,13 +35,15 @@ class Overview:
 
 
 def headline_height(height: int) -> int:
-    """Lines reserved for the headline, whether it needs them or not: nothing below may jump when something
-    goes wrong."""
+    """Return the number of lines reserved for the headline, whether it needs them or not.
+
+    They are reserved so that nothing below jumps when something goes wrong.
+    """
     return 1 if height < 18 else 2 if height < 45 else 3
 
 
 def overview(width: int, height: int, brokers: int, groups: int) -> Overview:
-    """Divide `height` lines among the panels; header, headline, brokers and partitions are always there."""
+    """Divide `height` lines among the panels. Header, headline, brokers and partitions are always shown."""
     side_by_side = width >= SIDE_BY_SIDE_WIDTH
     headline = headline_height(height)
     rules = 0 if height < 20 else 2 if height < 28 else 3

@@ -1,4 +1,4 @@
-"""What the user has chosen about how things are shown; shared by all screens."""
+"""The user's choices about how things are shown, shared by all screens."""
 
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -8,8 +8,9 @@ from typing import Self
 class Options:
     """What is shown, and in which order.
 
-    `filter`: only topics and groups whose name contains it; `internal`: internal topics too. `sorts`: the
-    order in force of each panel. `stale_ms`: a figure older than this is dim and has its age next to it.
+    `filter`: only topics and groups whose name contains this text are shown. `internal`: internal topics are
+    shown too. `sorts`: the sort order of each panel. `stale_ms`: a figure older than this is dimmed, and its
+    age is shown next to it.
     """
 
     filter: str = ""
@@ -19,13 +20,13 @@ class Options:
     stale_ms: int = 3_000
 
     def matches(self, name: str) -> bool:
-        """Whether a topic's or group's name passes the filter."""
+        """Return whether a topic's or group's name passes the filter."""
         return self.filter.casefold() in name.casefold()
 
     def sort(self, panel: str, orders: int) -> int:
-        """Which of a panel's `orders` is in force."""
+        """Return the sort order of a panel that is in force, as an index into its `orders`."""
         return self.sorts.get(panel, 0) % orders
 
     def sorted_on(self, panel: str, orders: int) -> Self:
-        """The same options with the panel's next order."""
+        """Return these options with the panel's next sort order."""
         return replace(self, sorts=self.sorts | {panel: (self.sort(panel, orders) + 1) % orders})

@@ -1,4 +1,4 @@
-"""Makes palettes of themes, and strips of lines: roles become styles here."""
+"""Makes palettes from themes, and strips from lines. Roles become styles here."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,8 +15,10 @@ from kview.tui.text import Line, Role, line_width
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """A style for every role; `selected` and `marked` lie behind a table's selected row, with and without
-    focus."""
+    """A style for every role.
+
+    `selected` and `marked` are the backgrounds of a table's selected row, with and without focus.
+    """
 
     name: str
     dark: bool
@@ -26,10 +28,10 @@ class Palette:
     selected: Style
     marked: Style
     fresh: Style
-    """Added to the role's style if something changed within the last seconds."""
+    """Is added to the role's style if something changed within the last seconds."""
 
     def style(self, role: Role, series: int = -1) -> Style:
-        """The style of a span."""
+        """Return the style of a span."""
         return self.styles[role] if series < 0 else self.series[series % len(self.series)]
 
 
@@ -83,11 +85,11 @@ PLAIN = Palette(
     marked=Style(),
     fresh=Style(bold=True),
 )
-"""No colours at all: only weight, dimness and reversal, for NO_COLOR and if no theme file can be read."""
+"""No colours, only weight, dimness and reversal: for NO_COLOR, or if no theme file can be read."""
 
 
 def textual_theme(theme: Theme) -> TextualTheme:
-    """A theme as Textual's own widgets (the palette's input line) understand it."""
+    """Return a theme in the form that Textual's own widgets (the palette's input line) need."""
     return TextualTheme(
         name=f"kview-{theme.name}",
         primary=theme.accent,
@@ -106,7 +108,10 @@ def textual_theme(theme: Theme) -> TextualTheme:
 
 
 def theme_problems(themes: Themes, wanted: str) -> str:
-    """One sentence about everything wrong with the themes, or ''; `wanted` is '' if any theme will do."""
+    """Return one sentence about everything that is wrong with the themes, or '' if nothing is.
+
+    `wanted` is '' if the user asked for no particular theme.
+    """
     parts = []
     if wanted and wanted not in themes.loaded:
         known = f"the themes are {', '.join(themes.loaded)}" if themes.loaded else "no theme file was found"
@@ -147,7 +152,7 @@ def _add(one: Style, other: Style) -> Style:
 
 
 def strip(spans: Line, cells: int, palette: Palette, ascii_only: bool, over: Style | None = None) -> Strip:
-    """A line as a strip of exactly `cells`; `over` is added to every style, as for a selected row."""
+    """Return a line as a strip of exactly `cells`. `over` is added to every style, as for a selected row."""
     segments: list[Segment] = []
     for span in spans:
         style = _add(palette.base, palette.style(span.role, span.series))
@@ -163,5 +168,5 @@ def strip(spans: Line, cells: int, palette: Palette, ascii_only: bool, over: Sty
 
 
 def blank(cells: int, palette: Palette) -> Strip:
-    """An empty line."""
+    """Return an empty line."""
     return Strip([Segment(" " * cells, palette.base)], cells)

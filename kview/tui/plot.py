@@ -1,4 +1,4 @@
-"""Curves drawn with characters: plots by plotext, and sparklines."""
+"""Curves drawn with characters: plots, which plotext draws, and sparklines."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -12,15 +12,17 @@ from kview.tui.text import Line, Role, Span, line
 _STEPS = (1, 1.5, 2, 3, 5)
 
 AXIS_CELLS = 9
-"""Cells to the left of a curve: the figures of its axis, a space and the axis."""
+"""The number of cells to the left of a curve: the figures of its axis, a space and the axis."""
 
 NEAR = 1e-9
-"""Positions that differ by less are the same: they are results of divisions."""
+"""Positions that differ by less than this are considered equal, because they are results of divisions."""
 
 
 def sparkline(values: Sequence[float], cells: int) -> str:
-    """The last `cells` values as levels from 0 to a round number, right-aligned. An unknown value is a gap,
-    PENDING_RATE is `…`."""
+    """Return the last `cells` values as levels from 0 to a round number, right-aligned.
+
+    An unknown value is a gap, and PENDING_RATE is `…`.
+    """
     shown = values[-cells:] if cells > 0 else ()
     greatest = max((v for v in shown if math.isfinite(v)), default=0.0)
     top = nice_top(greatest) if greatest > 0 else 0.0
@@ -31,15 +33,17 @@ def sparkline(values: Sequence[float], cells: int) -> str:
 
 
 def level(value: float, top: float) -> str:
-    """One character for `value` between 0 and `top`."""
+    """Return one character for `value` between 0 and `top`."""
     if top <= 0:
         return LEVELS[0]
     return LEVELS[min(len(LEVELS) - 1, max(0, int(value / top * len(LEVELS))))]
 
 
 def nice_top(value: float) -> float:
-    """The smallest of 1, 1.5, 2, 3, 5 × a power of ten that is not below `value`, so that an axis does not
-    jump with every sample."""
+    """Return the smallest of 1, 1.5, 2, 3, 5 × a power of ten that is not below `value`.
+
+    An axis that ends there does not jump with every sample.
+    """
     if not math.isfinite(value) or value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -47,10 +51,10 @@ def nice_top(value: float) -> float:
 
 
 def curve(values: Sequence[float], cells: int, rows: int, top: float, braille: bool) -> list[str]:
-    """`values` over the whole width as `rows` strings of `cells`, the top row first; unknown values are gaps.
+    """Draw `values` over the full width as `rows` strings of `cells`, the top row first.
 
-    Values lie between 0 and `top`; consecutive ones are joined, and the area below them is filled. Plotext
-    draws them; it is imported with the first curve.
+    Values lie between 0 and `top`, and unknown values are gaps. Consecutive values are joined, and the area
+    below them is filled. Plotext draws them; it is imported with the first curve.
     """
     if cells <= 0 or rows <= 0:
         return []
@@ -74,9 +78,9 @@ def curve(values: Sequence[float], cells: int, rows: int, top: float, braille: b
 
 
 def _limits(end: float, cells: int, dots: int) -> tuple[float, float]:
-    """Limits that put 0 on the first dot of the first cell and `end` on the last dot of the last cell.
+    """Return limits that put 0 on the first dot of the first cell and `end` on the last dot of the last cell.
 
-    A cell has `dots` of them. Plotext puts a limit in the middle of the first or last cell.
+    Each cell has `dots` dots. Plotext puts a limit in the middle of the first or last cell.
     """
     if cells < 2:
         return 0, end
@@ -87,11 +91,10 @@ def _limits(end: float, cells: int, dots: int) -> tuple[float, float]:
 
 
 def _columns(first: int, values: Sequence[float], apart: float) -> tuple[list[float], list[float]]:
-    """Positions of the columns of dots, and how high each is filled.
+    """Return the positions of the columns of dots, and how high each column is filled.
 
-    It is filled up to the line that joins the values, and to the highest value next to it.
-
-    The columns are `apart` from each other; the values begin at position `first`.
+    A column is filled up to the line that joins the values, and to the highest value next to the column. The
+    columns are `apart` from each other, and the values begin at position `first`.
     """
     last = len(values) - 1
     heights = {}
@@ -106,8 +109,11 @@ def _columns(first: int, values: Sequence[float], apart: float) -> tuple[list[fl
 
 
 class Frame(NamedTuple):
-    """The axes and the colour of a curve: `ago` and `until` are the ends of its time axis, `paint` has its
-    colour; `top` is the end of the other axis if several curves share one, else 0."""
+    """The axes and the colour of a curve.
+
+    `ago` and `until` label the ends of the time axis, and `paint` has the colour of the curve. `top` is the
+    end of the other axis if several curves share that end, else 0.
+    """
 
     ago: str
     until: str = "now"
@@ -117,7 +123,8 @@ class Frame(NamedTuple):
 
 
 def framed(values: Sequence[float], cells: int, rows: int, braille: bool, frame: Frame) -> list[Line]:
-    """A curve with its axes in `rows` lines, the last of which is the time axis; values are not below 0."""
+    """Return a curve with its axes in `rows` lines. The last line is the time axis. Values are not below
+    0."""
     height, room = rows - 1, cells - AXIS_CELLS
     if height < 2 or room < 2:
         return []
@@ -147,7 +154,8 @@ def framed(values: Sequence[float], cells: int, rows: int, braille: bool, frame:
 
 
 def _stretches(values: Sequence[float]) -> Iterator[tuple[int, list[float]]]:
-    """The runs of known values, each with the position of its first: plotext must never get a NaN."""
+    """Yield the runs of known values, each with the position of its first, because plotext cannot handle
+    NaN."""
     known: list[float] = []
     for place, value in enumerate((*values, math.nan)):
         if math.isfinite(value):

@@ -13,18 +13,22 @@ from kview.tui.options import Options
 from kview.tui.text import Line, Role, Span, line
 
 RATE_S = WINDOWS_S[0]
-"""The window of a rate that is shown as current: long enough to be calm, short enough to show a failover."""
+"""The window of a rate that is shown as current: long enough to be steady, short enough to show a
+failover."""
 
 DIRECT = "direct rates"
-"""The name of rates that are the difference between two observations."""
+"""The name of rates that are calculated from the difference between two observations."""
 
 USUAL_DELAY_MS = 7_000
-"""The longest usual time from the end of a second to its roll-up on the screen, on top of the interval: some
-seconds are not whole yet, and the job may be busy."""
+"""The longest usual time from the end of a second to its roll-up on the screen, in addition to the interval.
+Some seconds are still incomplete, and the job may be busy."""
 
 
 def covered_until_s(view: View, options: Options) -> int | None:
-    """The epoch second at which the view's windows end; None if the roll-ups do not reach its moment."""
+    """Return the epoch second at which the view's windows end.
+
+    None if the roll-ups do not reach the view's moment.
+    """
     rollups, at_ms = view.aggregates.rollups, view.snapshot.observation.ended_ms
     end_s = whole_until_s(rollups, at_ms)
     if rollups.from_ms == UNKNOWN or end_s * 1000 <= rollups.from_ms:
@@ -33,7 +37,7 @@ def covered_until_s(view: View, options: Options) -> int | None:
 
 
 def basis(view: View, options: Options) -> str:
-    """Where the rates come from, in a few words: the panel's head has little room."""
+    """Return where the rates come from, in a few words, because the panel's head has little room."""
     if covered_until_s(view, options) is not None:
         return f"Spark {glyphs.DOT} {RATE_S} s"
     state = view.aggregates.status.state
@@ -44,8 +48,10 @@ def basis(view: View, options: Options) -> str:
 
 
 def status(view: View, options: Options, now_ms: int, zone: tzinfo | None) -> list[Line]:
-    """How the job is doing, what the rates are, and how far its newest whole second is behind, the most
-    important first."""
+    """Return how the job is doing, what the rates are, and how far its newest complete second is behind.
+
+    The most important line comes first.
+    """
     state, *rest = _state(view, now_ms)
     rollups, end_s = view.aggregates.rollups, covered_until_s(view, options)
     newest_ms = whole_until_s(rollups, view.snapshot.observation.ended_ms) * 1000

@@ -1,4 +1,5 @@
-"""Lines of text with roles: what panels are made of before they have colours. Pure."""
+"""Lines of text with roles. Panels consist of these lines before colours are added. All functions are
+pure."""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -10,7 +11,7 @@ from kview.language.glyphs import ELLIPSIS, printable
 
 
 class Role(StrEnum):
-    """What a piece of text means; a palette makes it a style."""
+    """The meaning of a piece of text. A palette turns it into a style."""
 
     TEXT = "text"
     DIM = "dim"
@@ -22,13 +23,13 @@ class Role(StrEnum):
     GOOD = "good"
     KEY = "key"
     ALERT = "alert"
-    """RISK that must be seen first: the headline's."""
+    """A RISK that must be seen first, used in the headline."""
     MOMENT = "moment"
-    """Which moment is shown, if it is not the live one."""
+    """The moment shown, if it is not the live one."""
 
 
 class Span(NamedTuple):
-    """A piece of text with one role; `series` picks a colour of the palette's series instead."""
+    """A piece of text with one role. `series` selects a colour of the palette's series instead."""
 
     text: str
     role: Role = Role.TEXT
@@ -40,27 +41,27 @@ EMPTY: Line = ()
 
 
 def line(*parts: str | Span) -> Line:
-    """A line of spans and plain strings."""
+    """Return a line of spans and plain strings."""
     return tuple(Span(part) if isinstance(part, str) else part for part in parts if part)
 
 
 def width(text: str) -> int:
-    """Terminal cells that `text` takes."""
+    """Return the number of terminal cells that `text` takes."""
     return len(text) if text.isascii() else cell_len(text)
 
 
 def line_width(spans: Iterable[Span]) -> int:
-    """Terminal cells that a line takes."""
+    """Return the number of terminal cells that a line takes."""
     return sum(width(span.text) for span in spans)
 
 
 def content(spans: Iterable[Span]) -> str:
-    """A line's text."""
+    """Return a line's text."""
     return "".join(span.text for span in spans)
 
 
 def middle(text: str, cells: int) -> str:
-    """A name in at most `cells`, cut in its middle: `my-very-lo…ic-name`."""
+    """Return a name in at most `cells`, cut in its middle: `my-very-lo…ic-name`."""
     text = printable(text)
     if width(text) <= cells:
         return text
@@ -75,7 +76,7 @@ def middle(text: str, cells: int) -> str:
 
 
 def cut(spans: Line, cells: int) -> Line:
-    """A line in at most `cells`; if its end is cut, it ends in `…`."""
+    """Return a line in at most `cells`. If its end is cut off, `…` takes its place."""
     if line_width(spans) <= cells:
         return spans
     kept: list[Span] = []
@@ -91,8 +92,10 @@ def cut(spans: Line, cells: int) -> Line:
 
 
 def pad(spans: Line, cells: int, right: bool = False) -> Line:
-    """A line in exactly `cells`: filled on its right, or on its left if `right` (figures); cut if it is
-    longer."""
+    """Return a line in exactly `cells`.
+
+    A short line is filled on its right, or on its left if `right` (figures). A longer one is cut.
+    """
     spans = cut(spans, cells)
     gap = cells - line_width(spans)
     if gap <= 0:
@@ -102,8 +105,10 @@ def pad(spans: Line, cells: int, right: bool = False) -> Line:
 
 
 def joined(parts: Sequence[Line], between: Span, cells: int) -> Line:
-    """As many of `parts` as fit whole into `cells`, in order, with `between` them; the first one is cut if it
-    is too long itself."""
+    """Return as many of `parts` as fit into `cells` uncut, in order, with `between` them.
+
+    The first part is cut if it is too long by itself.
+    """
     if not parts:
         return ()
     result = cut(parts[0], cells)
@@ -118,7 +123,10 @@ def joined(parts: Sequence[Line], between: Span, cells: int) -> Line:
 
 
 def justified(left: Line, right: Line, cells: int) -> Line:
-    """`left` and `right` at the two ends of a line; the right one stays whole, the left one is cut."""
+    """Return `left` and `right` at the two ends of a line.
+
+    Only the left part is cut if there is too little room.
+    """
     right = cut(right, cells)
     room = cells - line_width(right)
     return (*pad(left, room), *right) if room > 0 else right

@@ -1,6 +1,7 @@
 """Everything that relies on undocumented parts of Textual, each with its reason.
 
-Textual is pinned to its minor version, and tests/tui/test_textual_internals.py fails if one of these changes.
+Textual is pinned to its minor version, and tests/tui/test_textual_internals.py fails if any of these parts
+changes.
 """
 
 import sys
@@ -22,10 +23,10 @@ class OwnApp(App[int], inherit_bindings=False):
         """The bug that ended the app, if one did."""
 
     def _handle_exception(self, error: Exception) -> None:
-        """Keep a bug for the caller, which logs its traceback.
+        """Pass a bug to the caller, which logs its traceback.
 
-        Textual prints a traceback with all local variables, in colour, over the restored terminal, and has no
-        setting against it; `_exit_renderables` is what it is about to print.
+        Textual would print a traceback with all local variables, in colour, over the restored terminal, and
+        has no setting to prevent this. `_exit_renderables` is what it is about to print.
         """
         super()._handle_exception(error)
         if not self.is_headless:
@@ -36,8 +37,8 @@ class OwnApp(App[int], inherit_bindings=False):
         """Carry out a key's command before looking at the next key.
 
         Textual forwards a key to the focused widget as a message. If several keys arrive at once, as over a
-        slow line, it would look all of them up on the screen that was shown at the first. `is_forwarded` is
-        False for a key from the terminal, and True for one that has bubbled up again.
+        slow line, Textual would look up all of them on the screen that was shown at the first key.
+        `is_forwarded` is False for a key from the terminal, and True for a key that has bubbled up again.
         """
         if isinstance(event, Key) and not event.is_forwarded:
             entry = self.screen.active_bindings.get(event.key)
@@ -51,9 +52,9 @@ class OwnApp(App[int], inherit_bindings=False):
         await super().on_event(event)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Remove the colours of everything that is drawn, Textual's own widgets included.
+        """Return a filter that removes all colours, including those of Textual's own widgets.
 
-        Textual only reads NO_COLOR from the environment, and removes it from there: no setting turns colours
+        Textual only reads NO_COLOR from the environment, and removes it from there. No setting turns colours
         on or off.
         """
         filters = list(super().get_line_filters())

@@ -1,4 +1,4 @@
-"""The time keys: which of them work at the moment shown, and what each asks of the timeline."""
+"""The time keys: which of them work at the moment shown, and what each of them asks of the timeline."""
 
 from datetime import datetime, time, tzinfo
 
@@ -18,12 +18,12 @@ LAST_HELP = "jump to the end of the recording"
 
 
 class TimeKeys:
-    """Carries out the actions `time('…')`; without a timeline there are none."""
+    """Carries out the actions `time('…')`, which exist only with a timeline."""
 
     def __init__(self, app: Dashboard) -> None:
         self._app = app
         self._typed = ""
-        """The last time that was not valid: it is offered for correction."""
+        """The last time that was not valid, which the next question shows for correction."""
 
     @property
     def moment(self) -> Moment:
@@ -31,7 +31,7 @@ class TimeKeys:
         return self._app.view.moment if self._app.view is not None else LIVE
 
     def allows(self, what: str) -> bool:
-        """Whether the action works now."""
+        """Return whether the action works now."""
         timeline, moment = self._app.timeline, self.moment
         if timeline is None:
             return False
@@ -48,7 +48,7 @@ class TimeKeys:
                 return True
 
     def do(self, what: str) -> None:
-        """Carry out an action. Raises ValueError if there is none of that name."""
+        """Carry out an action. Raises ValueError if there is no action of that name."""
         timeline = self._app.timeline
         if timeline is None:
             return
@@ -99,9 +99,9 @@ class TimeKeys:
 
 
 def asked_ms(typed: str, shown_ms: int, last_ms: int, zone: tzinfo | None) -> int | None:
-    """The moment that was asked for while `shown_ms` is shown, epoch ms; None if it is not a valid time.
+    """Return the moment asked for while `shown_ms` is shown, epoch ms, or None if it is not a valid time.
 
-    A time of day is on the day shown, or, if that is after `last_ms`, the latest such time before it.
+    A time of day refers to the day shown. If that is after `last_ms`, it is the latest such time before it.
     """
     day = datetime.fromtimestamp(shown_ms / 1000, zone).date()
     day_ends_ms = int(datetime.combine(day, time.max, zone).timestamp() * 1000)

@@ -1,1 +1,1 @@
-"""The rows of the tables, made from a view on demand, as lines with roles. Pure."""
+"""The rows of the tables, made from a view on demand, as lines with roles. Everything here is pure."""

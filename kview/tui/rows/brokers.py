@@ -1,4 +1,4 @@
-"""Rows of the BROKERS panel: by rack, silent brokers in their usual place."""
+"""Rows of the BROKERS panel, sorted by rack. Silent brokers stay in their usual place."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,7 @@ def _order(view: View, options: Options) -> list[int]:
 
 
 class BrokerRows(Keyed[int]):
-    """Key: the broker's id."""
+    """The rows of brokers. The key is the broker's id."""
 
     empty = "no broker is known"
 
@@ -65,7 +65,7 @@ class BrokerRows(Keyed[int]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """A broker's cells."""
+        """Return a broker's cells."""
         at = self._order[index]
         table, figures = self._view.snapshot.brokers, self._view.brokers
         internal = self._options.internal

@@ -1,18 +1,18 @@
-"""Columns of a table, and how they share its width. Pure."""
+"""Columns of a table, and how they share its width. All functions here are pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 GAP = 2
-"""Cells between two columns: one is too few between figures."""
+"""The number of cells between two columns. A single cell would not separate figures clearly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of at least `width` cells; with `flex` it gets a share of the cells left, up to `most`.
+    """A column of at least `width` cells. With `flex` it gets a share of the cells left over, up to `most`.
 
-    If the table is too narrow, the columns of the highest `rank` are left out first, those of rank 0 never.
-    `name`: its text is cut in the middle.
+    If the table is too narrow, the columns of the highest `rank` are left out first, and those of rank 0 are
+    always kept. `name`: the column's text is cut in the middle.
     """
 
     key: str
@@ -26,10 +26,10 @@ class Column:
 
 
 def share(columns: Sequence[Column], cells: int) -> list[tuple[int, int]]:
-    """The columns that fit into `cells`, as (index, width), in order.
+    """Return the columns that fit into `cells`, as (index, width), in order.
 
-    Columns are left out by rank until the rest fits at its smallest widths. If those of rank 0 do not fit
-    either, names shrink, the widest first, and what still does not fit is cut from the right.
+    Columns are left out by rank until the others fit at their smallest widths. If those of rank 0 do not fit
+    either, names shrink, the widest first, and what still does not fit is cut off on the right.
     """
     kept = list(range(len(columns)))
     while _needs(columns, kept) > cells:

@@ -13,7 +13,7 @@ from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.text import Line, Role, Span, line
 
 FRESH_MS = 3_000
-"""A row that changed within this time is brighter."""
+"""A row that changed within this time is drawn brighter."""
 
 ROLES: dict[str, Role] = {
     Severity.RISK: Role.RISK,
@@ -42,7 +42,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Keyed(Generic[Key]):
-    """Finds rows by key, with an index that is made when it is first needed."""
+    """Finds rows by key, with an index that is built on first use."""
 
     def __init__(self, keys: Sequence[Key]) -> None:
         self.keys = keys
@@ -52,28 +52,28 @@ class Keyed(Generic[Key]):
         return len(self.keys)
 
     def key(self, index: int) -> Hashable:
-        """The key of the row at `index`."""
+        """Return the key of the row at `index`."""
         return self.keys[index]
 
     def find(self, key: Hashable) -> int | None:
-        """The index of the row with that key; None if there is none."""
+        """Return the index of the row with that key, or None if there is no such row."""
         if self._found is None:
             self._found = {key: index for index, key in enumerate(self.keys)}
         return self._found.get(key)
 
 
 def title(name: str, *notes: str) -> Line:
-    """A panel's title: its name, and dim notes, such as the order of its rows."""
+    """Return a panel's title: its name, and dim notes, such as the order of its rows."""
     return line(Span(name, Role.HEAD), *(Span(f" {note}", Role.DIM) for note in notes if note))
 
 
 def figure(text: str, role: Role = Role.TEXT, dim: bool = False) -> Line:
-    """A figure's cell: "–" and "…" are always dim; `dim` is for stale figures."""
+    """Return a figure's cell. "–" and "…" are always dim; `dim` is for stale figures."""
     return (Span(text, Role.DIM if dim or text.strip() in (words.NONE, words.NOT_YET, "") else role),)
 
 
 def count_width(values: NDArray[np.int64], least: int, extra: int = 0) -> int:
-    """The width that the widest of these counts needs."""
+    """Return the width that the widest of these counts needs."""
     known = values[values != UNKNOWN]
     widest = (
         max((len(words.count(int(v))) for v in (known.max(), known.min())), default=0) if len(known) else 0
@@ -82,23 +82,23 @@ def count_width(values: NDArray[np.int64], least: int, extra: int = 0) -> int:
 
 
 def rate_width(values: NDArray[np.float64], least: int) -> int:
-    """The width that the highest of these rates needs."""
+    """Return the width that the highest of these rates needs."""
     known = values[np.isfinite(values)]
     return max(least, len(words.rate(float(known.max())))) if len(known) else least
 
 
 def name_width(names: Iterable[str], least: int, most: int) -> int:
-    """The width that names need, within bounds."""
+    """Return the width that these names need, within bounds."""
     return max(least, min(most, max((len(name) for name in names), default=0)))
 
 
 def fresh(changed_ms: int, now_ms: int) -> bool:
-    """Whether a change lies within the last seconds."""
+    """Return whether a change happened within the last seconds."""
     return changed_ms != UNKNOWN and now_ms - changed_ms < FRESH_MS
 
 
 def leader_epoch(view: View, row: int) -> Line:
-    """A partition's leader and its epoch: `4✕·6`, `none·7`."""
+    """Return a partition's leader and its epoch: `4✕·6`, `none·7`."""
     table, figures = view.snapshot.partitions, view.partitions
     leader, epoch = int(table.leader[row]), int(table.leader_epoch[row])
     after = f"{glyphs.DOT}{epoch}" if epoch != UNKNOWN_ID else ""
@@ -114,7 +114,7 @@ def leader_epoch(view: View, row: int) -> Line:
 
 
 def replicas(view: View, row: int) -> Line:
-    """A partition's replicas in the order of its list, each with its sign: `4✕ 2○ 5○`."""
+    """Return a partition's replicas in the order of its list, each with its sign: `4✕ 2○ 5○`."""
     table, figures = view.snapshot.partitions, view.partitions
     leader = int(table.leader[row])
     spans: list[Span] = []
@@ -137,14 +137,14 @@ def replicas(view: View, row: int) -> Line:
 
 
 def isr(view: View, row: int) -> Line:
-    """How many of the replicas are in sync: `2/3`."""
+    """Return the number of replicas that are in sync, out of all: `2/3`."""
     table, figures = view.snapshot.partitions, view.partitions
     size, all_of = int(figures.isr_count[row]), int((table.replicas[row] != NO_BROKER).sum())
     return (Span(f"{size}/{all_of}", Role.DIM if size == all_of else Role.WARN),)
 
 
 def replicas_width(view: View) -> int:
-    """The width that the longest replica list needs."""
+    """Return the width that the longest replica list needs."""
     matrix = view.snapshot.partitions.replicas
     if not matrix.size:
         return 8
@@ -153,12 +153,15 @@ def replicas_width(view: View) -> int:
 
 
 def rank(severity: object) -> int:
-    """The position of a severity, the worst being 0."""
+    """Return the position of a severity, where 0 is the worst."""
     return SEVERITY_ORDER[str(severity)]
 
 
 def verdict(kind: str, reason: str, severity: str) -> Line:
-    """A `Verdict` with its sign and its reason: `✕ blocked: 10 partitions`; `…` alone while it is pending."""
+    """Return a `Verdict` with its sign and its reason: `✕ blocked: 10 partitions`.
+
+    While the verdict is pending, return `…` alone.
+    """
     text = verdicts.VERDICTS[kind]
     if kind == Verdict.PENDING:
         return (Span(f"{text} {reason}".rstrip(), Role.DIM),)

@@ -1,4 +1,4 @@
-"""Rows of one group's detail: its members with the partitions each owns, and its partitions."""
+"""Rows of a group's detail: its members with the partitions that each owns, and its partitions."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ PANEL = "offsets"
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Partition numbers, with runs as ranges: `0–3, 7`."""
+    """Return partition numbers, with runs as ranges: `0–3, 7`."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][1] + 1:
@@ -39,7 +39,7 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 class MemberRows(Keyed[str]):
-    """Key: the member's id."""
+    """The rows of a group's members. The key is the member's id."""
 
     def __init__(self, view: View, group: str) -> None:
         table, offsets = view.snapshot.members, view.snapshot.offsets
@@ -68,7 +68,7 @@ class MemberRows(Keyed[str]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """A member's cells."""
+        """Return a member's cells."""
         at, table = int(self._rows[index]), self._table
         member = str(table.member_id[at])
         owns = f" {glyphs.DOT} ".join(
@@ -89,7 +89,7 @@ class MemberRows(Keyed[str]):
 
 
 class OffsetRows(Keyed[tuple[str, int]]):
-    """Key: (topic, partition)."""
+    """The rows of a group's partitions. The key is (topic, partition)."""
 
     def __init__(self, view: View, group: str, options: Options) -> None:
         table, figures = view.snapshot.offsets, view.offsets
@@ -146,11 +146,11 @@ class OffsetRows(Keyed[tuple[str, int]]):
         return words.at_least(words.duration(int(figures.behind_ms[at])), bool(figures.behind_is_bound[at]))
 
     def _behind_width(self) -> int:
-        """The width of the longest lag in time: none of its digits may be cut."""
+        """Return the width of the widest lag in time, because none of its digits may be cut."""
         return max(10, *(len(self._behind(row)) for row in self._rows)) if self._rows else 10
 
     def row(self, index: int, now_ms: int) -> Row:
-        """A group's partition's cells."""
+        """Return the cells of one of the group's partitions."""
         at = self._rows[index]
         table, figures = self._view.snapshot.offsets, self._view.offsets
         received_ms = int(table.received_ms[at])

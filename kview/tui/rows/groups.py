@@ -42,12 +42,12 @@ def _order(view: View, options: Options) -> list[int]:
 
 
 def changes(view: View) -> dict[str, int]:
-    """When each group's last event in the view was, epoch ms."""
+    """Return the time of each group's last event in the view, epoch ms."""
     return {event.group: event.at_ms for event in view.events if event.group}
 
 
 def behind(view: View, row: int, trend: bool = True) -> str:
-    """A group's lag in time, with its trend: `2 m 10 s ▲`."""
+    """Return a group's lag in time, with its trend: `2 m 10 s ▲`."""
     figures = view.groups
     text = words.at_least(words.duration(int(figures.behind_ms[row])), bool(figures.behind_is_bound[row]))
     if not trend:
@@ -57,14 +57,14 @@ def behind(view: View, row: int, trend: bool = True) -> str:
 
 
 def members(view: View, row: int) -> str:
-    """A group's state with how many of its members own partitions: `Stable 2/3`."""
+    """Return a group's state, and how many of its members own partitions: `Stable 2/3`."""
     table, figures = view.snapshot.groups, view.groups
     active, joined = words.count(int(figures.members_active[row])), words.count(int(table.members[row]))
     return f"{table.state[row]} {active}/{joined}"
 
 
 class GroupRows(Keyed[str]):
-    """Key: the group's name."""
+    """The rows of groups. The key is the group's name."""
 
     def __init__(self, view: View, options: Options) -> None:
         self._rows = _order(view, options)
@@ -93,11 +93,11 @@ class GroupRows(Keyed[str]):
         )
 
     def _behind_width(self) -> int:
-        """The width of the longest lag in time: none of its digits may be cut."""
+        """Return the width of the widest lag in time, because none of its digits may be cut."""
         return max(10, *(len(behind(self._view, row)) for row in self._rows)) if self._rows else 10
 
     def row(self, index: int, now_ms: int) -> Row:
-        """A group's cells."""
+        """Return a group's cells."""
         at = self._rows[index]
         table, figures = self._view.snapshot.groups, self._view.groups
         group = str(table.group[at])

@@ -1,4 +1,4 @@
-"""Rows of partitions: worst first on the overview, in full for one topic."""
+"""Rows of partitions: the worst first on the overview, or all partitions of a single topic."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,7 @@ _AGED = (PartitionStatus.SILENT_LEADER, PartitionStatus.FROZEN)
 
 
 def worst_first(view: View, options: Options) -> NDArray[np.int64]:
-    """Rows of `snapshot.partitions` that pass the options, the ones that need attention first."""
+    """Return the rows of `snapshot.partitions` that pass the options, those that need attention first."""
     table = view.snapshot.partitions
     rows = view.worst_partitions
     if options.internal:
@@ -64,7 +64,7 @@ def _ordered(view: View, options: Options, panel: str) -> NDArray[np.int64]:
 
 
 class PartitionRows(Keyed[tuple[str, int]]):
-    """Key: (topic, partition)."""
+    """The rows of partitions. The key is (topic, partition)."""
 
     def __init__(self, view: View, options: Options, topic: str | None = None, panel: str = PANEL) -> None:
         table, figures = view.snapshot.partitions, view.partitions
@@ -116,7 +116,7 @@ class PartitionRows(Keyed[tuple[str, int]]):
         self._headed = bool(head)
 
     def row(self, index: int, now_ms: int) -> Row:
-        """A partition's cells."""
+        """Return a partition's cells."""
         at = int(self._rows[index])
         table, figures = self._view.snapshot.partitions, self._view.partitions
         old = self._old(at, now_ms)
@@ -140,7 +140,7 @@ class PartitionRows(Keyed[tuple[str, int]]):
         return read_ms != UNKNOWN and now_ms - read_ms > self._options.stale_ms
 
     def _status(self, at: int, now_ms: int, old: bool) -> tuple[Line, Line]:
-        """The partition's state as a sign with an age, and in words."""
+        """Return the partition's state as a sign with an age, and in words."""
         table, figures = self._view.snapshot.partitions, self._view.partitions
         status = figures.status[at]
         text = verdicts.STATUSES[status]

@@ -18,21 +18,23 @@ from kview.tui.text import EMPTY, Line, Role, Span, line
 
 ORDINALS = ("LEADERS", "1ST FOLLOWERS", "2ND FOLLOWERS", "3RD FOLLOWERS")
 MAX_PLACES = 4
-"""Columns of positions in the table. Replication factors above this are rare; their further followers stand
-in the last column."""
+"""The number of columns of positions in the table. Higher replication factors are rare; their further
+followers are shown in the last column."""
 
 MAX_CELLS = 200
-"""Partitions in one cell: more do not fit into any line."""
+"""The most partitions in a cell. More would not fit into any line."""
 
 
 def place_title(place: int) -> str:
-    """The head of the column for a position in the replica list."""
+    """Return the column title for a position in the replica list."""
     return ORDINALS[place]
 
 
 def alternating(ids: Sequence[int], racks: Sequence[str]) -> list[int]:
-    """Brokers in placement order: round-robin over the racks, by id within each (0, 3, 1, 4, 2, 5 for two
-    racks of three)."""
+    """Return the brokers in placement order: round-robin over the racks, and by id within each rack.
+
+    With two racks of three brokers, that is 0, 3, 1, 4, 2, 5.
+    """
     by_rack: dict[str, list[int]] = defaultdict(list)
     for broker, rack in sorted(zip(ids, racks, strict=True)):
         by_rack[rack].append(broker)
@@ -42,7 +44,10 @@ def alternating(ids: Sequence[int], racks: Sequence[str]) -> list[int]:
 
 
 class PlacementRows(Keyed[int]):
-    """Key: the broker's id. For the topic ALL, cells are counts of replicas instead of partitions."""
+    """The rows of the placement table. The key is the broker's id.
+
+    For the topic ALL, cells are counts of replicas instead of partitions.
+    """
 
     empty = "no broker is known"
 
@@ -79,7 +84,7 @@ class PlacementRows(Keyed[int]):
         return rows.astype(np.int64)
 
     def _placed(self) -> dict[tuple[int, int], list[Span]]:
-        """The partitions in each cell, by broker and position."""
+        """Return the partitions in each cell, by broker and position."""
         table, figures = self._view.snapshot.partitions, self._view.partitions
         cells: dict[tuple[int, int], list[Span]] = defaultdict(list)
         for row in self._rows:
@@ -112,7 +117,7 @@ class PlacementRows(Keyed[int]):
         return cells
 
     def _changes(self) -> dict[int, int]:
-        """When a partition of each broker last changed its leader, epoch or ISR, in epoch ms."""
+        """Return when a partition of each broker last changed its leader, epoch or ISR, epoch ms."""
         changed: dict[int, int] = {}
         table, figures = self._view.snapshot.partitions, self._view.partitions
         for row in self._rows[figures.changed_ms[self._rows] != UNKNOWN]:
@@ -121,7 +126,7 @@ class PlacementRows(Keyed[int]):
         return changed
 
     def row(self, index: int, now_ms: int) -> Row:
-        """A broker's cells."""
+        """Return a broker's cells."""
         broker = self.keys[index]
         at = self._at[broker]
         table = self._view.snapshot.brokers
@@ -141,7 +146,7 @@ class PlacementRows(Keyed[int]):
         return line(Span(f"{glyphs.DEAD} {state} {words.age(int(table.since_ms[at]), now_ms)}", role))
 
     def headline(self) -> Line:
-        """The topic's size and settings, and whether its placement is good."""
+        """Return the topic's size and settings, and whether its placement is good."""
         view = self._view
         if self._topic == ALL:
             return line(
@@ -169,8 +174,10 @@ class PlacementRows(Keyed[int]):
 
 
 def _marked(number: str, position: int, leads: bool, silent: bool, member: bool) -> Span:
-    """A partition in a cell: `P3` if all is well, `(P3)` for a preferred leader that does not lead, `P3▲` for
-    another replica that leads."""
+    """Return a partition in a cell: `P3` if all is well.
+
+    `(P3)` is a preferred leader that does not lead, and `P3▲` is another replica that leads.
+    """
     if silent:
         text = f"({number}){glyphs.DEAD}" if position == 0 and not leads else f"{number}{glyphs.DEAD}"
         return Span(text, Role.RISK if member or leads else Role.WARN)
@@ -189,7 +196,7 @@ def _marked(number: str, position: int, leads: bool, silent: bool, member: bool)
 
 
 def _cell(spans: list[Span]) -> Line:
-    """Partitions side by side; if there are too many for any cell, those with a problem first."""
+    """Return partitions side by side. If they are too many for any cell, those with a problem come first."""
     if not spans:
         return EMPTY
     if len(spans) > MAX_CELLS:

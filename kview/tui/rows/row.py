@@ -1,4 +1,4 @@
-"""A table's content: a row's cells, and rows that are made on demand."""
+"""The content of a table: a row's cells, and rows that are made on demand."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from kview.tui.text import EMPTY, Line
 
 
 class Row(NamedTuple):
-    """A row's cells by column; `fresh` if something in it changed within the last seconds."""
+    """A row's cells by column. `fresh` says whether something in the row changed within the last seconds."""
 
     cells: tuple[Line, ...]
     fresh: bool = False
 
 
 class Rows(Protocol):
-    """The rows of one table in one view."""
+    """The rows of a table in one view."""
 
     @property
     def columns(self) -> Sequence[Column]:
@@ -30,27 +30,27 @@ class Rows(Protocol):
 
     @property
     def empty(self) -> str:
-        """Why there are no rows, if there are none."""
+        """Why there are no rows, for a table without any."""
         ...
 
     def __len__(self) -> int: ...
 
     def key(self, index: int) -> Hashable:
-        """The key of a row: the same thing has the same key in every view."""
+        """Return the key of a row. The same thing has the same key in every view."""
         ...
 
     def find(self, key: Hashable) -> int | None:
-        """The index of the row with that key; None if there is none."""
+        """Return the index of the row with that key, or None if there is no such row."""
         ...
 
     def row(self, index: int, now_ms: int) -> Row:
-        """A row's cells, with ages as of `now_ms`."""
+        """Return a row's cells, with ages as of `now_ms`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class NoRows:
-    """The rows of a table that has none yet."""
+    """The rows of a table that has no rows yet."""
 
     columns: Sequence[Column] = ()
     title: Line = EMPTY

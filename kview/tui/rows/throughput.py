@@ -1,5 +1,7 @@
-"""Rows of the throughput screen: the cluster's topics, its racks with their brokers, or its groups, with
-their rates in and out."""
+"""Rows of the throughput screen, with rates in and out.
+
+They are the cluster's topics, its racks with their brokers, or its groups.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -32,8 +34,10 @@ INTERNAL = Key(Kind.INTERNAL)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A row before it has Spark's figures: `indent` is the number of cells before its label; its rates are
-    direct rates."""
+    """A row before Spark's figures are added.
+
+    `indent` is the number of cells before the label. The rates are direct rates.
+    """
 
     key: Key
     label: str
@@ -45,7 +49,8 @@ class Entry:
 
 
 class ThroughputRows(Keyed[Key]):
-    """Key: the cluster, or the topic, rack, broker or group of the row."""
+    """The rows of the throughput screen. The key is the cluster, or the row's topic, rack, broker or
+    group."""
 
     def __init__(self, view: View, options: Options, listed: str) -> None:
         self._view = view
@@ -77,13 +82,13 @@ class ThroughputRows(Keyed[Key]):
             Column("skew", "hottest ÷ mean", 14, right=True, rank=3),
             Column("spark", "last minute", SPARK_CELLS, rank=1),
         )
-        # A group has only records out.
+        # A group only has records out.
         without = ("in", "bytes", "skew") if listed == "groups" else ()
         self._kept = [place for place, column in enumerate(columns) if column.key not in without]
         self.columns: Sequence[Column] = [columns[place] for place in self._kept]
 
     def row(self, index: int, now_ms: int) -> Row:
-        """A row's cells."""
+        """Return a row's cells."""
         entry = self.entries[index]
         in_rate, out_rate = self._rates(entry)
         found = self._window(entry.key)
@@ -106,19 +111,19 @@ class ThroughputRows(Keyed[Key]):
         return Row(tuple(cells[place] for place in self._kept))
 
     def _rate(self, per_second: float) -> str:
-        """A rate in words; `…` for a direct rate whose past is not read yet."""
+        """Return a rate in words, or `…` for a direct rate whose past has not been read yet."""
         if self._end_s is None and not self._view.moment.complete:
             return glyphs.ELLIPSIS
         return words.rate(per_second)
 
     def label(self, key: Key) -> str:
-        """A row's name where its list is not visible: `broker 4`."""
+        """Return a row's name for places where its list is not visible: `broker 4`."""
         index = self.find(key)
         label = self.entries[index].label if index is not None else key.name
         return f"{key.kind} {label}" if key.kind in (Kind.BROKER, Kind.RACK, Kind.GROUP) else label
 
     def _rates(self, entry: Entry) -> tuple[float, float]:
-        """Records per second in and out."""
+        """Return records per second, in and out."""
         if self._end_s is None:
             return entry.in_rate, entry.out_rate
         found = self._window(entry.key)
@@ -129,7 +134,7 @@ class ThroughputRows(Keyed[Key]):
         return in_rate, float(figures.out_rate[row])
 
     def _window(self, key: Key) -> tuple[Window, int] | None:
-        """The window of the last seconds and the key's row in it; None if it has none."""
+        """Return the window of the last seconds and the key's row in it, or None if there is no such row."""
         if self._end_s is None:
             return None
         if key.kind not in self._windows:
@@ -139,7 +144,10 @@ class ThroughputRows(Keyed[Key]):
         return (found, rows[key.name]) if key.name in rows else None
 
     def _spark(self, key: Key) -> str:
-        """A sparkline of the last minute; the first one calculates the figures of all keys of its kind."""
+        """Return a sparkline of the last minute.
+
+        The first call calculates the figures of all keys of its kind.
+        """
         found = self._window(key)
         if found is None or self._end_s is None:
             return ""
@@ -155,7 +163,7 @@ class ThroughputRows(Keyed[Key]):
         return sparkline(self._trends[key.kind][found[1]].tolist(), SPARK_CELLS)
 
     def _sorted(self, blocks: list[list[Entry]]) -> Iterable[list[Entry]]:
-        """Blocks in order, and the entries of each block in order below its first one."""
+        """Return the blocks in order, and below each block's first entry its other entries in order."""
 
         def place(entry: Entry) -> float:
             if self._order == "worst first":
@@ -249,6 +257,6 @@ def _groups(view: View, options: Options) -> list[list[Entry]]:
 
 
 def _sum(rates: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
-    """The sum of the rates that are known; NaN if none is."""
+    """Return the sum of the known rates, or NaN if none is known."""
     known = rates[np.isfinite(rates)]
     return float(known.sum()) if len(known) else math.nan

@@ -20,7 +20,7 @@ from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, justified, line
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """How much time plots show, and the step of one value."""
+    """How much time plots show, and how much time one value covers."""
 
     label: str
     length_s: int
@@ -29,22 +29,23 @@ class Stretch:
 
 STRETCHES = (Stretch("1 m", 60, 1), Stretch("5 m", 300, 5), Stretch("1 h", 3600, 60))
 USUAL = 1
-"""The index of the one that is shown first."""
+"""The index of the stretch that is shown first."""
 
 LEAST_PLOT = 6
-"""The fewest lines of a plot: its title, four of the curve, and the time axis."""
+"""The fewest lines of a plot: its title, four lines of the curve, and the time axis."""
 MOST_PLOT = 16
 COLUMN_CELLS = 36
-"""The smallest width of a plot that has another one next to it."""
+"""The smallest width of a plot that has another plot next to it."""
 LABEL_CELLS, WINDOW_CELLS = 14, 8
 LONG_RATE = 99_999.5
-"""From here on a rate is written with a prefix instead of its last digits."""
+"""From this value on, a rate is shown with a prefix instead of its last digits."""
 TABLE_CELLS = LABEL_CELLS + len(WINDOWS_S) * WINDOW_CELLS
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A plot: its title, what it sums up, its colour, and how the figures of its axis are written."""
+    """A plot: its title, the columns that it adds up, its colour, and how the figures of its axis are
+    shown."""
 
     title: str
     columns: tuple[Sum, ...]
@@ -53,7 +54,7 @@ class Plot:
     unit: float = 1.0
     """The divisor of the sums."""
     alarm: bool = False
-    """Whether any value above 0 is a problem: then 0 is not drawn."""
+    """Whether any value above 0 is a problem. In that case 0 is not drawn."""
 
 
 IN = Plot("records in /s", (Sum.RECORDS_IN,), Span("", series=0))
@@ -84,7 +85,7 @@ def detail_lines(
     braille: bool,
     zone: tzinfo | None,
 ) -> list[Line]:
-    """Title, problems, plots and figures: as much as fits into `size` (cells, rows)."""
+    """Return title, problems, plots and figures, as far as they fit into `size` (cells, rows)."""
     cells, rows = size
     head = _head(label, stretch, cells)
     rollups, at_ms = view.aggregates.rollups, view.snapshot.observation.ended_ms
@@ -102,7 +103,7 @@ def detail_lines(
 
 
 def _why_empty(view: View) -> str:
-    """Why there is nothing to draw."""
+    """Return the reason why there is nothing to draw."""
     if view.aggregates.rollups.from_ms != UNKNOWN:
         return "Spark's figures begin after this moment."
     if view.aggregates.status.state is SparkState.OFF:
@@ -111,7 +112,7 @@ def _why_empty(view: View) -> str:
 
 
 def _head(label: str, stretch: Stretch, cells: int) -> Line:
-    """The title, and which of the stretches of time is shown."""
+    """Return the title, and which stretch of time is shown."""
     choices: Line = line(Span("last ", Role.DIM))
     for choice in STRETCHES:
         chosen = choice is stretch
@@ -122,7 +123,7 @@ def _head(label: str, stretch: Stretch, cells: int) -> Line:
 
 
 def _problems(found: Window, key: Key, cells: int) -> Line:
-    """The line of problems in the time shown; it is there without problems too."""
+    """Return the line of problems in the time shown, which is there even without problems."""
     risks = [
         (int(found.offline_ms[0]) / 1000, "offline", Role.RISK),
         (int(found.silent_ms[0]) / 1000, "silent", Role.RISK),
@@ -162,7 +163,7 @@ def _grid(
     braille: bool,
     until: str,
 ) -> list[Line]:
-    """As many plots as fit, in columns; the lines left over are empty."""
+    """Return as many plots as fit, in columns. The lines left over are empty."""
     cells, rows = size
     columns = max(1, min(3, cells // COLUMN_CELLS, len(plots)))
     down = max(1, min(rows // LEAST_PLOT, -(-len(plots) // columns)))
@@ -206,18 +207,21 @@ def _values(rollups: Rollups, key: Key, plot: Plot, end_s: int, stretch: Stretch
 
 
 def _top(plot: Plot, values: dict[Plot, list[float]]) -> float:
-    """The end of a plot's axis: records across racks have the scale of all replicated records."""
+    """Return the end of a plot's axis. Records across racks have the scale of all replicated records."""
     shared = [REPLICATED, CROSS_RACK] if plot in (REPLICATED, CROSS_RACK) else [plot]
     known = [value for one in shared for value in values.get(one, ()) if math.isfinite(value)]
     return nice_top(max(known, default=0.0))
 
 
 def _figures(rollups: Rollups, key: Key, end_s: int, size: tuple[int, int]) -> list[Line]:
-    """Rates and their distribution by window: in two columns if there is room, else as many as fit in one."""
+    """Return rates and their distribution by window.
+
+    They are in two columns if there is room, otherwise as many as fit in one column.
+    """
     windows = [window_of(rollups, [key], end_s, length_s) for length_s in WINDOWS_S]
     figures = list(_figure_lines(windows, key))
     cells, rows = size
-    # The head of a window that is not known as a whole is the time that is known of it.
+    # If a window is only partly known, its column's title is the length of the known part.
     lengths = [
         f"{found.covered_s} s"
         if found.covered_s < length_s
@@ -235,14 +239,14 @@ def _figures(rollups: Rollups, key: Key, end_s: int, size: tuple[int, int]) -> l
 
 
 class Figure(NamedTuple):
-    """A line of figures; if there is no room for all, those of the highest rank are left out."""
+    """A line of figures. If there is no room for all lines, those of the highest rank are left out."""
 
     rank: int
     line: Line
 
 
 def _figure_lines(windows: Sequence[Window], key: Key) -> Iterator[Figure]:
-    """The ten lines of the cluster, a topic, a rack or a broker, or the two of a group."""
+    """Yield the ten lines of the cluster, a topic, a rack or a broker, or the two lines of a group."""
 
     def of(rank: int, label: str, read: Callable[[Window], str]) -> Figure:
         return Figure(rank, _table_line(label, [read(found) for found in windows]))
@@ -264,7 +268,7 @@ def _figure_lines(windows: Sequence[Window], key: Key) -> Iterator[Figure]:
 
 
 def _hottest(found: Window) -> Line:
-    """The partition that was the hottest in the longest window."""
+    """Return the line of the partition that was the hottest in the longest window."""
     hottest = found.hottest[0]
     name = f"{hottest[0]}-{hottest[1]}" if hottest else words.NONE
     room = TABLE_CELLS - LABEL_CELLS
@@ -273,13 +277,13 @@ def _hottest(found: Window) -> Line:
 
 def _table_line(label: str, values: Sequence[str], role: Role = Role.DIM, of: Role = Role.TEXT) -> Line:
     head = f" {label:<{LABEL_CELLS - 1}}"
-    first = LABEL_CELLS + WINDOW_CELLS - len(head)  # a long label takes cells from a short figure
+    first = LABEL_CELLS + WINDOW_CELLS - len(head)  # A long label takes cells from a short figure.
     cells = (f"{value:>{WINDOW_CELLS if place else first}}" for place, value in enumerate(values))
     return line(Span(head, role), *(Span(cell, of) for cell in cells))
 
 
 def _rate(per_second: float) -> str:
-    """A rate in at most seven cells."""
+    """Return a rate in at most seven cells."""
     if per_second == UNKNOWN:
         return words.NONE
     return words.si(per_second) if per_second >= LONG_RATE else words.rate(per_second)

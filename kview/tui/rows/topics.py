@@ -27,11 +27,11 @@ _COUNTED = (
     PartitionStatus.AT_MIN_ISR,
     PartitionStatus.UNDER_REPLICATED,
 )
-"""The statuses that a topic's health counts; a partition counts once, with its worst one."""
+"""The statuses that a topic's health counts. Each partition counts once, with its worst status."""
 
 
 def topic_rows(view: View, options: Options) -> list[int]:
-    """Rows of `view.topics` that pass the options, in the order in force."""
+    """Return the rows of `view.topics` that pass the options, in the order in force."""
     figures = view.topics
     rows = [
         row
@@ -48,7 +48,7 @@ def topic_rows(view: View, options: Options) -> list[int]:
 
 
 class TopicRows(Keyed[str]):
-    """Key: the topic's name; the last row, ALL, stands for all of them."""
+    """The rows of topics. The key is the topic's name; the last row, ALL, stands for all topics."""
 
     def __init__(self, view: View, options: Options) -> None:
         figures = view.topics
@@ -69,7 +69,7 @@ class TopicRows(Keyed[str]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """A topic's cells."""
+        """Return a topic's cells."""
         figures = self._view.topics
         if self.keys[index] == ALL:
             return self._all()

@@ -1,1 +1,1 @@
-"""The screens: which panels stand where, and what their keys do."""
+"""The screens: the position of their panels, and what their keys do."""

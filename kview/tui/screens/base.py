@@ -1,5 +1,7 @@
-"""The base of all screens: header, headline, status and keys around a body; the filter line; one sentence if
-the terminal is too small."""
+"""The base of all screens: header, headline, status line and key line around a body, and the filter line.
+
+If the terminal is too small, one sentence is shown instead.
+"""
 
 from typing import ClassVar, cast
 
@@ -43,10 +45,10 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     ]
 
     panel_sorts: ClassVar[dict[str, int]] = {}
-    """How many orders each table has, by its id."""
+    """The number of sort orders of each table, by the table's id."""
 
     partition_panels: ClassVar[frozenset[str]] = frozenset()
-    """The ids of the tables whose rows are partitions, with (topic, partition) as their keys."""
+    """The ids of the tables whose rows are partitions and whose keys are (topic, partition)."""
 
     has_targets: ClassVar[bool] = False
     """Whether the screen has rows that a fault could hit."""
@@ -62,31 +64,31 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         return self.dashboard.view
 
     def body(self) -> ComposeResult:
-        """The panels between headline and status."""
+        """Make the panels between headline and status line."""
         raise NotImplementedError
 
     def draw(self, view: View) -> None:
-        """Give every panel its part of a view, each in its own `attempt`."""
+        """Pass to every panel its part of a view, each in the panel's own `attempt`."""
         raise NotImplementedError
 
     def lay_out_panels(self) -> None:
         """Set the panels' sizes."""
 
     def target(self) -> Target | None:
-        """What a fault would hit now."""
+        """Return what a fault would hit now."""
         return None
 
     def selected_broker(self) -> int | None:
-        """The broker whose row is selected."""
+        """Return the broker whose row is selected."""
         return None
 
     def partitions_in_sight(self) -> frozenset[tuple[str, int]]:
-        """The partitions, as (topic, partition), that have a row on the screen."""
+        """Return the partitions, as (topic, partition), that have a row on the screen."""
         tables = (self.query_one(f"#{id}", Table) for id in self.partition_panels)
         return frozenset(key for table in tables for key in table.in_sight if isinstance(key, tuple))
 
     def compose(self) -> ComposeResult:
-        """Header, headline and the bottom lines around the body."""
+        """Arrange header, headline and the bottom lines around the body."""
         with Vertical(id="page"):
             dashboard = self.dashboard
             is_replay = dashboard.timeline is not None and dashboard.timeline.replay
@@ -158,8 +160,10 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     # -- keys
 
     def action_back(self) -> None:
-        """Go one step back: leave the question, clear the filter, leave the screen, or return to the live
-        moment."""
+        """Go one step back.
+
+        Leave the question, clear the filter, leave the screen, or return to the live moment.
+        """
         if self.has_class("-asking"):
             self._end_question()
         elif self.dashboard.options.filter or self.has_class("-filtering"):
@@ -170,7 +174,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             self.dashboard.return_to_live()
 
     def begin_filter(self) -> None:
-        """Ask for part of a name."""
+        """Ask for the part of a name to filter by."""
         self.add_class("-filtering")
         line = self.query_one("#filter", Input)
         line.value = self.dashboard.options.filter
@@ -210,7 +214,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     _last_table: str | None = None
 
     def on_descendant_focus(self) -> None:
-        """Remember which panel had the focus, to return to it after the filter line."""
+        """Remember which panel had the focus, so that it gets the focus back after the filter line."""
         if isinstance(self.focused, Table):
             self._last_table = self.focused.id
         self.query_one(KeyLine).redraw()
@@ -225,5 +229,5 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         self._end_filter(keep=True)
 
     def focused_table(self) -> Table | None:
-        """The focused table."""
+        """Return the focused table."""
         return self.focused if isinstance(self.focused, Table) else None

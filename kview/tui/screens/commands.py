@@ -1,4 +1,4 @@
-"""`^p`: every command by name; a selected theme is previewed."""
+"""`^p`: every command by name. A selected theme is previewed."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from kview.tui.widgets.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Something that can be done; `preview` shows its result for as long as it is selected."""
+    """A command. `preview` shows the command's result for as long as the command is selected."""
 
     name: str
     key: str
@@ -30,14 +30,14 @@ class Command:
 
 
 def matching(commands: Sequence[Command], typed: str) -> list[Command]:
-    """Commands with every word of `typed` in their name or help; those with them in the name come first."""
+    """Return the commands whose name or help contains every word of `typed`, matches in the name first."""
     wanted = typed.casefold().split()
     found = [c for c in commands if all(word in f"{c.name} {c.help}".casefold() for word in wanted)]
     return sorted(found, key=lambda c: not all(word in c.name.casefold() for word in wanted))
 
 
 class CommandRows(Keyed[str]):
-    """Key: the command's name."""
+    """The rows of commands. The key is the command's name."""
 
     empty = "no command matches"
 
@@ -52,7 +52,7 @@ class CommandRows(Keyed[str]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """A command's cells."""
+        """Return a command's cells."""
         command = self._commands[index]
         return Row(
             (
@@ -64,7 +64,7 @@ class CommandRows(Keyed[str]):
 
 
 class CommandScreen(ModalScreen[None], inherit_bindings=False):
-    """An input line above the commands that match it."""
+    """An input line above the commands that match what was typed."""
 
     CSS = """
     CommandScreen { align: center top; background: $background 100%; }
@@ -80,7 +80,7 @@ class CommandScreen(ModalScreen[None], inherit_bindings=False):
         self._restore = restore
 
     def compose(self) -> ComposeResult:
-        """The input line and the list."""
+        """Make the input line and the list."""
         with Vertical():
             yield Input(
                 placeholder="type part of a command; ↑↓ select, Enter runs it, Esc cancels", compact=True
@@ -129,6 +129,6 @@ class CommandScreen(ModalScreen[None], inherit_bindings=False):
             self.app.call_next(command.run)
 
     def action_leave(self) -> None:
-        """Leave, with the theme as it was."""
+        """Leave, and restore the theme that was in use."""
         self._restore()
         self.dismiss()

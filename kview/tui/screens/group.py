@@ -27,7 +27,7 @@ SPARK_CELLS = 60
 
 
 def group_lines(view: View, name: str, cells: int) -> list[Line]:
-    """A group in three lines: its state, its verdict with the reason, and its lag."""
+    """Return three lines about a group: its state, its verdict with the reason, and its lag."""
     table, figures = view.snapshot.groups, view.groups
     found = np.flatnonzero(table.group == name)
     if not len(found):
@@ -60,7 +60,7 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
 
 
 class GroupHeading(Lines):
-    """The group's three lines."""
+    """The three lines about the group."""
 
     DEFAULT_CSS = "GroupHeading { height: 3; }"
 
@@ -70,12 +70,12 @@ class GroupHeading(Lines):
         self.view: View | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """The lines."""
+        """Return the three lines."""
         return group_lines(self.view, self.group_name, width) if self.view else []
 
 
 class SelectedOffset(Lines):
-    """The selected partition's verdict with its whole reason, which may be cut in its row."""
+    """The selected partition's verdict with its complete reason, which may be cut off in its row."""
 
     DEFAULT_CSS = "SelectedOffset { height: 1; }"
 
@@ -87,7 +87,7 @@ class SelectedOffset(Lines):
         self.rows, self.key = rows, key
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """The line."""
+        """Return the line with the verdict."""
         index = self.rows.find(self.key) if self.rows else None
         if self.rows is None or index is None:
             return [EMPTY]
@@ -97,7 +97,7 @@ class SelectedOffset(Lines):
 
 
 class GroupScreen(KviewScreen):
-    """One group."""
+    """The screen of a single group."""
 
     AUTO_FOCUS = "#offsets"
     panel_sorts: ClassVar[dict[str, int]] = {rows.PANEL: len(rows.ORDERS)}
@@ -108,7 +108,7 @@ class GroupScreen(KviewScreen):
         self.group = group
 
     def body(self) -> ComposeResult:
-        """The panels."""
+        """Make the panels of the screen."""
         yield Rule()
         yield GroupHeading(self.group)
         yield Table(id="members", opens=False)
@@ -117,7 +117,7 @@ class GroupScreen(KviewScreen):
         yield SelectedOffset(id="selected")
 
     def draw(self, view: View) -> None:
-        """Give the panels their parts of a view."""
+        """Pass to the panels their parts of a view."""
         self.query_one(GroupHeading).view = view
         members_table = self.query_one("#members", Table)
         members_table.fill(lambda: rows.MemberRows(view, self.group))

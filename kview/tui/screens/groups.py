@@ -1,4 +1,4 @@
-"""5 Groups: all consumer groups, how far behind each is, and why."""
+"""5 Groups: all consumer groups, how far each is behind, and why."""
 
 from typing import ClassVar
 
@@ -19,12 +19,12 @@ class GroupsScreen(KviewScreen):
     panel_sorts: ClassVar[dict[str, int]] = {"groups": len(groups.ORDERS)}
 
     def body(self) -> ComposeResult:
-        """The panels."""
+        """Make the panel of the screen."""
         yield Rule()
         yield Table(id="groups")
 
     def draw(self, view: View) -> None:
-        """Give the panel its part of a view."""
+        """Pass to the panel its part of a view."""
         options = self.dashboard.options
         self.query_one("#groups", Table).fill(lambda: groups.GroupRows(view, options))
 

@@ -1,4 +1,4 @@
-"""`?`: every key of the screen below, made from its bindings, and what the signs and words mean."""
+"""`?`: every key of the screen below, from its bindings, and the meaning of the signs and words."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
 
 
 def entries(bindings: Sequence[Binding]) -> list[Entry]:
-    """Help for these bindings: the screen's own keys, time, faults, moving about, signs and words."""
+    """Return help for these bindings: the screen's own keys, time, faults, navigation, signs and words."""
     faults = [b for b in bindings if b.key in FAULT_KEYS]
     times = [b for b in bindings if b in TIME_BINDINGS]
     moving = [b for b in bindings if not b.show and b not in (*faults, *times)]
@@ -73,14 +73,14 @@ def entries(bindings: Sequence[Binding]) -> list[Entry]:
 
 
 def explained(binding: Binding) -> str:
-    """What a key does, in words."""
+    """Return what a key does, in words."""
     if not binding.tooltip:
         return binding.description
     return f"{binding.description}: {binding.tooltip}"
 
 
 def _merged(bindings: Sequence[Binding]) -> list[Binding]:
-    """One binding for all keys of the same action: `↑ k`."""
+    """Merge the bindings of all keys with the same action: `↑ k`."""
     by_action: dict[str, Binding] = {}
     for binding in bindings:
         name = key_name(binding)
@@ -104,7 +104,7 @@ def wrapped(made: Sequence[Entry], cells: int) -> list[Entry]:
 
 
 class HelpRows(Keyed[int]):
-    """Key: the line's number."""
+    """The rows of help. The key is the line's number."""
 
     empty = ""
     title: Line = EMPTY
@@ -116,7 +116,7 @@ class HelpRows(Keyed[int]):
         self.columns = (Column("key", "", KEY_CELLS), Column("text", "", 40, flex=1))
 
     def row(self, index: int, now_ms: int) -> Row:
-        """A line of help."""
+        """Return a line of help."""
         entry = self._entries[index]
         if entry.is_head:
             return Row((EMPTY, line(Span(entry.text, Role.HEAD))))
@@ -142,7 +142,7 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
         self._about = name
 
     def compose(self) -> ComposeResult:
-        """The table of keys."""
+        """Make the table of keys."""
         with Vertical():
             yield Table(id="help", opens=False)
             yield KeyLine()

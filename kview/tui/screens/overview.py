@@ -1,4 +1,4 @@
-"""1 Overview: is anything wrong, on which brokers and partitions, which groups suffer, what happened."""
+"""1 Overview: what is wrong, on which brokers and partitions, which groups suffer, and what happened."""
 
 from functools import cache, partial
 from typing import ClassVar
@@ -38,7 +38,7 @@ class OverviewScreen(KviewScreen):
     partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})
 
     def body(self) -> ComposeResult:
-        """The panels."""
+        """Make the panels of the screen."""
         yield Rule(id="rule1")
         with Horizontal(id="upper"):
             yield Table(id="brokers")
@@ -76,7 +76,7 @@ class OverviewScreen(KviewScreen):
         events.styles.height = shared.events
 
     def draw(self, view: View) -> None:
-        """Give the panels their parts of a view."""
+        """Pass to the panels their parts of a view."""
         options = self.dashboard.options
         self.query_one("#brokers", Table).fill(lambda: brokers.BrokerRows(view, options))
         self.query_one("#partitions", Table).fill(lambda: partitions.PartitionRows(view, options))
@@ -90,7 +90,7 @@ class OverviewScreen(KviewScreen):
         self.query_one(EventsPanel).view = view
 
     def target(self) -> Target | None:
-        """The selected broker, or the leader of the selected partition."""
+        """Return the selected broker, or the leader of the selected partition."""
         if (broker := self.selected_broker()) is not None:
             return Target(broker)
         table = self.focused_table()
@@ -101,7 +101,7 @@ class OverviewScreen(KviewScreen):
         return None
 
     def selected_broker(self) -> int | None:
-        """The broker whose row is selected, if the brokers are focused."""
+        """Return the broker whose row is selected, if the brokers panel is focused."""
         table = self.query_one("#brokers", Table)
         return table.selected if table.has_focus and isinstance(table.selected, int) else None
 

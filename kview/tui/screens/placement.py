@@ -17,7 +17,7 @@ from kview.tui.widgets.heading import Heading
 from kview.tui.widgets.table import Table
 
 LEAST_TOPICS = 5
-"""Lines that the list of topics keeps: title, head, and three rows."""
+"""The number of lines reserved for the list of topics: title, head, and three rows."""
 
 
 class PlacementScreen(KviewScreen):
@@ -38,10 +38,10 @@ class PlacementScreen(KviewScreen):
     ]
 
     _began = False
-    """Whether a topic is selected: it stays so when another one becomes the worst."""
+    """Whether a topic has been selected. It stays selected when another topic becomes the worst."""
 
     def body(self) -> ComposeResult:
-        """The panels."""
+        """Make the panels of the screen."""
         yield Rule()
         yield Heading(id="heading")
         yield Table(id="grid")
@@ -49,7 +49,7 @@ class PlacementScreen(KviewScreen):
         yield Table(id="topics")
 
     def draw(self, view: View) -> None:
-        """Give the panels their parts of a view."""
+        """Pass to the panels their parts of a view."""
         options = self.dashboard.options
         listed = self.query_one("#topics", Table)
         listed.fill(lambda: topics.TopicRows(view, options))
@@ -62,7 +62,7 @@ class PlacementScreen(KviewScreen):
         grid.styles.height = max(3, min(len(grid.rows) + 1, self.app.size.height - 8 - LEAST_TOPICS))
 
     def show_broker(self, broker: int) -> None:
-        """Select a broker's row and focus the brokers."""
+        """Select a broker's row, and focus the brokers panel."""
         grid = self.query_one("#grid", Table)
         grid.select(broker)
         grid.focus()
@@ -72,12 +72,12 @@ class PlacementScreen(KviewScreen):
         return selected if isinstance(selected, str) else topics.ALL
 
     def target(self) -> Target | None:
-        """The selected broker, if the brokers are focused."""
+        """Return the selected broker, if the brokers panel is focused."""
         broker = self.selected_broker()
         return None if broker is None else Target(broker)
 
     def selected_broker(self) -> int | None:
-        """The broker whose row is selected, if the brokers are focused."""
+        """Return the broker whose row is selected, if the brokers panel is focused."""
         grid = self.query_one("#grid", Table)
         return grid.selected if grid.has_focus and isinstance(grid.selected, int) else None
 
@@ -86,7 +86,7 @@ class PlacementScreen(KviewScreen):
         self.dashboard.toggle_racks()
 
     def action_topic(self, by: int) -> None:
-        """Select another topic, whichever panel is focused."""
+        """Select another topic, regardless of which panel is focused."""
         self.query_one("#topics", Table).action_move(by)
 
     def action_open(self) -> None:

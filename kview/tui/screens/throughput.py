@@ -23,13 +23,13 @@ from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.table import Table
 
 LIST_SHARE = 34
-"""The list's share of the width, in percent."""
+"""The width of the list, in percent of the screen's width."""
 LEAST_LIST = 40
-"""The list's smallest width in cells: its names and rates can be read in them."""
+"""The smallest width of the list in cells, at which names and rates are still readable."""
 
 
 class SparkHead(Lines):
-    """The line that says how the Spark job is doing; it is always there."""
+    """The line that says how the Spark job is doing. The line is always shown."""
 
     DEFAULT_CSS = "SparkHead { height: 1; }"
 
@@ -37,7 +37,7 @@ class SparkHead(Lines):
     options = Options()
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """The line."""
+        """Return the line about the Spark job."""
         if self.view is None:
             return []
         at = canvas(self)
@@ -47,7 +47,8 @@ class SparkHead(Lines):
 
 
 class Detail(Lines):
-    """Plots and figures of what is selected; made again only if something they depend on has changed."""
+    """Plots and figures of what is selected. They are rebuilt only if something they depend on has
+    changed."""
 
     DEFAULT_CSS = "Detail { width: 1fr; height: 1fr; }"
 
@@ -64,7 +65,7 @@ class Detail(Lines):
         self.key, self.label = key, label
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """The lines."""
+        """Return the lines of plots and figures."""
         if self.view is None:
             return []
         at = canvas(self)
@@ -88,7 +89,7 @@ class Detail(Lines):
 
 
 class ThroughputScreen(KviewScreen):
-    """Throughput from Spark's roll-ups; direct rates while there are none."""
+    """Throughput from Spark's roll-ups, or direct rates while there are no roll-ups."""
 
     AUTO_FOCUS = "#rates"
     CSS = "ThroughputScreen #sides { height: 1fr; }"
@@ -109,7 +110,7 @@ class ThroughputScreen(KviewScreen):
     _stretch = USUAL
 
     def body(self) -> ComposeResult:
-        """The panels."""
+        """Make the panels of the screen."""
         yield Rule()
         yield SparkHead()
         with Horizontal(id="sides"):
@@ -118,12 +119,12 @@ class ThroughputScreen(KviewScreen):
             yield Detail()
 
     def lay_out_panels(self) -> None:
-        """Set the list's width; the plots get the rest."""
+        """Set the width of the list. The plots get the remaining width."""
         width = max(LEAST_LIST, self.app.size.width * LIST_SHARE // 100)
         self.query_one(f"#{rows.PANEL}", Table).styles.width = width
 
     def draw(self, view: View) -> None:
-        """Give the panels their parts of a view."""
+        """Pass to the panels their parts of a view."""
         options = self.dashboard.options
         head, detail = self.query_one(SparkHead), self.query_one(Detail)
         table = self.query_one(f"#{rows.PANEL}", Table)

@@ -16,7 +16,8 @@ from kview.tui.widgets.table import Table
 
 
 class TopicScreen(KviewScreen):
-    """One topic: its partitions with leader, epoch, replicas, ISR, log start, watermark, uncommitted."""
+    """A topic's partitions, with leader, epoch, replicas, ISR, log start, watermark and uncommitted
+    records."""
 
     AUTO_FOCUS = "#partitions"
     has_targets = True
@@ -29,13 +30,13 @@ class TopicScreen(KviewScreen):
         self._wanted = partition
 
     def body(self) -> ComposeResult:
-        """The panels."""
+        """Make the panels of the screen."""
         yield Rule()
         yield Heading(id="heading")
         yield Table(id="partitions", opens=False)
 
     def draw(self, view: View) -> None:
-        """Give the panels their parts of a view."""
+        """Pass to the panels their parts of a view."""
         options = self.dashboard.options
         self.query_one(Heading).fill(lambda: PlacementRows(view, Options(), self.topic).headline())
         table = self.query_one("#partitions", Table)
@@ -45,6 +46,6 @@ class TopicScreen(KviewScreen):
             self._wanted = -1
 
     def target(self) -> Target | None:
-        """The leader of the selected partition."""
+        """Return the leader of the selected partition."""
         selected = self.query_one("#partitions", Table).selected
         return leader_of(self.view, *selected) if self.view and isinstance(selected, tuple) else None

@@ -1,4 +1,4 @@
-"""The two bottom lines, status and keys, and the lines between panels."""
+"""The two bottom lines, for status and keys, and the lines between panels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class StatusMessage:
 
 
 def status_line(message: StatusMessage, active: Sequence[str], cells: int) -> Line:
-    """The latest message with its tail; if there is none, the faults in force."""
+    """Return the latest message with its tail. If there is no message, return the faults in force."""
     if not message.text and active:
         faults = line(Span(" faults ", Role.HEAD), Span(", ".join(active), Role.WARN))
         return justified(cut(faults, cells - 12), line(Span("U undo all ", Role.DIM)), cells)
@@ -53,12 +53,12 @@ class StatusLine(Lines):
         self.active: tuple[str, ...] = ()
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """The line."""
+        """Return the status line."""
         return [status_line(self.message, self.active, width)]
 
 
 def key_line(bindings: Sequence[Binding], cells: int, live: bool = True) -> Line:
-    """As many keys as fit, in the order of `bindings`; the first of KEY_LINE_ORDER are kept."""
+    """Return as many keys as fit, in the order of `bindings`. The first of KEY_LINE_ORDER have priority."""
     order = KEY_LINE_ORDER if live else KEY_LINE_ORDER_NOT_LIVE
     rank = {key: position for position, key in enumerate(order)}
     wanted = sorted((b for b in bindings if b.key in rank), key=lambda binding: rank[binding.key])
@@ -83,12 +83,12 @@ def key_line(bindings: Sequence[Binding], cells: int, live: bool = True) -> Line
 
 
 def _in_line(binding: Binding) -> tuple[str, str]:
-    """A key's name and description as they stand in the bottom line."""
+    """Return a key's name and description as they are shown in the bottom line."""
     return KEY_LINE_PAIRS.get(binding.key, (key_name(binding), binding.description))
 
 
 def key_name(binding: Binding) -> str:
-    """How the screen writes a key."""
+    """Return a key's name as shown on the screen."""
     return binding.key_display or _KEY_NAMES.get(binding.key, binding.key)
 
 
@@ -109,11 +109,11 @@ _KEY_NAMES = {
 
 
 _TYPING = (Binding("enter", "submit", "done"), Binding("escape", "back", "back"))
-"""The keys that end a line of text, for every question."""
+"""The keys that finish a line of text, for every question."""
 
 
 class KeyLine(Lines):
-    """The keys that work here."""
+    """The line of keys that work on this screen."""
 
     DEFAULT_CSS = "KeyLine { height: 1; }"
 
@@ -121,10 +121,10 @@ class KeyLine(Lines):
         super().__init__(id="keys")
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """The line, made from the bindings that are in force."""
+        """Return the line, made from the bindings that are in force."""
         active = self.screen.active_bindings.values()
         shown = [entry.binding for entry in active if entry.binding.show and entry.enabled]
-        if isinstance(self.screen.focused, Input):  # letters are typed there
+        if isinstance(self.screen.focused, Input):  # Letters are typed there.
             shown = [*_TYPING, *(binding for binding in shown if binding.key.startswith("ctrl+"))]
         return [key_line(shown, width, canvas(self).live)]
 
@@ -135,7 +135,7 @@ class Rule(Lines):
     DEFAULT_CSS = "Rule { height: 1; }"
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """The line."""
+        """Return the horizontal line."""
         return [line(Span(glyphs.RULE * width, Role.RULE))]
 
 
@@ -145,7 +145,7 @@ class Bar(Lines):
     DEFAULT_CSS = "Bar { width: 2; height: 1fr; }"
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """The line, a cell in from the left."""
+        """Return the vertical line, one cell from the left."""
         return [line(Span(f" {glyphs.BAR}", Role.RULE))] * height
 
 
@@ -153,6 +153,6 @@ class TooSmall(Lines):
     """The sentence shown instead of the panels if the terminal is too small for them."""
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """One sentence, over as many lines as it needs."""
+        """Return one sentence, over as many lines as it needs."""
         text = f"{self.app.size.width}×{self.app.size.height} is too small: kview needs 60×15"
         return [line(Span(text[at : at + width], Role.WARN)) for at in range(0, len(text), max(1, width))]

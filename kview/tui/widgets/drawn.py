@@ -1,7 +1,7 @@
-"""Widgets drawn line by line, which repaint only the lines that changed.
+"""Widgets that are drawn line by line and repaint only the lines that changed.
 
-If drawing one of them raises an exception, only that one is affected: it says so in its place, the log has
-the traceback, and it is drawn again when the cause is gone.
+If drawing a widget raises an exception, only that widget is affected. It shows a message in its place, the
+log has the traceback, and the widget is drawn again once the cause has disappeared.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,12 @@ from kview.tui.text import Line, Role, Span, cut, line
 from kview.tui.widgets.failing import FailureLog
 
 FAILURE_MARGIN = 2
-"""Cells before the sentence that a panel could not be drawn: as many as before a table's rows."""
+"""The number of cells before the sentence that a panel could not be drawn, as before the rows of a table."""
 
 
 class Drawn(Widget):
-    """A widget drawn as a list of strips; `painted` makes them, `redraw` shows those that differ."""
+    """A widget drawn as a list of strips. `painted` makes the strips, and `redraw` shows those that
+    changed."""
 
     _strips: list[Strip]
     _painted_for: object = None
@@ -35,20 +36,23 @@ class Drawn(Widget):
 
     @property
     def is_drawn(self) -> bool:
-        """False while the panel says that it could not be drawn."""
+        """Whether the panel is drawn. False while it says that it could not be drawn."""
         return self._has_data and self._was_painted
 
     def painted(self, size: Size) -> list[Strip]:
-        """The strips of the visible part, at most `size.height`, each `size.width` wide."""
+        """Return the strips of the visible part, at most `size.height`, each `size.width` wide."""
         raise NotImplementedError
 
     def painted_for(self) -> object:
-        """Everything other than the data that decides what is drawn."""
+        """Return everything except the data that determines what is drawn."""
         return (self.size, self.scroll_offset, canvas(self).palette.name)
 
     def attempt(self, take: Callable[[], None]) -> None:
-        """Let `take` give the panel its data. If it raises, the panel says that it could not be drawn, rather
-        than show older figures."""
+        """Let `take` pass data to the panel.
+
+        If `take` raises an exception, the panel says that it could not be drawn, instead of showing older
+        figures.
+        """
         self._has_data = True
         try:
             take()
@@ -73,7 +77,7 @@ class Drawn(Widget):
             self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
 
     def render_line(self, y: int) -> Strip:
-        """The strip of a line of the visible part."""
+        """Return the strip of a line of the visible part."""
         key = self.painted_for()
         if self._painted_for != key:
             self._strips = self._paint()
@@ -83,7 +87,7 @@ class Drawn(Widget):
         return blank(self.size.width, canvas(self).palette)
 
     def _paint(self) -> list[Strip]:
-        """The panel's strips, or the sentence that it could not be drawn."""
+        """Return the panel's strips, or the sentence that the panel could not be drawn."""
         if not self._has_data:
             return self._apology(self.size)
         try:
@@ -97,7 +101,7 @@ class Drawn(Widget):
         return strips
 
     def _apology(self, size: Size) -> list[Strip]:
-        """One sentence, over as many lines as it needs and the panel has."""
+        """Return one sentence, over as many lines as it needs and the panel has."""
         at = canvas(self)
         margin = min(FAILURE_MARGIN, size.width - 1)
         text = panels.not_drawn(at.log_file)
@@ -110,11 +114,11 @@ class Lines(Drawn):
     """A panel whose lines are a function of its size."""
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """The panel's lines, each at most `width`; more than `height` are not shown."""
+        """Return the panel's lines, each at most `width` wide. Lines beyond `height` are not shown."""
         raise NotImplementedError
 
     def painted(self, size: Size) -> list[Strip]:
-        """The lines as strips."""
+        """Return the lines as strips."""
         at = canvas(self)
         made = self.lines(size.width, size.height)[: size.height]
         return [strip(line, size.width, at.palette, at.ascii_only) for line in made]

@@ -24,8 +24,11 @@ _ROLES = {
 def event_lines(
     events: tuple[Event, ...], complete: bool, now_ms: int, zone: tzinfo | None, cells: int, rows: int
 ) -> list[Line]:
-    """The latest events, newest first: one per line, or as many as fit if there is only one line; `…` while
-    they are not `complete`."""
+    """Return the latest events, newest first, one per line.
+
+    If there is only one line, it has as many events as fit. `…` is shown while the events are not
+    `complete`.
+    """
     if not complete:
         return [line(Span(LABEL, Role.HEAD), Span(glyphs.ELLIPSIS, Role.DIM))]
     if not events:
@@ -60,7 +63,7 @@ class EventsPanel(Lines):
         self.view: View | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """The panel's lines."""
+        """Return the panel's lines."""
         at = canvas(self)
         if self.view is None:
             return []

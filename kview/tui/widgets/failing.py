@@ -5,12 +5,13 @@ import logging
 _log = logging.getLogger(__name__)
 
 Place = tuple[type[Exception], str, int]
-"""What makes an error distinct: its type, and the file and line that raised it. Its text does not count: it
-may contain an age, which differs at every attempt. The number of lines of code limits their number."""
+"""What makes an error distinct: its type, and the file and line that raised it. The text of an error does not
+count, because it may contain an age, which differs at every attempt. So there are at most as many distinct
+errors as there are lines of code."""
 
 
 class FailureLog:
-    """Logs each distinct error of one panel once, until the panel is drawn again."""
+    """Logs each distinct error of a panel once, until the panel is drawn again."""
 
     def __init__(self, panel: str) -> None:
         self._panel = panel
@@ -24,7 +25,7 @@ class FailureLog:
             _log.error("%s could not be drawn", self._panel, exc_info=error)
 
     def drawn(self) -> None:
-        """Note that the panel was drawn: the next error is logged again."""
+        """Note that the panel was drawn, so that the next error is logged again."""
         self._logged.clear()
 
 

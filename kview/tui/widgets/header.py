@@ -1,4 +1,4 @@
-"""The two top lines: which cluster and how fresh, and whether anything is wrong."""
+"""The two top lines: which cluster is shown, how fresh the figures are, and whether anything is wrong."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,23 +22,26 @@ LATE_INTERVALS = 3
 """A view older than this many intervals is late."""
 
 NAME_CELLS = 24
-"""Cells that the name of the cluster keeps next to the moment shown."""
+"""The number of cells reserved for the name of the cluster next to the moment shown."""
 
 MIN_LATE_MS = 3_000
-"""No view is late before this age: one slow answer does not count."""
+"""A view younger than this is never late, because a single slow answer does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
-    """What kview watches: `label` is `simulated`, the bootstrap servers or the recording, `interval_ms` the
-    time between two observations."""
+    """What kview watches.
+
+    `label` is `simulated`, the bootstrap servers or the recording. `interval_ms` is the time between two
+    observations.
+    """
 
     label: str
     interval_ms: int = 1_000
 
     @property
     def late_ms(self) -> int:
-        """The age at which a figure or a view is late."""
+        """The age from which a figure or a view is late."""
         return max(MIN_LATE_MS, LATE_INTERVALS * self.interval_ms)
 
 
@@ -51,7 +54,10 @@ def header_line(
     zone: tzinfo | None,
     cells: int,
 ) -> Line:
-    """Which cluster, and how fresh, or which moment; a narrow line leaves out the less important facts."""
+    """Return which cluster is shown, and how fresh the figures are, or which moment is shown.
+
+    A narrow line leaves out the less important facts.
+    """
     name = line(
         Span(" kview ", Role.BRIGHT), Span(f"{glyphs.MARK} ", Role.DIM), Span(source.label, Role.BRIGHT)
     )
@@ -92,8 +98,10 @@ def _freshness(view: View, source: SourceInfo, now_ms: int) -> Line:
 
 
 def headline_lines(findings: Sequence[Finding], now_ms: int, cells: int, rows: int) -> list[Line]:
-    """The findings as of `now_ms`: their sentences fill up to `rows` lines, and those that do not fit are
-    counted at the end."""
+    """Return the findings as of `now_ms`. Their sentences fill up to `rows` lines.
+
+    Findings that do not fit are counted at the end.
+    """
     worst = findings[0].severity
     sign = Role.ALERT if worst is Severity.RISK else Role.WARN if worst is Severity.WARN else Role.GOOD
     lines: list[Line] = [line(" ", Span(f"{SIGNS[worst]} ", sign))]
@@ -117,7 +125,7 @@ def headline_lines(findings: Sequence[Finding], now_ms: int, cells: int, rows: i
 
 
 class Header(Lines):
-    """Line 1: which cluster, how fresh, and what kview costs it."""
+    """Line 1: which cluster is shown, how fresh the figures are, and what kview costs the cluster."""
 
     DEFAULT_CSS = "Header { height: 1; }"
 
@@ -129,7 +137,7 @@ class Header(Lines):
         self.view: View | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """The line."""
+        """Return the header line."""
         at = canvas(self)
         return [
             header_line(self.view, self.source, self.replay, self.started_ms, at.wall_ms(), at.zone, width)
@@ -137,7 +145,7 @@ class Header(Lines):
 
 
 class HeadlinePanel(Lines):
-    """The lines below the header: the findings, or, before the first view, what kview is doing."""
+    """The lines below the header: the findings, or what kview is doing before the first view."""
 
     DEFAULT_CSS = "HeadlinePanel { height: 1; }"
 
@@ -147,7 +155,7 @@ class HeadlinePanel(Lines):
         self.notice: Notice | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """The headline."""
+        """Return the lines of the headline."""
         if self.view is None:
             text = notices.text(self.notice) if self.notice else "reading the cluster…"
             role = Role.WARN if self.notice else Role.DIM

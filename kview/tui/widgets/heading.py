@@ -14,7 +14,7 @@ class Heading(Lines):
     _text: Line = EMPTY
 
     def fill(self, make: Callable[[], Line]) -> None:
-        """Show the text that `make` returns; if that raises, the panel says so."""
+        """Show the text that `make` returns. If `make` raises an exception, the panel says so."""
 
         def take() -> None:
             self._text = make()
@@ -22,5 +22,5 @@ class Heading(Lines):
         self.attempt(take)
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """The line."""
+        """Return the line of text."""
         return [line("  ", *self._text)]

@@ -1,4 +1,4 @@
-"""Which moment is shown, in words for the header."""
+"""The moment shown, in words for the header."""
 
 from datetime import datetime, tzinfo
 
@@ -7,13 +7,14 @@ from kview.language import glyphs, words
 from kview.model.units import UNKNOWN
 
 SECONDS_BELOW_MS = 600_000
-"""The ends of a recording that is shorter are shown with their seconds."""
+"""If a recording is shorter than this, its beginning and end are shown with seconds."""
 
 
 def shown_moment(view: View, replay: bool, wall_ms: int, zone: tzinfo | None, cells: int) -> str:
-    """`❚❚ 14:02:07 · 3 m 20 s ago`, or, in a replay, `► ×4 14:02:07 of 13:30–14:31`.
+    """Return `❚❚ 14:02:07 · 3 m 20 s ago`, or, in a replay, `► ×4 14:02:07 of 13:30–14:31`.
 
-    If that does not fit into `cells`, only its first part. A day is shown if it is not that of `wall_ms`.
+    If that does not fit into `cells`, only the first part is returned. The day is included if it differs from
+    that of `wall_ms`.
     """
     moment, shown_ms = view.moment, view.snapshot.observation.ended_ms
     sign = glyphs.PLAYING if moment.playing else glyphs.PAUSED
@@ -29,7 +30,7 @@ def shown_moment(view: View, replay: bool, wall_ms: int, zone: tzinfo | None, ce
 
 
 def _range(view: View, zone: tzinfo | None) -> str:
-    """When the recording begins and ends."""
+    """Return when the recording begins and ends."""
     shown_ms, first_ms, last_ms = (
         view.snapshot.observation.ended_ms,
         view.moment.first_ms,

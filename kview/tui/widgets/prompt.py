@@ -1,4 +1,4 @@
-"""A question in place of the status line: one line to type into."""
+"""A question in place of the status line, with one line to type into."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,8 +8,11 @@ from textual.widgets import Input
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question: `hint` is shown while the line is empty, `value` is in the line at first; Enter calls
-    `answer` with what was typed."""
+    """A question.
+
+    `hint` is shown while the line is empty, and `value` is the initial content of the line. Enter calls
+    `answer` with what was typed.
+    """
 
     what: str
     hint: str
@@ -18,7 +21,7 @@ class Question:
 
 
 class Prompt(Input):
-    """The input line; it is shown while its screen has the class `-asking`."""
+    """The input line. It is shown while its screen has the class `-asking`."""
 
     question: Question | None = None
 
@@ -35,7 +38,7 @@ class Prompt(Input):
         self.screen.set_focus(self)
 
     def leave(self) -> Question | None:
-        """Hide the line, and return what was asked. The screen then focuses a panel."""
+        """Hide the line, and return the question that was asked. The screen then focuses a panel."""
         asked, self.question = self.question, None
         self.screen.remove_class("-asking")
         return asked

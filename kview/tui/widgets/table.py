@@ -1,6 +1,6 @@
-"""The table that draws every list: 10,000 rows scroll like ten, since only the visible ones are made.
+"""The table that draws every list. Only visible rows are made, so 10,000 rows scroll as fast as ten.
 
-A selection is a row's key: it stays on its row while rows come, go and change places.
+The selection is a row's key, so it stays on its row while rows appear, disappear and change places.
 """
 
 from collections.abc import Callable, Hashable
@@ -24,11 +24,11 @@ from kview.tui.widgets.drawn import Drawn
 from kview.tui.widgets.table_head import head_height, head_lines
 
 GUTTER = 2
-"""Cells before the first column, where the mark of the selected row stands."""
+"""The number of cells before the first column, which hold the mark of the selected row."""
 
 
 class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
-    """A list with a head, a selected row and the keys that move it."""
+    """A list with a head, a selected row, and the keys that move the selection."""
 
     DEFAULT_CSS = """
     Table {
@@ -49,14 +49,14 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 
     @dataclass
     class Opened(Message):
-        """Enter, or a double click on the selected row."""
+        """The user pressed Enter, or double-clicked the selected row."""
 
         table: "Table"
         key: Hashable
 
         @property
         def control(self) -> "Table":
-            """The table, for handlers that name it."""
+            """The table, for handlers that name the table."""
             return self.table
 
     @dataclass
@@ -68,7 +68,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 
         @property
         def control(self) -> "Table":
-            """The table, for handlers that name it."""
+            """The table, for handlers that name the table."""
             return self.table
 
     def __init__(self, *, id: str, opens: bool = True) -> None:
@@ -84,24 +84,26 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def selected(self) -> Hashable | None:
-        """The key of the selected row; None while no row is visible."""
+        """The key of the selected row, None while no row is visible."""
         return self._key if len(self.rows) and self.is_drawn else None
 
     @property
     def in_sight(self) -> list[Hashable]:
-        """The keys of the rows that the panel has room for, from the first one it shows."""
+        """The keys of the rows that the panel has room for, from the first visible row on."""
         if not self.display or not self.is_drawn:
             return []
         top = self.scroll_offset.y
         return [self.rows.key(index) for index in range(top, min(len(self.rows), top + self._room()))]
 
     def fill(self, make: Callable[[], Rows]) -> None:
-        """Show the rows that `make` returns; if that raises, the panel says so."""
+        """Show the rows that `make` returns. If `make` raises an exception, the panel says so."""
         self.attempt(lambda: self.set_rows(make()))
 
     def set_rows(self, rows: Rows) -> None:
-        """Show other rows; the selected one stays selected if it is still there. If the rows raise, the table
-        keeps the ones it has."""
+        """Show other rows. The selected row stays selected if it still exists.
+
+        If the new rows raise an exception, the table keeps its previous rows.
+        """
         before, self.rows = self.rows, rows
         try:
             index = rows.find(self._key) if self._key is not None and self._holds() else None
@@ -113,7 +115,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         self.redraw()
 
     def select(self, key: Hashable) -> bool:
-        """Select the row with that key; False if there is none."""
+        """Select the row with that key. Returns False if there is no such row."""
         index = self.rows.find(key)
         if index is None:
             return False
@@ -124,7 +126,10 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         return True
 
     def _holds(self) -> bool:
-        """Whether the selection belongs to a row; until the user selects one it stays on the first row."""
+        """Return whether the selection stays with its row.
+
+        Until the user selects a row or focuses the table, the selection stays on the first row.
+        """
         return self._chosen or self.has_focus
 
     def _settle(self) -> None:
@@ -135,7 +140,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         self._show_selected()
 
     def _room(self) -> int:
-        """How many rows fit."""
+        """Return the number of rows that fit."""
         return self.size.height - self._head_height()
 
     def _show_selected(self) -> None:
@@ -163,7 +168,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         self._choose(0 if by < 0 else len(self.rows) - 1)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether an action works: `open` only if the rows have something to open."""
+        """Return whether an action works. `open` works only if the rows can be opened."""
         return self.opens or action != "open"
 
     def action_open(self) -> None:
@@ -181,7 +186,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.Moved(self, self.selected))
 
     def on_click(self, event: events.Click) -> None:
-        """Select the row under the mouse; a double click opens it."""
+        """Select the row under the mouse. A double click opens the row."""
         index = event.y - self._head_height() + self.scroll_offset.y
         if event.y < self._head_height() or not 0 <= index < len(self.rows):
             return
@@ -191,25 +196,25 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
             self._choose(index)
 
     def on_focus(self) -> None:
-        """Show by the selected row that this panel is focused."""
+        """Show on the selected row that this panel is focused."""
         self.redraw()
 
     def on_blur(self) -> None:
-        """Show by the selected row that this panel is not focused."""
+        """Show on the selected row that this panel is not focused."""
         self.redraw()
 
     def on_resize(self) -> None:
-        """Keep the selected row in sight."""
+        """Scroll so that the selected row stays in sight."""
         self._settle()
 
     # -- drawing
 
     def painted_for(self) -> object:
-        """Focus also decides what is drawn."""
+        """Return what determines the drawing, including the focus."""
         return (Drawn.painted_for(self), self.has_focus)
 
     def painted(self, size: Size) -> list[Strip]:
-        """The head and the visible rows."""
+        """Return the strips of the head and the visible rows."""
         at = canvas(self)
         shared = share(self._columns(), size.width - GUTTER)
         title, columns = self.rows.title, self.rows.columns
@@ -248,7 +253,10 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         return strip(spans, cells, at.palette, at.ascii_only, over)
 
     def _columns(self) -> list[Column]:
-        """The columns, figures as wide as they have ever been: the next column must not move."""
+        """Return the columns, with figures as wide as they have ever been.
+
+        This way the next column does not move.
+        """
         columns = []
         for column in self.rows.columns:
             if column.right:
@@ -262,7 +270,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         return head_height(self.rows.title, self.rows.columns, shared)
 
     def _in_sight_text(self, room: int) -> Line:
-        """Which rows are in sight, if not all are."""
+        """Return which rows are in sight, if not all of them are."""
         top, rows = self.scroll_offset.y, len(self.rows)
         if rows <= room or room <= 0:
             return EMPTY

@@ -1,6 +1,7 @@
-"""A table's head: its title, which rows are in sight, and the columns' titles. Pure.
+"""A table's head: its title, which rows are in sight, and the titles of the columns.
 
-Title and columns' titles share a line if the title fits over leading columns that have no title.
+The title and the columns' titles share a line if the title fits above leading columns that have no title. All
+functions here are pure.
 """
 
 from collections.abc import Sequence
@@ -13,14 +14,14 @@ Shared = Sequence[tuple[int, int]]
 
 
 def head_height(title: Line, columns: Sequence[Column], shared: Shared) -> int:
-    """How many lines the head takes."""
+    """Return the number of lines that the head takes."""
     return 2 if columns and not _shares_line(title, columns, shared) else 1
 
 
 def head_lines(
     title: Line, columns: Sequence[Column], shared: Shared, in_sight: Line, cells: int
 ) -> list[Line]:
-    """The head, `cells` wide; `in_sight` follows the title if there is room."""
+    """Return the head, `cells` wide. `in_sight` follows the title if there is room."""
     titles: Line = line("  ")
     for position, (index, width) in enumerate(shared):
         column = columns[index]
@@ -39,7 +40,7 @@ def _shares_line(title: Line, columns: Sequence[Column], shared: Shared) -> bool
 
 
 def _title_room(columns: Sequence[Column], shared: Shared) -> int:
-    """The cells above the leading columns without a title."""
+    """Return the number of cells above the leading columns without a title."""
     room = 0
     for index, width in shared:
         if columns[index].title:

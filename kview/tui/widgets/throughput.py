@@ -1,5 +1,7 @@
-"""The panel of records per second: a curve of the last minute, and each topic's rate. The figures are from
-Spark's roll-ups if they reach the moment shown, else direct rates."""
+"""The panel of records per second: a curve of the last minute, and the rate of each topic.
+
+The figures are from Spark's roll-ups if they reach the moment shown, otherwise they are direct rates.
+"""
 
 import math
 from datetime import tzinfo
@@ -22,8 +24,10 @@ WINDOW_MS = 60_000
 
 
 class Rates(NamedTuple):
-    """What the panel draws: one value per second of the last minute, oldest first, the latest rates in and
-    out, and the rate of each topic."""
+    """What the panel draws: one value per second of the last minute, oldest first, and the latest rates.
+
+    The latest rates are those in and out in total, and that of each topic.
+    """
 
     values: list[float]
     total_in: float
@@ -32,7 +36,7 @@ class Rates(NamedTuple):
 
 
 def totals(rates: Throughput) -> list[float]:
-    """The sum over the topics at each moment; NaN where no topic's rate is known."""
+    """Return the sum over the topics at each moment, NaN if no topic's rate is known."""
     sums = []
     for moment in range(len(rates.at_ms)):
         known = [series[moment] for series in rates.in_rates if math.isfinite(series[moment])]
@@ -41,14 +45,14 @@ def totals(rates: Throughput) -> list[float]:
 
 
 def direct_rates(rates: Throughput) -> Rates:
-    """Direct rates: the view's own."""
+    """Return the view's own rates, which are direct rates."""
     latest = [series[-1] if series else math.nan for series in rates.in_rates]
     values = _over_window(rates.at_ms, totals(rates)) if len(rates.at_ms) > 1 else []
     return Rates(values, rates.total_in, rates.total_out, list(zip(rates.topics, latest, strict=True)))
 
 
 def spark_rates(view: View, end_s: int) -> Rates:
-    """The roll-ups' rates: over the last RATE_S seconds, and of each second."""
+    """Return the rates from the roll-ups, over the last RATE_S seconds and for each second."""
     rollups = view.aggregates.rollups
     cluster = window(rollups, Kind.CLUSTER, end_s, RATE_S)
     topics = window(rollups, Kind.TOPIC, end_s, RATE_S)
@@ -65,7 +69,7 @@ def spark_rates(view: View, end_s: int) -> Rates:
 def throughput_lines(
     view: View, options: Options, zone: tzinfo | None, cells: int, rows: int, braille: bool
 ) -> list[Line]:
-    """Title, a plot with its axes, and to its right the topics, the highest rate first."""
+    """Return the title, a plot with its axes, and to its right the topics, the highest rate first."""
     end_s = covered_until_s(view, options)
     if end_s is None and not view.moment.complete:
         source = Span(f" {basis(view, options)}", Role.DIM)
@@ -90,7 +94,7 @@ def throughput_lines(
 
 
 def _head(rates: Rates, source: str, cells: int) -> Line:
-    """The name, where the rates come from, and the latest rates: as many of them as fit."""
+    """Return the name, the source of the rates, and as many of the latest rates as fit."""
     left = line(" ", Span("THROUGHPUT", Role.HEAD), Span(f" {source} ", Role.DIM))
     unit = Span(" rec/s", Role.DIM)
     bare = line(Span(words.si(rates.total_in)), unit)
@@ -102,7 +106,10 @@ def _head(rates: Rates, source: str, cells: int) -> Line:
 
 
 def _over_window(at_ms: tuple[int, ...], values: list[float]) -> list[float]:
-    """One value per second over the window that ends at the last moment; NaN before the first and in gaps."""
+    """Return one value per second over the window that ends at the last moment.
+
+    Seconds before the first value and in gaps are NaN.
+    """
     end = at_ms[-1]
     step_ms = 1_000
     slots = WINDOW_MS // step_ms
@@ -115,8 +122,10 @@ def _over_window(at_ms: tuple[int, ...], values: list[float]) -> list[float]:
 
 
 def _bridged(values: list[float], spacing: int) -> list[float]:
-    """Give slots between two samples that are one usual interval apart the earlier one's value; longer gaps
-    stay."""
+    """Fill slots between two samples that are one usual interval apart with the earlier sample's value.
+
+    Longer gaps remain.
+    """
     filled = list(values)
     last, age = math.nan, 0
     for slot, value in enumerate(values):
@@ -154,7 +163,7 @@ class ThroughputPanel(Lines):
         self.options = Options()
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """The panel's lines."""
+        """Return the panel's lines."""
         if self.view is None:
             return []
         at = canvas(self)
