@@ -110,11 +110,11 @@ def at_least(text: str, is_bound: bool) -> str:
 
 
 def fencing(due_ms: int, now_ms: int) -> str:
-    """Return the countdown to fencing: `fenced in ≈ 4.9 s`, then `fencing due`, or '' if it is not known."""
+    """Return the countdown to fencing: `fenced in ≈ 4.9 s`, then `should be fenced by now`, or '' if it is not known."""
     if due_ms == UNKNOWN:
         return ""
     left_ms = due_ms - now_ms
-    return f"fenced in ≈ {duration(left_ms)}" if left_ms >= 100 else "fencing due"
+    return f"fenced in ≈ {duration(left_ms)}" if left_ms >= 100 else "should be fenced by now"
 
 
 def plural(number: int, thing: str) -> str:
