@@ -71,7 +71,8 @@ _OPTIONS = (
         "settings",
         multiple=True,
         metavar="KEY=VALUE",
-        help="A broker setting, by Kafka's own name, such as broker.session.timeout.ms=3000. May be repeated.",
+        help="A broker setting, by Kafka's own name, such as broker.session.timeout.ms=3000."
+        " May be repeated.",
     ),
     click.option(
         "--seed",

@@ -27,7 +27,10 @@ WORDS: Mapping[FailureKind, str] = {
 }
 """The words for each kind. For KAFKA_ERROR, Kafka's own name of the error is used instead, if known."""
 
-ONLY_KVIEW = "kview cannot reach it, but the quorum still hears from it: check the network between kview and the broker"
+ONLY_KVIEW = (
+    "kview cannot reach it, but the quorum still hears from it: check the network between kview and the"
+    " broker"
+)
 """Added for a broker that is silent only to kview."""
 
 

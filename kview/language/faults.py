@@ -24,7 +24,8 @@ USAGE: Mapping[FaultKind, str] = {
 _DOES: Mapping[FaultKind, str] = {
     FaultKind.CRASH: "kill the selected broker (kill −9): its port refuses connections; it is fenced when its"
     " session ends",
-    FaultKind.STOP: "shut the selected broker down cleanly; it hands over leadership and leaves the ISRs first",
+    FaultKind.STOP: "shut the selected broker down cleanly; it hands over leadership and leaves the ISRs"
+    " first",
     FaultKind.HANG: "make the selected broker hang (kill −STOP): it accepts connections but does not answer",
     FaultKind.SLOW: "slow down the selected broker: its answers and fetches take {slow_ms} ms longer",
     FaultKind.START: "bring the selected broker back, whatever its fault",

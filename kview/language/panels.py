@@ -12,8 +12,8 @@ def not_drawn(log_file: str) -> str:
     """Return that a panel could not be drawn. `log_file` is '' if nothing can be logged."""
     if not log_file:
         return (
-            "this panel could not be drawn, and kview.log is not writable: check the space and permissions of its"
-            " folder"
+            "this panel could not be drawn, and kview.log is not writable:"
+            " check the space and permissions of its folder"
         )
     return f"this panel could not be drawn; the log has the details: {log_file}"
 

@@ -110,7 +110,10 @@ def at_least(text: str, is_bound: bool) -> str:
 
 
 def fencing(due_ms: int, now_ms: int) -> str:
-    """Return the countdown to fencing: `fenced in ≈ 4.9 s`, then `should be fenced by now`, or '' if it is not known."""
+    """Return the countdown to fencing: `fenced in ≈ 4.9 s`, then `should be fenced by now`.
+
+    It is '' if the moment is not known.
+    """
     if due_ms == UNKNOWN:
         return ""
     left_ms = due_ms - now_ms

@@ -9,7 +9,7 @@ from textual.widgets import Input
 from kview.language import glyphs
 from kview.model.events import Severity
 from kview.tui.canvas import canvas
-from kview.tui.keys import KEY_LINE_ORDER, KEY_LINE_ORDER_NOT_LIVE, KEY_LINE_NAMES
+from kview.tui.keys import KEY_LINE_NAMES, KEY_LINE_ORDER, KEY_LINE_ORDER_NOT_LIVE
 from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, width
 from kview.tui.widgets.drawn import Lines
 
