@@ -106,7 +106,7 @@ async def test_it_is_a_key_only_where_a_broker_can_be_selected(screen: str) -> N
     async with dashboard(state(HEALTHY), attention=FakeAttention(), size=(120, 90)) as (app, pilot):
         await press(pilot, [screen, "question_mark"])
         await until(pilot, lambda: "HELP" in text(app), "help")
-        assert ("drop the row of a broker" in text(app)) == (screen == "1")
+        assert ("remove the row of a broker" in text(app)) == (screen == "1")
 
 
 @running

@@ -20,7 +20,7 @@ TO_PARTITIONS = ["tab"]
         ("W", FaultCommand(FaultKind.SLOW, 0, slow_ms=200), "takes 200 ms longer"),
         ("B", FaultCommand(FaultKind.START, 0), "broker 0 is back"),
         ("X", FaultCommand(FaultKind.LOSE_RACK, rack="R1"), "every broker in rack R1 has lost power"),
-        ("C", FaultCommand(FaultKind.CRASH_CONTROLLER), "the active controller 101 was killed"),
+        ("C", FaultCommand(FaultKind.CRASH_CONTROLLER), "was killed: the other voters elect a new one"),
         ("U", FaultCommand(FaultKind.UNDO), "all faults undone; every node is started"),
     ],
 )
