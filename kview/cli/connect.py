@@ -15,7 +15,7 @@ from kview.cli.values import bootstrap_servers
 def connect(ctx: click.Context, /, servers: str, **flags: Any) -> None:
     """Show the cluster with these bootstrap servers.
 
-    One of them is enough, if it answers. kview only reads: it sends nothing that could change the cluster.
+    One is enough if it answers. kview only reads: it sends nothing that could change the cluster.
     """
     bootstrap = bootstrap_servers(servers)
     from kview.run.connected import connect as run

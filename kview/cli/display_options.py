@@ -31,7 +31,7 @@ def _known_theme(ctx: click.Context, param: click.Parameter, name: str) -> str:
         if name not in themes.loaded:
             failed = "".join(f" {failure}." for failure in themes.failed)
             raise click.BadParameter(
-                f"there is no theme {name!r}; the themes are {', '.join(themes.loaded)}.{failed}"
+                f"there is no theme {name!r}; available themes: {', '.join(themes.loaded)}.{failed}"
             )
     return name
 
@@ -71,20 +71,21 @@ _DRAWING = (
         "--format",
         "format",
         type=click.Choice([f.value for f in Format]),
-        help="Print text blocks, or one JSON document per line, even on a terminal.",
+        help="Print text blocks or JSON, one document per line, even on a terminal.",
     ),
     click.option(
         "--theme",
         metavar="NAME",
         default="",
         callback=_known_theme,
-        help="The colours: dark, light, or the name of your own theme.",
+        help="The colours: dark, light, or the name of a custom theme.",
     ),
     click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only."),
     click.option(
         "--no-spark",
         is_flag=True,
-        help="Do not start Spark in the background: kview calculates the current rates itself.",
+        help="Do not start Spark in the background: kview shows direct rates, the difference between two"
+        " observations.",
     ),
 )
 

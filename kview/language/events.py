@@ -42,7 +42,7 @@ def _silent(event: Event) -> str:
 
 
 def _returned(event: Event) -> str:
-    return f"{_brokers(event)} {'leads' if len(event.brokers) == 1 else 'lead'} {_partitions(event)} again"
+    return f"{_brokers(event)} regained leadership of {_partitions(event)}"
 
 
 def _members(event: Event) -> str:
@@ -51,7 +51,7 @@ def _members(event: Event) -> str:
 
 def _controller(event: Event) -> str:
     epoch = f" (epoch {event.epoch})" if event.epoch is not None else ""
-    what = "is now active" if event.before is None else f"took over from {event.before}"
+    what = "became active" if event.before is None else f"took over from {event.before}"
     return f"controller {event.after} {what}{epoch}"
 
 
@@ -61,26 +61,28 @@ def _number(value: str | int | None) -> str:
 
 _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.BROKER_SILENT: _silent,
-    EventKind.BROKER_FENCED: lambda event: f"{_brokers(event)} was fenced",
-    EventKind.BROKER_GONE: lambda event: f"{_brokers(event)} has left the cluster",
-    EventKind.BROKER_BACK: lambda event: f"{_brokers(event)} is back",
+    EventKind.BROKER_FENCED: lambda event: (
+        f"{_brokers(event)} {'was' if len(event.brokers) == 1 else 'were'} fenced"
+    ),
+    EventKind.BROKER_GONE: lambda event: f"{_brokers(event)} left the cluster",
+    EventKind.BROKER_BACK: lambda event: f"{_brokers(event)} came back",
     EventKind.LEADER_MOVED: lambda event: f"{_partitions(event)} moved to {_brokers(event)}",
     EventKind.LEADER_RETURNED: _returned,
     EventKind.LEADER_LOST: lambda event: (
-        f"{_partitions(event)} {'has' if _is_one(event) else 'have'} no leader"
+        f"{_partitions(event)} {'was' if _is_one(event) else 'were'} left without a leader"
     ),
     EventKind.ISR_SHRANK: lambda event: f"{_brokers(event)} left the ISR of {_partitions(event)}",
     EventKind.ISR_GREW: lambda event: f"{_brokers(event)} joined the ISR of {_partitions(event)}",
-    EventKind.WATERMARK_FROZEN: lambda event: f"watermark frozen on {_partitions(event)}",
-    EventKind.WATERMARK_MOVES: lambda event: f"watermark moves again on {_partitions(event)}",
+    EventKind.WATERMARK_FROZEN: lambda event: f"watermark froze on {_partitions(event)}",
+    EventKind.WATERMARK_MOVES: lambda event: f"watermark advanced again on {_partitions(event)}",
     EventKind.RECORDS_LOST: lambda event: (
-        f"≥ {plural(event.records, 'record')} of the old leader's log lost: {_names(event)}"
+        f"≥ {plural(event.records, 'record')} lost from the old leader's log: {_names(event)}"
     ),
     EventKind.LOG_CUT: lambda event: (
-        f"{_brokers(event)} cut ≥ {plural(event.records, 'record')} off its log of {_names(event)}"
+        f"{_brokers(event)} truncated ≥ {plural(event.records, 'record')} from its log of {_names(event)}"
     ),
-    EventKind.REBALANCE_STARTED: lambda event: f"group {event.group} is rebalancing",
-    EventKind.REBALANCE_ENDED: lambda event: f"group {event.group} is stable with {_members(event)}",
+    EventKind.REBALANCE_STARTED: lambda event: f"group {event.group} started to rebalance",
+    EventKind.REBALANCE_ENDED: lambda event: f"group {event.group} became stable with {_members(event)}",
     EventKind.REBALANCED: lambda event: f"group {event.group} rebalanced: {_members(event)}",
     EventKind.GROUP_STATE: lambda event: f"group {event.group} went from {event.before} to {event.after}",
     EventKind.CONTROLLER_MOVED: _controller,

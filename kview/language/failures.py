@@ -11,24 +11,27 @@ WORDS: Mapping[FailureKind, str] = {
     FailureKind.NOT_CONNECTED: "not connected yet",
     FailureKind.UNRESOLVED: "its host name is unknown",
     FailureKind.REFUSED: "connection refused",
-    FailureKind.UNREACHABLE: "no connection",
+    FailureKind.UNREACHABLE: "cannot connect",
     FailureKind.SILENT: "accepts connections but does not answer",
-    FailureKind.CLOSED: "closes connections without an answer",
-    FailureKind.HTTP: "answers in HTTP, not in Kafka's protocol",
-    FailureKind.TLS: "answers in TLS, not in plaintext",
+    FailureKind.CLOSED: "closes connections without answering",
+    FailureKind.HTTP: "speaks HTTP, not Kafka's protocol",
+    FailureKind.TLS: "speaks TLS, not plaintext",
     FailureKind.NOT_KAFKA: "does not speak Kafka's protocol",
     FailureKind.UNSUPPORTED: "does not support this request",
     FailureKind.KAFKA_ERROR: "answered with an error",
     FailureKind.OVERDUE: "has not answered yet",
-    FailureKind.INCOMPLETE: "left out part of the answer",
+    FailureKind.INCOMPLETE: "sent an incomplete answer",
     FailureKind.COORDINATOR_SILENT: "its coordinator does not answer",
     FailureKind.COORDINATOR_GONE: "its coordinator has left the cluster",
     FailureKind.OTHER: "failed; see kview.log",
 }
-"""The words for each kind. For KAFKA_ERROR, Kafka's name of the error takes their place if it is known."""
+"""The words for each kind. For KAFKA_ERROR, Kafka's own name of the error is used instead, if known."""
 
-ONLY_KVIEW = "only kview cannot reach it: the quorum still hears it"
-"""Is added for a broker that is silent only to kview."""
+ONLY_KVIEW = (
+    "kview cannot reach it, but the quorum still hears from it: check the network between kview and the"
+    " broker"
+)
+"""Added for a broker that is silent only to kview."""
 
 
 def of(kind: str, code: int = UNKNOWN_ID) -> str:

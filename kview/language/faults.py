@@ -24,22 +24,23 @@ USAGE: Mapping[FaultKind, str] = {
 _DOES: Mapping[FaultKind, str] = {
     FaultKind.CRASH: "kill the selected broker (kill −9): its port refuses connections; it is fenced when its"
     " session ends",
-    FaultKind.STOP: "stop the selected broker: it hands over its leaderships and leaves the ISRs first",
-    FaultKind.HANG: "freeze the selected broker (kill −STOP): it accepts connections and answers nothing",
+    FaultKind.STOP: "shut the selected broker down cleanly; it hands over leadership and leaves the ISRs"
+    " first",
+    FaultKind.HANG: "make the selected broker hang (kill −STOP): it accepts connections but does not answer",
     FaultKind.SLOW: "slow down the selected broker: its answers and fetches take {slow_ms} ms longer",
     FaultKind.START: "bring the selected broker back, whatever its fault",
-    FaultKind.LOSE_RACK: "cut the power of the selected broker's rack: all its brokers are killed at once",
+    FaultKind.LOSE_RACK: "cut power to the selected broker's rack: all its brokers are killed at once",
     FaultKind.CRASH_CONTROLLER: "kill the active controller: the other voters elect a new one",
-    FaultKind.UNDO: "undo all faults: every node comes back",
+    FaultKind.UNDO: "undo all faults: every node is started, and none is slow",
 }
 
 _DOING: Mapping[FaultKind, str] = {
     FaultKind.CRASH: "killing broker {node}",
     FaultKind.STOP: "stopping broker {node}",
-    FaultKind.HANG: "freezing broker {node}",
+    FaultKind.HANG: "making broker {node} hang",
     FaultKind.SLOW: "slowing down broker {node}",
     FaultKind.START: "bringing broker {node} back",
-    FaultKind.LOSE_RACK: "cutting the power of rack {rack}",
+    FaultKind.LOSE_RACK: "cutting power to rack {rack}",
     FaultKind.CRASH_CONTROLLER: "killing the active controller",
     FaultKind.UNDO: "undoing all faults",
 }
@@ -47,13 +48,13 @@ _DOING: Mapping[FaultKind, str] = {
 _DONE: Mapping[FaultKind, str] = {
     FaultKind.CRASH: "{node} was killed (kill −9): its port refuses connections; it is fenced when its"
     " session ends",
-    FaultKind.STOP: "{node} is stopping: it hands over its leaderships and leaves the ISRs before it ends",
-    FaultKind.HANG: "{node} is frozen (kill −STOP): it accepts connections and answers nothing",
+    FaultKind.STOP: "{node} is stopping: it hands over its leadership and leaves the ISRs before it exits",
+    FaultKind.HANG: "{node} is hung (kill −STOP): it accepts connections but does not answer",
     FaultKind.SLOW: "{node} is slow: each of its answers and fetches takes {slow_ms} ms longer",
     FaultKind.START: "{node} is back",
     FaultKind.LOSE_RACK: "every broker in rack {rack} has lost power",
-    FaultKind.CRASH_CONTROLLER: "{node}, the active one, was killed: the other voters elect a new one",
-    FaultKind.UNDO: "all faults undone: every node is up",
+    FaultKind.CRASH_CONTROLLER: "the active {node} was killed: the other voters elect a new one",
+    FaultKind.UNDO: "all faults undone; every node is started",
 }
 
 _DONE_TO_A_CONTROLLER: Mapping[FaultKind, str] = {
@@ -140,5 +141,9 @@ class ClusterStatus(Protocol):
 def status(cluster: ClusterStatus) -> str:
     """Return the status of a cluster: `6 brokers, 3 controllers; faults: 4 crashed`."""
     nodes = f"{plural(cluster.brokers, 'broker')}, {plural(cluster.controllers, 'controller')}"
-    clock = f", clock {cluster.behind_ms} ms behind after a pause" if cluster.behind_ms else ""
+    clock = (
+        f"; its clock is {cluster.behind_ms} ms behind after the process was paused"
+        if cluster.behind_ms
+        else ""
+    )
     return f"{nodes}{clock}; faults: {', '.join(map(in_force, cluster.active)) or 'none'}"

@@ -29,9 +29,9 @@ def _for(finding: Finding, now_ms: int, before: str) -> str:
 
 def _silent(finding: Finding, now_ms: int) -> str:
     if finding.partitions:
-        leads = f"still listed as leader of {finding.partitions:,}"
+        leads = f"still listed as leader of {words.plural(finding.partitions, 'partition')}"
     elif finding.internal_partitions:
-        leads = f"still listed as leader of {finding.internal_partitions:,} internal"
+        leads = f"still listed as leader of {nouns.partitions(0, finding.internal_partitions)}"
     else:
         leads = "leads nothing"
     return f"{_brokers(finding)} silent{_for(finding, now_ms, ' ')}, {leads}"
@@ -50,8 +50,9 @@ def _has(finding: Finding) -> str:
 
 def _controllers_lost(finding: Finding, now_ms: int) -> str:
     verb = "is" if len(finding.controllers) == 1 else "are"
-    left = f"{finding.count - len(finding.controllers)} of {finding.count} controllers left"
-    return f"{nouns.controllers(finding.controllers)} {verb} out of the quorum: {left}"
+    left = finding.count - len(finding.controllers)
+    up = f"only {left} of {finding.count} controllers {'is' if left == 1 else 'are'} up"
+    return f"{nouns.controllers(finding.controllers)} {verb} not in the quorum: {up}"
 
 
 _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
@@ -61,18 +62,17 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
     FindingKind.NO_PARTITIONS: lambda finding, now_ms: (
         f"{words.plural(finding.count, 'broker')} up, no partitions seen"
     ),
-    FindingKind.NOTHING_KNOWN: lambda finding, now_ms: "nothing is known about the cluster yet",
-    FindingKind.PAST_PENDING: lambda finding, now_ms: (
-        f"{words.NOT_YET} reading the minutes before this moment"
-    ),
+    FindingKind.NOTHING_KNOWN: lambda finding, now_ms: "waiting for the first answer from the cluster",
+    FindingKind.PAST_PENDING: lambda finding, now_ms: f"{words.NOT_YET} loading the minutes before",
     FindingKind.REST_PENDING: lambda finding, now_ms: words.NOT_YET,
     FindingKind.NO_BROKER_ANSWERS: lambda finding, now_ms: (
-        f"no broker has answered{_for(finding, now_ms, ' for ')}: the figures are that old"
+        f"no broker has answered{_for(finding, now_ms, ' for ')}, so all figures are old: "
+        "check the network and the brokers"
     ),
     FindingKind.BROKERS_SILENT: _silent,
     FindingKind.WATERMARK_FROZEN: _frozen,
     FindingKind.QUORUM_HEARS_BROKERS: lambda finding, now_ms: (
-        f"the quorum still hears {_brokers(finding)}: only kview does not"
+        f"the quorum still hears from {_brokers(finding)}, but kview does not"
     ),
     FindingKind.FENCING_DUE: lambda finding, now_ms: words.fencing(finding.due_ms, now_ms),
     FindingKind.BROKERS_FENCED: lambda finding, now_ms: f"{_brokers(finding)} fenced",
@@ -80,16 +80,18 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
     FindingKind.NO_LEADER: lambda finding, now_ms: f"{_partitions(finding)} without a leader",
     FindingKind.SILENT_LEADER: lambda finding, now_ms: f"{_partitions(finding)} led by a silent broker",
     FindingKind.UNDER_MIN_ISR: lambda finding, now_ms: (
-        f"{_partitions(finding)} under min ISR: acks=all is refused"
+        f"{_partitions(finding)} under min ISR: acks=all writes are refused"
     ),
     FindingKind.UNDER_REPLICATED: lambda finding, now_ms: f"{_partitions(finding)} under-replicated",
     FindingKind.AT_MIN_ISR: lambda finding, now_ms: f"{_partitions(finding)} at min ISR",
     FindingKind.RECORDS_LOST: lambda finding, now_ms: (
-        f"group {finding.group}: {words.plural(finding.count, 'record')} deleted before it read them"
+        f"group {finding.group}: {words.plural(finding.count, 'record')} deleted before being read"
     ),
-    FindingKind.NO_CONTROLLER: lambda finding, now_ms: "no active controller: nothing is fenced or elected",
+    FindingKind.NO_CONTROLLER: lambda finding, now_ms: (
+        "no active controller: no broker is fenced and no leader elected until there is one"
+    ),
     FindingKind.QUORUM_SILENT: lambda finding, now_ms: (
-        f"no answer about the controller quorum{_for(finding, now_ms, ' for ')}: "
+        f"state of the controller quorum unknown{_for(finding, now_ms, ' for ')}: "
         "fencing and elections may have stopped"
     ),
     FindingKind.CONTROLLERS_LOST: _controllers_lost,

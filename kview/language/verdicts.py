@@ -8,7 +8,7 @@ from kview.model.units import UNKNOWN
 
 STATUSES: Mapping[str, str] = {
     PartitionStatus.NO_LEADER: "no leader",
-    PartitionStatus.SILENT_LEADER: "silent leader",
+    PartitionStatus.SILENT_LEADER: "leader silent",
     PartitionStatus.FROZEN: "frozen",
     PartitionStatus.UNDER_MIN_ISR: "under min ISR",
     PartitionStatus.AT_MIN_ISR: "at min ISR",
@@ -49,7 +49,7 @@ def reason(kind: Reason, ms: int = UNKNOWN, number: int = UNKNOWN) -> str:
 
     `ms` and `number` are `reason_ms` and `reason_count` of `OffsetFigures`.
     """
-    unmoved = "" if ms == UNKNOWN else f"not moved for ≥ {duration(ms)}"
+    unmoved = "" if ms == UNKNOWN else f"no progress for ≥ {duration(ms)}"
     match kind:
         case Reason.NO_MEMBERS:
             return ", ".join(filter(None, ("no members", unmoved)))
@@ -58,7 +58,7 @@ def reason(kind: Reason, ms: int = UNKNOWN, number: int = UNKNOWN) -> str:
         case Reason.STILL:
             return unmoved
         case Reason.FELL_BACK:
-            return f"went back from offset {count(number)}"
+            return f"rewound from offset {count(number)}"
         case Reason.PARTITIONS:
             return plural(number, "partition")
         case _:
@@ -68,11 +68,11 @@ def reason(kind: Reason, ms: int = UNKNOWN, number: int = UNKNOWN) -> str:
 _REASONS: Mapping[Reason, str] = {
     Reason.NONE: "",
     Reason.NO_COMMIT: "nothing committed",
-    Reason.LAG_UNKNOWN: "lag is not known",
-    Reason.LEADER_SILENT: "its leader is silent",
-    Reason.NO_LEADER: "it has no leader",
-    Reason.WATERMARK_FROZEN: "the watermark is frozen",
-    Reason.LAG_NOT_FALLING: "lag has not fallen for a minute",
+    Reason.LAG_UNKNOWN: "no lag figure",
+    Reason.LEADER_SILENT: "leader silent",
+    Reason.NO_LEADER: "no leader",
+    Reason.WATERMARK_FROZEN: "watermark frozen",
+    Reason.LAG_NOT_FALLING: "lag has not decreased for a minute",
 }
 
 

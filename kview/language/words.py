@@ -110,14 +110,14 @@ def at_least(text: str, is_bound: bool) -> str:
 
 
 def fencing(due_ms: int, now_ms: int) -> str:
-    """Return the countdown to fencing: `fenced in ≈ 4.9 s`, then `fencing due`.
+    """Return the countdown to fencing: `fenced in ≈ 4.9 s`, then `should be fenced by now`.
 
-    '' if the time is not known.
+    It is '' if the moment is not known.
     """
     if due_ms == UNKNOWN:
         return ""
     left_ms = due_ms - now_ms
-    return f"fenced in ≈ {duration(left_ms)}" if left_ms >= 100 else "fencing due"
+    return f"fenced in ≈ {duration(left_ms)}" if left_ms >= 100 else "should be fenced by now"
 
 
 def plural(number: int, thing: str) -> str:

@@ -38,7 +38,7 @@ class AttentionKeys:
         if self._attention is None:
             return StatusMessage(panels.DELETE_IN_REPLAY)
         if not self._app.live:
-            return StatusMessage(panels.DELETE_IS_LIVE, "space returns to it first")
+            return StatusMessage(panels.DELETE_IS_LIVE, "press space to return to it")
         if view is None or broker is None:
             return StatusMessage(panels.DELETE_NEEDS_BROKER)
         table = view.snapshot.brokers

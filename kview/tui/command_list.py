@@ -28,7 +28,7 @@ def commands(
         made.append(Command("last moment", "", LAST_HELP, partial(time.do, "last")))
     for name in colours.names:
         use = partial(colours.use, name)
-        made.append(Command(f"theme {name}", "", "switch to this theme; selecting it previews it", use, use))
+        made.append(Command(f"theme {name}", "", "switch to this theme (highlight to preview)", use, use))
     return made
 
 

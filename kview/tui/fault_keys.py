@@ -37,7 +37,7 @@ class FaultKeys:
         if self._faults is None or screen is None:
             return
         if fault.aims and not app.live:
-            app.say(StatusMessage(f"{key} acts on the cluster as it is now", "space returns to it first"))
+            app.say(StatusMessage(f"{key} works only on the live view", "press space to return to it"))
             return
         target = screen.target() if fault.aims else None
         command = command_for(fault, target, app.view)

@@ -48,10 +48,10 @@ FAULT_KEYS: dict[str, FaultKey] = {
         FaultKey("S", FaultKind.STOP, "stop", "broker", _BACK),
         FaultKey("H", FaultKind.HANG, "hang", "broker", _BACK),
         FaultKey("W", FaultKind.SLOW, "slow", "broker", _BACK, SLOW_BY_MS),
-        FaultKey("B", FaultKind.START, "back", "broker", ""),
-        FaultKey("X", FaultKind.LOSE_RACK, "rack", "rack", "U, or B on one broker"),
-        FaultKey("C", FaultKind.CRASH_CONTROLLER, "controller", "", "U"),
-        FaultKey("U", FaultKind.UNDO, "undo", "", ""),
+        FaultKey("B", FaultKind.START, "bring back", "broker", ""),
+        FaultKey("X", FaultKind.LOSE_RACK, "lose rack", "rack", "U, or B on one broker"),
+        FaultKey("C", FaultKind.CRASH_CONTROLLER, "crash controller", "", "U"),
+        FaultKey("U", FaultKind.UNDO, "undo faults", "", ""),
     )
 }
 
@@ -116,13 +116,13 @@ APP_BINDINGS = [
         "1",
         "go('overview')",
         "overview",
-        tooltip="is anything wrong, on which brokers and partitions, and which groups suffer",
+        tooltip="which cluster, what is wrong, on which brokers and partitions, which groups are affected",
     ),
     Binding(
         "2",
         "go('placement')",
         "placement",
-        tooltip="replicas by broker, round-robin over the racks, as in Kafka courses",
+        tooltip="which broker holds each replica",
     ),
     Binding("5", "go('groups')", "groups", tooltip="consumer groups with their lag, time behind and verdict"),
     Binding(
@@ -137,9 +137,9 @@ APP_BINDINGS = [
         "filter",
         "filter",
         key_display="/",
-        tooltip="show only topics and groups whose name contains what you type",
+        tooltip="show only topics and groups whose names contain what you type",
     ),
-    Binding("delete", "dismiss_broker", "drop broker", key_display="Del", tooltip=DELETE_HELP),
+    Binding("delete", "dismiss_broker", "remove broker", key_display="Del", tooltip=DELETE_HELP),
     Binding("s", "sort", "sort", tooltip="change the order of the focused panel"),
     Binding("i", "internal", "internal", tooltip="show or hide internal topics"),
     Binding(
@@ -150,15 +150,15 @@ APP_BINDINGS = [
         tooltip="start the Spark job, or restart it",
     ),
     Binding("t", "next_theme", "theme", tooltip="switch to the next theme"),
-    Binding("question_mark", "help", "help", key_display="?", tooltip="show this list"),
+    Binding("question_mark", "help", "help", key_display="?", tooltip="show the keys of this screen"),
     Binding(
         "ctrl+p",
         "commands",
         "commands",
         key_display="^p",
-        tooltip="find every command by name; themes have a preview",
+        tooltip="find every command by name; themes can be previewed",
     ),
-    Binding("q", "quit", "quit", tooltip="end kview"),
+    Binding("q", "quit", "quit", tooltip="stop kview"),
     Binding("ctrl+c", "quit", "quit", show=False, key_display="^c", priority=True),
 ]
 
@@ -209,9 +209,13 @@ _TIME_FIRST = (
 KEY_LINE_ORDER_NOT_LIVE = (*_TIME_FIRST, *(k for k in KEY_LINE_ORDER if k not in (*_TIME_FIRST, *FAULT_KEYS)))
 """The same keys while the moment shown is not live, when faults do not work."""
 
-KEY_LINE_PAIRS = {
+KEY_LINE_NAMES = {
     "left_square_bracket": ("[ ]", "step"),
     "left_curly_bracket": ("{ }", "event"),
     "less_than_sign": ("< >", "speed"),
+    "B": ("B", "back"),
+    "X": ("X", "rack"),
+    "C": ("C", "controller"),
+    "U": ("U", "undo"),
 }
-"""Keys that the bottom line shows together with their opposites."""
+"""Keys that the bottom line shows together with their opposite, or with a shorter name."""

@@ -114,7 +114,9 @@ def theme_problems(themes: Themes, wanted: str) -> str:
     """
     parts = []
     if wanted and wanted not in themes.loaded:
-        known = f"the themes are {', '.join(themes.loaded)}" if themes.loaded else "no theme file was found"
+        known = (
+            f"available themes: {', '.join(themes.loaded)}" if themes.loaded else "no theme file was found"
+        )
         parts.append(f"there is no theme named {wanted} ({known})")
     if themes.failed:
         more = f" (and {len(themes.failed) - 1} more)" if len(themes.failed) > 1 else ""

@@ -57,7 +57,7 @@ def status(view: View, options: Options, now_ms: int, zone: tzinfo | None) -> li
     newest_ms = whole_until_s(rollups, view.snapshot.observation.ended_ms) * 1000
     parts = [state, _dim(DIRECT if end_s is None else f"{RATE_S} s windows"), *rest]
     if rollups.from_ms != UNKNOWN and newest_ms > rollups.from_ms:
-        behind = f"{words.duration(now_ms - newest_ms)} behind"
+        behind = f"figures {words.duration(now_ms - newest_ms)} old"
         until = f"until {words.clock(newest_ms, zone, tenths=False)}"
         parts.append(_dim(behind if view.moment.live else until))
     return parts
@@ -78,11 +78,11 @@ def _state(view: View, now_ms: int) -> list[Line]:
             return [line(Span(f"{glyphs.OUT_OF_SYNC} starting", Role.WARN), since)]
         case SparkState.FAILED:
             again = [] if job.next_start_ms == UNKNOWN else [line(_next(job.next_start_ms - now_ms))]
-            key = line(Span(SPARK_KEY, Role.KEY), " starts it")
+            key = line(Span(SPARK_KEY, Role.KEY), " restarts it now")
             return [line(Span(f"{glyphs.DEAD} failed{why}", Role.WARN)), *again, key]
         case _:
             return [_dim(f"{glyphs.FOLLOWER} off: --no-spark")]
 
 
 def _next(left_ms: int) -> str:
-    return f"next start in {words.duration(left_ms, tenths=False)}" if left_ms >= 1000 else "next start now"
+    return f"retrying in {words.duration(left_ms, tenths=False)}" if left_ms >= 1000 else "retrying now"

@@ -89,7 +89,7 @@ class TimeKeys:
             return
         if moment.first_ms != UNKNOWN and at_ms < moment.first_ms:
             first = words.clock(moment.first_ms, self._app.zone, tenths=False)
-            self._app.say(StatusMessage(f"the recording begins at {first}"))
+            self._app.say(StatusMessage(f"the recording starts at {first}"))
         timeline.seek(at_ms)
 
     def _keep(self, typed: str) -> None:

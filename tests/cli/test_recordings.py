@@ -83,7 +83,7 @@ def test_what_cannot_be_replayed(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "newer" / MANIFEST).write_text(newer)
     for arguments, sentence in (
         ([str(tmp_path / "empty")], "is not a kview recording: give"),
-        ([str(tmp_path / "nothing")], "does not contain a whole observation"),
+        ([str(tmp_path / "nothing")], "has no complete observation"),
         ([str(tmp_path / "newer")], "use the version of kview that recorded it"),
         ([str(folder), "--at", "noon"], "'noon' is not a valid time: write 14:05"),
         ([str(folder), "--speed", "3"], "'3' is not one of '1', '2', '4'"),
@@ -129,7 +129,7 @@ def test_an_upload_that_fails_is_reported_and_the_recording_stays(tmp_path: Path
     )
     assert done.returncode == 0
     assert f"uploading to {away} failed" in done.stderr
-    assert f"{folder} has not been uploaded completely: copy it by hand, because the rest is" in done.stderr
+    assert f"the upload of {folder} is incomplete: copy it by hand: the rest is" in done.stderr
     assert len(Recording.open(folder).moments()) == 2
 
 

@@ -29,7 +29,7 @@ from tests.cli.commands import run_kview
         (["connect", "a:1", "--interval", "1ms"], "1ms is not between 100ms and 10m"),
         (["connect", "a:1", "--interval", "-1s"], "'-1s' is not a valid duration"),
         (["connect", "a:1", "--format", "xml"], "'xml' is not one of 'text', 'json'"),
-        (["connect", "a:1", "--theme", "drak"], "there is no theme 'drak'; the themes are dark, light"),
+        (["connect", "a:1", "--theme", "drak"], "there is no theme 'drak'; available themes: dark, light"),
         (["connect", "a:1", "b:2"], "Got unexpected extra argument (b:2)"),
         (["fly"], "No such command 'fly'"),
         (["--fly"], "No such option '--fly'"),

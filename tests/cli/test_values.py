@@ -43,7 +43,7 @@ def test_bootstrap_servers_keep_their_order_and_each_comes_once() -> None:
         ),
         ("http://a:1", "'http://a:1' is a URL"),
         ("kafka", "'kafka' has no port: write HOST:PORT, such as kafka:9092"),
-        ("::1:9092", "'::1:9092' has several colons: put an IPv6 address in brackets: [::1]:9092"),
+        ("::1:9092", "'::1:9092' has more than one colon: put an IPv6 address in brackets: [::1]:9092"),
         (":9092", "':9092' has no valid host name"),
         ("a:0", "'0' in 'a:0' is not a valid port: give a number from 1 to 65535"),
     ],

@@ -232,7 +232,7 @@ def watch_until_fenced(terminal: PseudoTerminal, silent: Row) -> Row:
         assert seen[:6] == silent[:6], (
             "a silent leader's partition changes in one step, and its watermark not before"
         )
-        countdown = re.search(r"fenced in ≈ ([\d.]+) s|fencing due", terminal.text())
+        countdown = re.search(r"fenced in ≈ ([\d.]+) s|should be fenced by now", terminal.text())
         assert countdown, "the countdown is there as long as the broker is silent"
         countdowns.append(float(countdown[1] or 0))
         return None

@@ -31,16 +31,16 @@ def test_a_line_is_a_fault(line: str, command: FaultCommand) -> None:
     [
         ("", "unknown command ''"),
         ("crahs 4", r"did you mean crash\?"),
-        ("fly", "the commands are crash, stop"),
+        ("fly", "available commands: crash, stop"),
         ("crash", "crash NODE"),
-        ("crash 4 5", "2 instead of 1"),
+        ("crash 4 5", "crash takes 1 argument, not 2"),
         ("crash four", "'four' is not a valid node id"),
         ("crash -1", "'-1' is not a valid node id"),
         ("slow 4", "slow NODE"),
         ("slow 4 fast", "'fast' is not a valid latency"),
         ("slow 4 0ms", "'0ms' is not a valid latency"),
         ("slow 4 61s", "'61s' is not a valid latency"),
-        ("undo 4", "1 instead of 0"),
+        ("undo 4", "undo takes 0 arguments, not 1"),
     ],
 )
 def test_a_line_that_is_not_a_command_says_what_is_wrong(line: str, says: str) -> None:

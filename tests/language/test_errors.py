@@ -103,8 +103,8 @@ def test_words_are_plain_english(kind: ErrorKind) -> None:
 def test_a_sentence_says_what_was_wrong_and_what_to_do() -> None:
     error = BadUse(ErrorKind.RACK_UNKNOWN, rack="R9", racks=("R1", "R2"))
     assert message(error) == "there is no rack 'R9'"
-    assert remedy(error) == "the racks are R1, R2"
-    assert sentence(error) == "there is no rack 'R9': the racks are R1, R2"
+    assert remedy(error) == "available racks: R1, R2"
+    assert sentence(error) == "there is no rack 'R9': available racks: R1, R2"
 
 
 def test_an_error_of_another_class_keeps_its_kind_and_values() -> None:

@@ -37,7 +37,8 @@ def test_every_kind_has_words() -> None:
         (failures.of_broker("silent", False), "accepts connections but does not answer"),
         (
             failures.of_broker("refused", True),
-            "connection refused; only kview cannot reach it: the quorum still hears it",
+            "connection refused; kview cannot reach it, but the quorum still hears from it: check the"
+            " network between kview and the broker",
         ),
         (failures.of_group("", 0, 2), ""),
         (failures.of_group("coordinator_silent", 0, 2), "coordinator 2 does not answer"),
@@ -62,14 +63,14 @@ def test_words(said: str, words: str) -> None:
 )
 def test_addresses_in_a_sentence(servers: tuple[str, ...], named: str) -> None:
     error = ClusterUnreachable(ErrorKind.NO_CONNECTION, where=servers)
-    assert errors.message(error) == f"no connection to {named}"
+    assert errors.message(error) == f"cannot connect to {named}"
 
 
 def test_addresses_with_their_failures_in_a_sentence() -> None:
     tried = tuple((f"b:{port}", "refused" if port % 2 else "silent") for port in range(1, 7))
     error = ClusterUnreachable(ErrorKind.NO_BOOTSTRAP_SERVER, tried=tried)
     assert errors.message(error) == (
-        "none of the bootstrap servers answers (b:1: connection refused; "
+        "no bootstrap server answered (b:1: connection refused; "
         "b:2: accepts connections but does not answer; b:3: connection refused; "
         "b:4: accepts connections but does not answer and 2 more)"
     )

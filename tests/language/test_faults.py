@@ -26,7 +26,7 @@ def test_every_fault_is_said_before_while_and_after_it_is_done(kind: FaultKind, 
         (FaultDone(FaultKind.START, (4,)), "broker 4 is back"),
         (FaultDone(FaultKind.START, (101,), NodeRole.CONTROLLER), "controller 101 is back"),
         (FaultDone(FaultKind.LOSE_RACK, (3, 4, 5), rack="R2"), "every broker in rack R2 has lost power"),
-        (FaultDone(FaultKind.UNDO, (3, 4, 5)), "all faults undone: every node is up"),
+        (FaultDone(FaultKind.UNDO, (3, 4, 5)), "all faults undone; every node is started"),
         (FaultDone(FaultKind.UNDO), "no fault in force"),
     ],
 )
@@ -47,4 +47,4 @@ def test_a_refusal_names_what_ends_the_obstacle() -> None:
     assert refusal(down, start, lambda command: "B") == "broker 0 is already down: B brings it back"
     assert refusal(rack, undo, typed) == "every broker in rack R1 is already down: undo brings all back"
     unknown = BadUse(ErrorKind.RACK_UNKNOWN, rack="R9", racks=("R1", "R2")).facts
-    assert refusal(unknown, None, typed) == "there is no rack 'R9': the racks are R1, R2"
+    assert refusal(unknown, None, typed) == "there is no rack 'R9': available racks: R1, R2"

@@ -106,11 +106,11 @@ def test_every_kind_is_said_with_its_numbers(kind: FindingKind) -> None:
                 internal_partitions=8,
                 since_ms=AT - 3_100,
             ),
-            "rack R2 (brokers 3, 4 and 5) silent 3.1 s, still listed as leader of 1,100",
+            "rack R2 (brokers 3, 4 and 5) silent 3.1 s, still listed as leader of 1,100 partitions",
         ),
         (
             Finding(FindingKind.BROKERS_SILENT, Severity.RISK, brokers=(3,), internal_partitions=8),
-            "broker 3 silent, still listed as leader of 8 internal",
+            "broker 3 silent, still listed as leader of 8 internal partitions",
         ),
         (Finding(FindingKind.BROKERS_SILENT, Severity.RISK, brokers=(3,)), "broker 3 silent, leads nothing"),
         (
@@ -133,7 +133,7 @@ def test_every_kind_is_said_with_its_numbers(kind: FindingKind) -> None:
         ),
         (
             Finding(FindingKind.CONTROLLERS_LOST, Severity.WARN, controllers=(102, 103), count=3),
-            "controllers 102 and 103 are out of the quorum: 1 of 3 controllers left",
+            "controllers 102 and 103 are not in the quorum: only 1 of 3 controllers is up",
         ),
     ],
 )
@@ -144,9 +144,9 @@ def test_sentences(finding: Finding, said: str) -> None:
 def test_ages_and_countdowns_go_on_with_the_clock() -> None:
     silent = Finding(FindingKind.BROKERS_SILENT, Severity.RISK, brokers=(4,), partitions=4, since_ms=AT)
     due = Finding(FindingKind.FENCING_DUE, Severity.RISK, brokers=(4,), due_ms=AT + 9_000)
-    assert sentence(silent, AT + 3_100) == "broker 4 silent 3.1 s, still listed as leader of 4"
-    assert sentence(silent, AT + 4_100) == "broker 4 silent 4.1 s, still listed as leader of 4"
+    assert sentence(silent, AT + 3_100) == "broker 4 silent 3.1 s, still listed as leader of 4 partitions"
+    assert sentence(silent, AT + 4_100) == "broker 4 silent 4.1 s, still listed as leader of 4 partitions"
     assert sentence(due, AT + 3_100) == "fenced in ≈ 5.9 s"
-    assert sentence(due, AT + 9_000) == "fencing due"
+    assert sentence(due, AT + 9_000) == "should be fenced by now"
     well = Finding(FindingKind.ALL_WELL, Severity.CALM, count=6)
     assert sentence(well, AT) == sentence(well, AT + 60_000)

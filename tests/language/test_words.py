@@ -78,8 +78,8 @@ def test_bounds_are_marked_but_nothing_is_not() -> None:
 
 def test_the_countdown_ends_in_words() -> None:
     assert words.fencing(10_000, 5_100) == "fenced in ≈ 4.9 s"
-    assert words.fencing(10_000, 9_950) == "fencing due"
-    assert words.fencing(10_000, 12_000) == "fencing due"
+    assert words.fencing(10_000, 9_950) == "should be fenced by now"
+    assert words.fencing(10_000, 12_000) == "should be fenced by now"
     assert words.fencing(UNKNOWN, 12_000) == ""
 
 

@@ -50,7 +50,7 @@ def http_server() -> Iterator[Address]:
 def test_a_closed_port_is_refused_at_once(closed_port: Address) -> None:
     error = refusal(closed_port, deadline_s=PATIENCE_S)
     assert error.kind is ErrorKind.CONNECTION_REFUSED
-    assert message(error) == f"nothing listens on {closed_port} (connection refused)"
+    assert message(error) == f"nothing is listening on {closed_port} (connection refused)"
 
 
 def test_a_port_that_says_nothing() -> None:

@@ -34,9 +34,9 @@ def test_a_healthy_cluster() -> None:
 def test_silence_then_fencing() -> None:
     silent, fenced = blocks()[24], blocks()[31]
     assert "silent" in line_of(silent, "R2 4") and "fenced in ≈" in line_of(silent, "R2 4")
-    assert "silent leader" in silent and "4✕·" in silent
-    assert "fenced" in line_of(fenced, "R2 4") and "silent leader" not in fenced
-    before = next(line for line in silent.splitlines() if "silent leader" in line and "invoice" in line)
+    assert "leader silent" in silent and "4✕·" in silent
+    assert "fenced" in line_of(fenced, "R2 4") and "leader silent" not in fenced
+    before = next(line for line in silent.splitlines() if "leader silent" in line and "invoice" in line)
     topic, partition, leader = before.split()[:3]
     after = line_of(fenced, f"{topic} {partition}")
     assert int(after.split()[2].split("·")[1]) == int(leader.split("·")[1]) + 1, "the epoch rose by one"

@@ -165,7 +165,7 @@ def test_an_empty_recording_is_an_error(tmp_path: Path) -> None:
     RecordingWriter(tmp_path / "r").close()
     recording = Recording.open(tmp_path / "r")
     assert not len(recording.moments())
-    with raises_saying(KviewError, "does not contain a whole observation"):
+    with raises_saying(KviewError, "has no complete observation"):
         recording.at_place(recording.place_of(0))
 
 

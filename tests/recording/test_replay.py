@@ -236,5 +236,5 @@ def test_the_end_of_a_recording_that_is_being_written_is_waited_at(tmp_path: Pat
 
 def test_an_empty_recording(tmp_path: Path) -> None:
     RecordingWriter(tmp_path / "r")
-    with raises_saying(KviewError, "does not contain a whole observation"):
+    with raises_saying(KviewError, "has no complete observation"):
         Replay(Recording.open(tmp_path / "r"))

@@ -167,7 +167,7 @@ def test_what_cannot_be_shown_is_bad_use(tmp_path: Path, folder: Path) -> None:
     with raises_saying(BadUse, "is not a kview recording"):
         open_recording(str(tmp_path))
     RecordingWriter(tmp_path / "empty").close()
-    with raises_saying(BadUse, "does not contain a whole observation"):
+    with raises_saying(BadUse, "has no complete observation"):
         open_recording(str(tmp_path / "empty"))
     (tmp_path / "new").mkdir()
     text = (folder / MANIFEST).read_text().replace('"version":', '"version":9')

@@ -94,14 +94,14 @@ CELLS: dict[str, tuple[str, ...]] = {
     "throughput-starting": (r"^ Spark ◌ ", row("cluster", "9,312", "14,495"), row("invoice", "5,256", "–")),
     "throughput-failed": (
         r"^ Spark ✕ .*SIGKILL",
-        r"next start in 7 s",
+        r"retrying in 7 s",
         row("cluster", "9,312", "14,495"),
         row("in", "–", "6,205", "7,811"),
     ),
     "throughput-off": (r"^ Spark ○ ", row("cluster", "9,312", "14,495"), row("invoice", "5,256", "–")),
     "throughput-incident": (
         r"^ Spark ● ",
-        r"✕ partition-seconds 11 offline",
+        r"✕ partition-seconds: 11 offline",
         row("✕", "cluster", "9,043", "12,290"),
         row("in", "9,043", "8,365", "7,831"),
         row("hottest", "invoice-0"),

@@ -54,7 +54,7 @@ async def test_delete_drops_a_broker_that_is_gone_and_says_so() -> None:
         select(app, GONE)
         await press(pilot, ["delete"])
         assert attention.dismissed == [GONE]
-        assert f"broker {GONE} is dropped" in text(app)
+        assert f"broker {GONE} is removed" in text(app)
 
 
 @running
@@ -74,9 +74,12 @@ async def test_on_other_rows_it_says_why_it_does_nothing() -> None:
     async with dashboard(left(), attention=attention) as (app, pilot):
         select(app, 0)
         await press(pilot, ["delete"])
-        assert "broker 0 is up, not gone: Delete drops the row of a broker that has left" in text(app)
+        assert "broker 0 is up: Delete removes only brokers that have left the cluster" in text(app)
         await press(pilot, ["tab", "delete"])
-        assert "Delete drops the row of a broker that has left the cluster: select one" in text(app)
+        assert (
+            "Delete removes the row of a broker that has left the cluster: select such a row first"
+            in text(app)
+        )
         assert attention.dismissed == []
 
 
@@ -86,7 +89,7 @@ async def test_at_an_earlier_moment_it_does_nothing() -> None:
     async with dashboard(paused(), attention=attention, timeline=FakeTimeline()) as (app, pilot):
         select(app, 4)
         await press(pilot, ["delete"])
-        assert "Delete acts on the cluster as it is now · space returns to it first" in text(app)
+        assert "Delete works only on the live view · press space to return to it" in text(app)
         assert not attention.dismissed and not attention.preferred
 
 
@@ -103,7 +106,7 @@ async def test_it_is_a_key_only_where_a_broker_can_be_selected(screen: str) -> N
     async with dashboard(state(HEALTHY), attention=FakeAttention(), size=(120, 90)) as (app, pilot):
         await press(pilot, [screen, "question_mark"])
         await until(pilot, lambda: "HELP" in text(app), "help")
-        assert ("drop the row of a broker" in text(app)) == (screen == "1")
+        assert ("remove the row of a broker" in text(app)) == (screen == "1")
 
 
 @running

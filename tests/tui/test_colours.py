@@ -99,7 +99,7 @@ async def test_bad_theme_files_are_one_notice_and_harm_nothing(tmp_path: Path) -
     async with dashboard(state(HEALTHY), themes=themes, theme="bad", size=(300, 40)) as (app, pilot):
         await until(
             pilot,
-            lambda: "there is no theme named bad (the themes are dark, light)" in text(app),
+            lambda: "there is no theme named bad (available themes: dark, light)" in text(app),
             "the notice",
         )
         assert "bad.toml" in text(app) and "(and 1 more)" in text(app)

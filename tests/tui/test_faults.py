@@ -16,12 +16,12 @@ TO_PARTITIONS = ["tab"]
     [
         ("K", FaultCommand(FaultKind.CRASH, 0), "broker 0 was killed (kill −9)"),
         ("S", FaultCommand(FaultKind.STOP, 0), "broker 0 is stopping"),
-        ("H", FaultCommand(FaultKind.HANG, 0), "broker 0 is frozen"),
+        ("H", FaultCommand(FaultKind.HANG, 0), "broker 0 is hung"),
         ("W", FaultCommand(FaultKind.SLOW, 0, slow_ms=200), "takes 200 ms longer"),
         ("B", FaultCommand(FaultKind.START, 0), "broker 0 is back"),
         ("X", FaultCommand(FaultKind.LOSE_RACK, rack="R1"), "every broker in rack R1 has lost power"),
-        ("C", FaultCommand(FaultKind.CRASH_CONTROLLER), "the active one, was killed"),
-        ("U", FaultCommand(FaultKind.UNDO), "all faults undone: every node is up"),
+        ("C", FaultCommand(FaultKind.CRASH_CONTROLLER), "was killed: the other voters elect a new one"),
+        ("U", FaultCommand(FaultKind.UNDO), "all faults undone; every node is started"),
     ],
 )
 @running

@@ -206,7 +206,7 @@ async def test_help_and_palette_are_panels(caplog: pytest.LogCaptureFixture) -> 
 @running
 async def test_without_a_log_file_it_says_so() -> None:
     async with dashboard(without(state(HEALTHY), "events"), log_file="") as (app, _):
-        assert f"{APOLOGY}; the log file cannot be written" in text(app)
+        assert f"{APOLOGY}, and kview.log is not writable" in text(app)
 
 
 def test_a_bug_elsewhere_ends_the_dashboard(caplog: pytest.LogCaptureFixture) -> None:

@@ -30,7 +30,7 @@ async def test_what_needs_the_past_is_pending_and_what_the_snapshot_holds_is_sho
 @running
 async def test_other_screens_do_not_say_it_either(keys: list[str], shows: str) -> None:
     async with dashboard(incomplete(HEALTHY), timeline=FakeTimeline(), size=(160, 50)) as (app, pilot):
-        assert "… reading the minutes before this moment" in text(app)
+        assert "… loading the minutes before" in text(app)
         await press(pilot, keys)
         await until(pilot, lambda: shows in text(app), shows)
         shown = text(app)

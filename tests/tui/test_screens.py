@@ -164,7 +164,7 @@ async def test_too_small_is_one_sentence() -> None:
 async def test_a_crash_says_what_is_true_in_those_nine_seconds() -> None:
     async with dashboard(state(CRASH)) as (app, _):
         shown = text(app)
-        assert re.search(r"✕ broker 4 silent 3\.\d s, still listed as leader of 4", shown)
+        assert re.search(r"✕ broker 4 silent 3\.\d s, still listed as leader of 4 partitions", shown)
         assert re.search(r"watermark frozen on 6 more \(\+\d+ internal\)", shown)
         assert re.search(r"fenced in ≈ [4-6]\.\d s", shown)
         assert re.search(r"4 +✕ silent 3 s +4 +10 +– +– ", shown)
@@ -216,7 +216,7 @@ async def test_the_countdown_and_ages_go_on_between_observations() -> None:
             await until(pilot, partial(says, app, f"silent {silent} s", f"fenced in ≈ {due} s"), "tenths")
         await until(pilot, lambda: "✕ silent 4 s" in text(app), "whole seconds")
         app.clock_ms.now_ms += 10_000  # type: ignore[attr-defined]
-        await until(pilot, lambda: "fencing due" in text(app), "the end of the countdown")
+        await until(pilot, lambda: "should be fenced by now" in text(app), "the end of the countdown")
         assert "nothing new for 11 s" in text(app)
 
 

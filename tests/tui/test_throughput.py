@@ -118,10 +118,10 @@ async def test_without_rollups_of_the_moment_rates_are_direct(name: str) -> None
 @running
 async def test_the_head_says_how_the_job_is_doing() -> None:
     heads = {
-        RUNNING: r"Spark ● running · 10 s windows · 1\.\d s behind",
+        RUNNING: r"Spark ● running · 10 s windows · figures 1\.\d s old",
         STARTING: r"Spark ◌ starting 3 s · direct rates",
         FAILED: r"Spark ✕ failed: Java was killed \(SIGKILL\) · direct rates "
-        r"· next start in 7 s · \^r starts it",
+        r"· retrying in 7 s · \^r restarts it now",
         OFF: r"Spark ○ off: --no-spark · direct rates",
     }
     for name, words in heads.items():
@@ -135,19 +135,19 @@ async def test_the_head_says_how_the_job_is_doing() -> None:
 async def test_the_head_counts_down_between_views() -> None:
     async with dashboard(throughput_state(FAILED)) as (app, pilot):
         await press(pilot, ["6"])
-        await until(pilot, lambda: "next start in 7 s" in text(app), "the countdown")
+        await until(pilot, lambda: "retrying in 7 s" in text(app), "the countdown")
         app.clock_ms.now_ms += 3_000  # type: ignore[attr-defined]
-        await until(pilot, lambda: "next start in 4 s" in text(app), "one that has gone on")
+        await until(pilot, lambda: "retrying in 4 s" in text(app), "one that has gone on")
 
 
 @running
 async def test_a_lost_broker_is_counted_in_seconds_and_plotted() -> None:
     async with dashboard(throughput_state(RUNNING)) as (app, pilot):
         await press(pilot, ["6"])
-        await until(pilot, lambda: "no partition had a problem" in text(app), "calm")
+        await until(pilot, lambda: "no partition problems" in text(app), "calm")
         assert "partitions silent or offline none" in text(app)
         app.feed.show(throughput_state(INCIDENT))  # type: ignore[attr-defined]
-        await until(pilot, lambda: "partition-seconds 11 offline · 36 silent · 99 under" in text(app), "it")
+        await until(pilot, lambda: "partition-seconds: 11 offline · 36 silent · 99 under" in text(app), "it")
         assert "offline none" not in text(app)
 
 
@@ -190,7 +190,7 @@ async def test_a_paused_view_ends_at_its_moment() -> None:
         await press(pilot, ["6"])
         await until(pilot, lambda: "until 08:57:" in text(app), "the moment")
         shown = text(app)
-        assert "no partition had a problem" in shown and "now" not in shown
+        assert "no partition problems" in shown and "now" not in shown
         found = window(
             view.aggregates.rollups, Kind.CLUSTER, view.snapshot.observation.ended_ms // 1000 - 1, 10
         )

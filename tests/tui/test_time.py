@@ -252,7 +252,7 @@ async def test_faults_do_not_work_in_the_past() -> None:
         for fault in FAULT_KEYS.values():
             if fault.aims:
                 await press(pilot, [fault.key])
-                assert f"{fault.key} acts on the cluster as it is now" in text(app)
+                assert f"{fault.key} works only on the live view" in text(app)
         assert lab.commands == []
         await press(pilot, ["U"])
         await until(pilot, lambda: lab.commands, "what needs nothing selected")
@@ -273,7 +273,7 @@ async def test_a_time_is_asked_for() -> None:
         await press(pilot, ["g", *"-10s", "enter"])
         assert timeline.asked[-1] == ("seek", shown_ms - 10_000)
         await press(pilot, ["g", *"-1h", "enter"])
-        await until(pilot, lambda: "the recording begins at 08:53:20" in text(app), "where it ends up")
+        await until(pilot, lambda: "the recording starts at 08:53:20" in text(app), "where it ends up")
         timeline.asked.clear()
         await press(pilot, ["g", "enter", "g", "q", "space", "escape"])
         assert timeline.asked == [] and app.focused is before

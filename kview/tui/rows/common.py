@@ -166,4 +166,5 @@ def verdict(kind: str, reason: str, severity: str) -> Line:
     if kind == Verdict.PENDING:
         return (Span(f"{text} {reason}".rstrip(), Role.DIM),)
     words_ = f"{text}: {reason}" if reason else text
-    return (Span(f"{SIGNS[severity]} {words_}", ROLES[severity]),)
+    sign = "?" if kind == Verdict.UNKNOWN else SIGNS[severity]
+    return (Span(f"{sign} {words_}", ROLES[severity]),)

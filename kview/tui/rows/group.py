@@ -51,7 +51,7 @@ class MemberRows(Keyed[str]):
             owned[str(offsets.owner[row])][str(offsets.topic[row])].append(int(offsets.partition[row]))
         self._owned = owned
         self.title: Line = title("MEMBERS")
-        self.empty = "no members: nobody reads for this group"
+        self.empty = "no members: nothing reads for this group"
         self.columns: Sequence[Column] = (
             Column(
                 "client",

@@ -105,10 +105,10 @@ def detail_lines(
 def _why_empty(view: View) -> str:
     """Return the reason why there is nothing to draw."""
     if view.aggregates.rollups.from_ms != UNKNOWN:
-        return "Spark's figures begin after this moment."
+        return "Spark's figures start after this moment."
     if view.aggregates.status.state is SparkState.OFF:
         return "Plots, windows and percentiles come from Spark, and Spark is off."
-    return "Plots begin when Spark has added up its first whole seconds."
+    return "Plots start when Spark has added up its first whole seconds."
 
 
 def _head(label: str, stretch: Stretch, cells: int) -> Line:
@@ -142,13 +142,13 @@ def _problems(found: Window, key: Key, cells: int) -> Line:
     if parts:
         sign = Role.RISK if any(seconds > 0 for seconds, _, role in risks if role is Role.RISK) else Role.WARN
         mark = glyphs.DEAD if sign is Role.RISK else glyphs.OUT_OF_SYNC
-        parts[0] = (Span(f"{mark} partition-seconds ", sign), *parts[0])
+        parts[0] = (Span(f"{mark} partition-seconds: ", sign), *parts[0])
     records = [line(Span(f"{count:,} {what}", Role.WARN)) for count, what in counts if count]
     if records:
-        records[0] = (Span("records ", Role.DIM), *records[0])
+        records[0] = (Span("records: ", Role.DIM), *records[0])
     parts += records
     if not parts:
-        calm = "nothing rewound" if key.kind is Kind.GROUP else "no partition had a problem"
+        calm = "nothing rewound" if key.kind is Kind.GROUP else "no partition problems"
         parts = [line(Span(f"{glyphs.OK} ", Role.GOOD), Span(calm, Role.DIM))]
     return line(" ", *joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells - 1))
 

@@ -34,14 +34,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             show=False,
             tooltip="clear the filter, then leave the screen, then return to the live moment",
         ),
-        Binding("tab", "app.focus_next", "next panel", show=False, tooltip="focus the next panel"),
-        Binding(
-            "shift+tab",
-            "app.focus_previous",
-            "previous panel",
-            show=False,
-            tooltip="focus the previous panel",
-        ),
+        Binding("tab", "app.focus_next", "focus the next panel", show=False),
+        Binding("shift+tab", "app.focus_previous", "focus the previous panel", show=False),
     ]
 
     panel_sorts: ClassVar[dict[str, int]] = {}

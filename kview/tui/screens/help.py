@@ -24,12 +24,12 @@ SIGNS: tuple[tuple[str, str], ...] = (
     (glyphs.FOLLOWER, "a follower in the ISR"),
     (glyphs.OUT_OF_SYNC, "a follower that is not in the ISR, or too few in the ISR"),
     (glyphs.DEAD, "silent or offline; data or availability at risk"),
-    (glyphs.FROZEN, "a high watermark that stands still although it should move"),
+    (glyphs.FROZEN, "a high watermark that stands still although it should advance"),
     (glyphs.UP, "grows; leads without being the preferred leader; one step from risk"),
     (glyphs.DOWN, "shrinks"),
     ("(P3)", "placement: the preferred leader, which does not lead"),
     (glyphs.NONE, "not known; ≥ a lower bound; ≈ an estimate"),
-    (glyphs.ELLIPSIS, "not known yet: the minutes before the moment shown are being read"),
+    (glyphs.ELLIPSIS, "not known yet: the minutes before the moment shown are being loaded"),
 )
 
 WORDS: tuple[str, ...] = (
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
 
 
 def entries(bindings: Sequence[Binding]) -> list[Entry]:
-    """Return help for these bindings: the screen's own keys, time, faults, navigation, signs and words."""
+    """Help for these bindings: the screen's own keys, time, faults, navigation, signs and words."""
     faults = [b for b in bindings if b.key in FAULT_KEYS]
     times = [b for b in bindings if b in TIME_BINDINGS]
     moving = [b for b in bindings if not b.show and b not in (*faults, *times)]
@@ -60,7 +60,7 @@ def entries(bindings: Sequence[Binding]) -> list[Entry]:
         ("KEYS", others),
         ("TIME", times),
         ("FAULTS on this simulated cluster", faults),
-        ("MOVING ABOUT", moving),
+        ("NAVIGATION", moving),
     ):
         if group:
             made.append(Entry("", name, True))
@@ -132,7 +132,7 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
     """
     AUTO_FOCUS = "#help"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,question_mark,q", "dismiss", "back to the screen", key_display="Esc"),
+        Binding("escape,question_mark,q", "dismiss", "return to the screen", key_display="Esc"),
         *(replace(binding, action=f"app.{binding.action}") for binding in SPACE_BINDINGS),
     ]
 

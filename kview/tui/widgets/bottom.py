@@ -9,7 +9,7 @@ from textual.widgets import Input
 from kview.language import glyphs
 from kview.model.events import Severity
 from kview.tui.canvas import canvas
-from kview.tui.keys import KEY_LINE_ORDER, KEY_LINE_ORDER_NOT_LIVE, KEY_LINE_PAIRS
+from kview.tui.keys import KEY_LINE_NAMES, KEY_LINE_ORDER, KEY_LINE_ORDER_NOT_LIVE
 from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, width
 from kview.tui.widgets.drawn import Lines
 
@@ -83,8 +83,8 @@ def key_line(bindings: Sequence[Binding], cells: int, live: bool = True) -> Line
 
 
 def _in_line(binding: Binding) -> tuple[str, str]:
-    """Return a key's name and description as they are shown in the bottom line."""
-    return KEY_LINE_PAIRS.get(binding.key, (key_name(binding), binding.description))
+    """A key's name and description as they stand in the bottom line."""
+    return KEY_LINE_NAMES.get(binding.key, (key_name(binding), binding.description))
 
 
 def key_name(binding: Binding) -> str:

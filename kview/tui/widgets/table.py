@@ -38,13 +38,13 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "move up", show=False, tooltip="select the row above"),
-        Binding("down", "move(1)", "move down", show=False, tooltip="select the row below"),
-        Binding("pageup", "page(-1)", "a page up", show=False),
-        Binding("pagedown", "page(1)", "a page down", show=False),
-        Binding("home", "end(-1)", "first row", show=False),
-        Binding("end", "end(1)", "last row", show=False),
-        Binding("enter", "open", "open", tooltip="go deeper into the selected row"),
+        Binding("up", "move(-1)", "move up a row", show=False),
+        Binding("down", "move(1)", "move down a row", show=False),
+        Binding("pageup", "page(-1)", "move up a page", show=False),
+        Binding("pagedown", "page(1)", "move down a page", show=False),
+        Binding("home", "end(-1)", "go to the first row", show=False),
+        Binding("end", "end(1)", "go to the last row", show=False),
+        Binding("enter", "open", "open", tooltip="show details of the selected row"),
     ]
 
     @dataclass
