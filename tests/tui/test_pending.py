@@ -74,7 +74,7 @@ async def test_a_past_that_takes_long_is_announced_however_many_views_come() -> 
 
         def announced() -> bool:
             app.feed.show(incomplete(HEALTHY))  # type: ignore[attr-defined]
-            return "… reading" in text(app)
+            return "… loading" in text(app)
 
         await until(pilot, announced, "the incomplete view")
 

@@ -310,9 +310,9 @@ async def test_a_name_is_asked_for_and_the_result_is_shown() -> None:
 async def test_a_message_goes_away_while_time_is_paused() -> None:
     async with dashboard(paused(), lab=FakeLab(), timeline=FakeTimeline()) as (app, pilot):
         await press(pilot, ["K"])
-        assert "acts on the cluster" in text(app)
+        assert "works only on the live view" in text(app)
         app.wall_ms.now_ms += 60_000  # type: ignore[attr-defined]
-        await until(pilot, lambda: "acts on the cluster" not in text(app), "its end")
+        await until(pilot, lambda: "works only on the live view" not in text(app), "its end")
 
 
 def test_a_time_of_day_is_one_of_the_day_shown() -> None:
