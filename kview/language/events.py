@@ -81,7 +81,7 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.LOG_CUT: lambda event: (
         f"{_brokers(event)} truncated ≥ {plural(event.records, 'record')} from its log of {_names(event)}"
     ),
-    EventKind.REBALANCE_STARTED: lambda event: f"group {event.group} started to rebalance",
+    EventKind.REBALANCE_STARTED: lambda event: f"group {event.group} started rebalancing",
     EventKind.REBALANCE_ENDED: lambda event: f"group {event.group} became stable with {_members(event)}",
     EventKind.REBALANCED: lambda event: f"group {event.group} rebalanced: {_members(event)}",
     EventKind.GROUP_STATE: lambda event: f"group {event.group} went from {event.before} to {event.after}",

@@ -90,7 +90,7 @@ def done(fault: FaultDone) -> str:
 def refusal(error: ErrorFacts, undone_by: FaultCommand | None, name: Callable[[FaultCommand], str]) -> str:
     """Return why a fault was refused and what to do. `name` turns a command into a key or a line to type."""
     if undone_by is not None:
-        rest = "brings all back" if undone_by.kind is FaultKind.UNDO else "brings it back"
+        rest = "brings them all back" if undone_by.kind is FaultKind.UNDO else "brings it back"
         return f"{message(error)}: {name(undone_by)} {rest}"
     return message(error) if error.kind is ErrorKind.NODE_WITHOUT_FAULT else sentence(error)
 

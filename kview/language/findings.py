@@ -88,7 +88,7 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
         f"group {finding.group}: {words.plural(finding.count, 'record')} deleted before being read"
     ),
     FindingKind.NO_CONTROLLER: lambda finding, now_ms: (
-        "no active controller: no broker is fenced and no leader elected until there is one"
+        "no active controller: brokers cannot be fenced, nor leaders elected, until there is one"
     ),
     FindingKind.QUORUM_SILENT: lambda finding, now_ms: (
         f"state of the controller quorum unknown{_for(finding, now_ms, ' for ')}: "

@@ -11,7 +11,7 @@ LOST = "lost"
 
 WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.OBSERVING_FAILED: "an observation failed ({bug}); retrying (details in kview.log)",
-    NoticeKind.OBSERVING_AGAIN: "observing works again",
+    NoticeKind.OBSERVING_AGAIN: "observations work again",
     NoticeKind.SOURCE_LOST: "{lost}; restarting it",
     NoticeKind.SOURCE_NOT_RESTARTED: "{lost}; restart failed: {error}; retrying in {wait_s:.0f} s",
     NoticeKind.SOURCE_RESTARTED: "{lost}; kview has started a fresh cluster",
@@ -22,7 +22,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.NOT_KEPT: "recording not kept: {error}",
     NoticeKind.UPLOAD_FAILED: "uploading to {place} failed ({reason}); retrying",
     NoticeKind.UPLOADING_AGAIN: "uploads to {place} work again",
-    NoticeKind.NO_SPEED: "only a replay has a speed",
+    NoticeKind.NO_SPEED: "the speed can be changed only in a replay",
     NoticeKind.NOTHING_TO_STEP_TO: "cannot go to that time: {error}",
     NoticeKind.NOT_RECORDING_YET: "recording has not started yet: try again in a moment",
     NoticeKind.NO_LATER_EVENT: "the recording has no later event",

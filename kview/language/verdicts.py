@@ -34,7 +34,7 @@ VERDICTS: Mapping[str, str] = {
 _STATUS_COUNTS: Mapping[str, tuple[str, str]] = {
     PartitionStatus.NO_LEADER: ("without a leader", "without a leader"),
     PartitionStatus.SILENT_LEADER: ("leader silent", "leaders silent"),
-    PartitionStatus.NOT_PREFERRED: ("not on its preferred leader", "not on their preferred leader"),
+    PartitionStatus.NOT_PREFERRED: ("not led by its preferred leader", "not led by their preferred leaders"),
 }
 
 
@@ -45,7 +45,7 @@ def counted(status: PartitionStatus, number: int) -> str:
 
 
 def reason(kind: Reason, ms: int = UNKNOWN, number: int = UNKNOWN) -> str:
-    """Return why a group's partition has its verdict, '' if there is nothing to say.
+    """Return the reason for the verdict of a group's partition, or '' if there is nothing to say.
 
     `ms` and `number` are `reason_ms` and `reason_count` of `OffsetFigures`.
     """
@@ -54,7 +54,7 @@ def reason(kind: Reason, ms: int = UNKNOWN, number: int = UNKNOWN) -> str:
         case Reason.NO_MEMBERS:
             return ", ".join(filter(None, ("no members", unmoved)))
         case Reason.NO_OWNER:
-            return ", ".join(filter(None, ("nobody owns it", unmoved)))
+            return ", ".join(filter(None, ("not assigned to any member", unmoved)))
         case Reason.STILL:
             return unmoved
         case Reason.FELL_BACK:
@@ -82,7 +82,7 @@ def lost(records: int) -> str:
 
 
 def of_group(figures: GroupFigures, row: int) -> str:
-    """Return why the group in that row has its verdict."""
+    """Return the reason for the verdict of the group in the given row."""
     kind, ms = Reason(figures.reason[row]), int(figures.reason_ms[row])
     if kind is Reason.NO_MEMBERS:
         why = "no members" if ms == UNKNOWN else f"no members, {duration(ms)} behind"

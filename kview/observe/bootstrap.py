@@ -110,7 +110,7 @@ def why_not(link: Link) -> FailureKind:
 
 
 def no_advertised(server: Address, tried: Tried) -> ClusterUnreachable:
-    """Return the error for a cluster whose bootstrap server answers while its brokers do not.
+    """Return the error for a cluster that answers at its bootstrap server but at none of its advertised addresses.
 
     `tried` has the advertised addresses, and why each of them failed.
     """

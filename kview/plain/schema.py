@@ -235,7 +235,7 @@ class GroupPartition(Struct, gc=False):
 
     topic: Annotated[str, _meaning("The topic's name.")]
     partition: Annotated[int, _meaning("The partition's number.")]
-    owner: Annotated[str | None, _meaning("The member id of its owner; null if nobody owns it.")]
+    owner: Annotated[str | None, _meaning("The member id of its owner; null if not assigned to any member.")]
     committed: Annotated[int | None, _meaning("The committed offset; -1 if there is none.", "offset")]
     log_end_offset: Annotated[
         int | None, _meaning("The high watermark, as in kafka-consumer-groups.", "offset")

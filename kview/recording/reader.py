@@ -120,7 +120,7 @@ class Segment:
         return DeltaBatches(batches[0], batches[1], batches[2], last)
 
     def _parts(self, after_sequence: int, *names: str) -> list[pa.Table]:
-        """Return at least the rows of the moments after that moment."""
+        """Return the rows of all moments after the given one, and possibly earlier ones."""
         if not self._entry.closed:
             begin = self._begins[bisect_right(self._sequences, after_sequence)]
             try:

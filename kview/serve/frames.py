@@ -76,7 +76,7 @@ def skip_tags(frame: memoryview, position: int) -> int:
 
 
 def pack(correlation_id: int, body: Sequence[bytes | bytearray], tagged_header: bool) -> bytes:
-    """Return the frame of a response whose body is already encoded, in pieces.
+    """Return, in pieces, the frame of a response whose body is already encoded.
 
     `tagged_header` is True for response headers of version 1.
     """

@@ -1,6 +1,6 @@
 """Views and notices that arrive from the feed's thread, and the choice of which views to show.
 
-An incomplete view is shown only if reading its past takes long.
+An incomplete view is shown only if reading the observations before it takes a long time.
 """
 
 from collections.abc import Callable

@@ -28,7 +28,7 @@ def console() -> Console:
         (["lose-rack R1"], "ok every broker in rack R1 has lost power; to undo it: undo"),
         (
             ["lose-rack R1", "lose-rack R1"],
-            "error every broker in rack R1 is already down: undo brings all back",
+            "error every broker in rack R1 is already down: undo brings them all back",
         ),
         (["lose-rack R9"], "error there is no rack 'R9': available racks: R1"),
         (["start 1"], "error broker 1 has no fault"),
@@ -50,7 +50,7 @@ def test_without_controllers_there_is_none_to_kill(console: Console) -> None:
     for node in (101, 102, 103):
         answer(console, f"crash {node}")
     assert answer(console, "crash-controller") == (
-        "error there is no active controller: undo brings all back"
+        "error there is no active controller: undo brings them all back"
     )
 
 

@@ -45,6 +45,6 @@ def test_a_refusal_names_what_ends_the_obstacle() -> None:
     rack = BadUse(ErrorKind.RACK_DOWN, rack="R1").facts
     start, undo = FaultCommand(FaultKind.START, 0), FaultCommand(FaultKind.UNDO)
     assert refusal(down, start, lambda command: "B") == "broker 0 is already down: B brings it back"
-    assert refusal(rack, undo, typed) == "every broker in rack R1 is already down: undo brings all back"
+    assert refusal(rack, undo, typed) == "every broker in rack R1 is already down: undo brings them all back"
     unknown = BadUse(ErrorKind.RACK_UNKNOWN, rack="R9", racks=("R1", "R2")).facts
     assert refusal(unknown, None, typed) == "there is no rack 'R9': available racks: R1, R2"

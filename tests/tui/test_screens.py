@@ -188,7 +188,7 @@ async def test_after_the_fencing_there_are_new_leaders_and_isrs_without_4() -> N
         shown = text(app)
         assert re.search(r"4 +✕ fenced \d+ s +\(P3\)✕ +\(P9\)✕ +P2✕ +P8✕ +P1✕ +P7✕", shown)
         assert re.search(r"2 +● +P4 +P3▲ +P9▲ +P2 +P8", shown)
-        assert "2 not on their preferred leader" in shown
+        assert "2 not led by their preferred leaders" in shown
 
 
 @running

@@ -89,7 +89,7 @@ class GroupCoordinator:
         shard.after(self._settings.offsets_retention_check_interval_ms, due)
 
     def process_ended(self) -> None:
-        """Drop everything, because the process has ended along with its memory and its waiting clients."""
+        """Drop all state and waiting clients, because the process has ended."""
         for shard in self._shards.values():
             shard.close(answer=False)
         self._shards.clear()

@@ -169,7 +169,7 @@ class PlacementRows(Keyed[int]):
             Span(glyphs.OK if safe else glyphs.UP, Role.GOOD if safe else Role.WARN),
         ]
         if away:
-            spans.append(Span(f" {glyphs.DOT} {away:,} not on their preferred leader", Role.WARN))
+            spans.append(Span(f" {glyphs.DOT} {away:,} not led by their preferred leaders", Role.WARN))
         return tuple(spans)
 
 

@@ -117,7 +117,7 @@ class GroupScreen(KviewScreen):
         yield SelectedOffset(id="selected")
 
     def draw(self, view: View) -> None:
-        """Pass to the panels their parts of a view."""
+        """Pass each panel its part of a view."""
         self.query_one(GroupHeading).view = view
         members_table = self.query_one("#members", Table)
         members_table.fill(lambda: rows.MemberRows(view, self.group))

@@ -76,7 +76,7 @@ class OverviewScreen(KviewScreen):
         events.styles.height = shared.events
 
     def draw(self, view: View) -> None:
-        """Pass to the panels their parts of a view."""
+        """Pass each panel its part of a view."""
         options = self.dashboard.options
         self.query_one("#brokers", Table).fill(lambda: brokers.BrokerRows(view, options))
         self.query_one("#partitions", Table).fill(lambda: partitions.PartitionRows(view, options))

@@ -49,7 +49,7 @@ class PlacementScreen(KviewScreen):
         yield Table(id="topics")
 
     def draw(self, view: View) -> None:
-        """Pass to the panels their parts of a view."""
+        """Pass each panel its part of a view."""
         options = self.dashboard.options
         listed = self.query_one("#topics", Table)
         listed.fill(lambda: topics.TopicRows(view, options))

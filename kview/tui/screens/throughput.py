@@ -124,7 +124,7 @@ class ThroughputScreen(KviewScreen):
         self.query_one(f"#{rows.PANEL}", Table).styles.width = width
 
     def draw(self, view: View) -> None:
-        """Pass to the panels their parts of a view."""
+        """Pass each panel its part of a view."""
         options = self.dashboard.options
         head, detail = self.query_one(SparkHead), self.query_one(Detail)
         table = self.query_one(f"#{rows.PANEL}", Table)

@@ -36,7 +36,7 @@ class TopicScreen(KviewScreen):
         yield Table(id="partitions", opens=False)
 
     def draw(self, view: View) -> None:
-        """Pass to the panels their parts of a view."""
+        """Pass each panel its part of a view."""
         options = self.dashboard.options
         self.query_one(Heading).fill(lambda: PlacementRows(view, Options(), self.topic).headline())
         table = self.query_one("#partitions", Table)
