@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.align import positions, take
-from kview.derive.rates import sum_by
+from kview.derive.rates import sum_by, total
 from kview.derive.series import Series
 from kview.derive.view import BrokerFigures, Floats
 from kview.model.events import Severity
@@ -123,6 +123,18 @@ def led_rates(snapshot: Snapshot, in_rate: Floats, quiet: Silence) -> Floats:
     rates = sum_by(_user_leader(snapshot), in_rate, len(snapshot.brokers))
     rates[quiet.silent] = np.nan
     return rates
+
+
+def total_out(snapshot: Snapshot, offset_rows: Longs, read_rate: Floats, quiet: Silence) -> float:
+    """Return the records per second that groups committed on the user's topics, where the leader answers.
+
+    `offset_rows` and `read_rate` are rows of `snapshot.offsets`. NaN if groups have offsets there, but no
+    rate is known.
+    """
+    of_user = take(~snapshot.partitions.internal, offset_rows, False)
+    leader = take(_user_leader(snapshot), offset_rows, -1)
+    answered = take(~quiet.silent, leader, False)
+    return total(np.where(answered, read_rate, np.nan)[of_user]) if of_user.any() else 0.0
 
 
 def broker_figures(

@@ -18,7 +18,7 @@ import numpy as np
 from kview.derive import commits as past
 from kview.derive import lag, rates
 from kview.derive.align import Alignment, align_offsets, align_partitions, partition_rows
-from kview.derive.brokers import broker_figures, led_rates
+from kview.derive.brokers import broker_figures, led_rates, total_out
 from kview.derive.commits import Commits
 from kview.derive.events import Seen, differences, kept
 from kview.derive.group_events import group_events
@@ -32,7 +32,7 @@ from kview.derive.partitions import (
     partition_figures,
     worst_first,
 )
-from kview.derive.rates import LOOK_BACK_MS, Ends, total
+from kview.derive.rates import LOOK_BACK_MS, Ends
 from kview.derive.series import Series, extended, next_moments
 from kview.derive.standing import standing
 from kview.derive.topics import throughput, topic_figures, topic_rates
@@ -247,7 +247,9 @@ def _view(state: State, sampled: Sample) -> View:
         topics=topics,
         groups=groups,
         offsets=offsets,
-        throughput=throughput(topics, state.moments, total(brokers.out_rate)),
+        throughput=throughput(
+            topics, state.moments, total_out(snapshot, offsets.partition_row, offsets.read_rate, quiet)
+        ),
         events=state.events,
         new_events=state.new_events,
         worst_partitions=worst_first(table, figures),

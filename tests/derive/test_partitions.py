@@ -1,6 +1,7 @@
 """Partitions, brokers and topics: statuses, silence, replica lag, counts; from small changes to healthy
 snapshots."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -108,6 +109,17 @@ def test_the_brokers_rates_add_up_to_the_topics() -> None:
     assert view.brokers.in_rate.sum() == pytest.approx(view.topics.in_rate[user].sum())
     assert view.throughput.total_in == pytest.approx(4400 + 2400 + 1000, rel=0.01)
     assert view.throughput.total_out == pytest.approx(4400 + 6800 + 1000, rel=0.02)
+
+
+def test_what_groups_read_is_unknown_until_a_rate_is_known_and_0_without_groups() -> None:
+    world = default_world()
+    # Some brokers lead nothing that this group reads: their 0 says nothing about the whole.
+    world.groups = [world.group("fraud-check")]
+    rates = [view.throughput.total_out for view in views(world.tick() for _ in range(12))]
+    assert math.isnan(rates[0]) and rates[-1] > 0
+    world.groups = []
+    *_, view = views([world.tick()])
+    assert view.throughput.total_out == 0
 
 
 WORLD = default_world()
