@@ -210,7 +210,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.NO_ANSWER: ErrorWords(
         "{where} accepts connections but does not answer",
-        "the broker may be hung, or this may not be a broker's port; try other addresses (HOST:PORT,HOST:PORT)",
+        "the broker may be hung, or this is not a broker's port; try other addresses (HOST:PORT,HOST:PORT)",
     ),
     ErrorKind.UNKNOWN_HOST: ErrorWords(
         "the host name of {where} is unknown",

@@ -110,9 +110,9 @@ def why_not(link: Link) -> FailureKind:
 
 
 def no_advertised(server: Address, tried: Tried) -> ClusterUnreachable:
-    """Return the error for a cluster that answers at its bootstrap server but at none of its advertised addresses.
+    """Return the error for a cluster that answers at `server` but at none of its advertised addresses.
 
-    `tried` has the advertised addresses, and why each of them failed.
+    `tried` holds the advertised addresses and the reason why each one failed.
     """
     return ClusterUnreachable(ErrorKind.ADVERTISED_UNREACHABLE, server=str(server), tried=_named(tried))
 
