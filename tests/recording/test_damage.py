@@ -72,7 +72,8 @@ def the_version_before(folder: Path) -> None:
     ("damage", "named"),
     [
         *((lambda folder, name=name: (folder / CLOSED / name).unlink(), name)
-          for name in ("numbers.parquet", "words.parquet", "observations.parquet", "partition_deltas.parquet")),
+          for name in ("numbers.parquet", "words.parquet", "observations.parquet")),
+        (lambda folder: (folder / CLOSED / "partition_deltas.parquet").unlink(), "partition_deltas.parquet"),
         (lambda folder: shutil.copy(folder / CLOSED / "words.parquet", folder / CLOSED / "numbers.parquet"),
          "numbers.parquet"),
         (a_file_for_a_folder, CLOSED),
