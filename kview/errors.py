@@ -75,6 +75,7 @@ class ErrorKind(StrEnum):
     COMMAND_MISSPELT = "command misspelt"
     COMMAND_UNKNOWN = "command unknown"
     COMMAND_INCOMPLETE = "command incomplete"
+    LINE_TOO_LONG = "line too long"
     NOT_A_NODE_ID = "not a node id"
     NOT_A_LATENCY = "not a latency"
     NODE_UNKNOWN = "node unknown"

@@ -9,7 +9,7 @@ from kview.errors import BadUse, ErrorKind
 from kview.model.address import Address, AddressError, AddressFault
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "": 1_000}
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|)")
+_DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|)")
 
 
 class Duration(click.ParamType[int]):

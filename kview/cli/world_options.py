@@ -25,6 +25,7 @@ DEFAULT_RACKS = 2
 LONGEST_TOPIC_NAME = 249
 
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -143,7 +144,7 @@ def topic_of(text: str, brokers: int) -> "TopicSpec":
 
 
 def _is_number(word: str, most: int) -> bool:
-    return word.isascii() and word.isdigit() and 1 <= int(word) <= most
+    return _NUMBER.fullmatch(word) is not None and 1 <= int(word) <= most
 
 
 def _pairs(texts: list[str] | tuple[str, ...], where: str) -> Mapping[str, str]:

@@ -58,7 +58,7 @@ class Theme(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class ThemeFailure(msgspec.Struct, frozen=True):
-    """A theme file that cannot be used, and the reason."""
+    """A theme file or folder that cannot be used, and the reason."""
 
     path: Path
     why: str
@@ -89,7 +89,12 @@ def load_themes(folders: Iterable[Path]) -> Themes:
     loaded: dict[str, Theme] = {}
     failed: list[ThemeFailure] = []
     for folder in folders:
-        for path in sorted(folder.glob("*.toml"))[:MAX_THEME_FILES]:
+        try:
+            paths = sorted(folder.glob("*.toml"))[:MAX_THEME_FILES]
+        except OSError as error:
+            failed.append(ThemeFailure(folder, _why(error)))
+            continue
+        for path in paths:
             try:
                 theme = read_theme(path)
             except (OSError, ValueError) as error:

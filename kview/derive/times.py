@@ -4,7 +4,7 @@ import re
 from datetime import datetime, time, timedelta, tzinfo
 
 _OF_DAY = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?")
-_AWAY = re.compile(r"([-−+])\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h)")
+_AWAY = re.compile(r"([-−+])\s*([0-9]{1,12}(?:\.[0-9]{1,12})?)\s*(ms|s|m|h)")
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 _DAY = timedelta(days=1)
 

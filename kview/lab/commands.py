@@ -13,7 +13,8 @@ OTHER_WORDS = ("status", "counters", "quit")
 MAX_SLOW_MS = 60_000
 """A node slower than this looks hung, because every client gives up before the node answers."""
 
-_DURATION = re.compile(r"([0-9]+)(ms|s)?")
+_DURATION = re.compile(r"([0-9]{1,9})(ms|s)?")
+_NODE = re.compile(r"[0-9]{1,9}")
 _ON_A_NODE = {FaultKind.CRASH, FaultKind.STOP, FaultKind.HANG, FaultKind.SLOW, FaultKind.START}
 
 
@@ -24,24 +25,19 @@ def parse(line: str) -> FaultCommand:
     rack exists.
     """
     word, *rest = line.split() or [""]
+    if word in OTHER_WORDS:
+        raise _incomplete(word, word, rest)
     try:
         kind = FaultKind(word)
     except ValueError:
         raise _unknown(word) from None
-    expected = len(USAGE[kind].split()) - 1
-    if len(rest) != expected:
-        raise BadUse(
-            ErrorKind.COMMAND_INCOMPLETE,
-            command=kind.value,
-            expected=expected,
-            given=len(rest),
-            usage=USAGE[kind],
-        )
+    if len(rest) != len(USAGE[kind].split()) - 1:
+        raise _incomplete(word, USAGE[kind], rest)
     if kind is FaultKind.LOSE_RACK:
         return FaultCommand(kind, rack=rest[0])
     if kind not in _ON_A_NODE:
         return FaultCommand(kind)
-    if not (rest[0].isascii() and rest[0].isdecimal()):
+    if not _NODE.fullmatch(rest[0]):
         raise BadUse(ErrorKind.NOT_A_NODE_ID, text=rest[0])
     slow_ms = duration_ms(rest[1]) if kind is FaultKind.SLOW else 0
     return FaultCommand(kind, int(rest[0]), slow_ms=slow_ms)
@@ -54,6 +50,11 @@ def duration_ms(text: str) -> int:
     if not 1 <= duration <= MAX_SLOW_MS:
         raise BadUse(ErrorKind.NOT_A_LATENCY, text=text, most_ms=MAX_SLOW_MS)
     return duration
+
+
+def _incomplete(word: str, usage: str, rest: list[str]) -> BadUse:
+    expected = len(usage.split()) - 1
+    return BadUse(ErrorKind.COMMAND_INCOMPLETE, command=word, expected=expected, given=len(rest), usage=usage)
 
 
 def _unknown(word: str) -> BadUse:

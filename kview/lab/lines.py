@@ -1,17 +1,42 @@
 """The commands that people type on standard input. Each line is answered with one line, `ok …` or `error
 …`."""
 
+from collections.abc import Callable, Iterator
+
 import msgspec
 
-from kview.errors import BadUse
+from kview.errors import BadUse, ErrorKind
 from kview.lab.commands import parse
 from kview.lab.console import Console
 from kview.language import faults
 from kview.language.errors import sentence
 
+MAX_LINE_BYTES = 4096
+"""The longest command takes about twenty bytes. A line longer than this is not carried out."""
 
-def answer(console: Console, line: str) -> str:
-    """Carry out a line. Returns what was done and how to undo it, or what was wrong."""
+
+def lines_of(read: Callable[[], bytes]) -> Iterator[str | None]:
+    """Yield the lines in what `read` returns until that is empty; None for one that is too long.
+
+    Blank lines are left out.
+    """
+    unread = b""
+    while chunk := read():
+        *lines, unread = (unread + chunk).split(b"\n")
+        unread = unread[: MAX_LINE_BYTES + 1]  # so much tells that the line is too long
+        yield from map(_line, filter(bytes.strip, lines))
+    if unread.strip():
+        yield _line(unread)
+
+
+def _line(line: bytes) -> str | None:
+    return line.decode(errors="replace") if len(line) <= MAX_LINE_BYTES else None
+
+
+def answer(console: Console, line: str | None) -> str:
+    """Carry out one of `lines_of`. Returns what was done and how to undo it, or what was wrong."""
+    if line is None:
+        return f"error {sentence(BadUse(ErrorKind.LINE_TOO_LONG, most_bytes=MAX_LINE_BYTES))}"
     match line.strip():
         case "status":
             return f"ok {faults.status(console.status())}"

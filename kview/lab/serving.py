@@ -20,15 +20,11 @@ import msgspec
 
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.console import Console
-from kview.lab.lines import answer
+from kview.lab.lines import MAX_LINE_BYTES, answer, lines_of
 from kview.lab.messages import MAX_REQUEST_BYTES, NotStarted, Ready, Reply, Request, encode, request_of
 from kview.serve.server import Server, reserve_ports
 from kview.simulate.cluster import build
 from kview.simulate.world import World
-
-MAX_LINE_BYTES = 4096
-"""The longest line that is accepted. The longest command takes about twenty bytes, and longer lines are
-dropped."""
 
 _log = logging.getLogger(__name__)
 
@@ -117,7 +113,7 @@ async def _control(
     end()
 
 
-def _read_lines(loop: asyncio.AbstractEventLoop, take: Callable[[str], None]) -> None:
+def _read_lines(loop: asyncio.AbstractEventLoop, take: Callable[[str | None], None]) -> None:
     """Pass the lines of standard input to `take`, on the loop's thread, until there are no more.
 
     A thread reads the lines, because making a terminal non-blocking would affect its shell, and an event loop
@@ -128,25 +124,19 @@ def _read_lines(loop: asyncio.AbstractEventLoop, take: Callable[[str], None]) ->
     threading.Thread(target=_listen, args=(loop, take), name="standard input", daemon=True).start()
 
 
-def _listen(loop: asyncio.AbstractEventLoop, take: Callable[[str], None]) -> None:
-    unread = b""
+def _listen(loop: asyncio.AbstractEventLoop, take: Callable[[str | None], None]) -> None:
     with contextlib.suppress(
         OSError, RuntimeError
     ):  # no standard input, or the loop has ended: nothing left to read
-        while read := os.read(0, MAX_LINE_BYTES):
-            *lines, unread = (unread + read).split(b"\n")
-            if len(unread) > MAX_LINE_BYTES:
-                unread = b""
-            for line in lines:
-                if line.strip():
-                    loop.call_soon_threadsafe(take, line.decode(errors="replace"))
+        for line in lines_of(lambda: os.read(0, MAX_LINE_BYTES)):
+            loop.call_soon_threadsafe(take, line)
 
 
 def control_socket(descriptor: int) -> socket.socket:
     """Return a child's end of its control channel. Raises BadUse if the descriptor is not a socket."""
     try:
         return socket.socket(fileno=descriptor)
-    except OSError:
+    except (OSError, ValueError, OverflowError):
         raise BadUse(ErrorKind.NOT_A_CONTROL_SOCKET, descriptor=descriptor) from None
 
 

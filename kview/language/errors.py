@@ -163,6 +163,9 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.COMMAND_MISSPELT: ErrorWords("unknown command {word!r}", "did you mean {nearest}?"),
     ErrorKind.COMMAND_UNKNOWN: ErrorWords("unknown command {word!r}", "available commands: {known}"),
     ErrorKind.COMMAND_INCOMPLETE: ErrorWords("{command} takes {expected}, not {given}", "write {usage}"),
+    ErrorKind.LINE_TOO_LONG: ErrorWords(
+        "the line is longer than {most_bytes} bytes", "write one command per line"
+    ),
     ErrorKind.NOT_A_NODE_ID: ErrorWords("{text!r} is not a valid node id", "give a number, such as 4"),
     ErrorKind.NOT_A_LATENCY: ErrorWords(
         "{text!r} is not a valid latency", "give 1ms to {most_ms}ms, such as 200ms or 2s"

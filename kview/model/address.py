@@ -4,6 +4,8 @@ from enum import StrEnum
 from typing import NamedTuple, Self
 
 HIGHEST_PORT = 65_535
+MOST_DIGITS = 9
+"""Of a port with leading zeros. Python does not convert thousands of digits to a number."""
 
 
 class AddressFault(StrEnum):
@@ -51,7 +53,9 @@ class Address(NamedTuple):
             host = host[1:-1]
         if not host or any(c.isspace() or c in "/[]" for c in host):
             raise AddressError(AddressFault.NO_HOST)
-        if not (port.isascii() and port.isdigit() and 1 <= int(port) <= HIGHEST_PORT):
+        if not (
+            port.isascii() and port.isdigit() and len(port) <= MOST_DIGITS and 1 <= int(port) <= HIGHEST_PORT
+        ):
             raise AddressError(AddressFault.BAD_PORT, port)
         return cls(host, int(port))
 

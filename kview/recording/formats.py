@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from kview.recording import version1
+from kview.recording.columns import NAMES
 from kview.recording.manifest import Manifest
 from kview.recording.moments import Layout
 from kview.recording.schema import PARTS, STREAM
@@ -24,8 +25,11 @@ class Format(NamedTuple):
 
 
 def format_of(manifest: Manifest) -> Format:
-    """Return the format of the recording with this manifest."""
-    if manifest.version == version1.VERSION:
+    """Return the format of the recording with this manifest. Raises ValueError if its columns are wrong."""
+    old = manifest.version == version1.VERSION
+    if sorted(manifest.columns) != sorted(version1.NAMES_1 if old else NAMES):
+        raise ValueError(f"its columns are not those of format {manifest.version}")
+    if old:
         layout = version1.layout(manifest.columns)
         return Format(version1.PARTS_1, version1.STREAM_1, layout, version1.rows)
     return Format(PARTS, STREAM, Layout(manifest.columns), pa.Table.to_pylist)

@@ -10,6 +10,7 @@ import msgspec
 
 from kview.errors import ErrorKind, KviewError
 from kview.recording.columns import NAMES
+from kview.recording.damage import damage_in
 from kview.recording.names import MANIFEST
 from kview.recording.schema import SCHEMA_VERSION
 
@@ -38,6 +39,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[str, ...] = NAMES
     segments: tuple[SegmentEntry, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.version < 1:
+            raise ValueError(f"there is no format {self.version}")
+        if len({entry.number for entry in self.segments}) < len(self.segments):
+            raise ValueError("a segment is listed twice")
+
 
 class _Version(msgspec.Struct):
     version: int
@@ -54,12 +61,10 @@ def read_manifest(folder: Path) -> Manifest:
         raise KviewError(
             ErrorKind.NO_MANIFEST, folder=str(folder), file=MANIFEST, reason=error.strerror or str(error)
         ) from error
-    try:
+    with damage_in(folder / MANIFEST):
         version = msgspec.json.decode(text, type=_Version).version
         if version <= SCHEMA_VERSION:
             return msgspec.json.decode(text, type=Manifest)
-    except msgspec.DecodeError as error:
-        raise KviewError(ErrorKind.FILE_DAMAGED, file=str(folder / MANIFEST), reason=str(error)) from error
     raise KviewError(ErrorKind.RECORDING_TOO_NEW, folder=str(folder), version=version, newest=SCHEMA_VERSION)
 
 

@@ -19,9 +19,11 @@ import pyarrow as pa
 from kview.errors import ErrorKind, KviewError
 from kview.model.snapshot import Longs, Snapshot
 from kview.recording.columns import Codec, Encoded
+from kview.recording.damage import damage_in
 from kview.recording.formats import Format, format_of
 from kview.recording.manifest import SegmentEntry, read_manifest
 from kview.recording.moments import Moments
+from kview.recording.names import MANIFEST
 from kview.recording.schema import observations
 from kview.recording.segment import STREAM_FILE, news, parquet_part, part_of, whole_batches
 
@@ -101,11 +103,9 @@ class Segment:
         return self._closed_times
 
     def tables(self) -> list[pa.Table]:
-        """Return the segment's numbers, words and observations.
-
-        Each call reads from disk. Raises FileNotFoundError.
-        """
-        return self._parts(-1, "numbers", "words", "observations")
+        """Return its numbers, words and observations. Each call reads from disk. Raises FileNotFoundError."""
+        with damage_in(self.folder):
+            return self._parts(-1, "numbers", "words", "observations")
 
     def delta_batches(self, after_sequence: int = -1) -> DeltaBatches:
         """Return what was recorded after that moment, as empty batches if there is nothing.
@@ -113,10 +113,11 @@ class Segment:
         Raises FileNotFoundError if the segment no longer exists, because a ring drops its oldest segments.
         """
         names = ("partition_deltas", "offset_deltas", "observations")
-        partitions, offsets, seen = self._parts(after_sequence, *names)
-        last = int(seen["sequence"][-1].as_py()) if len(seen) else -1
-        moments = seen.select(["sequence", "ended_ms"]).rename_columns(["sequence", "observed_ms"])
-        batches = [news(table, after_sequence) for table in (partitions, offsets, moments)]
+        with damage_in(self.folder):
+            partitions, offsets, seen = self._parts(after_sequence, *names)
+            last = int(seen["sequence"][-1].as_py()) if len(seen) else -1
+            moments = seen.select(["sequence", "ended_ms"]).rename_columns(["sequence", "observed_ms"])
+            batches = [news(table, after_sequence) for table in (partitions, offsets, moments)]
         return DeltaBatches(batches[0], batches[1], batches[2], last)
 
     def _parts(self, after_sequence: int, *names: str) -> list[pa.Table]:
@@ -130,7 +131,7 @@ class Segment:
                 pass  # it was closed after the manifest was read
             else:
                 return [part_of(batches, name, self._format.parts) for name in names]
-        return [parquet_part(self.folder, name, self._format.parts) for name in names]
+        return [parquet_part(self.folder, name, self._entry.size_bytes, self._format.parts) for name in names]
 
 
 class Recording:
@@ -156,7 +157,8 @@ class Recording:
     def refresh(self) -> None:
         """Update the list of segments and observations."""
         manifest = read_manifest(self.folder)
-        self._format = format_of(manifest)
+        with damage_in(self.folder / MANIFEST):
+            self._format = format_of(manifest)
         known = {(segment.number, segment.closed): segment for segment in self._segments}
         self._segments = [
             known.get((entry.number, entry.closed)) or Segment(self.folder, entry, self._format)
@@ -167,10 +169,11 @@ class Recording:
         sequences, times, owners = ([np.empty(0, np.int64)] for _ in range(3))
         for place, segment in enumerate(self._segments):
             try:
-                if not segment.closed:
-                    with suppress(FileNotFoundError):  # it was closed after the manifest was read
-                        segment.read_new()
-                sequence, ended_ms = segment.times
+                with damage_in(segment.folder):
+                    if not segment.closed:
+                        with suppress(FileNotFoundError):  # it was closed after the manifest was read
+                            segment.read_new()
+                    sequence, ended_ms = segment.times
             except FileNotFoundError:
                 continue  # the ring dropped it after the manifest was read
             sequences.append(sequence)
@@ -225,11 +228,12 @@ class Recording:
         """
         segment = self._segments[int(self._owners[place])]
         sequence = int(self._sequences[place])
-        cells = self._cells_of(segment)
         like = self._at[1] if self._at is not None and self._at[0] is not segment else None
-        encoded = cells.at(sequence, like)
-        self._at = (segment, encoded)
-        return self._codec.decode(encoded, cells.observation(sequence))
+        with damage_in(segment.folder):
+            cells = self._cells_of(segment)
+            encoded = cells.at(sequence, like)
+            self._at = (segment, encoded)
+            return self._codec.decode(encoded, cells.observation(sequence))
 
     def stretch(self, first: int, last: int) -> Iterator[Snapshot]:
         """Yield the snapshots from one index of `moments` to another, both included.
@@ -275,7 +279,8 @@ class Recording:
             first = int(np.searchsorted(self._owners, owner, "left"))
             last = int(np.searchsorted(self._owners, owner, "right")) - 1
             segment = self._segments[int(owner)]
-            found = self._cells_of(segment).changes(EVENTFUL)
+            with damage_in(segment.folder):
+                found = self._cells_of(segment).changes(EVENTFUL)
             seen = [
                 at for at in range(first + 1, last + 1) if self._controller(at) != self._controller(at - 1)
             ]
@@ -289,7 +294,8 @@ class Recording:
 
     def _controller(self, place: int) -> int:
         segment = self._segments[int(self._owners[place])]
-        return self._cells_of(segment).observation(int(self._sequences[place])).controller_id
+        with damage_in(segment.folder):
+            return self._cells_of(segment).observation(int(self._sequences[place])).controller_id
 
     def _differ(self, before: int, now: int) -> bool:
         """Return whether two observations differ in an eventful column or in the controller."""
@@ -312,9 +318,10 @@ class Recording:
 
     def _hold(self, segment: Segment, tables: list[pa.Table]) -> Moments:
         numbers, words, seen = tables
-        self._held[segment.number] = held = Moments(
-            numbers, words, observations(self._format.rows(seen)), self._format.layout
-        )
+        with damage_in(segment.folder):
+            self._held[segment.number] = held = Moments(
+                numbers, words, observations(self._format.rows(seen)), self._format.layout
+            )
         while len(self._held) > SEGMENTS_HELD:
             del self._held[next(iter(self._held))]
         return held

@@ -32,16 +32,21 @@ def kept_folder(state: Path) -> Path:
 
 
 def find_recording(name: str, state: Path) -> Path:
-    """Return the folder of a recording, which is given by path or by the name it was kept under.
-
-    Raises BadUse.
-    """
-    for folder in (Path(name), kept_folder(state) / name):
-        if (folder / MANIFEST).is_file():
-            return folder
-    kept = sorted(entry.name for entry in kept_folder(state).glob("*") if (entry / MANIFEST).is_file())
+    """Return the folder of a recording, given by its path or by the name it was kept under. Raises BadUse."""
+    kept: tuple[str, ...] = ()
+    at = Path(name)
+    try:
+        for at in (Path(name), kept_folder(state) / name):
+            if (at / MANIFEST).is_file():
+                return at
+        entries = kept_folder(state).glob("*")
+        kept = tuple(sorted(entry.name for entry in entries if (entry / MANIFEST).is_file()))
+    except OSError as error:
+        raise BadUse(
+            ErrorKind.NO_MANIFEST, folder=str(at), file=MANIFEST, reason=error.strerror or str(error)
+        ) from error
     if kept:
-        raise BadUse(ErrorKind.NOT_A_KEPT_RECORDING, name=name, kept=tuple(kept))
+        raise BadUse(ErrorKind.NOT_A_KEPT_RECORDING, name=name, kept=kept)
     raise BadUse(ErrorKind.NOT_A_RECORDING, name=name)
 
 

@@ -5,6 +5,7 @@ appended with a single write. A kill or a full disk can only leave an incomplete
 ignore.
 """
 
+import errno
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,9 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from kview.errors import ErrorKind, KviewError
 from kview.recording.cells import Cells
 from kview.recording.columns import interned
+from kview.recording.damage import damage_in, damaged
 from kview.recording.manifest import sync_folder
 from kview.recording.schema import CLOSED_NUMBERS, PARTS, STREAM
 
@@ -70,25 +71,29 @@ def parquet_file(folder: Path, part: str) -> Path:
     return folder / f"{part}.parquet"
 
 
-def parquet_part(folder: Path, part: str, parts: Mapping[str, pa.Schema] = PARTS) -> pa.Table:
+def parquet_part(
+    folder: Path, part: str, size_bytes: int, parts: Mapping[str, pa.Schema] = PARTS
+) -> pa.Table:
     """Return all rows of one part of a closed segment, in the order of the file.
 
-    Numbers are returned as CLOSED_NUMBERS, words dictionary-encoded. Raises KviewError if the file is
-    damaged, or FileNotFoundError if the segment no longer exists.
+    `size_bytes` is that of all parts, which tells a part without rows from a missing file. Numbers come as
+    CLOSED_NUMBERS, words dictionary-encoded. Raises KviewError if the file is damaged, FileNotFoundError if
+    the segment is gone.
     """
     path = parquet_file(folder, part)
     schema = CLOSED_NUMBERS if part == "numbers" else parts[part]
     try:
-        if part == "words":
-            return pq.ParquetFile(path, memory_map=True, read_dictionary=["value"]).read()
-        table = pq.ParquetFile(path, memory_map=True).read()
-        return table.cast(schema)
+        with damage_in(path):
+            if part == "words":
+                return pq.ParquetFile(path, memory_map=True, read_dictionary=["value"]).read()
+            return pq.ParquetFile(path, memory_map=True).read().cast(schema)
     except FileNotFoundError:
+        there = sum(file.stat().st_size for name in parts if (file := parquet_file(folder, name)).exists())
         if not folder.is_dir():
             raise
+        if there < size_bytes:
+            raise damaged(path, os.strerror(errno.ENOENT)) from None
         return schema.empty_table()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise KviewError(ErrorKind.FILE_DAMAGED, file=str(path), reason=str(error)) from error
 
 
 def cells(table: pa.Table) -> Cells:

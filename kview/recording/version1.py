@@ -17,11 +17,14 @@ from kview.language import kafka_errors
 from kview.model.failures import Cause, FailureKind, refused
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN_ID
-from kview.recording.columns import Array
+from kview.recording.columns import NAMES, Array
 from kview.recording.moments import Column, Kind, Layout, kind_of
 from kview.recording.schema import PARTS, stream_of
 
 VERSION = 1
+
+NAMES_1 = (*(name for name in NAMES if not name.endswith(".error_code")), "partitions.error")
+"""The columns, in any order."""
 
 _FAILURE = pa.struct(
     [("part", pa.string()), ("broker", pa.int32()), ("why", pa.string()), ("shown_since_ms", pa.int64())]

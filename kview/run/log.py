@@ -15,6 +15,13 @@ disk."""
 _FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
 
 
+class _LogFile(RotatingFileHandler):
+    """The log file. What cannot be written to it, such as on a full disk, is dropped."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Do nothing: the traceback of a failed write would end up on the screen."""
+
+
 def log_path() -> Path:
     """Return the path of the log file, in the user's state folder."""
     return Path(platformdirs.user_log_path("kview", appauthor=False)) / "kview.log"
@@ -32,9 +39,7 @@ def start_log() -> None:
     handler: logging.Handler
     try:
         log_path().parent.mkdir(parents=True, exist_ok=True)
-        handler = RotatingFileHandler(
-            log_path(), maxBytes=MAX_LOG_BYTES, backupCount=1, encoding="utf-8", delay=True
-        )
+        handler = _LogFile(log_path(), maxBytes=MAX_LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
         log_path().open("a").close()
     except OSError:
         handler = logging.NullHandler()

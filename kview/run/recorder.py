@@ -198,13 +198,13 @@ def check_target(record: Record) -> None:
     folder = record.folder
     if folder is None:
         return
-    if (folder / MANIFEST).exists():
-        raise BadUse(ErrorKind.FOLDER_HAS_RECORDING, folder=str(folder))
-    if record.upload:
-        from kview.recording.upload import open_target
-
-        open_target(record.upload)
     try:
+        if (folder / MANIFEST).exists():
+            raise BadUse(ErrorKind.FOLDER_HAS_RECORDING, folder=str(folder))
+        if record.upload:
+            from kview.recording.upload import open_target
+
+            open_target(record.upload)
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadUse(

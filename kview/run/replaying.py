@@ -33,7 +33,7 @@ def open_recording(name: str) -> Recording:
     folder = find_recording(name, state_folder())
     try:
         recording = Recording.open(folder)
-        recording.place_of(0)
+        recording.at_place(recording.place_of(0))  # so that damage is found before a dashboard opens
     except BadUse:
         raise
     except KviewError as error:

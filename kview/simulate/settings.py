@@ -1,5 +1,6 @@
 """Broker and topic configurations under Kafka's keys, with Kafka's defaults."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -8,6 +9,8 @@ from kview.errors import BadUse, ErrorKind
 
 LONG_MAX = 2**63 - 1
 INT_MAX = 2**31 - 1
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +87,9 @@ TOPIC_KEYS: Mapping[str, tuple[Key, str | None]] = {
 def check_value(name: str, key: Key, value: str) -> None:
     """Raise BadUse if `value` is not valid for the key `name`."""
     if key.low is not None:
-        try:
-            number = int(value)
-        except ValueError:
-            raise BadUse(
-                ErrorKind.SETTING_NOT_A_NUMBER, name=name, value=value, default=key.default
-            ) from None
+        if not _WHOLE.fullmatch(value):
+            raise BadUse(ErrorKind.SETTING_NOT_A_NUMBER, name=name, value=value, default=key.default)
+        number = int(value)
         if not key.low <= number <= key.high:
             raise BadUse(
                 ErrorKind.SETTING_OUT_OF_RANGE,

@@ -195,6 +195,12 @@ class KviewApp(OwnApp, inherit_bindings=False):
             return None
         return screen if isinstance(screen, KviewScreen) and screen.is_mounted else None
 
+    @property
+    def unseen(self) -> bool:
+        """Whether only the sentence is drawn that the terminal is too small."""
+        screen = self.shown()
+        return screen is not None and screen.is_small
+
     def _update(self) -> None:
         if screen := self.shown():
             screen.update()

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from textual.app import App
-from textual.events import Event, Key
+from textual.events import Event, Key, Paste
 from textual.filter import LineFilter, NoColor
 from textual.widgets import Input
 
@@ -33,6 +33,11 @@ class OwnApp(App[int], inherit_bindings=False):
             self.bug = self.bug or error
             self._exit_renderables.clear()
 
+    @property
+    def unseen(self) -> bool:
+        """Whether nothing is drawn that a key could act on: then every key but that of `quit` is dropped."""
+        return False
+
     async def on_event(self, event: Event) -> None:
         """Carry out a key's command before looking at the next key.
 
@@ -42,13 +47,18 @@ class OwnApp(App[int], inherit_bindings=False):
         """
         if isinstance(event, Key) and not event.is_forwarded:
             entry = self.screen.active_bindings.get(event.key)
+            quits = entry is not None and entry.binding.action == "quit"
+            if self.unseen and not quits:
+                return
             if entry is not None and entry.enabled:
                 is_typed = isinstance(self.focused, Input) and (
                     event.is_printable or entry.node is self.focused
                 )
-                if not is_typed:
+                if not is_typed or self.unseen:
                     await self.run_action(entry.binding.action, entry.node)
                     return
+        if isinstance(event, Paste) and self.unseen:
+            return
         await super().on_event(event)
 
     def get_line_filters(self) -> Sequence[LineFilter]:

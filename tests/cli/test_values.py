@@ -4,9 +4,12 @@ import click
 import pytest
 
 from kview.cli.values import Duration, bootstrap_servers, words
+from kview.cli.world_options import topic_of
 from kview.errors import BadUse
 from kview.language.errors import sentence
 from kview.model.address import Address
+from kview.simulate.settings import check_broker_settings
+from tests.errors import raises_saying
 
 
 @pytest.mark.parametrize(
@@ -17,7 +20,7 @@ def test_durations(text: str, duration_ms: int) -> None:
     assert Duration(100, 600_000).convert(text, None, None) == duration_ms
 
 
-@pytest.mark.parametrize("text", ["", "s", "1 h", "1e3s", "١s", "99ms", "601s", "nan"])
+@pytest.mark.parametrize("text", ["", "s", "1 h", "1e3s", "١s", "99ms", "601s", "nan", "9" * 5000])
 def test_what_is_no_duration_or_out_of_bounds(text: str) -> None:
     with pytest.raises(click.BadParameter):
         Duration(100, 600_000).convert(text, None, None)
@@ -52,3 +55,15 @@ def test_what_is_not_a_bootstrap_server_is_said(text: str, said: str) -> None:
     with pytest.raises(BadUse) as caught:
         bootstrap_servers(text)
     assert said in sentence(caught.value)
+
+
+@pytest.mark.parametrize("sizes", [f"{'1' * 5000}:1", f"1:{'1' * 5000}"])
+def test_a_number_of_thousands_of_digits_is_none(sizes: str) -> None:
+    with raises_saying(BadUse, r"topic a cannot have '1+' (partitions|replicas)"):
+        topic_of(f"a:{sizes}", brokers=3)
+
+
+@pytest.mark.parametrize("value", ["1_000", "١٢", " 3", "1.5", "", "9" * 5000])
+def test_a_setting_is_a_number_in_ascii_digits(value: str) -> None:
+    with raises_saying(BadUse, "num.partitions=.* is not a whole number"):
+        check_broker_settings({"num.partitions": value})

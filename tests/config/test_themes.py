@@ -84,3 +84,10 @@ def test_a_theme_is_read_as_written() -> None:
     theme = read_theme(OWN / "light.toml")
     assert isinstance(theme, Theme)
     assert theme.background == "#fbfaf7"
+
+
+def test_a_folder_that_cannot_be_read_is_a_failure_and_harms_no_other(tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 300)
+    themes = load_themes([folder, OWN])
+    assert set(themes.loaded) == {"dark", "light"}
+    assert [(failed.path, failed.why) for failed in themes.failed] == [(folder, "File name too long")]

@@ -41,6 +41,9 @@ def test_a_line_is_a_fault(line: str, command: FaultCommand) -> None:
         ("slow 4 0ms", "'0ms' is not a valid latency"),
         ("slow 4 61s", "'61s' is not a valid latency"),
         ("undo 4", "undo takes 0 arguments, not 1"),
+        ("counters 4", "counters takes 0 arguments, not 1: write counters"),
+        pytest.param(f"crash {'1' * 5000}", "is not a valid node id", id="a node of 5000 digits"),
+        pytest.param(f"slow 4 {'1' * 5000}s", "is not a valid latency", id="a latency of 5000 digits"),
     ],
 )
 def test_a_line_that_is_not_a_command_says_what_is_wrong(line: str, says: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from kview.lab.console import Console
-from kview.lab.lines import answer
+from kview.lab.lines import MAX_LINE_BYTES, answer, lines_of
 from kview.simulate.cluster import build
 from kview.simulate.world import default_world
 
@@ -57,3 +57,24 @@ def test_without_controllers_there_is_none_to_kill(console: Console) -> None:
 def test_counters_are_one_line_of_json(console: Console) -> None:
     said = answer(console, "counters")
     assert said.startswith("ok {") and "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("chunks", "lines"),
+    [
+        ([b"crash 1\nundo\n"], ["crash 1", "undo"]),
+        ([b"cra", b"sh 1\n\n  \nun", b"do\n"], ["crash 1", "undo"]),
+        ([b"crash 1\nundo"], ["crash 1", "undo"]),
+        ([b"x" * MAX_LINE_BYTES, b"x" * 9000, b"x crash 1\nundo\n"], [None, "undo"]),
+        ([b"x" * 9000], [None]),
+        ([b"\n", b" "], []),
+    ],
+)
+def test_lines_come_whole_and_a_too_long_one_is_not_carried_out(
+    chunks: list[bytes], lines: list[str | None]
+) -> None:
+    assert list(lines_of(iter([*chunks, b""]).__next__)) == lines
+
+
+def test_a_too_long_line_is_answered_with_one(console: Console) -> None:
+    assert answer(console, None) == "error the line is longer than 4096 bytes: write one command per line"

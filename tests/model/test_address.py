@@ -41,6 +41,7 @@ def test_an_address_is_read_and_written(text: str, address: Address) -> None:
         ("a:65536", AddressFault.BAD_PORT),
         ("a:+1", AddressFault.BAD_PORT),
         ("a:٩", AddressFault.BAD_PORT),
+        (f"a:{'1' * 5000}", AddressFault.BAD_PORT),
     ],
 )
 def test_what_is_not_an_address(text: str, fault: AddressFault) -> None:

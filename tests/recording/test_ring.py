@@ -110,3 +110,10 @@ def test_an_unknown_recording_is_an_error_that_lists_those_there_are(tmp_path: P
     recorder.keep("monday")
     with raises_saying(BadUse, "tuesday is not a kview recording: .*name of a kept one: monday"):
         find_recording("tuesday", tmp_path)
+
+
+def test_a_folder_that_cannot_be_looked_into_is_not_a_recording(tmp_path: Path) -> None:
+    with raises_saying(BadUse, r"x is not a kview recording \(manifest.json: File name too long\)"):
+        find_recording("x" * 300, tmp_path)
+    with raises_saying(BadUse, r"is not a kview recording \(manifest.json: File name too long\)"):
+        find_recording("tuesday", tmp_path / ("x" * 300))

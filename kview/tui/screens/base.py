@@ -114,10 +114,15 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         """Fit the panels to the new size."""
         self.refit()
 
+    @property
+    def is_small(self) -> bool:
+        """Whether the terminal is too small for the panels, so that only a sentence is drawn."""
+        size = self.app.size
+        return size.width < MIN_WIDTH or size.height < MIN_HEIGHT
+
     def refit(self) -> None:
         """Arrange and draw everything."""
-        size = self.app.size
-        small = size.width < MIN_WIDTH or size.height < MIN_HEIGHT
+        size, small = self.app.size, self.is_small
         self.query_one("#page").display = not small
         self.query_one("#small").display = small
         if small:
