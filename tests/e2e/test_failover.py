@@ -207,7 +207,7 @@ def test_a_crash_is_seen_as_kafka_does_it(stage: Stage) -> None:
         # One step: the next replica leads with the next epoch, the ISR is without the old leader.
         assert (fenced.leader, fenced.epoch, fenced.isr) == (NEXT, healthy.epoch + 1, "2/3")
         assert fenced.signs == {LEADER: "✕", NEXT: "●", OTHER: "○"}
-        moves(terminal, "watermarks move again", 10)
+        moves(terminal, "watermarks move again", PATIENCE_S)
 
         stage.bring_back(terminal)
         terminal.wait_for(
