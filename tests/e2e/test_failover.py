@@ -15,6 +15,7 @@ from tests.conftest import ClusterFactory
 from tests.e2e.pseudo_terminal import PseudoTerminal, kview_on_a_terminal
 from tests.real_kafka.cluster import RealKafka
 from tests.real_kafka.settings import KAFKA_DEFAULT_TIMES
+from tests.waiting import PATIENCE_S
 
 TEACHING = [
     [0, 3, 1],
