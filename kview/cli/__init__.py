@@ -1,5 +1,7 @@
 """The commands, in one file each, exit codes, and error messages on standard error."""
 
+import io
+import os
 import signal
 import sys
 
@@ -14,15 +16,9 @@ def main() -> None:
     traceback in the log file. Until a dashboard takes over the key, Ctrl-C ends kview without a message.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from kview.cli.group import kview
-    from kview.errors import KviewError
-    from kview.language.errors import sentence
-
+    _open_streams()
     try:
-        kview.main(prog_name="kview")
-    except KviewError as error:
-        print(f"kview: {sentence(error)}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        _run()
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     except Exception as bug:
@@ -33,3 +29,36 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(BUG)
+
+
+def _run() -> None:
+    from kview.cli.group import kview
+    from kview.errors import KviewError
+    from kview.language.errors import sentence
+
+    output = sys.stdout
+    try:
+        kview.main(prog_name="kview")
+    except KviewError as error:
+        print(f"kview: {sentence(error)}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except SystemExit as end:
+        # If nobody reads the output any more, Click replaces it and exits with 1. It is not an error.
+        sys.exit(end.code if sys.stdout is output else 0)
+
+
+def _open_streams() -> None:
+    """Open the standard streams that are closed on /dev/null, and let all of them write any character.
+
+    Otherwise the next file or socket would become a standard stream, and errors would be printed into it.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")

@@ -36,6 +36,19 @@ def _known_theme(ctx: click.Context, param: click.Parameter, name: str) -> str:
     return name
 
 
+class _Folder(click.Path):
+    """The path of a folder. An empty one, such as an unset variable, is not the current folder."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path. Fails with a usage error if `value` is empty or a file."""
+        if value == "":
+            self.fail("it is empty: give the folder to record to.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 _OBSERVING = (
     click.option(
         "--interval",
@@ -53,7 +66,7 @@ _OBSERVING = (
     click.option(
         "--record",
         "record",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=_Folder(),
         metavar="DIR",
         help="Record the whole run to this folder. Without it, a dashboard keeps its last hour.",
     ),

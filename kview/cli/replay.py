@@ -15,7 +15,6 @@ SPEEDS = ("1", "2", "4", "8", "16", "32", "64")
 @click.option(
     "--at",
     "at",
-    default="",
     metavar="TIME",
     help="Where to start: 14:05, 14:05:30, -5m (before the end) or +30s (after the start).",
 )
@@ -30,7 +29,7 @@ SPEEDS = ("1", "2", "4", "8", "16", "32", "64")
 @click.option("--once", is_flag=True, help="Print the last block, or the one at --at, and exit.")
 @replay_options
 @click.pass_context
-def replay(ctx: click.Context, /, recording: str, at: str, speed: str, **flags: Any) -> None:
+def replay(ctx: click.Context, /, recording: str, at: str | None, speed: str, **flags: Any) -> None:
     """Show a recording. RECORDING is its folder, or the name under which it was kept.
 
     You can also show a recording that is still being written. Without a terminal, all its observations are
@@ -43,7 +42,7 @@ def replay(ctx: click.Context, /, recording: str, at: str, speed: str, **flags: 
 
     opened = open_recording(recording)
     at_ms = None
-    if at:
+    if at is not None:
         first_ms, last_ms = int(opened.moments()[0]), int(opened.moments()[-1])
         at_ms = moment_of(at, minus_from_ms=last_ms, plus_from_ms=first_ms, last_ms=last_ms, zone=None)
         if at_ms is None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kview.errors import ErrorFacts, ErrorKind, ErrorValue, KviewError
-from kview.language import failures, nouns
+from kview.language import failures, glyphs, nouns
 from kview.language.words import plural
 
 MOST_ADDRESSES = 4
@@ -32,10 +32,11 @@ _TOPIC_LETTERS = "use letters, digits, '.', '_' and '-', at most {longest} of th
 WORDS: Mapping[ErrorKind, ErrorWords] = {
     # -- recordings
     ErrorKind.NOT_A_RECORDING: ErrorWords(
-        "{name} is not a kview recording", "give the folder of a recording"
+        "{name!r} is not a kview recording", "give the folder of a recording"
     ),
     ErrorKind.NOT_A_KEPT_RECORDING: ErrorWords(
-        "{name} is not a kview recording", "give the folder of a recording, or the name of a kept one: {kept}"
+        "{name!r} is not a kview recording",
+        "give the folder of a recording, or the name of a kept one: {kept}",
     ),
     ErrorKind.NO_MANIFEST: ErrorWords(
         "{folder} is not a kview recording ({file}: {reason})",
@@ -278,9 +279,13 @@ def sentence(error: KviewError | ErrorFacts) -> str:
 
 
 def _listed(values: Mapping[str, ErrorValue]) -> dict[str, str | int | float]:
-    return {
+    """Return the values for a sentence: lists as words, and texts in characters that can be printed."""
+    words = {
         name: _in_words(name, value) if isinstance(value, tuple) else _counted(name, value)
         for name, value in values.items()
+    }
+    return {
+        name: glyphs.printable(value) if isinstance(value, str) else value for name, value in words.items()
     }
 
 

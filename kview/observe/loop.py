@@ -103,7 +103,7 @@ class Loop:
         """
         try:
             return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, 0, socket.AI_NUMERICHOST)
-        except socket.gaierror:
+        except (socket.gaierror, UnicodeError):  # UnicodeError: IDNA has no such name
             pass  # not an IP address, so a name
         if self._lookups >= LOOKUPS_AT_ONCE:
             raise TooManyLookups

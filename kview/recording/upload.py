@@ -1,10 +1,10 @@
 """The upload of closed segments to another file system: `s3://…`, `hdfs://…`, `gs://…`, `file:///…`."""
 
 import logging
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 import pyarrow as pa
@@ -21,6 +21,10 @@ times."""
 
 CHUNK_BYTES = 1 << 20
 
+_SECRETS = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)?(?:[^/?#@:]*:[^?#]*@|[^/?#]*@)?([^?#]*).*", re.DOTALL)
+"""The parts of a URL to keep: its scheme, and what is between user and options. A password may contain a
+slash, so after `user:` everything up to the last `@` counts as one."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -29,18 +33,23 @@ def open_target(url: str) -> tuple[fs.FileSystem, str]:
     try:
         system, path = fs.FileSystem.from_uri(url)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, ValueError) as error:
-        # Arrow's own message repeats the URL, which may contain a secret.
         raise BadUse(
-            ErrorKind.NOT_AN_UPLOAD_TARGET, url=without_secrets(url), reason=type(error).__name__
+            ErrorKind.NOT_AN_UPLOAD_TARGET, url=without_secrets(url), reason=_reason(error)
         ) from None
     return system, path.rstrip("/")
 
 
 def without_secrets(url: str) -> str:
-    """Return the URL without user, password and options, for use in messages."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{host}{parts.path}"
+    """Return the URL without user, password and options, for messages."""
+    return _SECRETS.sub(r"\1\2", url)
+
+
+def _reason(error: Exception) -> str:
+    """Return why an upload failed, up to where Arrow's message repeats the URL, which may have a secret."""
+    if isinstance(error, KviewError):
+        return error.kind
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return re.split("[:'\"\n]", said, maxsplit=1)[0].strip() or type(error).__name__
 
 
 def upload_missing(folder: Path, system: fs.FileSystem, target: str, done: set[int]) -> int:
@@ -116,8 +125,8 @@ class Uploading:
                 back_off_s = min(back_off_s * 2, MAX_BACK_OFF_S) if self._failed else FIRST_BACK_OFF_S
                 _log.warning("upload to %s failed: %s", self._place, error)
                 if not self._failed:
-                    why = type(error).__name__
-                    self._on_notice(Notice(NoticeKind.UPLOAD_FAILED, {"place": self._place, "reason": why}))
+                    why = {"place": self._place, "reason": _reason(error)}
+                    self._on_notice(Notice(NoticeKind.UPLOAD_FAILED, why))
                 self._failed = True
             else:
                 if self._failed:

@@ -17,16 +17,23 @@ import msgspec
 
 import kview
 from kview.errors import ErrorKind, KviewError, error_of
-from kview.lab.messages import MAX_REPLY_BYTES, NotStarted, Ready, reply_of
+from kview.lab.messages import NotStarted, Ready, reply_of
+from kview.language.errors import sentence
 from kview.model.address import Address
 
 READY_WITHIN_S = 20.0
 """A start takes about a second. If it takes longer than this, the machine is too busy to show anything
 useful."""
 
+MAX_FIRST_BYTES = 16_384
+"""Of the child's first message. The addresses of a hundred brokers take 2 kB."""
+
 _END_WITHIN_S = 0.3
 """The time that the child has to end after its control socket is closed, and again after SIGTERM. kview
 itself has one second to end."""
+
+_SAYS_HOW_WITHIN_S = 2.0
+"""How long a child may take to end after it has closed its end of the channel."""
 
 _log = logging.getLogger(__name__)
 
@@ -69,19 +76,12 @@ class SimulatedCluster:
     def bootstrap_servers(self) -> tuple[Address, ...]:
         """Wait until the cluster listens, and return its addresses. Raises KviewError if it cannot start."""
         line = self._first_line()
-        if not line.endswith(b"\n"):
-            raise KviewError(ErrorKind.CLUSTER_NOT_STARTED, code=self._process.wait())
-        try:
-            first = reply_of(line)
-        except msgspec.DecodeError:
-            raise KviewError(ErrorKind.CLUSTER_GARBLED) from None
-        match first:
-            case Ready(servers):
-                return tuple(map(Address.parse, servers))
-            case NotStarted(error):
-                raise error_of(error)
-            case _:
-                raise KviewError(ErrorKind.CLUSTER_GARBLED)
+        if not line.endswith(b"\n") and len(line) < MAX_FIRST_BYTES:
+            raise KviewError(ErrorKind.CLUSTER_NOT_STARTED, code=self._exit_code())
+        first = _in_first(line)
+        if isinstance(first, KviewError):
+            raise first
+        return first
 
     def ended(self) -> KviewError | None:
         """Return how the child ended, None while it is running."""
@@ -106,13 +106,21 @@ class SimulatedCluster:
                 insist()
         self._process.wait()
 
+    def _exit_code(self) -> int:
+        """Return the exit code of a child that has closed its end of the channel. Kills it if it lives on."""
+        try:
+            return self._process.wait(_SAYS_HOW_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
     def _first_line(self) -> bytes:
         """Return the first message on the control channel, cut short if the child ends. Raises KviewError."""
         deadline_s = time.monotonic() + READY_WITHIN_S
-        line = b""
-        while not line.endswith(b"\n") and len(line) < MAX_REPLY_BYTES:
-            ready, _, _ = select.select([self.control], [], [], max(0.0, deadline_s - time.monotonic()))
-            if not ready:
+        line = bytearray()
+        while not line.endswith(b"\n") and len(line) < MAX_FIRST_BYTES:
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0 or not select.select([self.control], [], [], left_s)[0]:
                 raise KviewError(ErrorKind.CLUSTER_NOT_READY, within_s=READY_WITHIN_S)
             # One byte at a time, because everything after the first line is for the channel's client.
             try:
@@ -120,14 +128,29 @@ class SimulatedCluster:
             except OSError:
                 byte = b""
             if not byte:
-                return line
+                break
             line += byte
-        return line
+        return bytes(line)
 
     def _log_errors(self) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             _log.warning("%s", line.decode(errors="replace").rstrip())
+
+
+def _in_first(line: bytes) -> tuple[Address, ...] | KviewError:
+    """Return the addresses in the first message, or the error in it; CLUSTER_GARBLED if neither is there."""
+    try:
+        match reply_of(line):
+            case Ready(servers) if servers:
+                return tuple(map(Address.parse, servers))
+            case NotStarted(facts):
+                error = error_of(facts)
+                sentence(error)  # it must have the values of its kind
+                return error
+    except (msgspec.DecodeError, ValueError, TypeError, LookupError):
+        _log.warning("the simulated cluster's first message was %r", line)
+    return KviewError(ErrorKind.CLUSTER_GARBLED)
 
 
 def _environment() -> dict[str, str]:

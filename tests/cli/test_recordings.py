@@ -1,6 +1,7 @@
 """--record and `kview replay` without a terminal."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -81,12 +82,16 @@ def test_what_cannot_be_replayed(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "newer").mkdir()
     newer = (folder / MANIFEST).read_text().replace('"version":', '"version":9')
     (tmp_path / "newer" / MANIFEST).write_text(newer)
+    shutil.copytree(folder, tmp_path / "damaged")
+    (tmp_path / "damaged" / "seg-000001" / "words.parquet").write_bytes(b"PAR1 and then nothing PAR1")
     for arguments, sentence in (
         ([str(tmp_path / "empty")], "is not a kview recording: give"),
         ([str(tmp_path / "nothing")], "has no complete observation"),
         ([str(tmp_path / "newer")], "use the version of kview that recorded it"),
+        ([str(folder), "--at", ""], "'' is not a valid time: write 14:05"),
         ([str(folder), "--at", "noon"], "'noon' is not a valid time: write 14:05"),
         ([str(folder), "--speed", "3"], "'3' is not one of '1', '2', '4'"),
+        ([str(tmp_path / "damaged")], "words.parquet is damaged"),
     ):
         done = run_kview("replay", *arguments)
         assert (done.returncode, done.stdout) == (2, "")
@@ -157,7 +162,7 @@ def test_a_kept_recording_is_found_by_its_name(folder: Path, state_home: Path) -
     done = run_kview("replay", "monday", "--once")
     assert done.returncode == 2
     assert (
-        "monday is not a kview recording: give the folder of a recording, or the name of a kept one: "
+        "'monday' is not a kview recording: give the folder of a recording, or the name of a kept one: "
         in done.stderr
         and "friday" in done.stderr
     )

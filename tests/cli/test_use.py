@@ -1,10 +1,19 @@
 """Bad use: exit code 2, one sentence that says what was wrong and what to do, no traceback, nothing on
 standard output."""
 
+import subprocess
+
 import pytest
 
 import kview
-from tests.cli.commands import run_kview
+from tests.cli.commands import KVIEW, ROOT, run_kview
+
+
+def in_shell(script: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell script in which "$@" is `kview`."""
+    return subprocess.run(
+        ["sh", "-c", script, "sh", *KVIEW], cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -30,6 +39,12 @@ from tests.cli.commands import run_kview
         (["connect", "a:1", "--interval", "-1s"], "'-1s' is not a valid duration"),
         (["connect", "a:1", "--format", "xml"], "'xml' is not one of 'text', 'json'"),
         (["connect", "a:1", "--theme", "drak"], "there is no theme 'drak'; available themes: dark, light"),
+        (["connect", "a:1", "--record", ""], "Invalid value for '--record': it is empty: give the folder"),
+        (["connect", f"a:{'1' * 5000}"], "is not a valid port"),
+        (["replay", ""], "'' is not a kview recording"),
+        (["replay", "a\x1b[31m\nb"], "'a?[31m?b' is not a kview recording"),
+        (["serve", "--control-fd", "-1"], "--control-fd -1 is not a socket"),
+        (["serve", "--control-fd", "9" * 20], "is not a socket"),
         (["connect", "a:1", "b:2"], "Got unexpected extra argument (b:2)"),
         (["fly"], "No such command 'fly'"),
         (["--fly"], "No such option '--fly'"),
@@ -63,3 +78,24 @@ def test_every_command_in_the_help_has_a_help_of_its_own(command: str) -> None:
     assert whole.returncode == own.returncode == 0
     assert f"  {command} " in whole.stdout
     assert f"Usage: kview {command}" in own.stdout
+
+
+@pytest.mark.parametrize("arguments", ["schema", "--help"])
+def test_an_output_that_nobody_reads_is_not_an_error(arguments: str) -> None:
+    done = in_shell(f'{{ "$@" {arguments}; echo $? >&2; }} | true')
+    assert done.stderr == "0\n"
+
+
+def test_with_a_closed_standard_error_nothing_is_said_elsewhere() -> None:
+    done = in_shell('"$@" replay nothing 2>&-')
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_with_a_closed_standard_output_sockets_do_not_take_its_place() -> None:
+    done = in_shell('"$@" --simulate --once --brokers 1 --topic a:1:1 --no-traffic >&-')
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_characters_that_the_terminal_cannot_show_are_replaced() -> None:
+    done = run_kview("--help", environment={"PYTHONIOENCODING": "latin-1"})
+    assert done.returncode == 0 and "[COMMAND ?]" in done.stdout

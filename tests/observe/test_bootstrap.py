@@ -81,10 +81,11 @@ def test_other_servers(answer: bytes, kind: ErrorKind) -> None:
         assert refusal(server.address).kind is kind
 
 
-def test_a_name_that_is_not_known() -> None:
-    error = refusal(Address("no-such-host.invalid", 9092))
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "a..b", ".", f"{'a' * 300}.b", "ä..ö"])
+def test_a_name_that_is_not_known(host: str) -> None:
+    error = refusal(Address(host, 9092))
     assert error.kind is ErrorKind.UNKNOWN_HOST
-    assert "no-such-host.invalid:9092" in message(error)
+    assert f"{host}:9092" in message(error)
 
 
 def test_several_servers_are_each_named(closed_port: Address) -> None:

@@ -108,7 +108,7 @@ def test_an_unknown_recording_is_an_error_that_lists_those_there_are(tmp_path: P
     recorder = FlightRecorder(tmp_path, "run")
     recorder.append(ticking(1)[0])
     recorder.keep("monday")
-    with raises_saying(BadUse, "tuesday is not a kview recording: .*name of a kept one: monday"):
+    with raises_saying(BadUse, "'tuesday' is not a kview recording: .*name of a kept one: monday"):
         find_recording("tuesday", tmp_path)
 
 

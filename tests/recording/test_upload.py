@@ -59,13 +59,35 @@ def test_uploading_what_is_there_twice_does_nothing(tmp_path: Path) -> None:
     assert upload_missing(tmp_path / "r", system, path, done) == 0
 
 
-@pytest.mark.parametrize("url", ["nowhere://user:sesame@host/x", "s3:///", "not a url"])
-def test_the_error_of_a_bad_target_has_no_secrets(url: str) -> None:
-    with raises_saying(BadUse, "cannot upload to") as raised:
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("nowhere://user:sesame@host/x", r"nowhere://host/x \(Unrecognized filesystem type in URI\)"),
+        ("s3:///", r"s3:/// \(Missing bucket name in S3 URI\)"),
+        ("not a url", r"not a url \(Cannot parse URI\)"),
+        ("bucket/x", r"bucket/x \(URI has empty scheme\)"),
+        ("user:sesame@bucket/x", r"bucket/x \("),
+        ("http://[bad", r"http://\[bad \(Cannot parse URI\)"),
+    ],
+)
+def test_the_error_of_a_bad_target_has_words_and_no_secrets(url: str, says: str) -> None:
+    with raises_saying(BadUse, f"cannot upload to {says}") as raised:
         open_target(url)
     assert "sesame" not in str(raised.value)
 
 
-def test_messages_leave_secrets_out() -> None:
-    url = "s3://AKIA:sesame@bucket/folder?endpoint_override=http://u:sesame@minio"
-    assert without_secrets(url) == "s3://bucket/folder"
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        (
+            "s3://AKIA:sesame@bucket/folder?endpoint_override=http://u:sesame@minio",
+            "s3://bucket/folder",
+        ),
+        ("s3://AKIA:ses/sesame@bucket/folder", "s3://bucket/folder"),
+        ("hdfs://sesame@host:80/a", "hdfs://host:80/a"),
+        ("bucket/folder?sesame", "bucket/folder"),
+        ("file:///here/a@b", "file:///here/a@b"),
+    ],
+)
+def test_messages_leave_secrets_out(url: str, shown: str) -> None:
+    assert without_secrets(url) == shown

@@ -4,8 +4,10 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -64,6 +66,66 @@ def test_bad_use_of_the_child_is_bad_use() -> None:
         cluster.bootstrap_servers()
     how = wait_until(cluster.ended, "its end")
     assert how is not None and how.values == {"code": 2}
+
+
+Stub = Callable[[str], SimulatedCluster]
+
+
+@pytest.fixture
+def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
+    """Start a program in place of the cluster; `control` is its end of the channel."""
+    started = []
+
+    def start(program: str) -> SimulatedCluster:
+        path = tmp_path / "stub"
+        begin = "import socket, sys, time; control = socket.socket(fileno=int(sys.argv[5]))"
+        path.write_text(f"#!{sys.executable}\n{begin}\n{program}\n")
+        path.chmod(0o700)
+        monkeypatch.setattr(sys, "executable", str(path))
+        started.append(SimulatedCluster(()))
+        return started[-1]
+
+    yield start
+    for cluster in started:
+        cluster.end()
+
+
+@pytest.mark.parametrize(
+    ("program", "kind"),
+    [
+        ("control.close(); time.sleep(60)", ErrorKind.CLUSTER_NOT_STARTED),
+        ("control.sendall(b'{' * (2 << 20))", ErrorKind.CLUSTER_GARBLED),
+    ],
+)
+def test_a_child_that_keeps_its_parent_waiting_is_not_waited_for(
+    stub: Stub, program: str, kind: ErrorKind
+) -> None:
+    with pytest.raises(KviewError) as caught:
+        stub(program).bootstrap_servers()
+    assert caught.value.kind is kind
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        '{"type":"ready","servers":[]}',
+        '{"type":"ready","servers":["kafka"]}',
+        '{"type":"ending"}',
+        *(
+            f'{{"type":"not started","error":{{"kind":"{kind}","values":{values}}}}}'
+            for kind, values in (
+                ("port in use", "{}"),
+                ("port in use", '{"kind":"x","port":1}'),
+                ("no such kind", "{}"),
+                ("cluster not ready", '{"within_s":"long"}'),
+                ("no bootstrap server", '{"tried":[["a:1","no such failure"]]}'),
+            )
+        ),
+    ],
+)
+def test_a_first_message_that_does_not_fit_is_an_error(stub: Stub, message: str) -> None:
+    with raises_saying(KviewError, "kview does not understand the simulated cluster's answer"):
+        stub(f"control.sendall({message.encode()!r} + b'\\n')").bootstrap_servers()
 
 
 def test_a_source_says_that_its_cluster_died_and_finds_another_one() -> None:

@@ -113,3 +113,20 @@ async def test_without_a_lab_there_are_no_faults() -> None:
         await press(pilot, ["K", "X", "U"])
         await press(pilot, ["question_mark"])
         assert "HELP" in text(app) and "FAULTS" not in text(app)
+
+
+@running
+async def test_while_the_window_is_too_small_no_key_acts_but_quit() -> None:
+    lab = FakeLab()
+    async with dashboard(state(HEALTHY), lab=lab, size=(59, 20)) as (app, pilot):
+        await press(pilot, ["K", "2", "slash", "x", "question_mark", "i", "g"])
+        await pilot.resize_terminal(120, 40)
+        await pilot.pause()
+        assert (lab.commands, app.current_mode, len(app.screen_stack)) == ([], "overview", 1)
+        assert not app.options.filter and not app.options.internal and not app.status_message.text
+        await press(pilot, ["slash"])
+        await pilot.resize_terminal(59, 20)
+        await press(pilot, ["x", "enter"])
+        assert not app.options.filter and app.return_code is None
+        await pilot.press("q")
+        assert app.return_code == 0
