@@ -2,7 +2,8 @@
 
     KviewError                 exit code 1
     ├── BadUse                 2: a flag, file or argument is wrong
-    └── ClusterUnreachable     3: no broker of the cluster could be asked
+    ├── ClusterUnreachable     3: no broker of the cluster could be asked
+    └── CheckUnfinished        70: a check has no result, or could not write it
 
 `kview.language.errors` turns an error into a sentence that says what was wrong and what to do. The command
 line prints that sentence without a traceback. Any other exception is a bug and keeps its traceback.
@@ -19,7 +20,10 @@ FailureKind of its failure."""
 
 
 class ErrorKind(StrEnum):
-    """What went wrong. The words of a kind, in `kview.language.errors`, name the values of the error."""
+    """What went wrong.
+
+    `kview.language.errors` has a sentence for each kind; its placeholders are the error's values.
+    """
 
     # -- recordings
     NOT_A_RECORDING = "not a recording"
@@ -39,6 +43,7 @@ class ErrorKind(StrEnum):
     KEEPING_FAILED = "keeping failed"
     UPLOAD_UNFINISHED = "upload unfinished"
     NOT_AN_UPLOAD_TARGET = "not an upload target"
+    UPLOAD_TARGET_UNREACHABLE = "upload target unreachable"
 
     # -- the simulated cluster and its world
     MORE_RACKS_THAN_BROKERS = "more racks than brokers"
@@ -69,6 +74,7 @@ class ErrorKind(StrEnum):
     CLUSTER_KILLED = "cluster killed"
     CLUSTER_EXITED = "cluster exited"
     CLUSTER_SILENT = "cluster silent"
+    CLUSTER_BUSY = "cluster busy"
     CLUSTER_GARBLED = "cluster garbled"
 
     # -- faults
@@ -112,10 +118,56 @@ class ErrorKind(StrEnum):
     TLS_LISTENER = "tls listener"
     CLOSES_CONNECTIONS = "closes connections"
     NOT_A_BROKER = "not a broker"
+    PLAINTEXT_LISTENER = "plaintext listener"
+    CONTROLLER_LISTENER = "controller listener"
+    CERTIFICATE_UNTRUSTED = "certificate untrusted"
+    CERTIFICATE_FOR_ANOTHER_NAME = "certificate for another name"
+    CERTIFICATE_EXPIRED = "certificate expired"
+    CERTIFICATE_NOT_ACCEPTED = "certificate not accepted"
+    CLIENT_CERTIFICATE_MISSING = "client certificate missing"
+    CLIENT_CERTIFICATE_REFUSED = "client certificate refused"
+    NO_COMMON_TLS = "no common tls"
+    SASL_LISTENER = "sasl listener"
+    LISTENER_WITHOUT_SASL = "listener without sasl"
+    MECHANISM_NOT_OFFERED = "mechanism not offered"
+    LOGIN_REFUSED = "login refused"
+    TOKEN_REFUSED = "token refused"
+    NO_TOKEN = "no token"
+    TOKEN_CLIENT_REFUSED = "token client refused"
+    LOGIN_FAILED = "login failed"
     NO_BOOTSTRAP_SERVER = "no bootstrap server"
     """Each bootstrap server failed in its own way."""
     ADVERTISED_UNREACHABLE = "advertised unreachable"
     """A bootstrap server answers, but no address that the cluster advertises does."""
+
+    # -- security settings
+    VARIABLE_NOT_SET = "variable not set"
+    FILE_NOT_READ = "file not read"
+    PROPERTY_MISSING = "property missing"
+    PROPERTY_WRONG = "property wrong"
+    JAAS_WRONG = "jaas wrong"
+    LOGIN_MODULE_WRONG = "login module wrong"
+    LOGIN_INCOMPLETE = "login incomplete"
+    PACKAGE_MISSING = "package missing"
+    STORE_IS_JKS = "store is jks"
+    NOT_PROPERTIES = "not properties"
+    STORE_UNKNOWN = "store unknown"
+    STORE_NOT_OPENED = "store not opened"
+    STORE_WITHOUT_CERTIFICATE = "store without certificate"
+    STORE_WITHOUT_KEY = "store without key"
+    AUTHORITIES_NOT_READ = "authorities not read"
+    KEY_NOT_READ = "key not read"
+    KEY_OF_ANOTHER_CERTIFICATE = "key of another certificate"
+
+    # -- profiles
+    PROFILE_WRONG = "profile wrong"
+    CONFIG_WRONG = "config wrong"
+    CONFIG_KEY_UNKNOWN = "config key unknown"
+    CONFIG_KEY_MISSPELT = "config key misspelt"
+    NO_PROFILES = "no profiles"
+    PROFILE_UNKNOWN = "profile unknown"
+    PROFILE_NAME_WRONG = "profile name wrong"
+    MAP_WRONG = "map wrong"
 
     # -- flags and arguments
     SERVER_EMPTY = "server empty"
@@ -125,6 +177,14 @@ class ErrorKind(StrEnum):
     SERVER_WITHOUT_HOST = "server without host"
     SERVER_PORT_WRONG = "server port wrong"
     NOT_A_TIME = "not a time"
+
+    # -- metrics
+    METRICS_PORT_IN_USE = "metrics port in use"
+    METRICS_NOT_SERVED = "metrics not served"
+
+    # -- output
+    OUTPUT_FAILED = "output failed"
+    FILE_NOT_WRITTEN = "file not written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +233,14 @@ class ClusterUnreachable(KviewError):
     exit_code: ClassVar[int] = 3
 
 
+class CheckUnfinished(KviewError):
+    """A check that has no result, or could not write it. It is not 1, which says that there are findings."""
+
+    exit_code: ClassVar[int] = 70
+
+
 def error_of(facts: ErrorFacts) -> KviewError:
     """Return the error that `facts` describes, of the class with that exit code."""
-    classes: tuple[type[KviewError], ...] = (BadUse, ClusterUnreachable)
+    classes: tuple[type[KviewError], ...] = (BadUse, ClusterUnreachable, CheckUnfinished)
     made = next((found for found in classes if found.exit_code == facts.exit_code), KviewError)
     return made(facts.kind, **facts.values)

@@ -6,15 +6,20 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NoReturn
 
+import hypothesis
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.real_kafka.cluster import RealKafka
-from tests.real_kafka.jars import Unavailable, fetch_jars, find_java
+from tests.real_kafka.jars import KAFKA_4, Release, Unavailable, fetch_jars, find_java
 from tests.served import Served, ServedFactory
 
 pytest_plugins = ["pytester", "tests.retries", "tests.tiers"]
+
+hypothesis.settings.register_profile("kview", deadline=None)
+hypothesis.settings.load_profile("kview")
+"""Without a deadline for an example: the machine may stand still for a second."""
 
 ClusterFactory = Callable[..., RealKafka]
 
@@ -24,16 +29,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden",
         action="store_true",
-        help="write tests/tui/golden and tests/tui/pictures from what is drawn",
+        help="write tests/tui/golden and tests/tui/pictures from what is drawn, and"
+        " tests/differential/recorded from what a real cluster does",
     )
     parser.addoption(
         "--seeds", type=int, default=2, help="more seeds to try random faults with, three ways each"
+    )
+    parser.addoption("--worlds", type=int, default=20, help="how many random worlds live through chaos")
+    parser.addoption(
+        "--world-seconds", type=float, default=60, help="simulated seconds of chaos in each of them"
+    )
+    parser.addoption(
+        "--fuzz-frames", type=int, default=20_000, help="how many mutated requests to send, 5,000 per seed"
+    )
+    parser.addoption(
+        "--restarts", type=int, default=1, help="how many times a real broker crashes and comes back"
     )
     parser.addoption(
         "--soak-minutes",
         type=int,
         default=10,
         help="how many minutes of data the soak of the live Spark job has",
+    )
+    parser.addoption(
+        "--truth-minutes",
+        type=float,
+        default=0,
+        help="minutes of faults in tests/truth instead of the short schedule; 50 is all there is",
     )
 
 
@@ -57,12 +79,15 @@ def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def kafka_runtime() -> tuple[Path, Path]:
     """A Java and the folder with Apache Kafka's jars."""
     java = find_java()
+    return java, jars_of(java, KAFKA_4)
+
+
+def jars_of(java: Path, release: Release) -> Path:
+    """Return the folder with a release's jars. Without them the test is skipped, or fails under CI."""
     try:
-        jars = fetch_jars(java)
+        return fetch_jars(java, release)
     except Unavailable as error:
         why = str(error)
-    else:
-        return java, jars
     missing(why)
 
 
@@ -90,11 +115,16 @@ def real_kafka(shared_kafka: RealKafka) -> RealKafka:
 def real_kafka_factory(
     kafka_runtime: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClusterFactory]:
-    """Starts clusters of the module's own: `factory(brokers=6, overrides=KAFKA_DEFAULT_TIMES)`."""
-    java, jars = kafka_runtime
+    """Starts clusters of the module's own: `factory(brokers=6, overrides=KAFKA_DEFAULT_TIMES)`.
+
+    With `release=KAFKA_3` they run another release than the newest.
+    """
+    java, newest = kafka_runtime
     with ExitStack() as stack:
 
-        def start(**options: Any) -> RealKafka:
+        def start(release: Release = KAFKA_4, **options: Any) -> RealKafka:
+            jars = newest if release is KAFKA_4 else jars_of(java, release)
+            options["zookeeper"] = release.zookeeper
             return stack.enter_context(RealKafka(tmp_path_factory.mktemp("kafka"), java, jars, **options))
 
         yield start
@@ -133,8 +163,12 @@ HEAVY = (
     "tests/pipeline/",
     "tests/e2e/test_spark.py",
     "tests/real_kafka/",
+    "tests/secured/test_real_broker.py",
+    "tests/differential/test_scripts.py::test_the_real_cluster",
+    "tests/truth/test_never_lies.py",
     "tests/observe/test_real_cluster.py",
     "tests/e2e/test_failover.py",
+    "tests/e2e/test_versions.py",
     "tests/e2e/test_recording.py::test_an_incident_of_real_kafka",
 )
 """What starts Java's machines, Spark's or Kafka's: one of these has all that a small machine can give."""

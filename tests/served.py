@@ -199,7 +199,10 @@ class Served:
         return not self.metadata(topic, broker).error_code
 
     def _healthy(self) -> bool:
-        answer = self.ask(0, MetadataRequest(version=12, topics=None))
+        try:
+            answer = self.ask(0, MetadataRequest(version=12, topics=None))
+        except OSError:  # its port is closed until it is unfenced
+            return False
         return len(answer.brokers) == len(self.addresses) and all(
             set(p.isr_nodes) == set(p.replica_nodes) for topic in answer.topics for p in topic.partitions
         )

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.retries import MOST_TRIED_AGAIN
+from tests import retries, tiers
+from tests.retries import MOST_TRIED_AGAIN, MUCH_TAKEN, processor_times, share_taken
 
 ROOT = Path(__file__).resolve().parents[1]
 
 FAILS_ONCE = """
 import os, pytest
 
-@pytest.mark.retried(reason="a limit on the clock")
 @pytest.mark.parametrize("number", range({count}))
 def test_fails_once(number):
     seen = f"{{os.environ['SEEN']}}-{{number}}"
@@ -31,18 +31,33 @@ def test_short(): ...
 """
 
 
+OTHERS_TAKE = """
+import tests.retries
+pytest_plugins = ["tests.retries", "tests.tiers"]
+tests.retries.share_taken = lambda since: {taken}
+tests.retries.SECONDS_BEFORE = 0
+"""
+"""A conftest with a machine of whose time others take that share."""
+
+
 class Suite:
     """A project with the suite's plugins and tests of its own; with workers it runs in its own process."""
 
     def __init__(self, pytester: pytest.Pytester, patch: pytest.MonkeyPatch) -> None:
         self._pytester = pytester
+        for name in ("share_taken", "SECONDS_BEFORE"):  # a run in this process sets them
+            patch.setattr(retries, name, getattr(retries, name))
         patch.setenv("PYTHONPATH", str(ROOT))
         patch.setenv("SEEN", str(pytester.path / "seen"))
         patch.delenv("CI", raising=False)
         patch.delenv("PYTEST_ADDOPTS", raising=False)
         for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
             patch.delenv(name, raising=False)
-        pytester.makeconftest('pytest_plugins = ["tests.retries", "tests.tiers"]')
+        self.others_take(0.0)
+
+    def others_take(self, share: float) -> None:
+        """Have other virtual machines take that share of the processors' time."""
+        self._pytester.makeconftest(OTHERS_TAKE.format(taken=share))
 
     def write(self, room: str, tests: str) -> None:
         """Make tests/`room`/test_it.py."""
@@ -69,6 +84,12 @@ def test_a_few_tests_may_be_tried_again(suite: Suite) -> None:
     assert "were tried again" not in ran.stdout.str()
 
 
+def test_what_watches_no_process_is_never_tried_again(suite: Suite) -> None:
+    suite.write("observe", FAILS_ONCE.format(count=1))
+    suite.write("derive", FAILS_ONCE.format(count=1).replace("-{number}", "-derive"))
+    suite.run("-n0").assert_outcomes(passed=1, failed=1)
+
+
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_the_run_fails_if_too_many_were_tried_again(suite: Suite, workers: str) -> None:
     suite.write("serve", FAILS_ONCE.format(count=MOST_TRIED_AGAIN + 1))
@@ -78,28 +99,33 @@ def test_the_run_fails_if_too_many_were_tried_again(suite: Suite, workers: str) 
     ran.stdout.fnmatch_lines([f"FAILED: {MOST_TRIED_AGAIN + 1} tests were tried again*"])
 
 
-REFUSED = {
-    "derive": ('retried(reason="a limit")', "watches no real process"),
-    "tui": ('retried(reason="a limit")', "watches no real process"),
-    "serve": ("retried", "needs its reason"),
-    "run": ('retried(reason=" ")', "needs its reason"),
-    "cli": ("flaky(reruns=2)", "use the mark retried"),
-}
-"""A mark by the room of its test, and what is said of it."""
+def test_a_machine_that_others_use_explains_tries(suite: Suite) -> None:
+    suite.others_take(MUCH_TAKEN)
+    suite.write("serve", FAILS_ONCE.format(count=MOST_TRIED_AGAIN + 1))
+    ran = suite.run("-n2")
+    assert ran.ret == pytest.ExitCode.OK
+    ran.stdout.fnmatch_lines(
+        [f"{MOST_TRIED_AGAIN + 1} tests were tried again, while other virtual machines took 15% of the *"]
+    )
 
 
-def test_a_mark_that_may_not_be_ends_the_run(suite: Suite) -> None:
-    for room, (mark, _) in REFUSED.items():
-        suite.write(room, f"import pytest\n@pytest.mark.{mark}\ndef test_it(): ...\n")
+def test_the_share_that_others_took_is_read_from_the_system() -> None:
+    taken, total = processor_times()
+    assert 0 <= taken < total
+    assert share_taken((taken - 25, total - 100)) == pytest.approx(0.25, abs=0.2)
+
+
+@pytest.mark.parametrize("room", ["derive", "observe"])
+def test_a_test_that_gives_itself_tries_ends_the_run(suite: Suite, room: str) -> None:
+    suite.write(room, "import pytest\n@pytest.mark.flaky(reruns=2)\ndef test_it(): ...\n")
     ran = suite.run("-n1")
     assert ran.ret != pytest.ExitCode.OK and "passed" not in ran.parseoutcomes()
-    for room, (_, why) in REFUSED.items():
-        ran.stdout.fnmatch_lines([f"tests/{room}/test_it.py::test_it: *{why}*"])
+    ran.stdout.fnmatch_lines([f"tests/{room}/test_it.py::test_it: its folder gives tries*"])
 
 
 def test_another_mark_does_not_bring_slow_tests_back(suite: Suite) -> None:
     suite.write("serve", SLOW_AND_QUICK)
-    ran = suite.run("-n0", "-m", "not retried")
+    ran = suite.run("-n0", "-m", "not skipif")
     assert ran.parseoutcomes()["passed"] == 1
 
 
@@ -123,3 +149,20 @@ def test_slow_tests_run_if_asked_for(
     ran = suite.run("-n0", *flags)
     assert ran.parseoutcomes()["passed"] == passed
     assert "left out" not in ran.stdout.str()
+
+
+def test_slow_tests_come_last_and_none_starts_late(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    suite.write("serve", SLOW_AND_QUICK)
+    ran = suite.run("-n0", "-v")
+    assert [line.split("::")[1].split()[0] for line in ran.stdout.lines if "PASSED" in line] == [
+        "test_short",
+        "test_long[0]",
+        "test_long[1]",
+    ]
+    monkeypatch.setattr(tiers, "LAST_START", 0.0)
+    ran = suite.run("-n0", "-rs")
+    ran.assert_outcomes(passed=1, skipped=2)
+    ran.stdout.fnmatch_lines(["*not tried: the run had lasted 0 minutes, *"])
+    ran = suite.run("-n0", "-m", "slow")
+    ran.assert_outcomes(passed=2, deselected=1)

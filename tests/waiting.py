@@ -2,11 +2,15 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
 
 POLL_S = 0.05
+
+COMPUTES_S = 0.05
+"""How long `slowness` computes: several turns of Linux's scheduler."""
 
 PATIENCE_S = 30.0
 """For what takes a moment on a machine that has nothing else to do: a test that waits for long has failed."""
@@ -25,6 +29,29 @@ def wait_until(probe: Callable[[], T], what: str, timeout_s: float = PATIENCE_S)
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {timeout_s:g} s: {what}; the last answer was {answer!r}")
         time.sleep(POLL_S)
+
+
+def pause(seconds: float) -> None:
+    """Let time pass that is part of what is played, such as the turns of a broker that stops and goes on."""
+    time.sleep(max(0.0, seconds))
+
+
+def slowness() -> float:
+    """Return how many times longer than alone a thread computes right now: 1 on a machine of its own."""
+    began_s, computed_s = time.monotonic(), time.thread_time()
+    while time.thread_time() - computed_s < COMPUTES_S:
+        pass
+    return max(1.0, (time.monotonic() - began_s) / COMPUTES_S)
+
+
+@contextmanager
+def within(limit_s: float) -> Iterator[None]:
+    """Raise AssertionError if the block takes longer than `limit_s` on a machine of its own."""
+    slow, began_s = slowness(), time.monotonic()
+    yield
+    took_s = time.monotonic() - began_s
+    slow = max(slow, slowness())
+    assert took_s < limit_s * slow, f"{took_s:.2f} s; {limit_s:g} s × {slow:.1f}, because others compute, too"
 
 
 def paced(interval_s: float) -> Iterator[None]:

@@ -1,4 +1,8 @@
-"""The commands, in one file each, exit codes, and error messages on standard error."""
+"""The commands, in one file each, exit codes, and error messages on standard error.
+
+What is imported here is imported before `main` can handle Ctrl-C, so it is only what Python has loaded
+anyway.
+"""
 
 import io
 import os
@@ -13,7 +17,8 @@ def main() -> None:
     """Run the command `kview`. Ends with SystemExit.
 
     Exit codes: 0 success, 1 another error, 2 bad use, 3 no cluster could be reached, 70 a bug, with its
-    traceback in the log file. Until a dashboard takes over the key, Ctrl-C ends kview without a message.
+    traceback in the log file, 128 + N ended by signal N. Until a dashboard takes over the key, Ctrl-C ends
+    kview without a message.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     _open_streams()
@@ -22,12 +27,11 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     except Exception as bug:
+        from kview.language.glyphs import printable
         from kview.run.log import keep_traceback
 
-        print(
-            f"kview: bug: {type(bug).__name__}: {bug}; the traceback is {keep_traceback(bug)}",
-            file=sys.stderr,
-        )
+        said = f"kview: bug: {type(bug).__name__}: {bug}; the traceback is {keep_traceback(bug)}"
+        print(printable(said), file=sys.stderr)
         sys.exit(BUG)
 
 
@@ -52,6 +56,8 @@ def _open_streams() -> None:
 
     Otherwise the next file or socket would become a standard stream, and errors would be printed into it.
     """
+    from kview.cli.output import checked
+
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -62,3 +68,4 @@ def _open_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    sys.stdout = checked(sys.stdout)

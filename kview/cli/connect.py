@@ -1,23 +1,116 @@
 """`kview connect`: a dashboard for an existing cluster. This command only reads."""
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from kview.cli.display_options import display_of, display_options
-from kview.cli.values import bootstrap_servers
+from kview.cli.targets import OtherProfiles, Target, target_of, target_options
+from kview.errors import BadUse, ErrorKind, KviewError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kview.config.profiles import Profile
+    from kview.model.notices import Notice
+
+WORDS = {
+    "interval_ms": "interval",
+    "theme": "theme",
+    "ascii_only": "ascii",
+    "no_spark": "no_spark",
+    "ignore_groups": "ignore_group",
+}
+"""Flag's name in Python → the key of a profile that stands for the flag."""
 
 
 @click.command()
-@click.argument("servers", metavar="HOST:PORT[,…]")
+@target_options
 @display_options
 @click.pass_context
-def connect(ctx: click.Context, /, servers: str, **flags: Any) -> None:
-    """Show the cluster with these bootstrap servers.
+def connect(
+    ctx: click.Context,
+    /,
+    target: str | None,
+    command_config: Path | None,
+    maps: tuple[str, ...],
+    **flags: Any,
+) -> None:
+    """Show the cluster with these bootstrap servers, or a profile's cluster.
 
-    One is enough if it answers. kview only reads: it sends nothing that could change the cluster.
+    One server is enough if it answers. Without an argument, this lists the profiles in config.toml. kview
+    only reads: it sends nothing that could change the cluster.
     """
-    bootstrap = bootstrap_servers(servers)
-    from kview.run.connected import connect as run
+    if target is None:
+        _list_profiles()
+        return
+    shown = target_of(target, command_config, maps)
+    left: Target | None = None
+    opening: tuple[Notice, ...] = ()
+    while True:
+        try:
+            code, chosen = _show(ctx, shown, flags, opening)
+        except KviewError as error:
+            if left is None:
+                raise
+            opening = (_not_shown(shown, error),)
+            shown, left = left, None
+            continue
+        if chosen is None:
+            ctx.exit(code)
+        shown, left, opening = chosen, shown, ()
 
-    ctx.exit(run(bootstrap, display_of(flags)))
+
+def _show(
+    ctx: click.Context, target: Target, flags: dict[str, Any], opening: "Sequence[Notice]"
+) -> tuple[int, Target | None]:
+    """Show a cluster until the user ends it. Returns the exit code, and the cluster to show next.
+
+    `opening` are notices to begin with. Raises KviewError if there was never anything to show.
+    """
+    from kview.run.connected import connect as run
+    from kview.run.connected import unused_properties
+
+    name = target.name
+    if target.profile is not None:
+        flags = flags | _of_profile(ctx, target.profile)
+        name = f"{name} ({','.join(map(str, target.servers))})"
+    display = display_of(flags)
+    # A recording is of one cluster, and the user chose its folder.
+    profiles = OtherProfiles(target.name) if display.record.folder is None else None
+    said = (*unused_properties(target.file, target.unused), *opening)
+    code = run(target.servers, target.security, name, display, said, profiles, target.security_now)
+    return code, None if profiles is None or code else profiles.chosen
+
+
+def _not_shown(target: Target, error: KviewError) -> "Notice":
+    from kview.model.notices import Notice, NoticeKind
+
+    return Notice(NoticeKind.PROFILE_NOT_SHOWN, {"name": target.name, "error": error.facts})
+
+
+def _list_profiles() -> None:
+    from kview.config.profiles import config_path, read_config
+
+    path = config_path()
+    profiles = read_config(path).clusters
+    if not profiles:
+        raise BadUse(ErrorKind.NO_PROFILES, file=str(path))
+    from kview.language.glyphs import printable
+
+    width = max(map(len, profiles))
+    for name, profile in sorted(profiles.items()):
+        click.echo(printable(f"{name:{width}}  {profile.servers}"))
+
+
+def _of_profile(ctx: click.Context, profile: "Profile") -> dict[str, Any]:
+    """Return the values of the flags that are not on the command line but in the profile."""
+    found = {}
+    for param in ctx.command.params:
+        name = param.name or ""
+        value = getattr(profile, WORDS[name]) if name in WORDS else None
+        if value and ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
+            found[name] = param.process_value(ctx, value)
+    return found

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
-from kview.cli.values import Duration
+from kview.cli.values import Duration, listening_address
+from kview.model.address import Address
 from kview.run.settings import DEFAULT_INTERVAL_MS, MAX_INTERVAL_MS, MIN_INTERVAL_MS, Display, Format, Record
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -18,8 +20,11 @@ DISPLAY_NAMES = (
     "theme",
     "ascii_only",
     "no_spark",
+    "ignore_groups",
     "record",
     "record_upload",
+    "metrics",
+    "quiet",
 )
 
 
@@ -29,11 +34,20 @@ def _known_theme(ctx: click.Context, param: click.Parameter, name: str) -> str:
 
         themes = load_themes(theme_folders())
         if name not in themes.loaded:
-            failed = "".join(f" {failure}." for failure in themes.failed)
+            said = map(str, themes.failed)
+            failed = "".join(f" {why}" if why.endswith("?") else f" {why}." for why in said)
             raise click.BadParameter(
                 f"there is no theme {name!r}; available themes: {', '.join(themes.loaded)}.{failed}"
             )
     return name
+
+
+def _themes(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the names of themes."""
+    from kview.config.themes import load_themes, theme_folders
+
+    names = load_themes(theme_folders()).loaded
+    return [CompletionItem(name) for name in names if name.startswith(typed)]
 
 
 class _Folder(click.Path):
@@ -47,6 +61,10 @@ class _Folder(click.Path):
         if value == "":
             self.fail("it is empty: give the folder to record to.", param, ctx)
         return super().convert(value, param, ctx)
+
+
+def _metrics(ctx: click.Context, param: click.Parameter, given: str | None) -> Address | None:
+    return None if given is None else listening_address(given)
 
 
 _OBSERVING = (
@@ -77,6 +95,17 @@ _OBSERVING = (
         default="",
         help="With --record: also copy the recording to an s3://, hdfs://, gs:// or file:// URL.",
     ),
+    click.option(
+        "--metrics",
+        metavar="[HOST:]PORT",
+        callback=_metrics,
+        help="Serve Prometheus metrics at http://HOST:PORT/metrics, and /healthz.  [default HOST: 127.0.0.1]",
+    ),
+    click.option(
+        "--quiet",
+        is_flag=True,
+        help="With --metrics or --record: only serve or record, without a screen or any output.",
+    ),
 )
 
 _DRAWING = (
@@ -91,7 +120,15 @@ _DRAWING = (
         metavar="NAME",
         default="",
         callback=_known_theme,
+        shell_complete=_themes,
         help="The colours: dark, light, or the name of a custom theme.",
+    ),
+    click.option(
+        "--ignore-group",
+        "ignore_groups",
+        multiple=True,
+        metavar="PATTERN",
+        help="Hide consumer groups whose name matches, such as 'console-consumer-*'. May be repeated.",
     ),
     click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only."),
     click.option(
@@ -125,6 +162,10 @@ def display_of(flags: Mapping[str, Any]) -> Display:
         raise click.UsageError(
             "--record-upload needs --record DIR: a dashboard's own recording of the last hour is not uploaded"
         )
+    if flags.get("quiet") and flags["metrics"] is None and flags["record"] is None:
+        raise click.UsageError(
+            "--quiet needs --metrics or --record: without one of them, kview would do nothing"
+        )
     return Display(
         interval_ms=flags.get("interval_ms", DEFAULT_INTERVAL_MS),
         once=flags["once"],
@@ -133,4 +174,7 @@ def display_of(flags: Mapping[str, Any]) -> Display:
         ascii_only=flags["ascii_only"],
         record=Record(flags.get("record"), flags.get("record_upload", "")),
         no_spark=flags["no_spark"],
+        ignore_groups=flags["ignore_groups"],
+        metrics=flags.get("metrics"),
+        quiet=flags.get("quiet", False),
     )

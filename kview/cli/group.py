@@ -9,10 +9,12 @@ from click.core import ParameterSource
 
 import kview as package
 from kview.cli.display_options import DISPLAY_NAMES, display_of, display_options
-from kview.cli.world_options import world_of, world_options
+from kview.cli.world_options import given_flags, world_of, world_options
 from kview.errors import BadUse
 
 COMMANDS = {
+    "check": "Check a cluster once, for scripts: print what is wrong, and set the exit code.",
+    "config": "Show which files kview reads, and the settings of each profile.",
     "connect": "Show a cluster live: its brokers, partitions and consumer groups.",
     "replay": "Play a recording on the same dashboard, or step through it.",
     "schema": "Print the JSON Schema of the documents that --format json prints.",
@@ -22,10 +24,11 @@ COMMANDS = {
 
 EXIT_CODES = {
     "0": "success",
-    "1": "any other error: the message says what to do",
+    "1": "any other error: the message says what to do; for check: the cluster is not healthy",
     "2": "usage error: a flag, file or argument is wrong",
     "3": "no cluster could be reached",
-    "70": "a bug in kview: its traceback is in kview.log",
+    "70": "a bug in kview: its traceback is in kview.log; for check: there is no result",
+    "128+N": "ended by signal N, such as 143 for SIGTERM",
 }
 
 
@@ -50,13 +53,15 @@ class LazyGroup(click.Group):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write where kview keeps its files, and what its exit codes mean."""
+        from kview.config.log import log_path
+        from kview.config.profiles import config_path
         from kview.config.themes import theme_folders
         from kview.recording.names import state_folder
-        from kview.run.log import log_path
 
         with formatter.section("Files"):
             formatter.write_dl(
                 [
+                    ("config.toml", str(config_path())),
                     ("kview.log", str(log_path())),
                     ("recordings", str(state_folder())),
                     ("themes", str(theme_folders()[-1])),
@@ -85,7 +90,8 @@ def kview(ctx: click.Context, /, simulate: bool, **flags: Any) -> None:
     """A terminal dashboard for Apache Kafka.
 
     Try it on a simulated cluster with `kview --simulate`, or point it at your own with `kview connect
-    HOST:PORT`. Without a terminal, both print the same figures as text, one block per interval.
+    HOST:PORT`. Unless stdin, stdout and stderr are all terminals, both print the same figures as text, one
+    block per interval.
     """
     given = [
         p
@@ -94,13 +100,11 @@ def kview(ctx: click.Context, /, simulate: bool, **flags: Any) -> None:
     ]
     if ctx.invoked_subcommand is not None:
         if given:
-            raise click.UsageError(
-                f"{given[0].opts[-1]} comes after {ctx.invoked_subcommand}, or goes with --simulate", ctx
-            )
+            raise click.UsageError(_misplaced(ctx, given[0], ctx.invoked_subcommand), ctx)
         return
     if not simulate:
         if given:
-            raise click.UsageError(f"{given[0].opts[-1]} goes with --simulate, or after a command", ctx)
+            raise click.UsageError(_without_command(ctx, given[0]), ctx)
         click.echo(ctx.get_help(), err=True)
         ctx.exit(BadUse.exit_code)
     # The child process builds its own cluster from the same flags. Building one here, too, reports a wrong
@@ -108,17 +112,32 @@ def kview(ctx: click.Context, /, simulate: bool, **flags: Any) -> None:
     world_of(**{name: value for name, value in flags.items() if name not in (*DISPLAY_NAMES, "seed", "port")})
     from kview.run.simulated import simulate as run
 
-    ctx.exit(run(_flags(ctx, without={"simulate", *DISPLAY_NAMES}), display_of(flags)))
+    ctx.exit(run(given_flags(ctx, without={"simulate", *DISPLAY_NAMES}), display_of(flags)))
 
 
-def _flags(ctx: click.Context, without: set[str]) -> list[str]:
-    """Return the options given on the command line as arguments for the child, except those in `without`."""
-    arguments = []
-    for option in ctx.command.params:
-        name = option.name or ""
-        if name in without or ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
-            continue
-        values = ctx.params[name] if option.multiple else [ctx.params[name]]
-        for value in values:
-            arguments += [option.opts[0]] if value is True else [option.opts[0], str(value)]
-    return arguments
+def _misplaced(ctx: click.Context, option: click.Parameter, command: str) -> str:
+    """Return what to do with an option of `kview --simulate` that stands before a subcommand."""
+    flag = option.opts[-1]
+    if option.name == "simulate":
+        return f"--simulate shows a cluster of its own: leave out --simulate or {command}"
+    takers = _takers(ctx, option)
+    if command in takers:
+        return f"put {flag} after {command}"
+    return f"{command} has no {flag}: use it with {' or '.join(['--simulate', *takers])}"
+
+
+def _without_command(ctx: click.Context, option: click.Parameter) -> str:
+    """Return what to do with an option that stands alone."""
+    takers = "".join(f", or put it after {name}" for name in _takers(ctx, option))
+    return f"{option.opts[-1]} alone does nothing: use it with --simulate{takers}"
+
+
+def _takers(ctx: click.Context, option: click.Parameter) -> list[str]:
+    """Return the subcommands that have an option of that name."""
+    assert isinstance(ctx.command, LazyGroup)
+    commands = {name: ctx.command.get_command(ctx, name) for name in ctx.command.list_commands(ctx)}
+    return [
+        name
+        for name, command in commands.items()
+        if command is not None and any(option.opts[-1] in param.opts for param in command.params)
+    ]

@@ -3,6 +3,7 @@
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from kview.cli.display_options import display_of, replay_options
 from kview.errors import BadUse, ErrorKind
@@ -10,13 +11,25 @@ from kview.errors import BadUse, ErrorKind
 SPEEDS = ("1", "2", "4", "8", "16", "32", "64")
 
 
+def _recordings(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the names of kept recordings, and folders."""
+    from kview.recording.names import kept_names, state_folder
+
+    try:
+        names = kept_names(state_folder())
+    except OSError:
+        names = ()
+    found = [CompletionItem(name) for name in names if name.startswith(typed)]
+    return [*found, CompletionItem(typed, type="dir")]
+
+
 @click.command()
-@click.argument("recording", metavar="RECORDING")
+@click.argument("recording", metavar="RECORDING", shell_complete=_recordings)
 @click.option(
     "--at",
     "at",
     metavar="TIME",
-    help="Where to start: 14:05, 14:05:30, -5m (before the end) or +30s (after the start).",
+    help="Where to start: 14:05, 14:05:30, -5m (before the end), +30s (after the start) or 2026-03-01T14:05.",
 )
 @click.option(
     "--speed",
@@ -32,8 +45,8 @@ SPEEDS = ("1", "2", "4", "8", "16", "32", "64")
 def replay(ctx: click.Context, /, recording: str, at: str | None, speed: str, **flags: Any) -> None:
     """Show a recording. RECORDING is its folder, or the name under which it was kept.
 
-    You can also show a recording that is still being written. Without a terminal, all its observations are
-    printed one after another, without pauses.
+    You can also show a recording that is still being written. Unless stdin, stdout and stderr are all
+    terminals, its observations are printed one after another, without pauses.
     """
     display = display_of(flags)
     from kview.derive.times import FORMS, moment_of

@@ -1,6 +1,7 @@
 """Values of flags and arguments as people type them: durations and bootstrap servers."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -46,6 +47,27 @@ def words(duration_ms: int) -> str:
 def bootstrap_servers(text: str) -> tuple[Address, ...]:
     """Return the addresses in `HOST:PORT[,HOST:PORT…]` in order, without duplicates. Raises BadUse."""
     return tuple(dict.fromkeys(_address(server.strip(), text) for server in text.split(",")))
+
+
+LOOPBACK = "127.0.0.1"
+
+
+def listening_address(text: str) -> Address:
+    """Return the address in `[HOST:]PORT`. Without a host, it is this machine's alone. Raises BadUse."""
+    port = text.strip().removeprefix(":")
+    return _address(f"{LOOPBACK}:{port}" if ":" not in port else port, text)
+
+
+def address_map(texts: Iterable[str]) -> dict[Address, Address]:
+    """Return the addresses in `FROM=TO`, such as `kafka:9092=localhost:9092`. Raises BadUse."""
+    found = {}
+    for text in texts:
+        advertised, _, reached = text.partition("=")
+        try:
+            found[Address.parse(advertised.strip())] = Address.parse(reached.strip())
+        except AddressError as error:
+            raise BadUse(ErrorKind.MAP_WRONG, text=text) from error
+    return found
 
 
 def _address(server: str, text: str) -> Address:

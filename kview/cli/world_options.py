@@ -1,10 +1,11 @@
 """The flags of a simulated cluster, shared by `kview --simulate` and `kview serve`."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from kview.errors import BadUse, ErrorKind
 
@@ -20,6 +21,9 @@ MAX_PARTITIONS = 100_000
 
 MAX_REPLICAS = 32_767
 """Kafka's own limit, because a replication factor has 16 bits on the wire."""
+
+WORLD_NAMES = ("brokers", "racks", "topics", "placement", "settings", "no_traffic")
+"""The flags that describe a world, as `world_of` takes them."""
 
 DEFAULT_RACKS = 2
 LONGEST_TOPIC_NAME = 249
@@ -66,8 +70,8 @@ _OPTIONS = (
         type=click.Choice(["teaching", "striped", "rack-aware"]),
         default="teaching",
         show_default=True,
-        help="How replicas are placed: teaching is round-robin over the racks as in Kafka courses, striped is"
-        " as KRaft does it, rack-aware as Kafka did before KRaft.",
+        help="How replicas are placed. teaching: round-robin over the racks, as in Kafka courses; striped:"
+        " KRaft's placer; rack-aware: Kafka's placer before KRaft.",
     ),
     click.option(
         "--set",
@@ -83,13 +87,30 @@ _OPTIONS = (
         default=1,
         show_default=True,
         metavar="N",
-        help="Random seed: the same seed repeats the same choices.",
+        help="Random seed: the same seed gives the same placement and traffic.",
     ),
     click.option(
         "--port", type=int, metavar="PORT", help="Broker i listens on PORT + i.  [default: free ports]"
     ),
     click.option("--no-traffic", is_flag=True, help="Do not start simulated producers or consumer groups."),
 )
+
+
+def given_flags(ctx: click.Context, without: Collection[str]) -> list[str]:
+    """Return the options given on the command line as arguments for the simulated cluster's process.
+
+    Those named in `without`, which that process does not know, are left out.
+    """
+    arguments: list[str] = []
+    for option in ctx.command.params:
+        name = option.name or ""
+        given = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if name in without or not given or not isinstance(option, click.Option):
+            continue
+        values = ctx.params[name] if option.multiple else [ctx.params[name]]
+        for value in values:
+            arguments += [option.opts[0]] if value is True else [option.opts[0], str(value)]
+    return arguments
 
 
 def world_of(

@@ -1,1 +1,1 @@
-"""Reads a user's theme files into typed values."""
+"""Theme files as typed values, and the environment of child processes."""

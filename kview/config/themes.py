@@ -1,4 +1,5 @@
-"""Theme files: TOML with a colour for each meaning. Files that cannot be read are reported, not raised."""
+"""Theme files, which are TOML with a colour for each meaning. Files that cannot be used are reported and
+skipped."""
 
 import re
 from collections.abc import Iterable
@@ -11,11 +12,11 @@ import platformdirs
 import kview
 
 MAX_THEME_FILES = 200
-"""The most files read per folder, far more than anybody keeps. The limit is there in case it is the wrong
-folder."""
+"""Limit of files read per folder, far more than anybody has. It takes effect only if the folder is the wrong
+one."""
 
 MAX_THEME_BYTES = 64 * 1024
-"""The most bytes of a theme, which takes about 1 kB. Anything larger is some other kind of file."""
+"""Limit of bytes per file. A theme takes about 1 kB, so anything larger is some other kind of file."""
 
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 
@@ -116,5 +117,7 @@ def _why(error: Exception) -> str:
         return error.strerror or str(error)
     text = str(error)
     unknown = re.search(r"unknown field `([^`]*)`", text)
-    near = get_close_matches(unknown[1], Theme.__struct_fields__, 1) if unknown else []
-    return f"{text}, did you mean `{near[0]}`?" if near else text
+    if unknown is None:
+        return text
+    near = get_close_matches(unknown[1], Theme.__struct_fields__, 1)
+    return f"unknown key {unknown[1]}" + (f"; did you mean {near[0]}?" if near else "")

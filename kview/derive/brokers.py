@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from kview.derive.align import positions, take
 from kview.derive.rates import sum_by, total
 from kview.derive.series import Series
+from kview.derive.unheard import never_read, unheard
 from kview.derive.view import BrokerFigures, Floats
 from kview.model.events import Severity
-from kview.model.snapshot import Brokers, Ids, Longs, Snapshot
+from kview.model.snapshot import Brokers, Flags, Ids, Longs, Snapshot
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 
@@ -42,10 +43,11 @@ class Silence:
 def silence(brokers: Brokers) -> Silence:
     """Return which brokers are silent.
 
-    These are listed brokers as well as fenced and gone ones, which have been silent since their last answer.
+    These are listed brokers (starting ones too) as well as fenced and gone ones, which have been silent since
+    their last answer.
     """
     state = brokers.state
-    is_silent = np.asarray(state == BrokerState.SILENT, np.bool_)
+    is_silent = np.asarray((state == BrokerState.SILENT) | (state == BrokerState.STARTING), np.bool_)
     out = np.asarray((state == BrokerState.FENCED) | (state == BrokerState.GONE), np.bool_) & ~brokers.answers
     fallback = np.where(brokers.answered_ms == UNKNOWN, brokers.since_ms, brokers.answered_ms)
     since = np.where(is_silent, brokers.since_ms, np.where(out, fallback, UNKNOWN))
@@ -68,13 +70,14 @@ def still_heard(snapshot: Snapshot, quiet: Silence) -> NDArray[np.bool_]:
     return heard
 
 
-def fencing_due(snapshot: Snapshot, quiet: Silence) -> Longs:
+def fencing_due(snapshot: Snapshot, quiet: Silence, unreached: Flags, led_since_ms: int) -> Longs:
     """Return ≈ when the session of each silent, listed broker ends, UNKNOWN for others.
 
     A session ends one session timeout after the broker's last fetch of metadata, or after our first silence.
     The last fetch only counts if it is at most one session before our first silence: if it is further away,
     the clocks differ. It also only counts if the quorum reported it after that silence, because the broker
-    may have fetched again since an older report.
+    may have fetched again since an older report. A controller that has led only since `led_since_ms` gives
+    every broker a whole session from then on.
     """
     brokers = snapshot.brokers
     listed = np.asarray(brokers.state == BrokerState.SILENT, np.bool_)
@@ -85,22 +88,51 @@ def fencing_due(snapshot: Snapshot, quiet: Silence) -> Longs:
     gap = np.where(near, quiet.since_ms - fetched, 0)
     near &= (gap >= -HEARD_MARGIN_MS) & (gap <= timeout)
     begins = np.where(near, np.minimum(fetched, quiet.since_ms), quiet.since_ms)
-    usable = listed & (timeout != UNKNOWN) & (begins != UNKNOWN) & ~still_heard(snapshot, quiet)
+    begins = np.where(begins == UNKNOWN, UNKNOWN, np.maximum(begins, led_since_ms))
+    usable = listed & (timeout != UNKNOWN) & (begins != UNKNOWN) & ~unreached
     return np.where(usable, begins + timeout, UNKNOWN)
 
 
-def broker_severity(snapshot: Snapshot, quiet: Silence) -> NDArray[np.object_]:
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """How many brokers answer us, out of how many."""
+
+    answer: int
+    all: int
+    last_ms: int
+    """When the last answer of any broker came, epoch ms; UNKNOWN before the first one."""
+
+
+def answering(snapshot: Snapshot) -> Answering:
+    """Return how many brokers answer. A broker that is gone counts while partitions still name it."""
+    table = snapshot.brokers
+    counts = np.asarray(table.state != BrokerState.GONE, np.bool_)
+    if not counts.all():
+        counts |= np.isin(table.id, snapshot.partitions.replicas)
+    answer = table.answers & (table.state != BrokerState.SILENT)
+    last_ms = int(table.answered_ms.max(initial=UNKNOWN))
+    return Answering(int((counts & answer).sum()), int(counts.sum()), last_ms)
+
+
+def late(brokers: Brokers) -> Flags:
+    """Return which brokers count as up but owe us an answer: they may be silent, or only slow."""
+    up = np.asarray(brokers.state == BrokerState.UP, np.bool_)
+    return np.asarray(up & ~brokers.answers & (brokers.answered_ms != UNKNOWN), np.bool_)
+
+
+def broker_severity(brokers: Brokers, unreached: Flags, slow_since_ms: Longs) -> NDArray[np.object_]:
     """Return the severity of each broker.
 
-    RISK for brokers that are silent and listed; WARN for brokers that are fenced, gone, or silent only to us;
-    CALM for all others.
+    RISK for brokers that are silent and listed; WARN for brokers that are late, slow, starting, fenced, gone,
+    or silent only to us; CALM for all others.
     """
-    brokers = snapshot.brokers
     out = np.full(len(brokers), Severity.CALM, object)
+    out[np.asarray(brokers.state == BrokerState.STARTING, np.bool_)] = Severity.WARN
+    out[(slow_since_ms != UNKNOWN) | late(brokers)] = Severity.WARN
     out[np.asarray(brokers.state == BrokerState.FENCED, np.bool_)] = Severity.WARN
     out[np.asarray(brokers.state == BrokerState.GONE, np.bool_)] = Severity.WARN
     out[np.asarray(brokers.state == BrokerState.SILENT, np.bool_)] = Severity.RISK
-    out[still_heard(snapshot, quiet)] = Severity.WARN
+    out[unreached] = Severity.WARN
     return out
 
 
@@ -129,8 +161,10 @@ def total_out(snapshot: Snapshot, offset_rows: Longs, read_rate: Floats, quiet: 
     """Return the records per second that groups committed on the user's topics, where the leader answers.
 
     `offset_rows` and `read_rate` are rows of `snapshot.offsets`. NaN if groups have offsets there, but no
-    rate is known.
+    rate is known, and if there may be groups of which nothing is known.
     """
+    if unheard(snapshot.observation):
+        return np.nan
     of_user = take(~snapshot.partitions.internal, offset_rows, False)
     leader = take(_user_leader(snapshot), offset_rows, -1)
     answered = take(~quiet.silent, leader, False)
@@ -142,13 +176,19 @@ def broker_figures(
     offset_rows: Longs,
     read_rate: Floats,
     quiet: Silence,
+    unreached: Flags,
+    slow_since_ms: Longs,
     in_rate: Floats,
     in_series: tuple[Series, ...],
+    can_fence: bool | None,
+    led_since_ms: int,
 ) -> BrokerFigures:
     """Return the figures of the brokers.
 
     `offset_rows` and `read_rate` have the rows of `snapshot.offsets`. `in_rate` is the result of `led_rates`,
-    and `in_series` already ends with these rates.
+    and `in_series` already ends with these rates. `unreached` marks brokers that only we cannot reach.
+    `can_fence` says whether there is a controller that can fence brokers, None if nobody can tell, and
+    `led_since_ms` since when it has led, UNKNOWN if that is long ago.
     """
     brokers, table = snapshot.brokers, snapshot.partitions
     size = len(brokers)
@@ -156,17 +196,31 @@ def broker_figures(
     replica = positions(brokers.id, table.replicas)
     internal = np.broadcast_to(table.internal[:, None], replica.shape)
     out_rate = sum_by(take(_user_leader(snapshot), offset_rows, -1), read_rate, size)
-    out_rate[quiet.silent] = np.nan
+    unknown = bool(unheard(snapshot.observation)) or bool(never_read(snapshot).any())
+    out_rate[quiet.silent | unknown] = np.nan
+    preferred = positions(brokers.id, table.replicas[:, 0]) if table.replicas.shape[1] else leader[:0]
+    leads, leads_internal = (_counts(leader, mask, size) for mask in (~table.internal, table.internal))
+    wanted = _counts(preferred, np.ones(len(preferred), np.bool_), size)
+    up = np.asarray(brokers.state == BrokerState.UP, np.bool_)
+    due_ms = fencing_due(snapshot, quiet, unreached, led_since_ms)
+    silent = np.asarray(brokers.state == BrokerState.SILENT, np.bool_)
     return BrokerFigures(
-        severity=broker_severity(snapshot, quiet),
-        leads=_counts(leader, ~table.internal, size),
-        leads_internal=_counts(leader, table.internal, size),
+        severity=broker_severity(brokers, unreached, slow_since_ms),
+        leads=leads,
+        leads_internal=leads_internal,
         replicas=_counts(replica.ravel(), ~internal.ravel(), size),
         replicas_internal=_counts(replica.ravel(), internal.ravel(), size),
         in_rate=in_rate,
         out_rate=out_rate,
         in_series=in_series,
         silent_since_ms=quiet.since_ms,
-        fencing_due_ms=fencing_due(snapshot, quiet),
+        fencing_due_ms=due_ms if can_fence else np.full(size, UNKNOWN),
+        cannot_be_fenced=silent & ~unreached & (can_fence is False),
+        since_is_bound=~up & (brokers.answered_ms == UNKNOWN),
         is_controller=np.asarray(brokers.id == snapshot.observation.controller_id, np.bool_),
+        unreached=unreached,
+        undecided=np.zeros(size, np.bool_),
+        late=late(brokers),
+        slow_since_ms=slow_since_ms,
+        leads_nothing=up & (leads + leads_internal == 0) & (wanted > 0),
     )

@@ -1,29 +1,61 @@
-"""Committed offsets over time: when they moved or fell back, and how much lag was left each time."""
+"""Committed offsets over time, as columns that are carried from step to step. `moves` fills them."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kview.derive.align import Alignment
-from kview.derive.history import Thinning, each, thinned
-from kview.derive.rates import LOOK_BACK_MS, STALE_RATE_MS
+from kview.derive.history import Thinning, each
 from kview.derive.view import Floats
 from kview.model.snapshot import Longs
-from kview.model.units import NO_OFFSET, UNKNOWN
+from kview.model.units import UNKNOWN
 
 HISTORY_RULE = Thinning(((60_000, 5_000),))
 """A layer every 5 s (the default auto.commit.interval.ms) over the minute that verdicts consider: 13 at
 most."""
 
-READ_WINDOW_MS = 20_000
-"""Reading rates are averaged over this time: four commits at the default interval."""
+STOPPED_AFTER_MS = 10_000
+"""If a group without members has offsets that moved this recently, something outside any group commits
+them."""
 
-MIN_MOVES = 2
-"""The fewest moves that show a trend, because a single commit after a pause shows none."""
+PAUSE_MS = 10_000
+"""Two default commit intervals: a reader that is at work on a partition moves its offset more often."""
 
-TREND_MIN_SPAN_MS = 30_000
-"""A shorter history does not show a lag trend."""
+_COUNTERS = ("moves", "passed", "group_moves")
+"""Columns of which only differences matter. They start from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one observation says about the committed offsets. The arrays have the rows of `Offsets`."""
+
+    committed: Longs
+    received_ms: Longs
+    fresh: NDArray[np.bool_]
+    """Whether the cell was read again since the previous observation."""
+    end: Longs
+    """The high watermark, the last one known if the partition's leader does not answer."""
+    end_ms: Longs
+    """When the high watermark was received."""
+    lag: Longs
+    beyond: Longs
+    """How many records the commit lies beyond the leader's log end, 0 if it does not."""
+    log_start: Longs
+    log_start_ms: Longs
+    """When the log start was received."""
+    start_then: Longs
+    """The newest log start that is known to be at most as new as the commit, UNKNOWN if there is none."""
+    write_rate: Floats
+    has_members: NDArray[np.bool_]
+    joining: NDArray[np.bool_]
+    """Whether the group is rebalancing. If it had no members before, none of them has read anything yet."""
+    held: NDArray[np.bool_]
+    """Whether the partition's watermark is frozen, or its leader is silent or missing."""
+    group: Longs
+    """The row of each offset's group, −1 if there is no such group."""
+    now_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +67,11 @@ class CommitsThen:
     received_ms: Longs
     moved_ms: Longs
     moves: Longs
+    passed: Longs
     lag_left: Longs
+    group_lag: Longs
+    group_size: Longs
+    group_moves: Longs
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +85,68 @@ class Commits:
     received_ms: Longs
     still_since_ms: Longs
     """When the offset was first read with this value."""
+    waiting_ms: Longs
+    """When records were first seen to wait beyond this value, UNKNOWN if none wait."""
+    pause_from_ms: Longs
+    """When the row's last pause began: the last PAUSE_MS or more between two moves in which records waited
+    all along."""
+    pause_to_ms: Longs
     moved_ms: Longs
     """When the offset was last seen to change, UNKNOWN if it was never seen to change."""
     moves: Longs
+    passed: Longs
+    """How far the group has read, as a counter. Unlike the offset, it leaves out what a reset or a deletion
+    skipped."""
     lag_left: Longs
     """The lag when the offset was last seen to have moved."""
+    rest_end: Longs
+    """The high watermark when the offset was first read with this value."""
     gap_ms: Longs
     """The time between the offset's last two readings. The traffic of that time is the error of
     `lag_left`."""
+    resumed_ms: Longs
+    """When readings resumed after they had last stopped. When a move of that time happened is not known."""
     rewound_from: Longs
     """The offset from which the group fell back, until the group reaches that offset again."""
     fell_ms: Longs
     """When the offset last fell back."""
+    reset_ms: Longs
+    """When the offset was last reset, forwards or backwards."""
+    reset_from: Longs
+    overran_ms: Longs
+    """When the offset last skipped deleted records, from below the log start to or beyond it."""
+    overran_from: Longs
+    below: Longs
+    """1 if the last reading was below the log start of its time, 0 if not."""
+    purged_ms: Longs
+    """When the offset and the log start last passed each other at the group's usual pace, because the group
+    deletes what it has read."""
+    nobody: Longs
+    """1 if nobody could commit as a member at the last reading, 0 if somebody could."""
+    alone_ms: Longs
+    """When the offset last moved while nobody could commit as a member."""
+    group_lag: Longs
+    """The sum of the lags of the row's group, UNKNOWN if a lag in it is unknown."""
+    group_size: Longs
+    """The number of rows in that sum."""
+    group_moves: Longs
+    """A counter of the observations in which an offset of the row's group moved."""
     history: tuple[CommitsThen, ...]
+
+    @property
+    def leapt_ms(self) -> Longs:
+        """When the offset last went to another place without reading: a reset, or skipped records."""
+        return np.maximum(self.reset_ms, self.overran_ms)
 
     @staticmethod
     def none(rows: int) -> "Commits":
         """Return the state before any reading."""
-        columns = {
-            f.name: np.full(rows, UNKNOWN) for f in fields(Commits) if f.name not in ("history", "moves")
-        }
-        return Commits(**columns, moves=np.zeros(rows, np.int64), history=())
+        columns = {f.name: np.full(rows, _fill(f.name)) for f in fields(Commits) if f.name != "history"}
+        return Commits(**columns, history=())
+
+
+def _fill(name: str) -> int:
+    return 0 if name in _COUNTERS else UNKNOWN
 
 
 def carried(commits: Commits, alignment: Alignment) -> Commits:
@@ -79,85 +156,7 @@ def carried(commits: Commits, alignment: Alignment) -> Commits:
 
     def columns(of: Commits | CommitsThen) -> dict[str, Any]:
         names = [f.name for f in fields(of) if f.name not in ("history", "at_ms")]
-        return {name: alignment.carry(getattr(of, name), 0 if name == "moves" else UNKNOWN) for name in names}
+        return {name: alignment.carry(getattr(of, name), _fill(name)) for name in names}
 
     history = each(commits.history, lambda then: replace(then, **columns(then)))
     return Commits(**columns(commits), history=history)
-
-
-def follow(before: Commits, committed: Longs, received_ms: Longs, lag: Longs, now_ms: int) -> Commits:
-    """Add this observation's commits. `before` already has the rows of this observation.
-
-    A cell that was not read again changes nothing.
-    """
-    floor = now_ms - LOOK_BACK_MS
-    fresh = received_ms != before.received_ms
-    had = before.committed > NO_OFFSET
-    gap = np.where(before.received_ms != UNKNOWN, received_ms - before.received_ms, 0)
-    first = fresh & ~had & (committed > NO_OFFSET)
-    moved = fresh & had & (committed != before.committed)
-    fell = moved & (committed < before.committed)
-    origin = np.where(fell, np.maximum(before.rewound_from, before.committed), before.rewound_from)
-    fell_ms = np.where(fell, received_ms, before.fell_ms)
-    recovered = (committed >= origin) | (fell_ms <= floor)
-    still = np.where(first | moved, received_ms, before.still_since_ms)
-    moved_ms = np.where(moved, received_ms, before.moved_ms)
-    now = Commits(
-        committed=np.where(fresh, committed, before.committed),
-        received_ms=received_ms,
-        still_since_ms=np.where(still == UNKNOWN, UNKNOWN, np.maximum(still, floor)),
-        moved_ms=np.where(moved_ms <= floor, UNKNOWN, moved_ms),
-        moves=before.moves + moved,
-        lag_left=np.where(moved, lag, before.lag_left),
-        gap_ms=np.where(fresh & (before.received_ms != UNKNOWN), gap, before.gap_ms),
-        rewound_from=np.where(recovered, UNKNOWN, origin),
-        fell_ms=np.where(fell_ms <= floor, UNKNOWN, fell_ms),
-        history=(),
-    )
-    layer = CommitsThen(now_ms, now.committed, received_ms, now.moved_ms, now.moves, now.lag_left)
-    return replace(now, history=thinned((*before.history, layer), now_ms, HISTORY_RULE))
-
-
-def read_rate(commits: Commits, now_ms: int) -> Floats:
-    """Return offsets per second over the last READ_WINDOW_MS.
-
-    NaN until there are two readings, after a rewind, and for old cells. If commits come in jumps, the rate is
-    the rate between the jumps, until the next jump is overdue.
-    """
-    size = len(commits.committed)
-    within = [then for then in commits.history[:-1] if then.at_ms >= now_ms - READ_WINDOW_MS]
-    if not within:
-        return np.full(size, np.nan)
-    then = within[0]
-    known = (then.committed > NO_OFFSET) & (commits.committed > NO_OFFSET)
-    both_moved = known & (then.moved_ms != UNKNOWN) & (commits.moves > then.moves)
-    between = np.where(both_moved, commits.moved_ms - then.moved_ms, 0)
-    each_ms = between / np.maximum(commits.moves - then.moves, 1)
-    idle = np.where(both_moved, commits.received_ms - commits.moved_ms, 0)
-    overdue = both_moved & (idle > 1.5 * each_ms)
-    elapsed = np.where(
-        both_moved, between + np.where(overdue, idle, 0), commits.received_ms - then.received_ms
-    )
-    grown = np.where(known, commits.committed - then.committed, 0)
-    usable = known & (elapsed > 0) & (commits.received_ms > now_ms - STALE_RATE_MS)
-    usable &= commits.fell_ms <= then.received_ms
-    return np.where(usable, grown * 1000.0 / np.maximum(elapsed, 1), np.nan)
-
-
-def lag_growth(commits: Commits, now_ms: int) -> Longs:
-    """Return by how much lag grew without falling back.
-
-    That is the least lag left by the commits of the newest third of the last minute − the most lag left by
-    those of the oldest third. It is at most 0 if lag did fall. UNKNOWN if less than TREND_MIN_SPAN_MS is
-    known, or if the newest third has fewer than MIN_MOVES moves.
-    """
-    layers = commits.history
-    size = len(commits.committed)
-    third = len(layers) // 3
-    if not third or now_ms - layers[0].at_ms < TREND_MIN_SPAN_MS:
-        return np.full(size, UNKNOWN)
-    old = np.array([then.lag_left for then in layers[:third]])
-    new = np.array([then.lag_left for then in layers[-third:]])
-    known = (old != UNKNOWN).all(0) & (new != UNKNOWN).all(0)
-    known &= commits.moves - layers[-third - 1].moves >= MIN_MOVES
-    return np.where(known, np.where(known, new.min(0), 0) - np.where(known, old.max(0), 0), UNKNOWN)

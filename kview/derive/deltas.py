@@ -16,6 +16,7 @@ from kview.derive.align import (
     align_partitions,
     partition_rows,
     positions,
+    runs,
     same,
     take,
 )
@@ -118,10 +119,8 @@ def racks_of(brokers: Brokers, ids: Ids) -> Strings:
 
 
 def _topic_partitions(table: Partitions) -> Ids:
-    if not len(table):
-        return np.empty(0, np.int32)
-    starts = np.flatnonzero(np.r_[True, table.topic[1:] != table.topic[:-1]])
-    counts = np.diff(np.r_[starts, len(table)])
+    starts, ends = runs(table.topic)
+    counts = ends - starts
     return np.repeat(counts, counts).astype(np.int32)
 
 

@@ -7,32 +7,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, same
+from kview.derive.broker_events import broker_events, controller_events, slow_events
+from kview.derive.hidden import lacks_topics
 from kview.derive.partitions import same_lists
-from kview.derive.rates import LOOK_BACK_MS
-from kview.derive.standing import Standing
+from kview.derive.rates import LOOK_BACK_MS, SETTLE_MS
+from kview.derive.seen import Seen
 from kview.model.events import Event, EventKind, Severity
-from kview.model.failures import FailureKind
 from kview.model.snapshot import Ids, Longs, Partitions, Snapshot
-from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 
+EVENTS_BACK_MS = LOOK_BACK_MS - SETTLE_MS
+"""How long events are kept: nine minutes."""
+
 MAX_EVENTS = 500
-"""The most events kept. If more happens within the look-back, the headline is the better summary."""
+"""The most events kept. If more happens within this time, the headline is the better summary."""
 
 MAX_NAMED = 200
 """The most partitions named in one event. The event's count includes all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen(Standing):
-    """A snapshot, together with what the next step's events need from it."""
-
-    frozen_since_ms: Longs
-
-
 def kept(events: tuple[Event, ...], new: tuple[Event, ...], now_ms: int) -> tuple[Event, ...]:
-    """Return the latest events of the look-back, oldest first."""
-    young = (event for event in (*events, *new) if event.at_ms > now_ms - LOOK_BACK_MS)
+    """Return the latest events of EVENTS_BACK_MS, oldest first."""
+    young = (event for event in (*events, *new) if event.at_ms > now_ms - EVENTS_BACK_MS)
     return tuple(young)[-MAX_EVENTS:]
 
 
@@ -41,65 +37,10 @@ def differences(before: Seen, now: Seen, alignment: Alignment) -> tuple[Event, .
     return (
         *controller_events(before.snapshot, now.snapshot),
         *broker_events(before.snapshot, now.snapshot),
+        *slow_events(before, now),
         *topic_events(before.snapshot, now.snapshot),
         *partition_events(before, now, alignment),
     )
-
-
-def controller_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
-    """Return an event if the controller changed, or none if the old or the new controller is not known."""
-    old, new = before.observation, now.observation
-    if new.controller_id < 0 or old.controller_id == new.controller_id:
-        return ()
-    if old.controller_id == UNKNOWN_ID:
-        return ()
-    return (
-        Event(
-            new.ended_ms,
-            EventKind.CONTROLLER_MOVED,
-            Severity.WARN,
-            controllers=(new.controller_id,),
-            before=old.controller_id if old.controller_id >= 0 else None,
-            after=new.controller_id,
-            epoch=new.controller_epoch if new.controller_epoch != UNKNOWN_ID else None,
-        ),
-    )
-
-
-_STATES = {
-    BrokerState.SILENT: (EventKind.BROKER_SILENT, Severity.RISK),
-    BrokerState.FENCED: (EventKind.BROKER_FENCED, Severity.WARN),
-    BrokerState.GONE: (EventKind.BROKER_GONE, Severity.WARN),
-    BrokerState.UP: (EventKind.BROKER_BACK, Severity.GOOD),
-}
-
-
-def broker_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
-    """Return the changes of brokers' states. A silence begins at the first unanswered request."""
-    if same(before.brokers.id, now.brokers.id) and same(before.brokers.state, now.brokers.state):
-        return ()
-    old = dict(zip(before.brokers.id.tolist(), before.brokers.state, strict=True))
-    made = []
-    table = now.brokers
-    for row, broker in enumerate(table.id.tolist()):
-        state, was = BrokerState(table.state[row]), old.get(broker)
-        if was is None or was == state:
-            continue
-        kind, severity = _STATES[state]
-        at_ms, cause = now.observation.ended_ms, FailureKind.NONE
-        if state is BrokerState.SILENT:
-            at_ms = max(int(table.since_ms[row]), before.observation.began_ms)
-            cause = _cause(str(table.error[row]))
-        made.append(Event(at_ms, kind, severity, brokers=(broker,), cause=cause))
-    return tuple(made)
-
-
-_FAILURES = frozenset(FailureKind)
-
-
-def _cause(error: str) -> FailureKind:
-    """Convert a broker's `error` to a kind of failure; OTHER if it is not one."""
-    return FailureKind(error) if error in _FAILURES else FailureKind.OTHER
 
 
 def _partition_counts(table: Partitions) -> dict[str, tuple[int, str]]:
@@ -110,21 +51,27 @@ def _partition_counts(table: Partitions) -> dict[str, tuple[int, str]]:
 
 
 def topic_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
-    """Return the topics that were created or deleted (both, if created again), or that gained partitions."""
+    """Return the topics that were created or deleted (both, if created again), or that gained partitions.
+
+    Where kview is not authorized to see all topics, one that leaves or joins the list may have been there
+    all the time.
+    """
     a, b = before.partitions, now.partitions
     if same(a.topic, b.topic) and same(a.topic_id, b.topic_id):
         return ()
     old, new = _partition_counts(a), _partition_counts(b)
-    if not old:
+    lost_sight, was_blind = lacks_topics(now.observation), lacks_topics(before.observation)
+    if not old and not was_blind:
         return ()
     at_ms, made = now.observation.ended_ms, []
     for name in sorted(old.keys() | new.keys()):
         was, is_ = old.get(name), new.get(name)
         again = bool(was and is_ and was[1] and is_[1] and was[1] != is_[1])
         if is_ is None or again:
-            made.append(Event(at_ms, EventKind.TOPIC_DELETED, Severity.WARN, topic=name))
+            kind = EventKind.TOPIC_UNSEEN if lost_sight and not again else EventKind.TOPIC_DELETED
+            made.append(Event(at_ms, kind, Severity.WARN, topic=name))
         if is_ is not None and (was is None or again):
-            kind = EventKind.TOPIC_CREATED
+            kind = EventKind.TOPIC_SEEN if was_blind and not again else EventKind.TOPIC_CREATED
             made.append(Event(at_ms, kind, Severity.CALM, topic=name, after=is_[0]))
         elif was and is_ and is_[0] > was[0]:
             kind = EventKind.PARTITIONS_ADDED
@@ -238,7 +185,8 @@ def _watermark_events(before: Seen, now: Seen, alignment: Alignment, pick: _Pick
     frozen = now.frozen_since_ms != UNKNOWN
     if not np.any(frozen != frozen_then):
         return []
-    led = now.snapshot.partitions.leader >= 0
+    answers = now.placed.leader_silent_since_ms == UNKNOWN
+    led = (now.snapshot.partitions.leader >= 0) & answers
     made = []
     freezes = known & frozen & ~frozen_then
     if freezes.any():

@@ -1,19 +1,21 @@
-"""Group events: rebalances and changes of state."""
+"""Group events: groups that come and go, rebalances, changes of state, resets of offsets and lost records."""
+
+from dataclasses import replace
+
+import numpy as np
 
 from kview.derive.align import same
+from kview.derive.commits import Commits
+from kview.derive.events import MAX_NAMED
+from kview.derive.losses import Losses
 from kview.model.events import Event, EventKind, Severity
-from kview.model.snapshot import Snapshot
-from kview.model.states import GroupState
+from kview.model.failures import Part
+from kview.model.snapshot import Longs, Snapshot
+from kview.model.states import REBALANCING, GroupState
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 
-REBALANCING = frozenset(
-    {
-        GroupState.PREPARING_REBALANCE,
-        GroupState.COMPLETING_REBALANCE,
-        GroupState.ASSIGNING,
-        GroupState.RECONCILING,
-    }
-)
+FIRST_LISTED = 2
+"""The first observations may have been made before every broker had listed its groups."""
 
 
 def _owners(snapshot: Snapshot) -> dict[str, frozenset[tuple[str, int, str]]]:
@@ -29,7 +31,7 @@ def _owners(snapshot: Snapshot) -> dict[str, frozenset[tuple[str, int, str]]]:
 
 
 def group_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
-    """Return rebalances, and other changes of groups' states.
+    """Return groups that appeared or were deleted, new coordinators, rebalances, and other changes of state.
 
     A rebalance is recognised by the group's state, or by its result, which is a change of owners.
     """
@@ -38,30 +40,92 @@ def group_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
     moved = not same(before.offsets.owner, now.offsets.owner) or not same(
         before.offsets.group, now.offsets.group
     )
-    if not moved and same(a.group, b.group) and same(a.state, b.state):
+    one_set = same(a.group, b.group)
+    if not moved and one_set and same(a.state, b.state) and same(a.coordinator, b.coordinator):
         return ()
     owners_then, owners = (_owners(before), _owners(now)) if moved else ({}, {})
-    made = []
+    made = [] if one_set else _listed(before, now)
     for row, name in enumerate(now.groups.group):
         if name not in old:
             continue
         was, state = str(before.groups.state[old[name]]), str(now.groups.state[row])
+        then, coordinator = int(a.coordinator[old[name]]), int(b.coordinator[row])
+        if then != coordinator and then >= 0 and coordinator >= 0:
+            made.append(_event(now, EventKind.COORDINATOR_MOVED, Severity.WARN, name, then, coordinator))
         other = moved and name in owners_then and name in owners and owners_then[name] != owners[name]
         found = _change(was, state, other)
         if found is not None:
             (kind, severity), members = found, int(now.groups.members[row])
-            made.append(
-                Event(
-                    now.observation.ended_ms,
-                    kind,
-                    severity,
-                    group=str(name),
-                    members=members if members != UNKNOWN_ID else UNKNOWN,
-                    before=was,
-                    after=state,
-                )
-            )
+            event = _event(now, kind, severity, name, was, state)
+            made.append(replace(event, members=members if members != UNKNOWN_ID else UNKNOWN))
     return tuple(made)
+
+
+def _event(
+    now: Snapshot,
+    kind: EventKind,
+    severity: Severity,
+    group: str,
+    before: str | int | None = None,
+    after: str | int | None = None,
+) -> Event:
+    return Event(now.observation.ended_ms, kind, severity, group=str(group), before=before, after=after)
+
+
+def _listed(before: Snapshot, now: Snapshot) -> list[Event]:
+    """Return the groups that appeared, and those that were deleted.
+
+    A group did not appear if it may have been there before: while a coordinator did not answer, or while
+    kview was asking all brokers for the first time.
+    """
+    old, new, seen = set(before.groups.group), set(now.groups.group), before.observation
+    complete = seen.sequence >= FIRST_LISTED and all(f.part is not Part.GROUPS for f in seen.failures)
+    appeared = sorted(new - old) if complete else []
+    return [
+        *(_event(now, EventKind.GROUP_DELETED, Severity.WARN, name) for name in sorted(old - new)),
+        *(_event(now, EventKind.GROUP_APPEARED, Severity.CALM, name) for name in appeared),
+    ]
+
+
+def offset_events(now: Snapshot, before: Commits, commits: Commits, losses: Losses) -> tuple[Event, ...]:
+    """Return an event for each group whose offsets were reset, and for each that lost records.
+
+    `before` has the rows of `commits`.
+    """
+    reset = (commits.reset_ms != before.reset_ms) & (commits.reset_ms != UNKNOWN)
+    lost = losses.new > 0
+    made = []
+    for group in sorted(set(now.offsets.group[reset])):
+        rows = np.flatnonzero(reset & (now.offsets.group == group))
+        made.append(_reset_event(now, str(group), rows, commits))
+    for group in sorted(set(now.offsets.group[lost])):
+        rows = np.flatnonzero(lost & (now.offsets.group == group))
+        event = _event(now, EventKind.GROUP_RECORDS_LOST, Severity.RISK, str(group))
+        made.append(replace(_at(now, event, rows), records=int(losses.new[rows].sum())))
+    return tuple(made)
+
+
+def _reset_event(now: Snapshot, group: str, rows: Longs, commits: Commits) -> Event:
+    one = len(rows) == 1
+    event = _event(
+        now,
+        EventKind.GROUP_RESET,
+        Severity.WARN,
+        group,
+        int(commits.reset_from[rows[0]]) if one else None,
+        int(commits.committed[rows[0]]) if one else None,
+    )
+    by = int((commits.committed[rows] - commits.reset_from[rows]).sum())
+    return replace(_at(now, event, rows), records=by)
+
+
+def _at(now: Snapshot, event: Event, rows: Longs) -> Event:
+    names = zip(now.offsets.topic[rows], now.offsets.partition[rows].tolist(), strict=True)
+    return replace(
+        event,
+        partitions=tuple((str(topic), partition) for topic, partition in names)[:MAX_NAMED],
+        partition_count=len(rows),
+    )
 
 
 def _change(was: str, state: str, other_owners: bool) -> tuple[EventKind, Severity] | None:

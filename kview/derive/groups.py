@@ -1,31 +1,39 @@
 """Groups: the sums and the worst values over the groups' rows of `Offsets`."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.align import group_rows
+from kview.derive import order
+from kview.derive.align import group_rows, same, take
+from kview.derive.hidden import lacks_topics
 from kview.derive.lag import TREND_BACK_MS
+from kview.derive.order import HOLD_MS
 from kview.derive.rates import sum_by
 from kview.derive.series import Series, extended
+from kview.derive.trends import NEAR_MS
+from kview.derive.unheard import never_read
 from kview.derive.verdicts import ORDER, RANK, SEVERITIES, VERDICTS
 from kview.derive.view import Floats, GroupFigures, OffsetFigures, Reason, Verdict
-from kview.model.events import Severity
-from kview.model.snapshot import Longs, Snapshot
-from kview.model.units import NO_OFFSET, UNKNOWN
+from kview.model.events import SEVERITY_ORDER, Severity
+from kview.model.snapshot import Longs, Snapshot, Strings
+from kview.model.units import NO_OFFSET, UNKNOWN, UNKNOWN_ID
 
 TREND_SPANS_MS = ((5_000, 5_000), (10_000, 20_000))
 """Pairs of length and distance. The worst lag of the newest stretch is compared with the worst lag of an
 equally long stretch, that far back. Lag moves up and down within a commit interval, so neither stretch is
 shorter than such an interval. The longer pair shows slow growth."""
 
-BehindSeries = tuple[tuple[int, float], ...]
-"""A group's lag in time at the moments of the last TREND_BACK_MS, oldest first, NaN if it was not known."""
+RECENT_POINTS = 10
+"""The number of observations of which the greatest lag counts for the order of groups: the lag of the moment
+depends on how long ago the group committed."""
 
-GroupSeries = Mapping[str, tuple[Series, BehindSeries]]
-"""By group: the lag at the moments of the sparklines, and the lag in time."""
+MAX_NAMES = 10_000
+"""The most groups whose name is remembered as ignored or not: more than a cluster has."""
 
 TREND_NOISE_MS = 1_000
 """Changes of lag in time below this, or below a tenth of the lag, are not a trend."""
@@ -41,90 +49,242 @@ class GroupLags:
     """The sum of the known lags, UNKNOWN if none is known."""
     behind_ms: Longs
     """The lag in time of the worst partition."""
+    behind_is_bound: NDArray[np.bool_]
+    """Whether some partition of the group may be further behind."""
+    uncommitted: Longs
+    """The number of partitions that a member owns, that have records, and that nothing is committed on."""
 
 
-def group_lags(snapshot: Snapshot, figures: OffsetFigures) -> GroupLags:
-    """Return the lag and the lag in time of each group."""
+def group_lags(snapshot: Snapshot, figures: OffsetFigures, index: Longs) -> GroupLags:
+    """Return the lag and the lag in time of each group. `index` is the row of each offset's group, or −1."""
     size = len(snapshot.groups)
-    index = group_rows(snapshot.groups.group, snapshot.offsets.group)
     known = _known(snapshot, figures)
     lag = _sum(index, np.where(known, figures.lag, 0), known, size)
     behind = np.full(size, UNKNOWN, np.int64)
     np.maximum.at(behind, index[index >= 0], figures.behind_ms[index >= 0])
-    return GroupLags(index, lag, behind)
+    uncommitted = _uncommitted(snapshot, figures)
+    unsure = _any(index, figures.behind_is_bound | uncommitted, size) & (behind != UNKNOWN)
+    counts = np.bincount(index[uncommitted & (index >= 0)], minlength=size).astype(np.int64)
+    return GroupLags(index, lag, behind, unsure, counts)
+
+
+def _uncommitted(snapshot: Snapshot, figures: OffsetFigures) -> NDArray[np.bool_]:
+    """Return the rows of which the lag is not known because nothing is committed: they have an owner, and
+    their partitions are not known to be empty."""
+    offsets, rows = snapshot.offsets, figures.partition_row
+    start = take(snapshot.partitions.log_start, rows, UNKNOWN)
+    end = figures.log_end_offset
+    empty = (end != UNKNOWN) & (end <= np.where(start == UNKNOWN, 0, start))
+    owned = np.asarray(offsets.owner != "", np.bool_)
+    return np.asarray(owned & (rows >= 0) & (offsets.committed == NO_OFFSET) & ~empty, np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class BehindSeries:
+    """The groups' lag in time at the moments of the last TREND_BACK_MS, oldest first."""
+
+    names: Strings = field(default_factory=lambda: np.empty(0, object))
+    at_ms: Longs = field(default_factory=lambda: np.empty(0, np.int64))
+    values: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    """(moments, groups), NaN if the lag in time was not known."""
+
+    def extended(self, names: Strings, behind_ms: Longs, now_ms: int) -> "BehindSeries":
+        """Return the series with the newest values added, for the groups of these names."""
+        young = now_ms - self.at_ms < TREND_BACK_MS
+        then = self.values[young]
+        if not same(self.names, names):
+            rows = group_rows(self.names, names)
+            known = rows >= 0
+            moved = np.full((len(then), len(names)), np.nan)
+            moved[:, known] = then[:, rows[known]]
+            then = moved
+        return BehindSeries(
+            names, np.append(self.at_ms[young], now_ms), np.concatenate((then, _floats(behind_ms)[None]))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSeries:
+    """The past of the groups."""
+
+    lag: Mapping[str, Series] = field(default_factory=dict)
+    """By group: the lag at the moments of the sparklines."""
+    behind: BehindSeries = field(default_factory=BehindSeries)
+    steps: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """By group: the lag in time, and the lag, in steps that hold for a while, −1 if it is not known."""
+    steps_ms: int = UNKNOWN
+    """When these steps were last calculated for all groups."""
 
 
 def group_series(
-    before: GroupSeries, names: list[str], lags: GroupLags, points: int, now_ms: int
+    before: GroupSeries, names: Strings, lags: GroupLags, points: int, now_ms: int
 ) -> GroupSeries:
-    """Return each group's series with the newest values added."""
-    lag_series = extended({n: s for n, (s, _) in before.items()}, names, _floats(lags.lag), points)
-    behind_series = [
-        (*_young(before[name][1] if name in before else (), now_ms), (now_ms, value))
-        for name, value in zip(names, _floats(lags.behind_ms).tolist(), strict=True)
-    ]
-    return dict(zip(names, zip(lag_series, behind_series, strict=True), strict=True))
+    """Return the groups' series with the newest values added."""
+    keys = names.tolist()
+    exact_ms = np.where(lags.behind_is_bound, UNKNOWN, lags.behind_ms)  # bounds move without the group
+    lag_series = extended(before.lag, keys, _floats(lags.lag), points)
+    behind = before.behind.extended(names, exact_ms, now_ms)
+    steps, steps_ms = before.steps, before.steps_ms
+    if steps_ms // HOLD_MS != now_ms // HOLD_MS or steps.keys() != set(keys):
+        lately = np.fmax.reduce(behind.values[now_ms - behind.at_ms < HOLD_MS], axis=0)
+        of_time = _steps(np.fmax(lately, _floats(lags.behind_ms)), NEAR_MS)
+        of_records = _steps(
+            np.array([np.fmax.reduce(np.array(each[-RECENT_POINTS:])) for each in lag_series]), 0
+        )
+        steps, steps_ms = dict(zip(keys, zip(of_time, of_records, strict=True), strict=True)), now_ms
+    return GroupSeries(dict(zip(keys, lag_series, strict=True)), behind, steps, steps_ms)
+
+
+def _steps(values: Floats, least: int) -> list[int]:
+    """Return the step of each value, 0 below `least`, −1 if it is not known."""
+    taken: list[int] = np.where(
+        np.isnan(values), -1, order.steps(np.where(values < least, 0.0, values))
+    ).tolist()
+    return taken
 
 
 def group_figures(
-    snapshot: Snapshot, figures: OffsetFigures, lags: GroupLags, series: GroupSeries
+    snapshot: Snapshot,
+    figures: OffsetFigures,
+    lags: GroupLags,
+    series: GroupSeries,
+    busy: Longs,
+    ignore: tuple[str, ...] = (),
 ) -> GroupFigures:
-    """Return the figures of the groups. `series` already includes `lags`."""
+    """Return the figures of the groups.
+
+    `series` already includes `lags`. `busy` says how busy each partition is. `ignore` has patterns of the
+    names of groups that count nowhere.
+    """
     groups, offsets = snapshot.groups, snapshot.offsets
     size, index, behind = len(groups), lags.index, lags.behind_ms
     committed = offsets.committed > NO_OFFSET
     known = _known(snapshot, figures)
+    ahead = np.asarray(figures.verdict == Verdict.AHEAD_OF_LOG, np.bool_)
     at_worst = (index >= 0) & (figures.behind_ms == behind[index]) if size else np.zeros(len(index), np.bool_)
     ranks, rows = _worst(snapshot, figures, index)
-    lost = _lost(figures, index, size)
-    verdicts = [ORDER[rank] for rank in ranks.tolist()]
-    reasons = [_reason(verdict, many) for verdict, many in zip(verdicts, rows.tolist(), strict=True)]
+    unread = (lags.uncommitted > 0) & (ranks <= RANK[Verdict.UNDECIDED])
+    ranks = np.where(unread, RANK[Verdict.UNDECIDED], ranks)
+    lost, old = _lost(figures, index, size), _verdict_age(snapshot, index)
+    quiet = np.array([bool(ignore) and is_ignored(str(name), ignore) for name in groups.group], np.bool_)
+    reasons = np.where(rows > 0, _REASONS[ranks], _REASONS_WITHOUT_ROWS[ranks])
+    reasons[unread] = Reason.NO_COMMIT
+    untold = never_read(snapshot)
+    reasons[untold] = Reason.LAG_UNKNOWN
+    counted = np.asarray(reasons == Reason.PARTITIONS, np.bool_)
     age = np.where(groups.received_ms == UNKNOWN, UNKNOWN, snapshot.observation.ended_ms - groups.received_ms)
+    hides_topics = lacks_topics(snapshot.observation)  # commits to them are left out, too
+    severity = _severities(ranks, lost > 0, old != UNKNOWN, quiet)
     return GroupFigures(
-        severity=_objects(
-            [Severity.RISK if lost[row] else SEVERITIES[verdict] for row, verdict in enumerate(verdicts)]
-        ),
+        severity=severity,
         verdict=VERDICTS[ranks],
-        reason=_objects(reasons),
+        reason=reasons,
         reason_ms=_oldest_stopped(figures, index, ranks),
-        reason_count=np.where([reason is Reason.PARTITIONS for reason in reasons], rows, UNKNOWN),
+        reason_count=np.where(unread, lags.uncommitted, np.where(counted, rows, UNKNOWN)),
         lost=lost,
+        lost_is_bound=_any(index, figures.lost_is_bound, size),
+        place=_places(
+            groups.group,
+            severity,
+            ranks,
+            series,
+            _busiest(index, take(busy, figures.partition_row, 0), size),
+        ),
         lag=lags.lag,
-        lag_is_bound=_any(index, committed & ~known, size),
+        lag_is_bound=_any(index, (committed & ~known & ~ahead) | (known & figures.lag_is_bound), size)
+        | (((lags.uncommitted > 0) | hides_topics) & (lags.lag != UNKNOWN)),
         behind_ms=behind,
-        behind_is_bound=_any(index, at_worst & figures.behind_is_bound, size) & (behind != UNKNOWN),
-        behind_trend=np.array([trend(behind) for _, behind in series.values()], np.int64),
+        behind_is_bound=lags.behind_is_bound | (hides_topics & (behind != UNKNOWN)),
+        behind_is_estimate=_any(index, at_worst & figures.behind_is_estimate, size) & ~lags.behind_is_bound,
+        behind_trend=trend(series.behind),
         members_active=_active(snapshot),
-        read_rate=sum_by(index, figures.read_rate, size),
-        write_rate=sum_by(index, figures.write_rate, size),
-        lag_series=tuple(lag for lag, _ in series.values()),
+        read_rate=np.where(untold, np.nan, sum_by(index, figures.read_rate, size)),
+        write_rate=np.where(untold, np.nan, sum_by(index, figures.write_rate, size)),
+        lag_series=tuple(series.lag.values()),
         age_ms=age,
+        ignored=quiet,
+        verdict_age_ms=old,
     )
+
+
+def _places(names: Strings, severity: Strings, ranks: Longs, series: GroupSeries, busy: Longs) -> Longs:
+    """Return the place of each group in a list: the worst first, and among equals the busiest."""
+
+    def badness(row: int) -> tuple[int, bool, int, int, int]:
+        behind, lag = series.steps[names[row]]
+        abandoned = bool(ranks[row] == RANK[Verdict.ABANDONED])
+        return SEVERITY_ORDER.index(severity[row]), abandoned, -behind, -int(busy[row]), -lag
+
+    places = np.empty(len(names), np.int64)
+    places[sorted(range(len(names)), key=badness)] = np.arange(len(names))
+    return places
+
+
+def _busiest(index: Longs, busy: Longs, size: int) -> Longs:
+    out = np.zeros(size, np.int64)
+    np.maximum.at(out, index[index >= 0], busy[index >= 0])
+    return out
+
+
+@lru_cache(maxsize=MAX_NAMES)
+def is_ignored(name: str, patterns: tuple[str, ...]) -> bool:
+    """Return whether a group's name matches one of the shell patterns."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+_LEVELS = np.array([Severity.CALM, Severity.WARN, Severity.RISK, None], object)[:-1]
+_CALM, _WARN, _RISK = range(3)
+_LEVEL_OF = np.array([_LEVELS.tolist().index(SEVERITIES[verdict]) for verdict in ORDER])
+"""The severity of each verdict by rank, as an index of _LEVELS."""
+
+
+def _severities(
+    ranks: Longs, lost: NDArray[np.bool_], old: NDArray[np.bool_], quiet: NDArray[np.bool_]
+) -> Strings:
+    """Return the groups' severities.
+
+    `lost` says whether they lost records, `old` whether their figures are late, and `quiet` whether nobody
+    wants to hear of them.
+    """
+    level = np.where(old, np.maximum(_LEVEL_OF[ranks], _WARN), _LEVEL_OF[ranks])
+    level = np.where(lost, _RISK, level)
+    return _LEVELS[np.where(quiet | (ranks == RANK[Verdict.ABANDONED]), _CALM, level)]
+
+
+def _verdict_age(snapshot: Snapshot, index: Longs) -> Longs:
+    """Return how old the readings of each group are if they are late, else UNKNOWN.
+
+    The observer knows when they are due, and says why they are late.
+    """
+    groups, offsets, seen = snapshot.groups, snapshot.offsets, snapshot.observation
+    newest = np.full(len(groups), UNKNOWN)
+    mine = index >= 0
+    np.maximum.at(newest, index[mine], offsets.received_ms[mine])
+    newest = np.where(newest == UNKNOWN, groups.received_ms, newest)
+    known = (newest != UNKNOWN) & (newest < seen.began_ms)
+    return np.where(known & np.asarray(groups.error != "", np.bool_), seen.ended_ms - newest, UNKNOWN)
 
 
 def _known(snapshot: Snapshot, figures: OffsetFigures) -> NDArray[np.bool_]:
     return np.asarray((figures.lag != UNKNOWN) & (snapshot.offsets.committed > NO_OFFSET), np.bool_)
 
 
-def trend(series: BehindSeries) -> int:
-    """Return +1 if lag in time grows, −1 if it shrinks, 0 if it does neither or is not known.
+def trend(series: BehindSeries) -> Longs:
+    """Return for each group +1 if lag in time grows, −1 if it shrinks, 0 if it does neither or is not known.
 
     The shortest of TREND_SPANS_MS that shows a change decides.
     """
-    now_ms = series[-1][0]
-    known = [(now_ms - at, value) for at, value in series if value == value]
+    found = np.zeros(series.values.shape[1], np.int64)
+    age = series.at_ms[-1] - series.at_ms
     for length, distance in TREND_SPANS_MS:
-        new = [value for age, value in known if age < length]
-        old = [value for age, value in known if distance <= age < distance + length]
-        if new and old:
-            change = max(new) - max(old)
-            if abs(change) > max(TREND_NOISE_MS, 0.1 * max(old)):
-                return 1 if change > 0 else -1
-    return 0
-
-
-def _young(series: BehindSeries, now_ms: int) -> BehindSeries:
-    return tuple(point for point in series if now_ms - point[0] < TREND_BACK_MS)
+        new = np.fmax.reduce(series.values[age < length], axis=0, initial=np.nan)
+        old = np.fmax.reduce(
+            series.values[(age >= distance) & (age < distance + length)], axis=0, initial=np.nan
+        )
+        change = new - old
+        shows = np.abs(change) > np.fmax(TREND_NOISE_MS, 0.1 * old)  # False where one is not known
+        found = np.where((found == 0) & shows, np.where(change > 0, 1, -1), found)
+    return np.where(np.isnan(series.values[-1]), 0, found)
 
 
 def _floats(values: Longs) -> Floats:
@@ -146,7 +306,8 @@ def _active(snapshot: Snapshot) -> Longs:
     members = snapshot.members
     index = group_rows(snapshot.groups.group, members.group)
     working = (index >= 0) & (members.assigned > 0)
-    return np.bincount(index[working], minlength=len(snapshot.groups)).astype(np.int64)
+    counted = np.bincount(index[working], minlength=len(snapshot.groups)).astype(np.int64)
+    return np.where(snapshot.groups.members == UNKNOWN_ID, UNKNOWN, counted)
 
 
 def _worst(snapshot: Snapshot, figures: OffsetFigures, index: Longs) -> tuple[Longs, Longs]:
@@ -178,11 +339,12 @@ def _oldest_stopped(figures: OffsetFigures, index: Longs, ranks: Longs) -> Longs
     return np.where(ranks == RANK[Verdict.STOPPED], oldest, UNKNOWN)
 
 
-def _reason(verdict: Verdict, rows: int) -> Reason:
-    """Return why a group has its verdict. `rows` is the number of its partitions that have the same
-    verdict."""
-    if verdict is Verdict.OK:
+def _reason(verdict: Verdict, rows: bool) -> Reason:
+    """Return why a group has its verdict. `rows` says whether any of its partitions has the same verdict."""
+    if verdict in (Verdict.OK, Verdict.UNDECIDED):
         return Reason.NONE
+    if verdict is Verdict.ABANDONED:
+        return Reason.BELOW_START
     if verdict is Verdict.STOPPED:
         return Reason.NO_MEMBERS
     if verdict is Verdict.UNKNOWN:
@@ -190,5 +352,7 @@ def _reason(verdict: Verdict, rows: int) -> Reason:
     return Reason.PARTITIONS
 
 
-def _objects(values: Sequence[object]) -> NDArray[np.object_]:
-    return np.array([*values, None], object)[:-1]
+_REASONS, _REASONS_WITHOUT_ROWS = (
+    np.array([*(_reason(verdict, rows) for verdict in ORDER), None], object)[:-1] for rows in (True, False)
+)
+"""The reason of each verdict by rank."""

@@ -1,11 +1,15 @@
 """The headline, which says whether anything is wrong: one severity and the findings, the worst first."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from kview.derive.brokers import Silence, still_heard
+from kview.derive.brokers import Silence, late
+from kview.derive.group_findings import group_findings, groups_ok, heeded
+from kview.derive.hidden import hidden, lacks_topics
 from kview.derive.partitions import Placement, at_min, under_min, under_replicated
+from kview.derive.unheard import unheard
 from kview.derive.view import (
     BrokerFigures,
     GroupFigures,
@@ -14,19 +18,20 @@ from kview.derive.view import (
     PartitionStatus,
     TopicFigures,
 )
-from kview.model.events import Severity
+from kview.model.events import SEVERITY_ORDER, Event, EventKind, Severity
+from kview.model.failures import Cause, FailureKind, Part
 from kview.model.findings import Finding, FindingKind
-from kview.model.snapshot import Flags, Longs, Quorum, Snapshot
-from kview.model.states import BrokerState, QuorumRole
+from kview.model.snapshot import Flags, Longs, Snapshot
+from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 
-QUORUM_OLD_MS = 6_000
-"""The age at which the quorum's last answer is too old. The quorum is queried in every second observation; if
-it has not answered for this long, it may have no controller."""
+K = FindingKind
 
-VOTER_QUIET_MS = 5_000
-"""A voter whose last fetch is this far behind the latest fetch of any node counts as lost. Kafka's fetch
-timeout is 2 s."""
+_NOT_BELIEVED = frozenset({FailureKind.MALFORMED, FailureKind.OUTDATED, FailureKind.KAFKA_ERROR})
+"""Why metadata that was answered is not used. A broker that does not answer is a finding of its own."""
+
+LOSS_STAYS_MS = 120_000
+"""How long records that were lost at an election stay in the headline. The event stays longer."""
 
 
 def headline(
@@ -37,33 +42,59 @@ def headline(
     groups: GroupFigures,
     placed: Placement,
     quiet: Silence,
+    controllers: Sequence[Finding],
+    events: Sequence[Event],
     requests_per_second: float,
 ) -> Headline:
-    """Return the headline.
+    """Return the headline: what is wrong with the cluster, or that it is well, and what is wrong with groups.
 
-    Its counts cover the user's topics; severity and findings include internal topics.
+    `controllers` are the findings about controllers, and `events` the recent events. The counts cover the
+    user's topics; severity and findings include internal topics.
     """
     table = snapshot.partitions
     mine = ~table.internal
     findings = [
+        *_metadata(snapshot),
+        *hidden(snapshot.observation, unheard(snapshot.observation)),
         *_brokers(snapshot, brokers, partitions, quiet),
-        *_partitions(snapshot, partitions, placed),
-        *_groups(snapshot, groups),
-        *_quorum(snapshot),
-    ] or [_calm(snapshot)]
-    findings.sort(key=lambda finding: finding.severity is not Severity.RISK)
+        *_partitions(snapshot, brokers, partitions, placed),
+        *controllers,
+    ]
+    well = () if findings else (_calm(snapshot),)
+    if not any(finding.kind is K.NO_BROKER_ANSWERS for finding in findings):
+        findings += group_findings(snapshot, groups)
+        findings += _lost_lately(events, snapshot.observation.ended_ms)
+        findings += _leadership(snapshot, brokers, partitions)
+    if well and not findings and len(snapshot.groups) and not unheard(snapshot.observation):
+        well = (_all_well(well[0], groups),)
+    findings.sort(key=lambda finding: SEVERITY_ORDER.index(finding.severity))
+    risks = sum(finding.severity is Severity.RISK for finding in findings)
     offline = np.asarray(partitions.status == PartitionStatus.NO_LEADER, np.bool_)
     return Headline(
-        severity=findings[0].severity,
-        findings=tuple(findings),
+        severity=findings[0].severity if findings else Severity.CALM,
+        findings=(*findings[:risks], *well, *findings[risks:]),
         topics=int((~topics.internal).sum()),
         partitions=int(mine.sum()),
+        topics_are_bound=lacks_topics(snapshot.observation),
         under_replicated=int((mine & under_replicated(placed)).sum()),
         offline=int((mine & offline).sum()),
         under_min_isr=int((mine & under_min(table, placed)).sum()),
         at_min_isr=int((mine & at_min(table, placed)).sum()),
         requests_per_second=requests_per_second,
     )
+
+
+def _metadata(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield that the last metadata was not believed or could not be read, while brokers answer."""
+    for failure in snapshot.observation.failures:
+        if failure.part == Part.METADATA and failure.kind in _NOT_BELIEVED:
+            yield Finding(
+                K.METADATA_FAILED,
+                Severity.WARN,
+                since_ms=failure.shown_since_ms,
+                cause=Cause(FailureKind(failure.kind), failure.code),
+            )
+            return
 
 
 def _split(mask: Flags, internal: Flags) -> tuple[int, int]:
@@ -74,7 +105,7 @@ def _split(mask: Flags, internal: Flags) -> tuple[int, int]:
 def _brokers(
     snapshot: Snapshot, figures: BrokerFigures, partitions: PartitionFigures, quiet: Silence
 ) -> Iterator[Finding]:
-    """Yield silent brokers, then fenced and gone brokers.
+    """Yield silent brokers, then starting, fenced and gone brokers.
 
     Silent brokers come with what they lead, what is frozen, and the countdown.
     """
@@ -85,8 +116,20 @@ def _brokers(
             since_ms = _first(quiet.since_ms[silent])
             yield Finding(FindingKind.NO_BROKER_ANSWERS, Severity.RISK, since_ms=since_ms)
             return
-        yield from _silent(snapshot, figures, partitions, quiet, silent)
+        if (lost := silent & ~figures.unreached).any():
+            yield from _silent(snapshot, figures, partitions, quiet, lost)
+        if figures.unreached.any():
+            yield _unreached(snapshot, figures, quiet)
+    if (owing := late(table)).any():
+        since_ms = _first(table.answered_ms[owing])
+        yield Finding(K.BROKERS_LATE, Severity.WARN, brokers=_ids(snapshot, owing), since_ms=since_ms)
+    if (slow := figures.slow_since_ms != UNKNOWN).any():
+        slowest_ms = int(table.latency_us[slow].max()) // 1000
+        since_ms = _first(figures.slow_since_ms)
+        ids = _ids(snapshot, slow)
+        yield Finding(K.BROKERS_SLOW, Severity.WARN, brokers=ids, count=slowest_ms, since_ms=since_ms)
     for state, kind in (
+        (BrokerState.STARTING, FindingKind.BROKERS_STARTING),
         (BrokerState.FENCED, FindingKind.BROKERS_FENCED),
         (BrokerState.GONE, FindingKind.BROKERS_GONE),
     ):
@@ -108,11 +151,15 @@ def _silent(
         partitions=mine,
         internal_partitions=internal,
         since_ms=_first(quiet.since_ms[silent]),
+        since_is_bound=bool(figures.since_is_bound[silent].any()),
     )
     frozen = np.asarray(partitions.status == PartitionStatus.FROZEN, np.bool_)
     more, more_internal = _split(frozen, snapshot.partitions.internal)
-    if mine:
-        more_internal += internal  # the finding above counts the user's partitions alone
+    if mine:  # the finding above counts the user's partitions alone
+        led = np.asarray(partitions.status == PartitionStatus.SILENT_LEADER, np.bool_)
+        more_internal += _split(led & (partitions.frozen_since_ms != UNKNOWN), snapshot.partitions.internal)[
+            1
+        ]
     if more or more_internal:
         yield Finding(
             FindingKind.WATERMARK_FROZEN,
@@ -121,12 +168,22 @@ def _silent(
             internal_partitions=more_internal,
             count=mine,
         )
-    heard = silent & still_heard(snapshot, quiet)
-    if heard.any():
-        yield Finding(FindingKind.QUORUM_HEARS_BROKERS, Severity.WARN, brokers=_ids(snapshot, heard))
     due_ms = _first(figures.fencing_due_ms[silent])
     if due_ms != UNKNOWN:
         yield Finding(FindingKind.FENCING_DUE, Severity.RISK, brokers=ids, due_ms=due_ms)
+
+
+def _unreached(snapshot: Snapshot, figures: BrokerFigures, quiet: Silence) -> Finding:
+    """Return the brokers that only we cannot reach, with what they lead."""
+    mask = figures.unreached
+    return Finding(
+        FindingKind.QUORUM_HEARS_BROKERS,
+        Severity.WARN,
+        brokers=_ids(snapshot, mask),
+        partitions=int(figures.leads[mask].sum()),
+        internal_partitions=int(figures.leads_internal[mask].sum()),
+        since_ms=_first(quiet.since_ms[mask]),
+    )
 
 
 def _first(times_ms: Longs) -> int:
@@ -150,70 +207,89 @@ def _rack(snapshot: Snapshot, mask: Flags) -> str:
     return rack if int((racks == rack).sum()) == int(mask.sum()) else ""
 
 
-def _partitions(snapshot: Snapshot, figures: PartitionFigures, placed: Placement) -> Iterator[Finding]:
+def _partitions(
+    snapshot: Snapshot, brokers: BrokerFigures, figures: PartitionFigures, placed: Placement
+) -> Iterator[Finding]:
     """Yield what is wrong with partitions, except for what the findings about silent brokers already
     count."""
     table, internal = snapshot.partitions, snapshot.partitions.internal
-    any_silent = bool((snapshot.brokers.state == BrokerState.SILENT).any())
+    any_silent = bool(((snapshot.brokers.state == BrokerState.SILENT) & ~brokers.unreached).any())
 
     def having(status: PartitionStatus) -> Flags:
         return np.asarray(figures.status == status, np.bool_)
 
     nobody = np.zeros(len(table), np.bool_)
-    S, K = PartitionStatus, FindingKind
+    S = PartitionStatus
     for mask, severity, kind in (
         (having(S.NO_LEADER), Severity.RISK, K.NO_LEADER),
         (nobody if any_silent else having(S.SILENT_LEADER), Severity.RISK, K.SILENT_LEADER),
         (nobody if any_silent else having(S.FROZEN), Severity.RISK, K.WATERMARK_FROZEN),
-        (under_min(table, placed) & (table.leader >= 0), Severity.RISK, K.UNDER_MIN_ISR),
+        (under_min(table, placed), Severity.RISK, K.UNDER_MIN_ISR),
         (under_replicated(placed), Severity.WARN, K.UNDER_REPLICATED),
         (at_min(table, placed), Severity.WARN, K.AT_MIN_ISR),
     ):
         if mask.any():
             mine, inside = _split(mask, internal)
             yield Finding(kind, severity, partitions=mine, internal_partitions=inside)
+    if (refused := having(S.UNREAD)).any():
+        mine, inside = _split(refused, internal)
+        since_ms, code = _first(table.high_watermark_ms[refused]), int(table.error_code[refused][0])
+        yield Finding(
+            K.PARTITIONS_UNREAD,
+            Severity.WARN,
+            partitions=mine,
+            internal_partitions=inside,
+            since_ms=since_ms,
+            cause=Cause(FailureKind.KAFKA_ERROR, code),
+        )
 
 
-def _groups(snapshot: Snapshot, groups: GroupFigures) -> Iterator[Finding]:
-    """Yield groups that lost records, because nothing else about a group is the cluster's fault."""
-    for row in np.flatnonzero(groups.lost > 0).tolist():
-        name, lost = str(snapshot.groups.group[row]), int(groups.lost[row])
-        yield Finding(FindingKind.RECORDS_LOST, Severity.RISK, group=name, count=lost)
+def _lost_lately(events: Sequence[Event], now_ms: int) -> Iterator[Finding]:
+    """Yield the records that were lost in the last elections with their only replica.
 
-
-def _quorum(snapshot: Snapshot) -> Iterator[Finding]:
-    seen = snapshot.observation
-    if "quorum" not in seen.capabilities or seen.quorum_received_ms == UNKNOWN:
-        return
-    if seen.controller_id < 0:
-        yield Finding(FindingKind.NO_CONTROLLER, Severity.RISK)
-    elif seen.ended_ms - seen.quorum_received_ms > QUORUM_OLD_MS:
-        yield Finding(FindingKind.QUORUM_SILENT, Severity.WARN, since_ms=seen.quorum_received_ms)
-    else:
-        voters, lost = _voters(snapshot.quorum)
-        if lost:
-            yield Finding(FindingKind.CONTROLLERS_LOST, Severity.WARN, controllers=tuple(lost), count=voters)
-
-
-def _voters(quorum: Quorum) -> tuple[int, list[int]]:
-    """Return the number of voters, including the leader, and the voters that no longer fetch.
-
-    This needs DescribeQuorum v1.
+    Nothing can be done about them any more, so the cluster may well be healthy again.
     """
-    fetched = quorum.last_fetch_ms
-    newest = int(fetched.max(initial=UNKNOWN))
-    follows = np.asarray(quorum.role == QuorumRole.VOTER, np.bool_)
-    quiet = follows & (fetched < newest - VOTER_QUIET_MS) if newest != UNKNOWN else follows & False
-    return int(follows.sum()) + int((quorum.role == QuorumRole.LEADER).sum()), quorum.node[quiet].tolist()
+    lost = [e for e in events if e.kind is EventKind.RECORDS_LOST and now_ms - e.at_ms < LOSS_STAYS_MS]
+    if lost:
+        yield Finding(
+            K.LEADER_RECORDS_LOST,
+            Severity.CALM,
+            partitions=sum(event.partition_count for event in lost),
+            internal_partitions=sum(event.internal_count for event in lost),
+            count=sum(event.records for event in lost),
+            since_ms=lost[-1].at_ms,
+        )
+
+
+def _leadership(snapshot: Snapshot, brokers: BrokerFigures, figures: PartitionFigures) -> Iterator[Finding]:
+    """Yield brokers that lead nothing, and partitions whose preferred leaders are up and do not lead."""
+    table = snapshot.partitions
+    if brokers.leads_nothing.any():
+        yield Finding(K.LEADS_NOTHING, Severity.CALM, brokers=_ids(snapshot, brokers.leads_nothing))
+    if not table.replicas.shape[1]:
+        return
+    up = snapshot.brokers.id[np.asarray(snapshot.brokers.state == BrokerState.UP, np.bool_)]
+    away = ~figures.preferred & (table.leader >= 0) & np.isin(table.replicas[:, 0], up)
+    if away.any():
+        mine, internal = _split(away, table.internal)
+        yield Finding(K.NOT_PREFERRED, Severity.CALM, partitions=mine, internal_partitions=internal)
 
 
 def _calm(snapshot: Snapshot) -> Finding:
-    """Return the finding for when nothing is wrong.
+    """Return the finding for a cluster with which nothing is wrong.
 
-    It says that all is well, that there are no partitions, or that nothing is known yet.
+    It says that the cluster is well, that there are no partitions, or that nothing is known yet.
     """
     up = int((snapshot.brokers.state == BrokerState.UP).sum())
     if not up:
         return Finding(FindingKind.NOTHING_KNOWN, Severity.CALM)
-    kind = FindingKind.ALL_WELL if len(snapshot.partitions) else FindingKind.NO_PARTITIONS
+    kind = FindingKind.CLUSTER_WELL if len(snapshot.partitions) else FindingKind.NO_PARTITIONS
     return Finding(kind, Severity.CALM, count=up)
+
+
+def _all_well(cluster: Finding, groups: GroupFigures) -> Finding:
+    """Return the same finding for cluster and groups, if the cluster is well and every group is ok."""
+    ok = groups_ok(groups)
+    if cluster.kind is not FindingKind.CLUSTER_WELL or ok < int(heeded(groups).sum()):
+        return cluster
+    return replace(cluster, kind=FindingKind.ALL_WELL, groups=ok)

@@ -1,19 +1,16 @@
-"""Lag in time: when was a committed offset the end of the log?
-
-Interpolates between readings, but never beyond them.
-"""
+"""Where logs ended at moments of the past, which tell how old the oldest unread record of a group is."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.align import Alignment, same, take
+from kview.derive.align import Alignment, rows_at, same, take
 from kview.derive.history import Thinning, each, thinned
 from kview.derive.rates import LOOK_BACK_MS
 from kview.derive.view import Floats
 from kview.model.snapshot import Longs, Partitions, TimePoints
-from kview.model.units import NO_OFFSET, UNKNOWN
+from kview.model.units import UNKNOWN
 
 TREND_BACK_MS = 60_000
 """How far back a trend of lag in time goes. Readings are kept for the look-back minus this time, so that the
@@ -96,9 +93,7 @@ def with_seeds(points: Points, table: Partitions, answers: TimePoints, ends: Lon
     because what was written before is not known. Answers above the present end of the log (`ends`) are
     lowered to it.
     """
-    index = {key: row for row, key in enumerate(zip(table.topic, table.partition.tolist(), strict=True))}
-    keys = zip(answers.topic, answers.partition.tolist(), strict=True)
-    rows = np.array([index.get(key, -1) for key in keys], np.int64)
+    rows = rows_at(table, answers.topic, answers.partition)
     start, end = take(table.log_start, rows, UNKNOWN), take(ends, rows, UNKNOWN)
     usable = (rows >= 0) & (answers.offset >= 0) & ((answers.offset > start) | (start == 0))
     capped = np.where(end == UNKNOWN, answers.offset, np.minimum(answers.offset, end))
@@ -129,39 +124,7 @@ def same_answers(a: TimePoints, b: TimePoints) -> bool:
     return a is b or (same(a.received_ms, b.received_ms) and same(a.timestamp_ms, b.timestamp_ms))
 
 
-def behind(points: Points, rows: Longs, committed: Longs, at_ms: Longs) -> tuple[Longs, NDArray[np.bool_]]:
-    """Return how long before `at_ms` each committed offset was the log's end.
-
-    The second result says whether that time is only a lower bound ("≥"). `at_ms` is when the offset was read.
-    `rows` are rows of `Partitions`, −1 for none. The time is 0 at or beyond the newest point, and
-    interpolated between two points. For an offset before the oldest point it is the time since that point,
-    which is a lower bound. UNKNOWN without points or without a commit.
-    """
-    offsets = np.where(committed <= NO_OFFSET, UNKNOWN, committed)
-    times, ends = _gathered(points, rows)
-    valid = (times != UNKNOWN) & (ends != UNKNOWN)
-    width = times.shape[1]
-    if not width or not len(rows):
-        return np.full(len(rows), UNKNOWN, np.int64), np.zeros(len(rows), np.bool_)
-    line = np.arange(len(rows))
-    below = valid & (ends <= offsets[:, None])
-    above = valid & (ends > offsets[:, None])
-    left = width - 1 - below[:, ::-1].argmax(1)
-    has_left = below.any(1)
-    above &= ~has_left[:, None] | (np.arange(width) > left[:, None])
-    right = above.argmax(1)
-    has_right = above.any(1)
-    t0, t1 = times[line, left], times[line, right]
-    e0, e1 = ends[line, left], ends[line, right]
-    between = has_left & has_right
-    part = np.where(between, offsets - e0, 0) / np.maximum(np.where(between, e1 - e0, 1), 1)
-    when = np.where(between, t0 + np.rint(part * np.where(between, t1 - t0, 0)).astype(np.int64), t1)
-    out = np.where(has_right, np.maximum(np.where(has_right, at_ms - when, 0), 0), 0)
-    known = (offsets != UNKNOWN) & valid.any(1) & (at_ms != UNKNOWN)
-    return np.where(known, out, UNKNOWN), known & has_right & ~has_left
-
-
-def _gathered(points: Points, rows: Longs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def gathered(points: Points, rows: Longs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the points of `rows` as (rows, points) matrices of times and log ends, in order of time."""
     width = SEEDS + len(points.readings)
     times = np.full((len(rows), width), UNKNOWN, np.int64)

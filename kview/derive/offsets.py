@@ -10,32 +10,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive import commits as past
-from kview.derive.align import Alignment, group_rows, take
-from kview.derive.commits import Commits
-from kview.derive.lag import Points, behind
+from kview.derive.align import Alignment, take
+from kview.derive.commits import Commits, Reading
+from kview.derive.losses import LogStarts, Losses, abandoned, start_then
+from kview.derive.moves import read_rate
 from kview.derive.rates import minus
+from kview.derive.trends import NEAR_MS, Trends
+from kview.derive.turns import resting, stuck
+from kview.derive.unread import Behind, Unread, behind
 from kview.derive.verdicts import RANK, VERDICTS, Circumstances, reasons, verdict_ranks
 from kview.derive.view import Floats, OffsetFigures, Reason, Verdict
 from kview.model.snapshot import Longs, Offsets, Partitions, Snapshot
-from kview.model.states import GroupState
+from kview.model.states import REBALANCING, GroupState
 from kview.model.units import NEVER, NO_OFFSET, UNKNOWN
-
-CAUGHT_UP_MS = 10_000
-"""A group's partition with verdict ok that is behind by less than this has nothing to catch up with. The time
-is two default commit intervals."""
 
 _KEPT: dict[str, Any] = {
     "log_end_offset": UNKNOWN,
+    "log_end_ms": UNKNOWN,
     "lag": UNKNOWN,
+    "lag_is_bound": False,
     "behind_ms": UNKNOWN,
     "behind_is_bound": False,
+    "behind_is_estimate": False,
     "catch_up_ms": UNKNOWN,
     "verdict": Verdict.UNKNOWN,
     "reason": Reason.NONE,
     "reason_ms": UNKNOWN,
     "reason_count": UNKNOWN,
     "lost": 0,
+    "lost_is_bound": False,
 }
 """The columns that do not change while a cell is not read again, and their values for a row without a
 past."""
@@ -68,33 +71,97 @@ class Kept:
         return Kept(alignment.carry(self.of_ms, UNKNOWN), columns)
 
 
-def record_lag(table: Partitions, rows: Longs, offsets: Offsets) -> tuple[Longs, Longs]:
+@dataclass(frozen=True, slots=True)
+class Lags:
+    """LOG-END-OFFSET and LAG, as in `Reading`. The arrays have the rows of `Offsets`."""
+
+    end: Longs
+    end_ms: Longs
+    lag: Longs
+    beyond: Longs
+
+
+def record_lag(table: Partitions, rows: Longs, offsets: Offsets) -> Lags:
     """Return LOG-END-OFFSET (the high watermark) and LAG of each row, UNKNOWN if one of the two offsets is.
 
-    A negative lag is left as it is, unless the watermark was read before the commit. In that case it only
-    shows that the partition's leader did not answer in time.
+    A commit between the high watermark and the leader's log end has lag 0, because the watermark of a new
+    leader may be behind. A commit beyond a log end that was read after it has no lag. Nor has a commit beyond
+    a watermark that was read before it, which only shows that the leader did not answer in time.
     """
     end = take(table.high_watermark, rows, UNKNOWN)
     end_ms = take(table.high_watermark_ms, rows, UNKNOWN)
-    lag = minus(end, np.where(offsets.committed <= NO_OFFSET, UNKNOWN, offsets.committed))
+    log_end = take(table.log_end, rows, UNKNOWN)
+    log_end_ms = take(table.log_end_ms, rows, UNKNOWN)
+    committed = np.where(offsets.committed <= NO_OFFSET, UNKNOWN, offsets.committed)
+    lag = minus(end, committed)
+    negative = (lag != UNKNOWN) & (lag < 0)
     older = (end_ms != UNKNOWN) & (end_ms < offsets.received_ms)
-    lag = np.where((lag != UNKNOWN) & (lag < 0) & older, UNKNOWN, lag)
-    leaderless = take(table.leader, rows, -1) < 0
-    return end, np.where(leaderless, UNKNOWN, lag)
+    known_end = (log_end != UNKNOWN) & (log_end_ms >= offsets.received_ms) & (committed != UNKNOWN)
+    beyond = np.where(known_end, np.maximum(np.where(known_end, committed - log_end, 0), 0), 0)
+    lag = np.where(negative, np.where(older | (beyond > 0), UNKNOWN, 0), lag)
+    return Lags(end, end_ms, lag, beyond)
 
 
-def lost_records(table: Partitions, rows: Longs, offsets: Offsets) -> Longs:
-    """Return the records between committed offset and log start, which no consumer of that group will see."""
-    start = take(table.log_start, rows, UNKNOWN)
-    known = (start != UNKNOWN) & (offsets.committed > NO_OFFSET)
-    return np.where(known, np.maximum(np.where(known, start - offsets.committed, 0), 0), 0)
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What the previous observation said about the rows of this one. The arrays have the rows of
+    `Offsets`."""
+
+    began_ms: int
+    received_ms: Longs
+    """When each offset was read."""
+    starts: LogStarts
 
 
-def members_by_offset(snapshot: Snapshot) -> NDArray[np.bool_]:
-    """Return whether each row's group has members."""
-    groups = snapshot.groups
-    alive = (groups.members > 0) & (groups.state != GroupState.DEAD)
-    return take(np.asarray(alive, np.bool_), group_rows(groups.group, snapshot.offsets.group), False)
+def earlier(then: Snapshot, partitions: Alignment, rows: Longs, received_ms: Longs) -> Earlier:
+    """Return what the snapshot `then` said.
+
+    `partitions` is its alignment, `rows` are rows of the present partitions, and `received_ms` is when `then`
+    read each of the present offsets.
+    """
+    offset = partitions.carry(then.partitions.log_start, UNKNOWN)
+    at_ms = partitions.carry(then.partitions.log_start_ms, UNKNOWN)
+    starts = LogStarts(take(offset, rows, UNKNOWN), take(at_ms, rows, UNKNOWN))
+    return Earlier(then.observation.began_ms, received_ms, starts)
+
+
+def reading(
+    snapshot: Snapshot,
+    then: Earlier,
+    rows: Longs,
+    lags: Lags,
+    per_second: Floats,
+    frozen_since_ms: Longs,
+    group: Longs,
+) -> Reading:
+    """Return what a snapshot says about commits.
+
+    `per_second` and `frozen_since_ms` have the rows of `Partitions`. `rows` and `group` are the rows of each
+    offset's partition and group.
+    """
+    offsets, table, groups = snapshot.offsets, snapshot.partitions, snapshot.groups
+    received_ms, seen = offsets.received_ms, snapshot.observation
+    starts = LogStarts(take(table.log_start, rows, UNKNOWN), take(table.log_start_ms, rows, UNKNOWN))
+    alive = np.asarray((groups.members > 0) & (groups.state != GroupState.DEAD), np.bool_)
+    joining = np.array([state in REBALANCING for state in groups.state.tolist()], np.bool_)
+    return Reading(
+        committed=offsets.committed,
+        received_ms=received_ms,
+        fresh=received_ms != then.received_ms,
+        end=lags.end,
+        end_ms=lags.end_ms,
+        lag=lags.lag,
+        beyond=lags.beyond,
+        log_start=starts.offset,
+        log_start_ms=starts.received_ms,
+        start_then=start_then(starts, then.starts, received_ms, seen.began_ms, then.began_ms),
+        write_rate=take(per_second, rows, np.nan),
+        has_members=take(alive, group, False),
+        joining=take(joining, group, False),
+        held=(take(frozen_since_ms, rows, UNKNOWN) != UNKNOWN) | (take(table.leader, rows, -1) < 0),
+        group=group,
+        now_ms=seen.ended_ms,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,71 +173,111 @@ class Led:
 
     in_rate: Floats
     leader_silent_since_ms: Longs
+    """Since when leaders that the cluster has lost have been silent; UNKNOWN for all others."""
     frozen_since_ms: Longs
+    unseen: NDArray[np.bool_]
+    """The partitions whose leaders do not answer us, and may live for all we know."""
 
 
-def circumstances(snapshot: Snapshot, rows: Longs, lag: Longs, end: Longs, led: Led) -> Circumstances:
-    """Return the state of the cluster and the group for each row."""
-    table = snapshot.partitions
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What is known about the groups' partitions, from this snapshot's readings and from earlier steps."""
+
+    read: Reading
+    unread: Unread
+    commits: Commits
+    trends: Trends
+    losses: Losses
+    readers: Longs
+    kept: Kept
+
+
+def circumstances(snapshot: Snapshot, rows: Longs, led: Led, known: Followed, late: Behind) -> Circumstances:
+    """Return the state of the cluster and the group for each row. `late` is the lag in time."""
+    table, offsets, now_ms = snapshot.partitions, snapshot.offsets, snapshot.observation.ended_ms
+    read, group, members = known.read, known.read.group, known.read.has_members
     leader = take(table.leader, rows, -1)
     silent = take(led.leader_silent_since_ms, rows, UNKNOWN) != UNKNOWN
+    waiting = (offsets.committed > NO_OFFSET) & (read.lag != UNKNOWN) & (read.lag > 0)
+    empty = take(
+        np.asarray((snapshot.groups.state == GroupState.EMPTY) & (snapshot.groups.members <= 0), np.bool_),
+        group,
+        False,
+    )
     return Circumstances(
-        lag=lag,
-        high_watermark=np.where(leader >= 0, end, UNKNOWN),
-        leader_known=rows >= 0,
+        lag=read.lag,
+        beyond=read.beyond,
+        behind_ms=late.guess_ms,
+        behind_is_bound=late.is_open,
+        high_watermark=np.where(leader >= 0, read.end, UNKNOWN),
+        leader_known=(rows >= 0) & ~take(led.unseen, rows, False),
         leader_silent=(rows >= 0) & silent,
         no_leader=(rows >= 0) & (leader == -1),
         frozen=take(led.frozen_since_ms, rows, UNKNOWN) != UNKNOWN,
-        has_members=members_by_offset(snapshot),
+        has_members=members,
         write_rate=take(led.in_rate, rows, np.nan),
+        stuck=stuck(known.commits, members & waiting, known.readers, now_ms),
+        resting=resting(known.commits, known.readers, now_ms),
+        abandoned=abandoned(known.losses, known.commits, empty, group, len(snapshot.groups)),
+        trend=known.trends.shown,
+        level=known.trends.level,
     )
 
 
-def catch_up(lag: Longs, behind_ms: Longs, read: Floats, write: Floats, ranks: Longs) -> Longs:
+def readers(offsets: Offsets) -> Longs:
+    """Return a number for each row's group and owner, from 0."""
+    number: dict[tuple[str, str], int] = {}
+    pairs = zip(offsets.group.tolist(), offsets.owner.tolist(), strict=True)
+    return np.array([number.setdefault(pair, len(number)) for pair in pairs], np.int64)
+
+
+def catch_up(at: Circumstances, read: Floats, ranks: Longs) -> Longs:
     """Return lag ÷ (read − write) in ms.
 
-    NEVER if the lag does not shrink. UNKNOWN if there is nothing to catch up with, or if rates are not known.
+    NEVER if the lag does not shrink. UNKNOWN if there is nothing to catch up with, if rates are not known, or
+    if nobody can write at present.
     """
-    near = (ranks == RANK[Verdict.OK]) & (behind_ms != UNKNOWN) & (behind_ms < CAUGHT_UP_MS)
-    wanted = (lag != UNKNOWN) & (lag > 0) & ~near & np.isfinite(read) & np.isfinite(write)
-    gain = np.where(wanted, read - write, 1.0)
+    near = (ranks == RANK[Verdict.OK]) & (at.behind_ms != UNKNOWN) & (at.behind_ms < NEAR_MS)
+    wanted = (at.lag != UNKNOWN) & (at.lag > 0) & ~near & ~at.frozen & ~at.leader_lost
+    wanted &= np.isfinite(read) & np.isfinite(at.write_rate)
+    gain = np.where(wanted, read - at.write_rate, 1.0)
     shrinks = gain > 0
-    ms = np.minimum(np.where(wanted, lag, 0) * 1000.0 / np.where(shrinks, gain, 1.0), float(NEVER // 2))
+    ms = np.minimum(np.where(wanted, at.lag, 0) * 1000.0 / np.where(shrinks, gain, 1.0), float(NEVER // 2))
     return np.where(wanted, np.where(shrinks, ms.astype(np.int64), NEVER), UNKNOWN)
 
 
-def offset_figures(
-    snapshot: Snapshot, rows: Longs, led: Led, points: Points, commits: Commits, kept: Kept
-) -> OffsetFigures:
-    """Return the figures of the groups' partitions.
-
-    `rows` are rows of `snapshot.partitions`. `points` and `commits` include this snapshot's readings.
-    """
-    offsets, now_ms = snapshot.offsets, snapshot.observation.ended_ms
-    end, lag = record_lag(snapshot.partitions, rows, offsets)
-    behind_ms, bound = behind(points, rows, offsets.committed, offsets.received_ms)
-    at = circumstances(snapshot, rows, lag, end, led)
-    ranks = verdict_ranks(commits, past.lag_growth(commits, now_ms), at)
+def offset_figures(snapshot: Snapshot, rows: Longs, led: Led, known: Followed) -> OffsetFigures:
+    """Return the figures of the groups' partitions. `rows` are rows of `snapshot.partitions`."""
+    offsets, now_ms, commits = snapshot.offsets, snapshot.observation.ended_ms, known.commits
+    read = known.read
+    late = behind(known.unread, offsets.received_ms)
+    at = circumstances(snapshot, rows, led, known, late)
+    ranks = verdict_ranks(commits, at)
     why = reasons(ranks, commits, at, offsets.owner)
-    read = past.read_rate(commits, now_ms)
+    rate = read_rate(commits, now_ms)
+    nowhere = (at.leader_lost & (late.ms == 0)) | (at.beyond > 0)  # not at any record of the log
 
     fresh = OffsetFigures(
         partition_row=rows,
-        log_end_offset=end,
-        lag=lag,
-        behind_ms=np.where(at.leader_lost & (behind_ms == 0), UNKNOWN, behind_ms),
-        behind_is_bound=bound,
-        read_rate=read,
+        log_end_offset=read.end,
+        log_end_ms=read.end_ms,
+        lag=read.lag,
+        lag_is_bound=(at.leader_lost | ((rows >= 0) & ~at.leader_known)) & (read.lag != UNKNOWN),
+        behind_ms=np.where(nowhere, UNKNOWN, late.ms),
+        behind_is_bound=late.is_bound & ~nowhere,
+        behind_is_estimate=late.is_estimate & ~nowhere,
+        read_rate=rate,
         write_rate=at.write_rate,
-        catch_up_ms=catch_up(lag, behind_ms, read, at.write_rate, ranks),
+        catch_up_ms=catch_up(at, rate, ranks),
         verdict=VERDICTS[ranks],
         reason=why.kind,
         reason_ms=why.ms,
         reason_count=why.count,
-        lost=lost_records(snapshot.partitions, rows, offsets),
+        lost=known.losses.records,
+        lost_is_bound=(known.losses.records > 0) & ~known.losses.exact,
     )
-    stale = (kept.of_ms == offsets.received_ms) & (offsets.received_ms != UNKNOWN)
+    stale = (known.kept.of_ms == offsets.received_ms) & (offsets.received_ms != UNKNOWN)
     if not stale.any():
         return fresh
-    old = {name: np.where(stale, column, getattr(fresh, name)) for name, column in kept.columns.items()}
+    old = {name: np.where(stale, column, getattr(fresh, name)) for name, column in known.kept.columns.items()}
     return replace(fresh, **old)

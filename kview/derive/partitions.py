@@ -5,12 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.align import Alignment, positions, take
+from kview.derive.align import Alignment, take
 from kview.derive.brokers import Silence
+from kview.derive.racks import rack_safety
 from kview.derive.rates import LOOK_BACK_MS, minus
 from kview.derive.view import Floats, LongMatrix, PartitionFigures, PartitionStatus
 from kview.model.events import Severity
-from kview.model.snapshot import Brokers, IdMatrix, Longs, Partitions, Replicas, Snapshot
+from kview.model.snapshot import Flags, IdMatrix, Longs, Partitions, Replicas, Snapshot
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 
 READING_SKEW_MS = 20
@@ -18,6 +19,9 @@ READING_SKEW_MS = 20
 
 MAX_SKEW_MS = 5_000
 """If the readings of a follower and its leader are further apart than this, replica lag is not known."""
+
+UNREAD_AFTER_MS = 5_000
+"""A leader may refuse for this long: an election and the metadata that tells of it take a second or two."""
 
 STATUSES = tuple(PartitionStatus)
 """The statuses, ordered by how much they matter. A status's rank is its index in this tuple."""
@@ -30,6 +34,7 @@ SEVERITIES = {
     PartitionStatus.UNDER_MIN_ISR: Severity.RISK,
     PartitionStatus.AT_MIN_ISR: Severity.WARN,
     PartitionStatus.UNDER_REPLICATED: Severity.WARN,
+    PartitionStatus.UNREAD: Severity.WARN,
 }
 _SEVERITY_WORDS = np.array([*(SEVERITIES.get(s, Severity.CALM) for s in STATUSES), None], object)[:-1]
 
@@ -46,27 +51,41 @@ class Placement:
     isr_count: Longs
     replication: Longs
     leader_silent_since_ms: Longs
-    silent_in_isr_since_ms: Longs
-    """When the first member of the ISR other than the leader fell silent; UNKNOWN if all of them answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreached:
+    """What lives, but does not answer us: leaders, and replicas as a matrix of the shape of `replicas`."""
+
+    leader: Flags
+    replicas: NDArray[np.bool_]
 
 
 def placement(table: Partitions, quiet: Silence) -> Placement:
     """Return the placement of partitions."""
     real = table.replicas >= 0
     in_isr = real & (table.replicas[:, :, None] == table.isr[:, None, :]).any(2)
-    since = np.where(real, quiet.since_of(table.replicas), UNKNOWN)
-    silent = real & quiet.of(table.replicas)
-    waiting = silent & in_isr & (table.replicas != table.leader[:, None])
-    never = np.iinfo(np.int64).max
-    first = np.where(waiting, since, never).min(1, initial=never)
     return Placement(
         in_isr,
-        silent,
+        real & quiet.of(table.replicas),
         (table.isr >= 0).sum(1).astype(np.int64),
         real.sum(1).astype(np.int64),
         quiet.since_of(table.leader),
-        np.where(first == never, UNKNOWN, first),
     )
+
+
+def lost_in_isr_since(table: Partitions, placed: Placement, quiet: Silence, lost: Flags) -> Longs:
+    """Return when the first ISR member that the cluster has lost fell silent, leaders excepted.
+
+    `lost` has the rows of `Brokers`. UNKNOWN if no member is lost.
+    """
+    if not lost.any():
+        return np.full(len(table), UNKNOWN, np.int64)
+    gone = Silence(quiet.ids, quiet.silent & lost, quiet.since_ms)
+    waiting = placed.in_isr & gone.of(table.replicas) & (table.replicas != table.leader[:, None])
+    never = np.iinfo(np.int64).max
+    first = np.where(waiting, quiet.since_of(table.replicas), never).min(1, initial=never)
+    return np.where(first == never, UNKNOWN, first)
 
 
 def under_replicated(placed: Placement) -> NDArray[np.bool_]:
@@ -95,21 +114,43 @@ def at_min(table: Partitions, placed: Placement) -> NDArray[np.bool_]:
     return np.equal(placed.isr_count, table.min_isr) & under_replicated(placed)
 
 
-def status_ranks(table: Partitions, placed: Placement, frozen: Longs, moving: NDArray[np.bool_]) -> Longs:
+def unread(table: Partitions, placed: Placement, unreached: Flags, now_ms: int) -> Flags:
+    """Return the partitions whose leaders answer us, but have refused for a while to answer for them.
+
+    A partition that was never read counts at once.
+    """
+    answers = (table.leader >= 0) & (placed.leader_silent_since_ms == UNKNOWN) & ~unreached
+    never = table.high_watermark_ms == UNKNOWN
+    age_ms = np.where(never, UNREAD_AFTER_MS, now_ms - table.high_watermark_ms)
+    refused = (table.error_code != 0) & (age_ms >= UNREAD_AFTER_MS)
+    return np.asarray(answers & refused, np.bool_)
+
+
+def status_ranks(
+    table: Partitions,
+    placed: Placement,
+    frozen: Longs,
+    unreached: Flags,
+    moving: NDArray[np.bool_],
+    now_ms: int,
+) -> Longs:
     """Return each partition's worst status as its rank (see STATUSES).
 
-    `moving` marks partitions under reassignment.
+    `unreached` marks partitions whose leader lives but does not answer us, so that their state is not known
+    unless metadata tells. `moving` marks partitions under reassignment.
     """
     S = PartitionStatus
     preferred = table.replicas[:, 0] if table.replicas.shape[1] else table.leader
     found = (
         (S.NO_LEADER, table.leader == NO_BROKER),
         (S.UNKNOWN, (table.leader == UNKNOWN_ID) | (placed.replication == 0)),
-        (S.SILENT_LEADER, placed.leader_silent_since_ms != UNKNOWN),
+        (S.SILENT_LEADER, (placed.leader_silent_since_ms != UNKNOWN) & ~unreached),
         (S.FROZEN, frozen != UNKNOWN),
         (S.UNDER_MIN_ISR, under_min(table, placed)),
         (S.AT_MIN_ISR, at_min(table, placed)),
         (S.UNDER_REPLICATED, under_replicated(placed)),
+        (S.UNREAD, unread(table, placed, unreached, now_ms)),
+        (S.UNKNOWN, unreached),
         (S.REASSIGNING, moving),
         (S.NOT_PREFERRED, table.leader != preferred),
     )
@@ -147,7 +188,10 @@ def uncommitted(table: Partitions, in_rate: Floats, leader_silent_since: Longs) 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What each replica itself answered. Matrices have the shape of `Partitions.replicas`."""
+    """The log end that each replica reported for itself, when it was received, and the size of the log.
+
+    The matrices have the shape of `Partitions.replicas`.
+    """
 
     ends: LongMatrix
     times_ms: LongMatrix
@@ -186,8 +230,9 @@ def replica_lag(
     """Return the leader's end at the moment of the follower's reading − the follower's end.
 
     The leader's end at that moment follows from the rate between the leader's readings. Below rate × skew,
-    the result is 0. A negative result is left as it is, because it means that the follower will truncate its
-    log. UNKNOWN for silent replicas and leaders, whose old readings say nothing about the present.
+    the result is 0. It is negative only if the follower's log ends beyond the leader's, which means that the
+    follower will truncate its log. UNKNOWN for silent replicas and leaders, whose old readings say nothing
+    about the present.
     """
     known = (ends != UNKNOWN) & (table.log_end != UNKNOWN)[:, None] & ~placed.replica_silent
     known &= ((placed.leader_silent_since_ms == UNKNOWN) & (table.leader >= 0))[:, None]
@@ -195,27 +240,12 @@ def replica_lag(
     known &= np.abs(apart) <= MAX_SKEW_MS
     rate = np.nan_to_num(per_second)[:, None]
     lag = np.where(known, table.log_end[:, None] - ends, 0) - np.rint(rate * apart / 1000).astype(np.int64)
-    noise = rate * (np.abs(apart) + READING_SKEW_MS) / 1000
+    noise = np.ceil(rate * (np.abs(apart) + READING_SKEW_MS) / 1000)
     lag = np.where(np.abs(lag) <= noise, 0, lag)
+    inside = known & (ends <= table.log_end[:, None])
+    lag = np.where(inside, np.maximum(lag, 0), lag)
     lag[table.replicas == table.leader[:, None]] = 0
     return np.where(known, lag, UNKNOWN)
-
-
-def rack_safe(table: Partitions, brokers: Brokers) -> NDArray[np.bool_]:
-    """Return whether each partition's replicas are on more than one rack.
-
-    The result is also True if there is only one rack or one replica, or if a rack is not known.
-    """
-    names = {name: number for number, name in enumerate(sorted({rack for rack in brokers.rack if rack}))}
-    if len(names) < 2:
-        return np.ones(len(table), np.bool_)
-    codes = np.array([names.get(rack, -1) for rack in brokers.rack], np.int64)
-    rack = take(codes, positions(brokers.id, table.replicas), -1)
-    real = table.replicas >= 0
-    unknown = (real & (rack < 0)).any(1)
-    high = np.where(real, rack, -1).max(1, initial=-1)
-    low = np.where(real, rack, len(names)).min(1, initial=len(names))
-    return np.asarray((real.sum(1) < 2) | unknown | (high != low), np.bool_)
 
 
 def same_lists(a: IdMatrix, b: IdMatrix) -> NDArray[np.bool_]:
@@ -263,10 +293,12 @@ def partition_figures(
     snapshot: Snapshot,
     placed: Placement,
     frozen: Longs,
+    unreached: Unreached,
     in_rate: Floats,
     fallback_rate: Floats,
     changed_ms: Longs,
     readings: Readings,
+    busy: Longs,
 ) -> PartitionFigures:
     """Return the figures of the partitions.
 
@@ -275,7 +307,8 @@ def partition_figures(
     """
     table = snapshot.partitions
     rate = np.where(np.isfinite(in_rate), in_rate, fallback_rate)
-    ranks = status_ranks(table, placed, frozen, reassigning(snapshot))
+    now_ms = snapshot.observation.ended_ms
+    ranks = status_ranks(table, placed, frozen, unreached.leader, reassigning(snapshot), now_ms)
     status, severity = words(ranks)
     ends, times = readings.ends, readings.times_ms
     first = table.replicas[:, 0] if table.replicas.shape[1] else table.leader
@@ -288,22 +321,37 @@ def partition_figures(
         leader_silent_since_ms=placed.leader_silent_since_ms,
         isr_count=placed.isr_count,
         preferred=np.asarray(table.leader == first, np.bool_),
-        rack_safe=rack_safe(table, snapshot.brokers),
+        rack_safe=rack_safety(table, snapshot.brokers),
         replica_end=ends,
         replica_end_ms=times,
         replica_lag=replica_lag(table, placed, ends, times, rate),
         in_isr=placed.in_isr,
         replica_silent=placed.replica_silent,
+        leader_unreached=unreached.leader,
+        replica_unreached=unreached.replicas,
         changed_ms=changed_ms,
+        undecided=np.empty(0, np.int64),
+        busy=busy,
     )
 
 
-def worst_first(table: Partitions, figures: PartitionFigures) -> NDArray[np.int64]:
-    """Return the rows of the user's topics by status, the worst first.
+_CALM = [RANK[status] for status in STATUSES if status not in SEVERITIES]
+"""The ranks of the statuses that give no alarm."""
 
-    Rows of equal status keep the table's order, so that nothing jumps.
+
+def worst_first(table: Partitions, figures: PartitionFigures) -> NDArray[np.int64]:
+    """Return the rows of the user's topics in the order of `ordered`."""
+    return ordered(np.flatnonzero(~table.internal).astype(np.int64), figures)
+
+
+def ordered(rows: Longs, figures: PartitionFigures) -> Longs:
+    """Return `rows` by status, the worst first, and by traffic, the busiest first.
+
+    After those in trouble come those of which nothing is known, then all others: there, traffic matters more
+    than whether a preferred leader leads. Rows of equal status and traffic keep their order, so that nothing
+    jumps.
     """
-    rows = np.flatnonzero(~table.internal)
     ranks = np.array([RANK[status] for status in figures.status[rows]], np.int64)
-    ranks[ranks == RANK[PartitionStatus.UNKNOWN]] = RANK[PartitionStatus.REASSIGNING]
-    return rows[np.argsort(ranks, kind="stable")].astype(np.int64)
+    calm, unknown = np.isin(ranks, _CALM), ranks == RANK[PartitionStatus.UNKNOWN]
+    need = np.where(unknown, min(_CALM), np.where(calm, max(_CALM), ranks))
+    return rows[np.lexsort((ranks, -figures.busy[rows], need))].astype(np.int64)

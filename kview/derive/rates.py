@@ -23,6 +23,10 @@ STALE_RATE_MS = 15_000
 LOOK_BACK_MS = 600_000
 """How far back the figures of a view may depend on what was seen: ten minutes."""
 
+SETTLE_MS = 60_000
+"""How far back events may depend on what was seen. Something that began shortly before the look-back is only
+recognised shortly after its beginning, so events are kept for as much less than the look-back."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ends:

@@ -6,6 +6,7 @@ from kview.derive.align import same
 from kview.derive.brokers import Silence, silence
 from kview.derive.partitions import Placement, Readings, listed_replicas, placement, replica_readings
 from kview.model.snapshot import Partitions, Snapshot
+from kview.model.units import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +20,17 @@ class Standing:
     quiet: Silence
     placed: Placement
     readings: Readings
+    interval_ms: int
+    """The time since the previous observation, UNKNOWN for the first one."""
 
 
 def standing(snapshot: Snapshot, before: Standing | None = None) -> Standing:
     """Return the standing of a snapshot, reusing the parts of `before` that did not change."""
     table, replicas, quiet = snapshot.partitions, snapshot.replicas, silence(snapshot.brokers)
-    placed, listed = None, None
+    placed, listed, interval_ms = None, None, UNKNOWN
     if before is not None:
         then, was, old = before.snapshot.partitions, before.snapshot.replicas, before.quiet
+        interval_ms = snapshot.observation.ended_ms - before.snapshot.observation.ended_ms
         stayed = same(old.ids, quiet.ids) and same(old.silent, quiet.silent)
         if stayed and same(old.since_ms, quiet.since_ms) and _one_placement(then, table):
             placed = before.placed
@@ -36,7 +40,7 @@ def standing(snapshot: Snapshot, before: Standing | None = None) -> Standing:
         placed = placement(table, quiet)
     if listed is None:
         listed = listed_replicas(table, replicas)
-    return Standing(snapshot, quiet, placed, replica_readings(table, replicas, listed))
+    return Standing(snapshot, quiet, placed, replica_readings(table, replicas, listed), interval_ms)
 
 
 def _one_placement(a: Partitions, b: Partitions) -> bool:

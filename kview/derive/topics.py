@@ -3,22 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from kview.derive.align import first_rows
 from kview.derive.partitions import Placement, under_min, under_replicated
+from kview.derive.racks import topic_safety
 from kview.derive.series import Series
-from kview.derive.view import Floats, PartitionFigures, PartitionStatus, Throughput, TopicFigures
-from kview.model.events import Severity
+from kview.derive.view import Floats, PartitionFigures, PartitionStatus, RackSafety, Throughput, TopicFigures
+from kview.model.events import SEVERITY_ORDER
 from kview.model.snapshot import Longs, Snapshot, Strings
 from kview.model.units import UNKNOWN
-
-SEVERITY_ORDER = (Severity.RISK, Severity.WARN, Severity.GOOD, Severity.CALM)
-
-
-def first_rows(topic: Strings) -> Longs:
-    """Return the row at which each topic begins."""
-    if not len(topic):
-        return np.empty(0, np.int64)
-    begins = np.flatnonzero(np.asarray(topic[1:] != topic[:-1], np.bool_)) + 1
-    return np.concatenate(([0], begins)).astype(np.int64)
 
 
 def _sums(values: Floats, first: Longs, none: float) -> Floats:
@@ -37,6 +29,16 @@ def topic_rates(topic: Strings, in_rate: Floats) -> tuple[Strings, Floats]:
     """
     first = first_rows(topic)
     return topic[first], _sums(in_rate, first, np.nan)
+
+
+def severities(partitions: Strings, first: Longs) -> Strings:
+    """Return the worst severity of each topic's partitions. `first` are the rows at which topics begin."""
+    words = np.array([*SEVERITY_ORDER, None], object)
+    if not len(first):
+        return words[:0]
+    in_need = (np.asarray(partitions == severity, np.bool_) for severity in SEVERITY_ORDER[:2])
+    worst: Strings = words[np.select([np.logical_or.reduceat(mask, first) for mask in in_need], [0, 1], 3)]
+    return worst
 
 
 def topic_figures(
@@ -64,13 +66,15 @@ def topic_figures(
     def having(status: PartitionStatus) -> Longs:
         return counted(np.asarray(figures.status == status, np.bool_))
 
+    not_safe, cannot = (
+        counted(np.asarray(figures.rack_safe == safety, np.bool_))
+        for safety in (RackSafety.NO, RackSafety.CANNOT_BE)
+    )
     replication = placed.replication
     names = table.topic[first]
     per_partition = np.where(sizes == UNKNOWN, 0, sizes).sum(1).astype(np.float64)
     per_partition[(sizes == UNKNOWN).all(1)] = np.nan
     bytes_ = _sums(per_partition, first, np.nan)
-    in_need = [counted(np.asarray(figures.severity == severity, np.bool_)) for severity in SEVERITY_ORDER[:2]]
-    severity = np.select([n > 0 for n in in_need], [0, 1], 3) if len(first) else np.empty(0, np.int64)
     return TopicFigures(
         topic=names,
         internal=table.internal[first],
@@ -78,14 +82,17 @@ def topic_figures(
         partitions=np.diff(np.append(first, len(table))).astype(np.int64),
         replication=np.maximum.reduceat(replication, first) if len(first) else first,
         min_isr=table.min_isr[first].astype(np.int64),
-        severity=np.array([*SEVERITY_ORDER, None], object)[severity],
+        severity=severities(figures.severity, first),
         no_leader=having(S.NO_LEADER),
         silent_leader=having(S.SILENT_LEADER),
         frozen=having(S.FROZEN),
         under_min_isr=counted(under_min(table, placed)),
         under_replicated=counted(under_replicated(placed)),
         not_preferred=counted(~figures.preferred & (table.leader >= 0)),
-        rack_safe=counted(~figures.rack_safe) == 0,
+        unknown=having(S.UNKNOWN),
+        rack_safe=topic_safety(not_safe, cannot),
+        not_rack_safe=not_safe,
+        busy=np.maximum.reduceat(figures.busy, first) if len(first) else first,
         in_rate=in_rate,
         size_bytes=np.where(np.isnan(bytes_), UNKNOWN, np.nan_to_num(bytes_)).astype(np.int64),
         in_series=in_series,

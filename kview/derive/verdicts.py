@@ -8,29 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.commits import Commits
+from kview.derive.commits import STOPPED_AFTER_MS, Commits
+from kview.derive.trends import FALLS_BEHIND, KEEPS_UP, NEAR_MS
 from kview.derive.view import Floats, Reason, Verdict
 from kview.model.events import Severity
 from kview.model.snapshot import Longs, Strings
 from kview.model.units import NO_OFFSET, UNKNOWN
 
-STUCK_AFTER_MS = 30_000
-"""If records are waiting, six default commit intervals without a move are not a coincidence."""
-
-STOPPED_AFTER_MS = 10_000
-"""If a group without members has offsets that moved this recently, something outside any group commits
-them."""
-
-MIN_GROWTH_S = 1.0
-"""Lag growth is noise if it is less than what is written in this time plus twice the time between readings,
-because each commit is read at a random moment after it was made."""
-
 ORDER = (
+    Verdict.ABANDONED,
     Verdict.OK,
     Verdict.PENDING,
+    Verdict.UNDECIDED,
     Verdict.UNKNOWN,
     Verdict.FALLING_BEHIND,
     Verdict.REWOUND,
+    Verdict.AHEAD_OF_LOG,
     Verdict.STUCK,
     Verdict.STOPPED,
     Verdict.BLOCKED,
@@ -41,22 +34,44 @@ VERDICTS = np.array([*ORDER, None], object)[:-1]
 """The verdicts by rank."""
 
 SEVERITIES = {
+    Verdict.ABANDONED: Severity.CALM,
     Verdict.OK: Severity.CALM,
     Verdict.PENDING: Severity.CALM,
+    Verdict.UNDECIDED: Severity.CALM,
     Verdict.UNKNOWN: Severity.CALM,
     Verdict.FALLING_BEHIND: Severity.WARN,
     Verdict.REWOUND: Severity.WARN,
+    Verdict.AHEAD_OF_LOG: Severity.WARN,
     Verdict.STUCK: Severity.WARN,
     Verdict.STOPPED: Severity.WARN,
     Verdict.BLOCKED: Severity.RISK,
 }
 
 
+def severity(verdict: Verdict, lost: int, is_old: bool) -> Severity:
+    """Return how bad a verdict is for a reader that lost so many records.
+
+    `is_old` says whether it follows from old readings: then it is never calm.
+    """
+    if verdict is Verdict.ABANDONED:
+        return Severity.CALM
+    if lost > 0:
+        return Severity.RISK
+    return Severity.WARN if is_old and SEVERITIES[verdict] is Severity.CALM else SEVERITIES[verdict]
+
+
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What the verdicts need in addition to the commits. The arrays have the rows of `Offsets`."""
+    """The lag, the leader, the members and the trend of each partition that a group has committed to or owns.
+
+    A verdict follows from these and from the commits. The arrays have the rows of `Offsets`.
+    """
 
     lag: Longs
+    beyond: Longs
+    """How many records the commit lies beyond the leader's log end."""
+    behind_ms: Longs
+    behind_is_bound: NDArray[np.bool_]
     high_watermark: Longs
     leader_known: NDArray[np.bool_]
     leader_silent: NDArray[np.bool_]
@@ -64,6 +79,14 @@ class Circumstances:
     frozen: NDArray[np.bool_]
     has_members: NDArray[np.bool_]
     write_rate: Floats
+    stuck: NDArray[np.bool_]
+    resting: NDArray[np.bool_]
+    """Whether the row's reader has rested for longer than it usually does."""
+    abandoned: NDArray[np.bool_]
+    trend: Longs
+    """What the evidence showed last: see `kview.derive.trends`."""
+    level: NDArray[np.bool_]
+    """Whether the row is a minute or more behind and does not gain."""
 
     @property
     def leader_lost(self) -> NDArray[np.bool_]:
@@ -80,32 +103,41 @@ class Reasons:
     count: Longs
 
 
-def verdict_ranks(commits: Commits, growth: Longs, at: Circumstances) -> Longs:
+def verdict_ranks(commits: Commits, at: Circumstances) -> Longs:
     """Return each row's verdict as its rank in ORDER.
 
     blocked: the group has members, and the partition's leader is lost, or the commit is at a frozen
     watermark. stopped: no members, records are waiting, and the offset was not seen to move in the last
     STOPPED_AFTER_MS. rewound: the offset fell back and has not yet reached its old value again. stuck:
-    members, records are waiting, and the offset has not moved for STUCK_AFTER_MS. falling behind: lag never
-    fell over the last minute (Burrow's WARN).
+    members, records are waiting, and the offset has not moved for longer than its reader's cycle. falling
+    behind: lag never fell over the last minute (Burrow's WARN), or is a minute or more and does not shrink.
+    ok needs evidence too: no records wait, the group is near the end, or its lag does not grow and it still
+    reads.
     """
     has = commits.committed > NO_OFFSET
+    unread = np.asarray(at.lag == UNKNOWN, np.bool_)
     waiting = has & (at.lag != UNKNOWN) & (at.lag > 0)
+    near = (at.behind_ms != UNKNOWN) & ~at.behind_is_bound & (at.behind_ms < NEAR_MS)
+    near |= ~waiting
     still_ms = np.where(commits.still_since_ms == UNKNOWN, 0, commits.received_ms - commits.still_since_ms)
     at_end = has & (commits.committed >= at.high_watermark) & (at.high_watermark != UNKNOWN)
     moved_lately = (commits.moved_ms != UNKNOWN) & (still_ms < STOPPED_AFTER_MS)
-    chance_s = MIN_GROWTH_S + 2 * np.where(commits.gap_ms == UNKNOWN, 0, commits.gap_ms) / 1000
-    noise = np.maximum(np.nan_to_num(at.write_rate) * chance_s, 1.0)
     found = (
+        (Verdict.ABANDONED, at.abandoned),
         (Verdict.BLOCKED, at.has_members & (at.leader_lost | (at.frozen & at_end))),
+        (Verdict.AHEAD_OF_LOG, at.beyond > 0),
         (Verdict.STOPPED, ~at.has_members & waiting & ~moved_lately),
         (Verdict.UNKNOWN, ~has | ~at.leader_known),
         (Verdict.REWOUND, commits.rewound_from != UNKNOWN),
-        (Verdict.STUCK, at.has_members & waiting & (still_ms >= STUCK_AFTER_MS)),
-        (Verdict.UNKNOWN, at.lag == UNKNOWN),
-        (Verdict.FALLING_BEHIND, waiting & (growth != UNKNOWN) & (growth > noise)),
+        (Verdict.STUCK, at.stuck),
+        (Verdict.FALLING_BEHIND, (waiting | unread) & (at.trend == FALLS_BEHIND)),
+        (Verdict.OK, (at.trend == KEEPS_UP) & (near | ~at.resting)),
+        (Verdict.UNKNOWN, unread),
+        (Verdict.OK, near),
+        (Verdict.FALLING_BEHIND, at.level),
     )
-    return np.select([mask for _, mask in found], [RANK[verdict] for verdict, _ in found], RANK[Verdict.OK])
+    masks, ranks = [mask for _, mask in found], [RANK[verdict] for verdict, _ in found]
+    return np.select(masks, ranks, RANK[Verdict.UNDECIDED])
 
 
 _REASONS = np.array([*Reason, None], object)[:-1]
@@ -128,16 +160,21 @@ def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -
         (Reason.FELL_BACK, having(Verdict.REWOUND)),
         (Reason.NO_OWNER, stuck & np.asarray(owner == "", np.bool_)),
         (Reason.STILL, stuck),
-        (Reason.LAG_NOT_FALLING, having(Verdict.FALLING_BEHIND)),
+        (Reason.BEYOND_END, having(Verdict.AHEAD_OF_LOG)),
+        (Reason.BELOW_START, having(Verdict.ABANDONED)),
+        (Reason.LAG_NOT_FALLING, having(Verdict.FALLING_BEHIND) & (at.trend == FALLS_BEHIND)),
+        (Reason.NOT_GAINING, having(Verdict.FALLING_BEHIND)),
         (Reason.NO_COMMIT, unknown & (commits.committed <= NO_OFFSET)),
         (Reason.LAG_UNKNOWN, unknown),
     )
     numbers = np.select([mask for _, mask in found], [_REASON_NUMBERS[reason] for reason, _ in found], 0)
     timed = np.isin(numbers, [_REASON_NUMBERS[reason] for reason in _TIMED])
-    timed &= commits.still_since_ms != UNKNOWN
+    since_ms = np.where(stuck, commits.waiting_ms, commits.still_since_ms)
+    timed &= since_ms != UNKNOWN
     fell = np.equal(numbers, _REASON_NUMBERS[Reason.FELL_BACK])
+    ahead = np.equal(numbers, _REASON_NUMBERS[Reason.BEYOND_END])
     return Reasons(
         _REASONS[numbers],
-        np.where(timed, commits.received_ms - np.where(timed, commits.still_since_ms, 0), UNKNOWN),
-        np.where(fell, commits.rewound_from, UNKNOWN),
+        np.where(timed, commits.received_ms - np.where(timed, since_ms, 0), UNKNOWN),
+        np.where(fell, commits.rewound_from, np.where(ahead, at.beyond, UNKNOWN)),
     )

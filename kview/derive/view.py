@@ -6,92 +6,42 @@ milliseconds UTC.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kview.derive.statuses import PartitionStatus, RackSafety, Reason, Verdict
 from kview.model.aggregates import Aggregates
 from kview.model.events import Event, Severity
 from kview.model.findings import Finding
 from kview.model.ports import Moment
 from kview.model.snapshot import Flags, Longs, Snapshot, Strings
 
+__all__ = [
+    "LIVE",
+    "NO_AGGREGATES",
+    "SERIES_POINTS",
+    "BrokerFigures",
+    "Floats",
+    "GroupFigures",
+    "Headline",
+    "LongMatrix",
+    "OffsetFigures",
+    "PartitionFigures",
+    "PartitionStatus",
+    "RackSafety",
+    "Reason",
+    "Throughput",
+    "TopicFigures",
+    "Verdict",
+    "View",
+]
+
 Floats = NDArray[np.float64]
 LongMatrix = NDArray[np.int64]
 
 LIVE = Moment()
 NO_AGGREGATES = Aggregates()
-
-
-class PartitionStatus(StrEnum):
-    """What is worst about a partition, in the order of how much it matters.
-
-    The values appear in JSON documents, so they never change.
-    """
-
-    NO_LEADER = "no_leader"
-    """Leader -1: no eligible replica is left."""
-    SILENT_LEADER = "silent_leader"
-    """The leader named in the metadata does not answer."""
-    FROZEN = "frozen"
-    """The watermark stands still while the leader's log grows, or a silent replica is still in the ISR."""
-    UNDER_MIN_ISR = "under_min_isr"
-    AT_MIN_ISR = "at_min_isr"
-    """|ISR| = min.insync.replicas < the replication factor: the next loss stops acks=all."""
-    UNDER_REPLICATED = "under_replicated"
-    REASSIGNING = "reassigning"
-    NOT_PREFERRED = "not_preferred"
-    """The partition is healthy, but its leader is not the first replica of the list."""
-    OK = "ok"
-    UNKNOWN = "unknown"
-    PENDING = "pending"
-    """Nothing is wrong according to the moment's own snapshot, while its past is still being read."""
-
-
-class Verdict(StrEnum):
-    """What a group, or a group's partition, is doing, judged from offsets, members and the partition's state.
-
-    The values appear in JSON documents, so they never change.
-    """
-
-    OK = "ok"
-    FALLING_BEHIND = "falling_behind"
-    STUCK = "stuck"
-    STOPPED = "stopped"
-    REWOUND = "rewound"
-    BLOCKED = "blocked"
-    """The cluster is the cause: the group is at a frozen watermark, or the partition's leader is silent or
-    missing."""
-    UNKNOWN = "unknown"
-    PENDING = "pending"
-    """The past on which the verdict depends is still being read."""
-
-
-class Reason(StrEnum):
-    """Why a verdict is what it is; `reason_ms` and `reason_count` are its numbers.
-
-    The values appear in JSON documents, so they never change.
-    """
-
-    NONE = ""
-    PARTITIONS = "partitions"
-    """For a group: `reason_count` of its partitions have this verdict."""
-    NO_COMMIT = "no_commit"
-    LAG_UNKNOWN = "lag_unknown"
-    LEADER_SILENT = "leader_silent"
-    NO_LEADER = "no_leader"
-    WATERMARK_FROZEN = "watermark_frozen"
-    NO_MEMBERS = "no_members"
-    """A partition's offset has not moved for at least `reason_ms`, or a group is `reason_ms` behind."""
-    NO_OWNER = "no_owner"
-    """No member owns the partition, and its offset has not moved for at least `reason_ms`."""
-    STILL = "still"
-    """The offset has not moved for at least `reason_ms`."""
-    FELL_BACK = "fell_back"
-    """The group fell back from offset `reason_count`, which it has not reached again."""
-    LAG_NOT_FALLING = "lag_not_falling"
-    """The lag has not fallen for the last minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +56,8 @@ class Headline:
     topics: int
     partitions: int
     """The user's topics and partitions, without internal ones."""
+    topics_are_bound: bool
+    """Whether there may be more topics and partitions, which kview is not authorized to see."""
     under_replicated: int
     offline: int
     under_min_isr: int
@@ -136,8 +88,23 @@ class BrokerFigures:
     """UNKNOWN unless the broker is silent, or fenced or gone after a silence."""
     fencing_due_ms: Longs
     """≈ when the broker's session ends, from the first silence (or the quorum's last fetch) and the session
-    timeout; UNKNOWN unless the broker is silent and listed."""
+    timeout; UNKNOWN unless the broker is silent and listed, and a controller is known to be active."""
+    cannot_be_fenced: Flags
+    """Whether the broker is silent and listed, and no controller could fence it: none is active, or the
+    active one has lost its majority."""
+    since_is_bound: Flags
+    """Whether the broker's state may have begun before `since_ms`, because kview has never seen it answer."""
     is_controller: Flags
+    unreached: Flags
+    """Whether the broker lives, as others prove, but does not answer us."""
+    undecided: Flags
+    """Whether the broker is silent, and may live for all that has been read of the past."""
+    late: Flags
+    """Whether the broker counts as up but owes us an answer: it may be silent, or only slow."""
+    slow_since_ms: Longs
+    """Since when the broker has taken much longer to answer than usual; UNKNOWN if it is not slow."""
+    leads_nothing: Flags
+    """Whether the broker is up and leads nothing, although it is the preferred leader of some partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +126,8 @@ class PartitionFigures:
     isr_count: Longs
     preferred: Flags
     """Whether the leader is the first replica of the list."""
-    rack_safe: Flags
-    """Whether the replicas are on more than one rack. Also True if there is only one rack or one replica."""
+    rack_safe: Strings
+    """A RackSafety for each partition."""
     replica_end: LongMatrix
     replica_end_ms: LongMatrix
     replica_lag: LongMatrix
@@ -168,8 +135,15 @@ class PartitionFigures:
     skew; UNKNOWN if not known."""
     in_isr: NDArray[np.bool_]
     replica_silent: NDArray[np.bool_]
+    leader_unreached: Flags
+    """Whether the leader lives, but does not answer us."""
+    replica_unreached: NDArray[np.bool_]
     changed_ms: Longs
     """When leader, epoch or ISR was last seen to change; UNKNOWN if not within the look-back."""
+    undecided: Longs
+    """The ids of the silent brokers that may live, for all that has been read of the past."""
+    busy: Longs
+    """How busy the partition is, in steps that rise with its traffic and hold for some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +164,14 @@ class TopicFigures:
     under_min_isr: Longs
     under_replicated: Longs
     not_preferred: Longs
-    rack_safe: Flags
+    unknown: Longs
+    """The number of partitions whose state is not known."""
+    rack_safe: Strings
+    """A RackSafety for each topic: NO if any partition's is, else CANNOT_BE if any partition's is."""
+    not_rack_safe: Longs
+    """The number of partitions that would not survive the loss of some rack."""
+    busy: Longs
+    """How busy the topic is, in steps that rise with its traffic and hold for some seconds."""
     in_rate: Floats
     size_bytes: Longs
     in_series: tuple[tuple[float, ...], ...]
@@ -209,6 +190,12 @@ class GroupFigures:
     reason_count: Longs
     lost: Longs
     """The number of records deleted before the group read them, usually 0."""
+    lost_is_bound: Flags
+    """Whether `lost` is a lower bound."""
+    place: Longs
+    """The group's place among all groups, the worst first: 0 is the worst. Among groups that are equally bad,
+    the ones that are furthest behind come first. Small differences do not count, and an order holds for some
+    seconds."""
     lag: Longs
     """The sum over the group's partitions with a commit, UNKNOWN if none is known."""
     lag_is_bound: Flags
@@ -216,7 +203,10 @@ class GroupFigures:
     behind_ms: Longs
     """The worst partition's lag in time, UNKNOWN if it is not known."""
     behind_is_bound: Flags
-    """Whether `behind_ms` is a lower bound ("≥"), because the time lies before the known points."""
+    """Whether `behind_ms` is a lower bound ("≥"): some partition may be further behind."""
+    behind_is_estimate: Flags
+    """Whether `behind_ms` is an estimate ("≈"): nobody looked for a while about when the record was
+    written."""
     behind_trend: Longs
     """+1 if lag in time is growing, −1 if it is shrinking, 0 otherwise."""
     members_active: Longs
@@ -226,6 +216,11 @@ class GroupFigures:
     lag_series: tuple[tuple[float, ...], ...]
     age_ms: Longs
     """The age of the group's figures."""
+    ignored: Flags
+    """Whether the user wants to hear nothing of the group: it counts nowhere, and is never urgent."""
+    verdict_age_ms: Longs
+    """The age of the readings that the verdict is based on if they are old, because the coordinator does not
+    answer; UNKNOWN if they are of this observation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +230,15 @@ class OffsetFigures:
     partition_row: Longs
     """The row in `snapshot.partitions`, −1 if the partition is not, or no longer, known."""
     log_end_offset: Longs
-    """Kafka's column of that name: the high watermark."""
+    """Kafka's column of that name: the high watermark. The last one known if the leader does not answer."""
+    log_end_ms: Longs
+    """When `log_end_offset` was received."""
     lag: Longs
+    lag_is_bound: Flags
+    """Whether `lag` is a lower bound, because the partition's leader does not answer."""
     behind_ms: Longs
     behind_is_bound: Flags
+    behind_is_estimate: Flags
     read_rate: Floats
     write_rate: Floats
     catch_up_ms: Longs
@@ -250,7 +250,10 @@ class OffsetFigures:
     reason_ms: Longs
     reason_count: Longs
     lost: Longs
-    """The number of records between the committed offset and the log start, lost to that group; usually 0."""
+    """The number of records deleted before the group read them, usually 0. A loss is forgotten when the
+    offset has been past it for a while."""
+    lost_is_bound: Flags
+    """Whether `lost` is a lower bound."""
 
 
 SERIES_POINTS = 60
@@ -286,7 +289,7 @@ class View:
     events: tuple[Event, ...]
     new_events: tuple[Event, ...]
     worst_partitions: NDArray[np.int64]
-    """Rows of `snapshot.partitions` of the user's topics, those that need attention first."""
+    """Rows of `snapshot.partitions` of the user's topics, those that need attention first, then busy ones."""
     moment: Moment = LIVE
     """The moment that the view shows. Like `aggregates`, it comes from the run, not from the fold."""
     aggregates: Aggregates = NO_AGGREGATES

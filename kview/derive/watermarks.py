@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kview.derive.align import Alignment
-from kview.derive.rates import LOOK_BACK_MS
-from kview.model.snapshot import Longs, Partitions
-from kview.model.units import UNKNOWN
+from kview.derive.rates import LOOK_BACK_MS, SETTLE_MS
+from kview.model.snapshot import Flags, Longs, Partitions
+from kview.model.units import NO_BROKER, UNKNOWN
 
 FROZEN_AFTER_MS = 1_500
 """If records are waiting and the watermark does not move for this long, it is frozen, because followers fetch
@@ -23,7 +23,8 @@ class Watermarks:
 
     value: Longs
     before_ms: Longs
-    """When the previous value was last read; UNKNOWN if the watermark was not seen to move."""
+    """When the value before `value` was last read, epoch ms; UNKNOWN if the watermark was not seen to move
+    within SETTLE_MS."""
     waiting_ms: Longs
     """When the log end was first seen beyond the watermark at this value; UNKNOWN if it is not beyond."""
 
@@ -52,7 +53,7 @@ def follow(
     last = np.where(moved, np.where(was, previous, UNKNOWN), alignment.carry(before.before_ms, UNKNOWN))
     return Watermarks(
         np.where(moved, table.high_watermark, value),
-        np.where(last > now_ms - LOOK_BACK_MS, last, UNKNOWN),
+        np.where(last > now_ms - SETTLE_MS, last, UNKNOWN),
         np.where(beyond, _clipped(waiting, now_ms), UNKNOWN),
     )
 
@@ -63,20 +64,21 @@ def _clipped(times_ms: Longs, now_ms: int) -> Longs:
 
 
 def frozen_since(
-    marks: Watermarks, table: Partitions, silent_in_isr_since: Longs, leader_silent_since: Longs
+    marks: Watermarks, table: Partitions, lost_in_isr_since: Longs, leader_lost_since: Longs, unseen: Flags
 ) -> Longs:
-    """Return since when each watermark has been frozen, UNKNOWN if it is not frozen.
+    """Return since when each watermark has been frozen, UNKNOWN if it is not frozen or nobody can tell.
 
-    There are three cases. In the first, the leader is silent. In the second, a silent replica is in the ISR,
-    and the watermark was not seen to move since that replica fell silent. (If the watermark moves, the
-    replica still fetches, and only we cannot reach it.) In the third, records have waited beyond a watermark
-    that did not move for FROZEN_AFTER_MS.
+    There are three cases. In the first, the cluster has lost the leader. In the second, it has lost a replica
+    that is still in the ISR, and the watermark was not seen to move since that replica fell silent. In the
+    third, the leader answers, and records have waited beyond a watermark that did not move for
+    FROZEN_AFTER_MS. The watermark of an `unseen` leader, which only fails to answer us, may well move.
     """
-    waits = silent_in_isr_since != UNKNOWN
-    moved_since = (marks.before_ms != UNKNOWN) & (marks.before_ms >= silent_in_isr_since)
+    waits = lost_in_isr_since != UNKNOWN
+    moved_since = (marks.before_ms != UNKNOWN) & (marks.before_ms >= lost_in_isr_since)
     held_up = waits & ~moved_since
     waiting = marks.waiting_ms != UNKNOWN
     still = waiting & (table.high_watermark_ms - np.where(waiting, marks.waiting_ms, 0) >= FROZEN_AFTER_MS)
     out = np.where(still, marks.waiting_ms, UNKNOWN)
-    out = np.where(held_up, silent_in_isr_since, out)
-    return np.where(leader_silent_since != UNKNOWN, leader_silent_since, out)
+    out = np.where(held_up, lost_in_isr_since, out)
+    out = np.where(unseen | (table.leader == NO_BROKER), UNKNOWN, out)
+    return np.where(leader_lost_since != UNKNOWN, leader_lost_since, out)

@@ -1,4 +1,4 @@
-"""kview's end of the control channel, which requests faults on a simulated cluster over a socket."""
+"""kview's end of the control channel, over which it requests faults on a simulated cluster."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ from kview.lab.messages import (
     encode,
     reply_of,
 )
-from kview.model.faults import FaultCommand, FaultReply
+from kview.model.faults import ActiveFault, FaultCommand, FaultReply
 
 REPLY_TIMEOUT_S = 5.0
 """A fault takes microseconds, so a cluster that has not answered within this time is stuck or has ended."""
@@ -29,11 +29,11 @@ R = TypeVar("R", bound=Reply)
 
 
 class ControlClient:
-    """The `kview.model.faults.Faults` of a simulated cluster, over our end of the socket pair to the cluster.
+    """Requests faults on a simulated cluster, over our end of the socket pair to the cluster.
 
-    Requests are sent one at a time, in the order in which they were made. A request that fails ends the
-    channel, because a late answer could be mistaken for the answer to the next request. From then on, every
-    request fails in the same way.
+    Implements `kview.model.faults.Faults`. Requests are sent one at a time, in the order in which they were
+    made. A request that is not answered in time fails, and the next one is sent once the late answer has
+    come. If the channel is closed, or carries anything but answers, this request and all later ones fail.
     """
 
     def __init__(self, control: socket.socket, timeout_s: float = REPLY_TIMEOUT_S) -> None:
@@ -41,6 +41,8 @@ class ControlClient:
         self._control = control
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._one_at_a_time = asyncio.Lock()
+        self._owed = 0
+        """The number of answers that have not come yet."""
         self._broken: KviewError | None = None
 
     async def apply(self, command: FaultCommand) -> FaultReply:
@@ -50,12 +52,19 @@ class ControlClient:
         except KviewError as error:
             return FaultReply(refused=error.facts)
 
+    async def active(self) -> tuple[ActiveFault, ...] | None:
+        """Return the faults in force, or None if the cluster does not say. Never raises."""
+        try:
+            return (await self.status()).active
+        except KviewError:
+            return None
+
     async def status(self) -> Status:
         """Return the state of the cluster. Raises KviewError."""
         return await self._ask(AskStatus(), Status)
 
     async def counters(self) -> Counters:
-        """Return what was appended, acknowledged and consumed. Raises KviewError."""
+        """Return the numbers of records appended, acknowledged and consumed. Raises KviewError."""
         return await self._ask(AskCounters(), Counters)
 
     async def close(self) -> None:
@@ -69,18 +78,20 @@ class ControlClient:
         async with self._one_at_a_time:
             if self._broken is not None:
                 raise self._broken
+            is_sent = False
             try:
                 async with asyncio.timeout(self._timeout_s):
-                    line = await self._exchange(encode(request))
-                if not line.endswith(b"\n"):
-                    raise KviewError(ErrorKind.CLUSTER_ENDED)
-                reply = reply_of(line)
+                    await self._catch_up()
+                    is_sent = True
+                    reply = reply_of(await self._exchange(encode(request)))
                 if not isinstance(reply, expected):
                     raise KviewError(ErrorKind.CLUSTER_GARBLED)
+            except TimeoutError:
+                if not is_sent:
+                    raise KviewError(ErrorKind.CLUSTER_BUSY) from None
+                raise KviewError(ErrorKind.CLUSTER_SILENT, within_s=self._timeout_s) from None
             except KviewError as error:
                 self._broken = error
-            except TimeoutError:
-                self._broken = KviewError(ErrorKind.CLUSTER_SILENT, within_s=self._timeout_s)
             except OSError:
                 self._broken = KviewError(ErrorKind.CLUSTER_ENDED)
             except (msgspec.DecodeError, ValueError):  # ValueError: a line longer than MAX_REPLY_BYTES
@@ -89,10 +100,28 @@ class ControlClient:
                 return reply
             raise self._broken
 
+    async def _catch_up(self) -> None:
+        """Read the answers that are late, before anything else is sent.
+
+        So a cluster that hangs finds one request when it wakes up, and not every key that was pressed
+        meanwhile.
+        """
+        if self._streams is not None:
+            while self._owed:
+                await self._answer(self._streams[0])
+
     async def _exchange(self, line: bytes) -> bytes:
         if self._streams is None:
             self._streams = await asyncio.open_connection(sock=self._control, limit=MAX_REPLY_BYTES)
         reader, writer = self._streams
         writer.write(line)
+        self._owed += 1
         await writer.drain()
-        return await reader.readline()
+        return await self._answer(reader)
+
+    async def _answer(self, reader: asyncio.StreamReader) -> bytes:
+        line = await reader.readline()
+        if not line.endswith(b"\n"):
+            raise KviewError(ErrorKind.CLUSTER_ENDED)
+        self._owed -= 1
+        return line

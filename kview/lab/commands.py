@@ -4,14 +4,15 @@ import difflib
 import re
 
 from kview.errors import BadUse, ErrorKind
-from kview.language.faults import USAGE
+from kview.language.faults import NEEDS, USAGE, Needs
 from kview.model.faults import FaultCommand, FaultKind
 
 OTHER_WORDS = ("status", "counters", "quit")
 """Lines that ask for something other than a fault."""
 
 MAX_SLOW_MS = 60_000
-"""A node slower than this looks hung, because every client gives up before the node answers."""
+"""Limit of the latency that a fault may add. With more, the node would look hung, because clients give up
+first."""
 
 _DURATION = re.compile(r"([0-9]{1,9})(ms|s)?")
 _NODE = re.compile(r"[0-9]{1,9}")
@@ -26,13 +27,13 @@ def parse(line: str) -> FaultCommand:
     """
     word, *rest = line.split() or [""]
     if word in OTHER_WORDS:
-        raise _incomplete(word, word, rest)
+        raise _incomplete(word, Needs("takes no argument", word))
     try:
         kind = FaultKind(word)
     except ValueError:
         raise _unknown(word) from None
     if len(rest) != len(USAGE[kind].split()) - 1:
-        raise _incomplete(word, USAGE[kind], rest)
+        raise _incomplete(word, NEEDS[kind])
     if kind is FaultKind.LOSE_RACK:
         return FaultCommand(kind, rack=rest[0])
     if kind not in _ON_A_NODE:
@@ -52,9 +53,8 @@ def duration_ms(text: str) -> int:
     return duration
 
 
-def _incomplete(word: str, usage: str, rest: list[str]) -> BadUse:
-    expected = len(usage.split()) - 1
-    return BadUse(ErrorKind.COMMAND_INCOMPLETE, command=word, expected=expected, given=len(rest), usage=usage)
+def _incomplete(word: str, needs: Needs) -> BadUse:
+    return BadUse(ErrorKind.COMMAND_INCOMPLETE, command=word, needs=needs.what, example=needs.example)
 
 
 def _unknown(word: str) -> BadUse:

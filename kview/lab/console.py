@@ -24,7 +24,8 @@ _UNDO = FaultCommand(FaultKind.UNDO)
 
 
 class _Refused(Exception):
-    """A fault that cannot be carried out: the error, and the command that removes the obstacle, if any."""
+    """Raised if a fault cannot be carried out, with the error and the command that removes the obstacle, if
+    any."""
 
     def __init__(self, error: BadUse, undone_by: FaultCommand | None = None) -> None:
         super().__init__(error)
@@ -78,11 +79,14 @@ class Console:
         """Return the state of the cluster."""
         world = self._cluster.world
         return Status(
-            len(world.brokers), len(world.controllers), self._behind_ms(), tuple(self._cluster.faults())
+            len(world.brokers),
+            len(world.controllers),
+            self._behind_ms(),
+            tuple(self._cluster.faults.active()),
         )
 
     def counters(self) -> Counters:
-        """Return what was appended, acknowledged and consumed."""
+        """Return the numbers of records appended, acknowledged and consumed."""
         return Counters(dict(self._counters()))
 
     def quit(self) -> None:
@@ -94,9 +98,9 @@ class Console:
         cluster, kind = self._cluster, command.kind
         match kind:
             case FaultKind.UNDO:
-                return FaultDone(kind, cluster.undo()), None
+                return FaultDone(kind, cluster.faults.undo()), None
             case FaultKind.CRASH_CONTROLLER:
-                node = cluster.crash_controller()
+                node = cluster.faults.crash_controller()
                 if node < 0:
                     raise _Refused(BadUse(ErrorKind.NO_ACTIVE_CONTROLLER), _UNDO)
                 return FaultDone(kind, (node,), NodeRole.CONTROLLER), FaultCommand(FaultKind.START, node)
@@ -104,7 +108,7 @@ class Console:
                 racks = sorted({broker.rack for broker in cluster.world.brokers})
                 if command.rack not in racks:
                     raise _Refused(BadUse(ErrorKind.RACK_UNKNOWN, rack=command.rack, racks=tuple(racks)))
-                hit = cluster.lose_rack(command.rack)
+                hit = cluster.faults.lose_rack(command.rack)
                 if not hit:
                     raise _Refused(BadUse(ErrorKind.RACK_DOWN, rack=command.rack), _UNDO)
                 return FaultDone(kind, hit, rack=command.rack), _UNDO
@@ -114,20 +118,22 @@ class Console:
     def _apply_to_node(self, command: FaultCommand) -> tuple[FaultDone, FaultCommand | None]:
         cluster, kind, node = self._cluster, command.kind, command.node
         role = self._role_for(command)
+        had = tuple(fault.state for fault in cluster.faults.active() if fault.node == node)
         match kind:
             case FaultKind.CRASH:
-                cluster.crash(node)
+                cluster.faults.crash(node)
             case FaultKind.STOP:
-                cluster.stop(node)
+                cluster.faults.stop(node)
             case FaultKind.HANG:
-                cluster.hang(node)
+                cluster.faults.hang(node)
             case FaultKind.SLOW:
-                cluster.slow(node, command.slow_ms)
+                cluster.faults.slow(node, command.slow_ms)
             case _:
-                cluster.start(node)
+                cluster.faults.start(node)
         slow_ms = command.slow_ms if kind is FaultKind.SLOW else 0
         undone_by = None if kind is FaultKind.START else FaultCommand(FaultKind.START, node)
-        return FaultDone(kind, (node,), role, slow_ms=slow_ms), undone_by
+        ended = had if kind is FaultKind.START else ()
+        return FaultDone(kind, (node,), role, slow_ms=slow_ms, ended=ended), undone_by
 
     def _role_for(self, command: FaultCommand) -> NodeRole:
         """Return the node's role. Raises _Refused if it cannot have that fault now."""
@@ -148,10 +154,10 @@ class Console:
             raise _Refused(BadUse(ErrorKind.NOT_A_LATENCY, text=text, most_ms=MAX_SLOW_MS))
         role = NodeRole.CONTROLLER if node in controllers else NodeRole.BROKER
         if kind is FaultKind.START:
-            if all(fault.node != node for fault in cluster.faults()):
+            if all(fault.node != node for fault in cluster.faults.active()):
                 raise _Refused(BadUse(ErrorKind.NODE_WITHOUT_FAULT, role=role.value, node=node))
             return role
-        state = cluster.process(node)
+        state = cluster.nodes.state(node)
         killable = state is ProcessState.HUNG and kind is FaultKind.CRASH
         if state is not ProcessState.RUNNING and not killable:
             frozen = state is ProcessState.HUNG

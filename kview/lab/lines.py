@@ -16,14 +16,15 @@ MAX_LINE_BYTES = 4096
 
 
 def lines_of(read: Callable[[], bytes]) -> Iterator[str | None]:
-    """Yield the lines in what `read` returns until that is empty; None for one that is too long.
+    """Yield the lines in the bytes that `read` returns, until it returns none.
 
-    Blank lines are left out.
+    A line that is too long is yielded as None. Blank lines are left out.
     """
     unread = b""
     while chunk := read():
         *lines, unread = (unread + chunk).split(b"\n")
-        unread = unread[: MAX_LINE_BYTES + 1]  # so much tells that the line is too long
+        # one byte above the limit is enough to see that the line is too long
+        unread = unread[: MAX_LINE_BYTES + 1]
         yield from map(_line, filter(bytes.strip, lines))
     if unread.strip():
         yield _line(unread)
@@ -34,7 +35,7 @@ def _line(line: bytes) -> str | None:
 
 
 def answer(console: Console, line: str | None) -> str:
-    """Carry out one of `lines_of`. Returns what was done and how to undo it, or what was wrong."""
+    """Carry out one line from `lines_of`. Returns what was done and how to undo it, or what was wrong."""
     if line is None:
         return f"error {sentence(BadUse(ErrorKind.LINE_TOO_LONG, most_bytes=MAX_LINE_BYTES))}"
     match line.strip():

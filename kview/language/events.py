@@ -8,9 +8,6 @@ from kview.model.events import Event, EventKind
 from kview.model.failures import FailureKind
 from kview.model.units import UNKNOWN
 
-MAX_LISTED = 4
-"""The most brokers that a sentence names. Further ones are only counted."""
-
 
 def sentence(event: Event) -> str:
     """Return what happened, without the time."""
@@ -18,8 +15,11 @@ def sentence(event: Event) -> str:
 
 
 def _brokers(event: Event) -> str:
-    ids = event.brokers
-    return nouns.brokers(ids) if len(ids) <= MAX_LISTED else f"{len(ids)} brokers"
+    return nouns.some_brokers(event.brokers)
+
+
+def _verb(event: Event, one: str, several: str) -> str:
+    return one if len(event.brokers) == 1 else several
 
 
 def _partitions(event: Event) -> str:
@@ -36,17 +36,36 @@ def _is_one(event: Event) -> bool:
 
 
 def _silent(event: Event) -> str:
-    known = event.cause not in (FailureKind.NONE, FailureKind.OTHER)
-    why = f": {failures.WORDS[event.cause]}" if known else ""
+    match event.cause:
+        case FailureKind.NONE | FailureKind.OTHER:
+            why = ""
+        case FailureKind.SILENT:
+            why = f", but still {_verb(event, 'accepts', 'accept')} connections"
+        case FailureKind.CLOSED:
+            why = f": {_verb(event, 'it closes', 'they close')} connections without answering"
+        case _:
+            why = f": {failures.WORDS[event.cause]}"
     return f"{_brokers(event)} stopped answering{why}"
 
 
 def _returned(event: Event) -> str:
-    return f"{_brokers(event)} regained leadership of {_partitions(event)}"
+    verb = "has" if _is_one(event) else "have"
+    return f"{_partitions(event)} {verb} a leader again: {_brokers(event)}"
 
 
 def _members(event: Event) -> str:
     return "an unknown number of members" if event.members == UNKNOWN else plural(event.members, "member")
+
+
+def _reset(event: Event) -> str:
+    """Return `offsets of group billing were reset: invoice-3 from 1,204 to 0 (1,204 back)`."""
+    way = f"{count(abs(event.records))} {'back' if event.records < 0 else 'forward'}"
+    if isinstance(event.before, int) and isinstance(event.after, int):
+        moved = f" from {count(event.before)} to {count(event.after)} ({way})"
+    else:
+        moved = f", together {way}"
+    where = _names(event) if event.partitions else _partitions(event)
+    return f"offsets of group {event.group} were reset: {where}{moved}"
 
 
 def _controller(event: Event) -> str:
@@ -61,15 +80,19 @@ def _number(value: str | int | None) -> str:
 
 _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.BROKER_SILENT: _silent,
-    EventKind.BROKER_FENCED: lambda event: (
-        f"{_brokers(event)} {'was' if len(event.brokers) == 1 else 'were'} fenced"
-    ),
-    EventKind.BROKER_GONE: lambda event: f"{_brokers(event)} left the cluster",
+    EventKind.BROKER_FENCED: lambda event: f"{_brokers(event)} {_verb(event, 'was', 'were')} fenced",
+    EventKind.BROKER_GONE: lambda event: f"the cluster no longer lists {_brokers(event)}",
     EventKind.BROKER_BACK: lambda event: f"{_brokers(event)} came back",
+    EventKind.BROKER_SLOW: lambda event: (
+        f"{_brokers(event)} became slow to answer: {_number(event.after)} ms"
+    ),
+    EventKind.BROKER_NOT_SLOW: lambda event: (
+        f"{_brokers(event)} {_verb(event, 'answers', 'answer')} normally again: {_number(event.after)} ms"
+    ),
     EventKind.LEADER_MOVED: lambda event: f"{_partitions(event)} moved to {_brokers(event)}",
     EventKind.LEADER_RETURNED: _returned,
     EventKind.LEADER_LOST: lambda event: (
-        f"{_partitions(event)} {'was' if _is_one(event) else 'were'} left without a leader"
+        f"{_partitions(event)} now {'has' if _is_one(event) else 'have'} no leader"
     ),
     EventKind.ISR_SHRANK: lambda event: f"{_brokers(event)} left the ISR of {_partitions(event)}",
     EventKind.ISR_GREW: lambda event: f"{_brokers(event)} joined the ISR of {_partitions(event)}",
@@ -85,12 +108,28 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
     EventKind.REBALANCE_ENDED: lambda event: f"group {event.group} became stable with {_members(event)}",
     EventKind.REBALANCED: lambda event: f"group {event.group} rebalanced: {_members(event)}",
     EventKind.GROUP_STATE: lambda event: f"group {event.group} went from {event.before} to {event.after}",
+    EventKind.GROUP_APPEARED: lambda event: f"group {event.group} appeared",
+    EventKind.GROUP_DELETED: lambda event: f"group {event.group} is gone: deleted or expired",
+    EventKind.GROUP_RESET: _reset,
+    EventKind.GROUP_RECORDS_LOST: lambda event: (
+        f"≥ {plural(event.records, 'record')} deleted before group {event.group} read them: {_names(event)}"
+    ),
+    EventKind.COORDINATOR_MOVED: lambda event: (
+        f"coordinator of group {event.group} moved from broker {event.before} to broker {event.after}"
+    ),
     EventKind.CONTROLLER_MOVED: _controller,
     EventKind.TOPIC_CREATED: lambda event: (
         f"topic {event.topic} was created with {_number(event.after)} "
         f"partition{'' if event.after == 1 else 's'}"
     ),
     EventKind.TOPIC_DELETED: lambda event: f"topic {event.topic} was deleted",
+    EventKind.TOPIC_SEEN: lambda event: (
+        f"topic {event.topic} is listed now, with {_number(event.after)} "
+        f"partition{'' if event.after == 1 else 's'}: it was created, or kview is now authorized to see it"
+    ),
+    EventKind.TOPIC_UNSEEN: lambda event: (
+        f"topic {event.topic} is no longer listed: it was deleted, or kview is no longer authorized to see it"
+    ),
     EventKind.PARTITIONS_ADDED: lambda event: (
         f"topic {event.topic} grew from {_number(event.before)} to {_number(event.after)} partitions"
     ),

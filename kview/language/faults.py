@@ -1,13 +1,21 @@
 """Faults as words: what a key does, what was done, what was refused, and what is in force."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from kview.errors import ErrorFacts, ErrorKind
+from kview.errors import ErrorFacts
 from kview.language import nouns
 from kview.language.errors import message, sentence
-from kview.language.words import plural
-from kview.model.faults import ActiveFault, FaultCommand, FaultDone, FaultKind, FaultState, NodeRole
+from kview.language.words import duration, plural
+from kview.model.faults import (
+    ActiveFault,
+    FaultCommand,
+    FaultDone,
+    FaultKind,
+    FaultOutcome,
+    FaultState,
+    NodeRole,
+)
 
 USAGE: Mapping[FaultKind, str] = {
     FaultKind.CRASH: "crash NODE",
@@ -21,6 +29,26 @@ USAGE: Mapping[FaultKind, str] = {
 }
 """The form in which each fault is typed on standard input."""
 
+
+class Needs(NamedTuple):
+    """What a command on standard input needs besides its name, and an example of the whole line."""
+
+    what: str
+    example: str
+
+
+NEEDS: Mapping[FaultKind, Needs] = {
+    FaultKind.CRASH: Needs("needs one node", "crash 4"),
+    FaultKind.STOP: Needs("needs one node", "stop 4"),
+    FaultKind.HANG: Needs("needs one node", "hang 4"),
+    FaultKind.SLOW: Needs("needs a node and a latency", "slow 4 200ms"),
+    FaultKind.START: Needs("needs one node", "start 4"),
+    FaultKind.LOSE_RACK: Needs("needs one rack", "lose-rack R2"),
+    FaultKind.CRASH_CONTROLLER: Needs("takes no argument", "crash-controller"),
+    FaultKind.UNDO: Needs("takes no argument", "undo"),
+}
+"""What is said about a line that lacks a word or has one too many."""
+
 _DOES: Mapping[FaultKind, str] = {
     FaultKind.CRASH: "kill the selected broker (kill −9): its port refuses connections; it is fenced when its"
     " session ends",
@@ -28,10 +56,11 @@ _DOES: Mapping[FaultKind, str] = {
     " first",
     FaultKind.HANG: "make the selected broker hang (kill −STOP): it accepts connections but does not answer",
     FaultKind.SLOW: "slow down the selected broker: its answers and fetches take {slow_ms} ms longer",
-    FaultKind.START: "bring the selected broker back, whatever its fault",
+    FaultKind.START: "end the faults of the selected broker, or of the node that was hit last if that broker"
+    " has none",
     FaultKind.LOSE_RACK: "cut power to the selected broker's rack: all its brokers are killed at once",
     FaultKind.CRASH_CONTROLLER: "kill the active controller: the other voters elect a new one",
-    FaultKind.UNDO: "undo all faults: every node is started, and none is slow",
+    FaultKind.UNDO: "undo all faults: start every node that is down and stop slowing the rest",
 }
 
 _DOING: Mapping[FaultKind, str] = {
@@ -39,7 +68,7 @@ _DOING: Mapping[FaultKind, str] = {
     FaultKind.STOP: "stopping broker {node}",
     FaultKind.HANG: "making broker {node} hang",
     FaultKind.SLOW: "slowing down broker {node}",
-    FaultKind.START: "bringing broker {node} back",
+    FaultKind.START: "restoring node {node}",
     FaultKind.LOSE_RACK: "cutting power to rack {rack}",
     FaultKind.CRASH_CONTROLLER: "killing the active controller",
     FaultKind.UNDO: "undoing all faults",
@@ -48,13 +77,14 @@ _DOING: Mapping[FaultKind, str] = {
 _DONE: Mapping[FaultKind, str] = {
     FaultKind.CRASH: "{node} was killed (kill −9): its port refuses connections; it is fenced when its"
     " session ends",
-    FaultKind.STOP: "{node} is stopping: it hands over its leadership and leaves the ISRs before it exits",
+    FaultKind.STOP: "{node} is stopping cleanly: it hands over its leadership and leaves the ISRs before it"
+    " exits",
     FaultKind.HANG: "{node} is hung (kill −STOP): it accepts connections but does not answer",
     FaultKind.SLOW: "{node} is slow: each of its answers and fetches takes {slow_ms} ms longer",
-    FaultKind.START: "{node} is back",
+    FaultKind.START: "{node} was started",
     FaultKind.LOSE_RACK: "every broker in rack {rack} has lost power",
     FaultKind.CRASH_CONTROLLER: "the active {node} was killed: the other voters elect a new one",
-    FaultKind.UNDO: "all faults undone; every node is started",
+    FaultKind.UNDO: "all faults undone; every node is running",
 }
 
 _DONE_TO_A_CONTROLLER: Mapping[FaultKind, str] = {
@@ -63,6 +93,12 @@ _DONE_TO_A_CONTROLLER: Mapping[FaultKind, str] = {
 }
 
 NO_FAULT = "no fault in force"
+
+
+_REJOINS: Mapping[NodeRole, str] = {
+    NodeRole.BROKER: ": it rejoins the ISRs once it has caught up",
+    NodeRole.CONTROLLER: ": it votes again",
+}
 
 
 def does(kind: FaultKind, slow_ms: int = 0) -> str:
@@ -76,29 +112,84 @@ def doing(command: FaultCommand) -> str:
 
 
 def done(fault: FaultDone) -> str:
-    """Return what was done: `broker 4 is back`."""
+    """Return what was done: `broker 4 was killed (kill −9): …`."""
     if fault.kind is FaultKind.UNDO and not fault.nodes:
         return NO_FAULT
+    if fault.kind is FaultKind.START:
+        return _started(fault)
     words = _DONE[fault.kind]
     if fault.role is NodeRole.CONTROLLER:
         words = _DONE_TO_A_CONTROLLER.get(fault.kind, words)
+    return words.format(node=_nodes(fault), rack=fault.rack, slow_ms=fault.slow_ms)
+
+
+def _nodes(fault: FaultDone) -> str:
     of_role = nouns.brokers if fault.role is NodeRole.BROKER else nouns.controllers
-    node = of_role(fault.nodes) if fault.nodes else ""
-    return words.format(node=node, rack=fault.rack, slow_ms=fault.slow_ms)
+    return of_role(fault.nodes) if fault.nodes else ""
+
+
+def _started(fault: FaultDone) -> str:
+    """Return what START did to a node, which depends on the faults that it had."""
+    ended = set(fault.ended)
+    if ended == {FaultState.SLOW}:
+        return f"{_nodes(fault)} is no longer slowed down"
+    how = "was resumed (kill −CONT)" if FaultState.HUNG in ended else "was started"
+    return f"{_nodes(fault)} {how}{_REJOINS[fault.role]}"
+
+
+def undoing(command: FaultCommand) -> str:
+    """Return what a command that ends faults does: `restore 4`, `undo all`."""
+    return "undo all" if command.kind is FaultKind.UNDO else f"restore {command.node}"
+
+
+def outcome(of: FaultOutcome) -> str:
+    """Return what a fault led to: `broker 4 crashed: 2 partitions got new leaders after 9 s; …`."""
+    clean = of.kind is FaultKind.STOP
+    how = {FaultKind.STOP: "stopped cleanly", FaultKind.HANG: "hangs"}.get(of.kind, "crashed")
+    when = "before it exited" if clean else f"after {duration(of.after_ms)}"
+    parts = [f"{plural(of.moved, 'partition')} got new leaders {when}"] if of.moved else []
+    if of.without_leader:
+        has, their = ("has", "its") if of.without_leader == 1 else ("have", "their")
+        parts.append(
+            f"{plural(of.without_leader, 'partition')} {has} no leader: {their} records cannot be read until"
+            " a broker that has all of them is back"
+        )
+    elsewhere = " elsewhere" if of.without_leader else ""
+    lost = f"≥ {plural(of.records_lost, 'record')} lost" if of.records_lost else "no loss seen"
+    parts.append(lost + elsewhere)
+    return f"broker {of.node} {how}: {'; '.join(parts)}"
 
 
 def refusal(error: ErrorFacts, undone_by: FaultCommand | None, name: Callable[[FaultCommand], str]) -> str:
     """Return why a fault was refused and what to do. `name` turns a command into a key or a line to type."""
     if undone_by is not None:
-        rest = "brings them all back" if undone_by.kind is FaultKind.UNDO else "brings it back"
+        rest = "restores every node" if undone_by.kind is FaultKind.UNDO else "restores it"
         return f"{message(error)}: {name(undone_by)} {rest}"
-    return message(error) if error.kind is ErrorKind.NODE_WITHOUT_FAULT else sentence(error)
+    return sentence(error)
 
 
-def in_force(fault: ActiveFault) -> str:
-    """Return a fault in force: `4 crashed`, `2 slow 200 ms`."""
-    slow = f" {fault.slow_ms} ms" if fault.state is FaultState.SLOW else ""
-    return f"{fault.node} {fault.state}{slow}"
+def in_force(active: Sequence[ActiveFault]) -> tuple[str, ...]:
+    """Return the faults in force: `brokers 3 and 4 crashed`, `controller 101 slow 200 ms`.
+
+    Nodes of one role with the same fault are named together.
+    """
+    nodes: dict[tuple[NodeRole, FaultState, int], list[int]] = {}
+    for fault in active:
+        nodes.setdefault((fault.role, fault.state, fault.slow_ms), []).append(fault.node)
+    return tuple(
+        f"{nouns.some_brokers(ids) if role is NodeRole.BROKER else nouns.controllers(ids)} {state}"
+        f"{f' {slow_ms} ms' if state is FaultState.SLOW else ''}"
+        for (role, state, slow_ms), ids in nodes.items()
+    )
+
+
+def answers_again(active: Sequence[ActiveFault]) -> str:
+    """Return that the cluster answers after it did not, and which faults are in force."""
+    return f"the simulated cluster answers again; faults in force: {_all_in_force(active)}"
+
+
+def _all_in_force(active: Sequence[ActiveFault]) -> str:
+    return "; ".join(in_force(active)) or "none"
 
 
 def typed(command: FaultCommand) -> str:
@@ -139,11 +230,11 @@ class ClusterStatus(Protocol):
 
 
 def status(cluster: ClusterStatus) -> str:
-    """Return the status of a cluster: `6 brokers, 3 controllers; faults: 4 crashed`."""
+    """Return the status of a cluster: `6 brokers, 3 controllers; faults in force: broker 4 crashed`."""
     nodes = f"{plural(cluster.brokers, 'broker')}, {plural(cluster.controllers, 'controller')}"
     clock = (
         f"; its clock is {cluster.behind_ms} ms behind after the process was paused"
         if cluster.behind_ms
         else ""
     )
-    return f"{nodes}{clock}; faults: {', '.join(map(in_force, cluster.active)) or 'none'}"
+    return f"{nodes}{clock}; faults in force: {_all_in_force(cluster.active)}"

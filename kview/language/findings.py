@@ -1,8 +1,9 @@
 """Findings as words: the headline's sentences, with ages and countdowns at a given moment."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from kview.language import nouns, words
+from kview.language import failures, nouns, verdicts, words
+from kview.model.failures import FailureKind
 from kview.model.findings import Finding, FindingKind
 from kview.model.units import UNKNOWN
 
@@ -10,6 +11,24 @@ from kview.model.units import UNKNOWN
 def sentence(finding: Finding, now_ms: int) -> str:
     """Return what is wrong, with ages and countdowns as of `now_ms`, epoch ms."""
     return _SENTENCES[finding.kind](finding, now_ms)
+
+
+def sentences(findings: Sequence[Finding], now_ms: int, terse: bool = False) -> list[str]:
+    """Return the sentences of a headline.
+
+    If there are other findings, "cluster healthy" is said without its details, to leave room for them. If
+    `terse`, frozen watermarks are said without those of internal topics, so that a countdown still fits.
+    """
+    short = len(findings) > 1
+
+    def said(finding: Finding) -> str:
+        if short and finding.kind is FindingKind.CLUSTER_WELL:
+            return "cluster healthy"
+        if terse and finding.kind is FindingKind.WATERMARK_FROZEN and _are_others(finding):
+            return f"watermark frozen on {words.plural(finding.partitions, 'other partition')}"
+        return sentence(finding, now_ms)
+
+    return [said(finding) for finding in findings]
 
 
 def _brokers(finding: Finding) -> str:
@@ -24,7 +43,10 @@ def _partitions(finding: Finding) -> str:
 
 def _for(finding: Finding, now_ms: int, before: str) -> str:
     """Return `before` and the age of the finding, '' if the age is not known."""
-    return "" if finding.since_ms == UNKNOWN else f"{before}{words.duration(now_ms - finding.since_ms)}"
+    if finding.since_ms == UNKNOWN:
+        return ""
+    least = "≥ " if finding.since_is_bound else ""
+    return f"{before}{least}{words.duration(now_ms - finding.since_ms)}"
 
 
 def _silent(finding: Finding, now_ms: int) -> str:
@@ -33,15 +55,101 @@ def _silent(finding: Finding, now_ms: int) -> str:
     elif finding.internal_partitions:
         leads = f"still listed as leader of {nouns.partitions(0, finding.internal_partitions)}"
     else:
-        leads = "leads nothing"
+        leads = "leads no partitions"
     return f"{_brokers(finding)} silent{_for(finding, now_ms, ' ')}, {leads}"
 
 
 def _frozen(finding: Finding, now_ms: int) -> str:
-    if finding.count in (0, UNKNOWN) or not finding.partitions:
-        return f"watermark frozen on {_partitions(finding)}"
+    if not _are_others(finding):
+        return f"high watermark frozen on {_partitions(finding)}"
     internal = f" (+{finding.internal_partitions:,} internal)" if finding.internal_partitions else ""
-    return f"watermark frozen on {finding.partitions:,} more{internal}"
+    others = words.plural(finding.partitions, "other partition")
+    return f"high watermark frozen on {others}{internal}"
+
+
+def _are_others(finding: Finding) -> bool:
+    """Return whether the frozen partitions are counted besides those of another finding."""
+    return finding.count not in (0, UNKNOWN) and bool(finding.partitions)
+
+
+def _well(finding: Finding) -> str:
+    return f"{words.plural(finding.count, 'broker')} up, all partitions have leaders, all replicas in sync"
+
+
+def _all_well(finding: Finding, now_ms: int) -> str:
+    """Return that all is well. Without a group to judge, that is said of the cluster alone."""
+    if not finding.groups:
+        return f"cluster healthy: {_well(finding)}"
+    return f"all healthy: {_well(finding)}, {words.plural(finding.groups, 'group')} ok"
+
+
+def _unreached(finding: Finding, now_ms: int) -> str:
+    """Return what only kview cannot see, and that the cluster is not to blame."""
+    unseen = ""
+    if finding.partitions or finding.internal_partitions:
+        unseen = f", so the state of {_partitions(finding)} is unknown"
+    return (
+        f"{_brokers(finding)} {_has(finding)} not answered kview{_for(finding, now_ms, ' for ')}, "
+        f"but the cluster still hears from {'it' if len(finding.brokers) == 1 else 'them'}{unseen}"
+    )
+
+
+def _slow(finding: Finding, now_ms: int) -> str:
+    most = "" if len(finding.brokers) == 1 else "up to "
+    takes = f"answers take {most}{words.latency(finding.count * 1000)}"
+    return f"{_brokers(finding)} slow{_for(finding, now_ms, ' for ')}: {takes}"
+
+
+def _more_groups(finding: Finding) -> str:
+    return f" (+{words.plural(finding.groups - 1, 'more group')})" if finding.groups > 1 else ""
+
+
+def _troubled(finding: Finding, now_ms: int) -> str:
+    """Return the worst group's verdict, how far it is behind, and the number of other groups."""
+    behind = ""
+    if finding.behind_ms != UNKNOWN and finding.behind_ms >= _WORTH_SAYING_MS:
+        mark = "≥ " if finding.behind_is_bound else "≈ " if finding.behind_is_estimate else ""
+        behind = f", {mark}{words.duration(finding.behind_ms, tenths=False)} behind"
+    more = _more_groups(finding)
+    if UNKNOWN != finding.count < finding.groups:  # these have other verdicts
+        more = f" · {words.plural(finding.groups - 1, 'other group')} in trouble"
+    return f"{finding.group} {verdicts.VERDICTS[finding.verdict]}{behind}{more}"
+
+
+def _unread(finding: Finding, now_ms: int) -> str:
+    """Return which group's figures are old, and why; that its coordinator is silent is a finding of its
+    own."""
+    cause, silent = finding.cause, finding.cause.kind is FailureKind.COORDINATOR_SILENT
+    why = "" if silent else failures.of_group(cause.kind, cause.code, finding.coordinator)
+    old = f"group {finding.group}: figures{_for(finding, now_ms, ' ')} old"
+    return ", ".join(filter(None, (old, why))) + _more_groups(finding)
+
+
+def _metadata_failed(finding: Finding, now_ms: int) -> str:
+    why = failures.of(finding.cause.kind, finding.cause.code)
+    if finding.cause.kind is not FailureKind.KAFKA_ERROR:
+        why = f"a broker {why}"
+    return f"metadata{_for(finding, now_ms, ' ')} old, so leaders and ISRs may be wrong: {why}"
+
+
+def _leaders_of(finding: Finding) -> str:
+    several = finding.partitions + finding.internal_partitions > 1
+    return f"{'leaders' if several else 'leader'} of {_partitions(finding)}"
+
+
+def _partitions_unread(finding: Finding, now_ms: int) -> str:
+    error = failures.of(finding.cause.kind, finding.cause.code)
+    return f"{_partitions(finding)} not read{_for(finding, now_ms, ' for ')}: the leader answers {error}"
+
+
+def _not_preferred(finding: Finding) -> str:
+    whose = "its" if finding.partitions + finding.internal_partitions == 1 else "their"
+    return f"{_partitions(finding)} not on {whose} preferred leader"
+
+
+def _no_leader(finding: Finding, now_ms: int) -> str:
+    verb = "has" if finding.partitions + finding.internal_partitions == 1 else "have"
+    return f"{_partitions(finding)} {verb} no leader"
 
 
 def _has(finding: Finding) -> str:
@@ -49,50 +157,94 @@ def _has(finding: Finding) -> str:
 
 
 def _controllers_lost(finding: Finding, now_ms: int) -> str:
+    """Return which voters are lost, and how many more the quorum can lose before it has no majority."""
     verb = "is" if len(finding.controllers) == 1 else "are"
     left = finding.count - len(finding.controllers)
-    up = f"only {left} of {finding.count} controllers {'is' if left == 1 else 'are'} up"
-    return f"{nouns.controllers(finding.controllers)} {verb} not in the quorum: {up}"
+    spare = left - finding.count // 2 - 1
+    stops = f"losing {'one' if not spare else spare + 1} more stops elections"
+    return (
+        f"{nouns.controllers(finding.controllers)} {verb} down or not fetching: {left} of {finding.count}"
+        f" voters left; {stops if spare >= 0 else 'no majority, so no elections'}"
+    )
 
+
+def _quorum_lost(finding: Finding, now_ms: int) -> str:
+    left = f"{finding.count - len(finding.controllers)} of {finding.count}"
+    return (
+        f"{nouns.controllers(finding.controllers)} silent{_for(finding, now_ms, ' ')}: no majority"
+        f" ({left} left), so no broker can be fenced and no leader elected"
+    )
+
+
+TOPIC_REFUSED = 29
+"""Kafka's error number TOPIC_AUTHORIZATION_FAILED."""
+
+_WORTH_SAYING_MS = 1_000
+"""Lag in time below this is not said."""
 
 _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
-    FindingKind.ALL_WELL: lambda finding, now_ms: (
-        f"all well: {words.plural(finding.count, 'broker')} up, every partition led, every replica in sync"
-    ),
+    FindingKind.ALL_WELL: _all_well,
+    FindingKind.CLUSTER_WELL: lambda finding, now_ms: f"cluster healthy: {_well(finding)}",
     FindingKind.NO_PARTITIONS: lambda finding, now_ms: (
         f"{words.plural(finding.count, 'broker')} up, no partitions seen"
     ),
     FindingKind.NOTHING_KNOWN: lambda finding, now_ms: "waiting for the first answer from the cluster",
-    FindingKind.PAST_PENDING: lambda finding, now_ms: f"{words.NOT_YET} loading the minutes before",
+    FindingKind.PAST_PENDING: lambda finding, now_ms: f"{words.NOT_YET} loading earlier minutes",
     FindingKind.REST_PENDING: lambda finding, now_ms: words.NOT_YET,
     FindingKind.NO_BROKER_ANSWERS: lambda finding, now_ms: (
         f"no broker has answered{_for(finding, now_ms, ' for ')}, so all figures are old: "
         "check the network and the brokers"
     ),
+    FindingKind.METADATA_FAILED: _metadata_failed,
+    FindingKind.NOT_AUTHORIZED: lambda finding, now_ms: (
+        f"kview is not authorized to see all {'topics' if finding.cause.code == TOPIC_REFUSED else 'groups'}"
+        f" ({failures.of(*finding.cause)}{_for(finding, now_ms, ', for ')}): only those it may see are shown"
+        " and judged"
+    ),
     FindingKind.BROKERS_SILENT: _silent,
     FindingKind.WATERMARK_FROZEN: _frozen,
-    FindingKind.QUORUM_HEARS_BROKERS: lambda finding, now_ms: (
-        f"the quorum still hears from {_brokers(finding)}, but kview does not"
+    FindingKind.QUORUM_HEARS_BROKERS: _unreached,
+    FindingKind.BROKERS_SLOW: _slow,
+    FindingKind.BROKERS_LATE: lambda finding, now_ms: (
+        f"{_brokers(finding)} {_has(finding)} not answered{_for(finding, now_ms, ' for ')}"
     ),
     FindingKind.FENCING_DUE: lambda finding, now_ms: words.fencing(finding.due_ms, now_ms),
+    FindingKind.BROKERS_STARTING: lambda finding, now_ms: (
+        f"{_brokers(finding)} listed, but {_has(finding)} not answered yet"
+    ),
     FindingKind.BROKERS_FENCED: lambda finding, now_ms: f"{_brokers(finding)} fenced",
-    FindingKind.BROKERS_GONE: lambda finding, now_ms: f"{_brokers(finding)} {_has(finding)} left the cluster",
-    FindingKind.NO_LEADER: lambda finding, now_ms: f"{_partitions(finding)} without a leader",
+    FindingKind.BROKERS_GONE: lambda finding, now_ms: f"the cluster no longer lists {_brokers(finding)}",
+    FindingKind.NO_LEADER: _no_leader,
     FindingKind.SILENT_LEADER: lambda finding, now_ms: f"{_partitions(finding)} led by a silent broker",
     FindingKind.UNDER_MIN_ISR: lambda finding, now_ms: (
         f"{_partitions(finding)} under min ISR: acks=all writes are refused"
     ),
     FindingKind.UNDER_REPLICATED: lambda finding, now_ms: f"{_partitions(finding)} under-replicated",
     FindingKind.AT_MIN_ISR: lambda finding, now_ms: f"{_partitions(finding)} at min ISR",
+    FindingKind.LEADER_RECORDS_LOST: lambda finding, now_ms: (
+        f"≥ {words.plural(finding.count, 'record')} lost with the old {_leaders_of(finding)}"
+        f"{_for(finding, now_ms, ', ')} ago"
+    ),
+    FindingKind.PARTITIONS_UNREAD: _partitions_unread,
     FindingKind.RECORDS_LOST: lambda finding, now_ms: (
-        f"group {finding.group}: {words.plural(finding.count, 'record')} deleted before being read"
+        f"group {finding.group}: {verdicts.lost(finding.count, finding.count_is_bound)}"
     ),
     FindingKind.NO_CONTROLLER: lambda finding, now_ms: (
-        "no active controller: brokers cannot be fenced, nor leaders elected, until there is one"
+        "no active controller: until there is one, no broker can be fenced and no leader elected"
     ),
     FindingKind.QUORUM_SILENT: lambda finding, now_ms: (
-        f"state of the controller quorum unknown{_for(finding, now_ms, ' for ')}: "
+        f"no word from the controllers{_for(finding, now_ms, ' for ') or ' yet'}: "
         "fencing and elections may have stopped"
     ),
+    FindingKind.QUORUM_LOST: _quorum_lost,
     FindingKind.CONTROLLERS_LOST: _controllers_lost,
+    FindingKind.GROUPS_TROUBLED: _troubled,
+    FindingKind.GROUPS_UNREAD: _unread,
+    FindingKind.GROUPS_UNJUDGED: lambda finding, now_ms: (
+        f"no verdict yet on {words.plural(finding.groups, 'group')}"
+    ),
+    FindingKind.LEADS_NOTHING: lambda finding, now_ms: (
+        f"{_brokers(finding)} {'leads' if len(finding.brokers) == 1 else 'lead'} no partitions"
+    ),
+    FindingKind.NOT_PREFERRED: lambda finding, now_ms: _not_preferred(finding),
 }

@@ -5,6 +5,8 @@ that a stand-in never moves a column.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
+from unicodedata import category
 
 from kview.model.events import Severity
 
@@ -78,11 +80,30 @@ def plain(text: str) -> str:
     return text.translate(_TABLE).encode("ascii", "replace").decode()
 
 
-def printable(text: str) -> str:
-    """Return `text` with control characters replaced.
+MOST_MARKS = 2
+"""The most combining marks on one letter: Vietnamese needs two. More of them would cover other lines."""
 
-    Names come from a cluster and may contain anything.
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Characters that count as letters or marks, but show nothing."""
+
+
+def printable(text: str) -> str:
+    """Return `text` with a `?` in place of every character that could change more than its own cell.
+
+    Names come from a cluster and may contain anything: control characters, line breaks, characters that turn
+    the direction of writing or show nothing, lone surrogates, and floods of combining marks. One character
+    stays one character, so that columns stay aligned.
     """
-    if text.isprintable():
-        return text
-    return "".join(character if character.isprintable() else "?" for character in text)
+    return text if text.isascii() and text.isprintable() else _printable(text)
+
+
+@lru_cache(maxsize=4096)
+def _printable(text: str) -> str:
+    shown, marks = [], MOST_MARKS  # a mark at the beginning has no letter to stand on
+    for character in text:
+        is_mark = category(character) in ("Mn", "Me")
+        marks = marks + 1 if is_mark else 0
+        is_selector = "\ufe00" <= character <= "\ufe0f" or character >= "\U000e0100"
+        hidden = character in _INVISIBLE or is_selector or not character.isprintable()
+        shown.append("?" if hidden or marks > MOST_MARKS else character)
+    return "".join(shown)

@@ -3,6 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from kview.language.words import plural
+from kview.model.units import UNKNOWN_ID
+
+MOST_BROKERS = 4
+"""The most brokers that a sentence names. More of them are only counted."""
 
 
 def partitions(mine: int, internal: int) -> str:
@@ -27,6 +31,11 @@ def brokers(ids: Sequence[int]) -> str:
     return _nodes("broker", ids)
 
 
+def some_brokers(ids: Sequence[int]) -> str:
+    """Return the brokers by id, or only their number if they are many: `30 brokers`."""
+    return brokers(ids) if len(ids) <= MOST_BROKERS else plural(len(ids), "broker")
+
+
 def controllers(ids: Sequence[int]) -> str:
     """Return `controller 101` or `controllers 101 and 102`."""
     return _nodes("controller", ids)
@@ -44,3 +53,12 @@ def some(names: Sequence[tuple[str, int]], of: int, at_most: int = 2) -> str:
     shown = ", ".join(f"{topic}-{partition}" for topic, partition in names[:at_most])
     rest = of - at_most
     return f"{shown} + {rest:,} more" if rest > 0 else shown
+
+
+def active_controller(controller: int, epoch: int) -> str:
+    """Return the active controller, with its epoch if there is one: a ZooKeeper-mode cluster tells none."""
+    if controller == UNKNOWN_ID:
+        return "controller not known"
+    if controller < 0:
+        return "no controller"
+    return f"controller {controller}" if epoch < 0 else f"controller {controller} epoch {epoch}"

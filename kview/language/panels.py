@@ -2,10 +2,12 @@
 
 from kview.model.states import BrokerState
 
-DELETE_HELP = "remove the row of a broker that has left the cluster"
+DELETE_HELP = "remove the row of a broker that the cluster no longer lists"
 DELETE_IS_LIVE = "Delete works only on the live view"
 DELETE_IN_REPLAY = "Delete needs a live cluster: a recording cannot be changed"
-DELETE_NEEDS_BROKER = "Delete removes the row of a broker that has left the cluster: select such a row first"
+DELETE_NEEDS_BROKER = (
+    "Delete removes the row of a broker that the cluster no longer lists: select such a row first"
+)
 
 
 def not_drawn(log_file: str) -> str:
@@ -25,4 +27,4 @@ def dismissed(broker: int) -> str:
 
 def not_dismissed(broker: int, state: BrokerState) -> str:
     """Return why Delete did nothing to a broker that the cluster still lists."""
-    return f"broker {broker} is {state.value}: Delete removes only brokers that have left the cluster"
+    return f"broker {broker} is {state.value}: Delete removes only brokers that the cluster no longer lists"

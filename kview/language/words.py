@@ -7,7 +7,7 @@ an estimate. Nothing here pads or colours.
 import math
 from datetime import datetime, tzinfo
 
-from kview.model.units import NEVER, PENDING, PENDING_RATE, UNKNOWN
+from kview.model.units import NEVER, PENDING, PENDING_RATE, UNKNOWN, UNKNOWN_ID
 
 NONE = "–"
 """Shown for a figure that is not known."""
@@ -15,10 +15,14 @@ NONE = "–"
 NOT_YET = "…"
 """Shown for a figure that is PENDING."""
 
+UNSEEN = "?"
+"""Marks what kview cannot reach although the rest of the cluster can, and what is not known."""
+
 _SECOND_MS = 1_000
 _MINUTE_MS = 60 * _SECOND_MS
 _HOUR_MS = 60 * _MINUTE_MS
 _DAY_MS = 24 * _HOUR_MS
+_COARSE = ((_DAY_MS, "d"), (_HOUR_MS, "h"), (_MINUTE_MS, "m"))
 _TENTHS_BELOW_MS = 10 * _SECOND_MS
 _DECIMAL_BELOW = 10
 _SI = ("", "k", "M", "G", "T", "P", "E")
@@ -27,7 +31,12 @@ _BYTES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 def count(value: int) -> str:
     """Return a number of things, or an offset, with separators: `1,204,117`."""
-    return NONE if value == UNKNOWN else f"{value:,}"
+    return NONE if value in (UNKNOWN, UNKNOWN_ID) else f"{value:,}"
+
+
+def setting(value: int) -> str:
+    """Return the value of a setting that is a small number, such as min.insync.replicas."""
+    return NONE if value in (UNKNOWN, UNKNOWN_ID) else str(value)
 
 
 def signed(value: int) -> str:
@@ -109,15 +118,58 @@ def at_least(text: str, is_bound: bool) -> str:
     return f"≥{text}" if is_bound and text != NONE else text
 
 
+def marked(text: str, is_bound: bool, is_estimate: bool) -> str:
+    """Put `≥` before a figure if it is only a lower bound, or `≈` if it is an estimate."""
+    return f"≈{text}" if is_estimate and not is_bound and text != NONE else at_least(text, is_bound)
+
+
+def state_age(since_ms: int, now_ms: int, is_bound: bool) -> str:
+    """Return how long a state has lasted, in one unit: `12 s`, `2 m`, or `≥12 s` if it may be longer.
+
+    It stands in a narrow column, where the second unit would be cut off.
+    """
+    if since_ms in (UNKNOWN, PENDING):
+        return duration(since_ms)
+    lasted_ms = max(0, now_ms - since_ms)
+    unit_ms, unit = next(((size, name) for size, name in _COARSE if lasted_ms >= size), (_SECOND_MS, "s"))
+    return at_least(f"{lasted_ms // unit_ms} {unit}", is_bound)
+
+
+FENCING_TAKES_MS = 1_500
+"""A session's end is noticed up to an eighth of it later, and told to kview with its next observation."""
+
+
 def fencing(due_ms: int, now_ms: int) -> str:
-    """Return the countdown to fencing: `fenced in ≈ 4.9 s`, then `should be fenced by now`.
+    """Return a countdown: `fenced in ≈ 4.9 s`, `fenced any moment now`, `fencing overdue by ≈ 3 s`.
 
     It is '' if the moment is not known.
     """
     if due_ms == UNKNOWN:
         return ""
     left_ms = due_ms - now_ms
-    return f"fenced in ≈ {duration(left_ms)}" if left_ms >= 100 else "should be fenced by now"
+    if left_ms >= 100:
+        return f"fenced in ≈ {duration(left_ms)}"
+    return (
+        "fenced any moment now"
+        if left_ms > -FENCING_TAKES_MS
+        else f"fencing overdue by ≈ {duration(-left_ms)}"
+    )
+
+
+def latency(value_us: int) -> str:
+    """Return how long a request takes: `0.4 ms`, `212 ms`, `1.2 s`, `12 s`."""
+    if value_us == UNKNOWN:
+        return NONE
+    ms = value_us / 1000
+    if round(ms) >= _SECOND_MS:
+        return duration(round(ms))
+    return f"{ms:.1f} ms" if ms < 1 else f"{ms:.0f} ms"
+
+
+def answering(some: int, all_of: int) -> str:
+    """Return how many brokers answer: `6 brokers`, or `4 of 6 brokers answer` if not all do."""
+    brokers = plural(all_of, "broker")
+    return brokers if some == all_of else f"{some:,} of {brokers} {'answers' if some == 1 else 'answer'}"
 
 
 def plural(number: int, thing: str) -> str:
@@ -129,3 +181,8 @@ def clock(at_ms: int, zone: tzinfo | None, tenths: bool = True) -> str:
     """Return a moment as a time of day in `zone` (None: the machine's own): `14:02:07.1`."""
     moment = datetime.fromtimestamp(at_ms // 1000, zone).strftime("%H:%M:%S")
     return f"{moment}.{at_ms % 1000 // 100}" if tenths else moment
+
+
+def day(at_ms: int, zone: tzinfo | None) -> str:
+    """Return the day of a moment in `zone` (None: the machine's own): `2026-03-01`."""
+    return datetime.fromtimestamp(at_ms // 1000, zone).strftime("%Y-%m-%d")

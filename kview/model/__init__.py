@@ -1,1 +1,2 @@
-"""The data that kview works on: snapshots, events, findings, ids and units, as names and numpy types."""
+"""The data types that all rooms share: snapshots, events, findings, failures, faults, notices, ids and
+units."""

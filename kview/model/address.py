@@ -5,7 +5,8 @@ from typing import NamedTuple, Self
 
 HIGHEST_PORT = 65_535
 MOST_DIGITS = 9
-"""Of a port with leading zeros. Python does not convert thousands of digits to a number."""
+"""Limit of digits in a port, including leading zeros. Python cannot convert thousands of digits to a
+number."""
 
 
 class AddressFault(StrEnum):

@@ -25,7 +25,7 @@ SET_BACK_MS = 2_000
 class Kind(StrEnum):
     """The subject of a roll-up.
 
-    CLUSTER, BROKER and RACK count the user's topics, and INTERNAL counts the others.
+    CLUSTER, BROKER and RACK count the user's topics, and INTERNAL counts internal topics.
     """
 
     CLUSTER = "cluster"
@@ -40,7 +40,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Key:
-    """The subject of a roll-up, with its name; '' for CLUSTER and INTERNAL."""
+    """The kind and the name of a roll-up's subject. The name is '' for CLUSTER and INTERNAL."""
 
     kind: Kind
     name: str = ""
@@ -51,24 +51,26 @@ class Sum(StrEnum):
 
     RECORDS_IN = "records_in"
     CENTIBYTES_IN = "centibytes_in"
-    """An estimate: records × the leader's size ÷ offsets held, in hundredths of a byte, so that sums are
-    exact."""
+    """Estimated as records × size of the leader's log ÷ number of offsets in it. These are integers in
+    hundredths of a byte, so that sums are exact."""
     REPLICATED = "replicated"
     """The number of records by which the followers' logs grew."""
     CROSS_RACK = "cross_rack"
-    """The part of `REPLICATED` between a leader and a follower in different racks."""
+    """The part of `REPLICATED` whose leader and follower are in different racks."""
     RECORDS_OUT = "records_out"
     """Counted from commits, spread over the time since the group's previous commit for that partition."""
     ACTIVE_MS = "active_ms"
-    """Milliseconds × partitions with incoming records. Divided by 1000, the number of active partitions."""
+    """The time with incoming records in ms, summed over partitions. Divided by 1000, it is the number of
+    active partitions in a second."""
     TRUNCATED = "truncated"
     RECORDS_IN_GAP = "records_in_gap"
-    """Records whose interval is too long, or zero, for a rate. They count in the second in which they were
-    seen."""
+    """Records that arrived in an interval too long for a rate, or of length zero. They count in the second in
+    which they were seen."""
     REWOUND = "rewound"
     RECORDS_OUT_GAP = "records_out_gap"
     OFFLINE_MS = "offline_ms"
-    """Milliseconds × partitions without a leader. The next three sums are counted likewise."""
+    """The time without a leader in ms, summed over partitions. The next three sums are measured in the same
+    way."""
     SILENT_MS = "silent_ms"
     UNDER_MIN_ISR_MS = "under_min_isr_ms"
     UNDER_REPLICATED_MS = "under_replicated_ms"
@@ -81,22 +83,23 @@ SUMS = tuple(Sum)
 class Block:
     """The roll-ups of one minute.
 
-    The rows are those of `Rollups.keys` that were known at the time. A later key has no row, which means 0.
-    Do not write to the arrays.
+    Row i belongs to key i of `Rollups.keys`. A key that became known later has no row, which means 0. Do not
+    write to the arrays.
     """
 
     minute: int
     """The number of the minute: epoch seconds ÷ BLOCK_S."""
     sums: Longs
-    """The sums: [len(SUMS), rows, BLOCK_S]."""
+    """The sums, with the shape [len(SUMS), rows, BLOCK_S]."""
     hottest_rate: Longs
-    """[rows, BLOCK_S]: the highest rate of a single partition in that second, in whole records per second.
-    These are incoming records, or outgoing records for groups."""
+    """The highest rate of a single partition in each second, in whole records per second, with the shape
+    [rows, BLOCK_S]. These are incoming records, or for groups the records that they read."""
     hottest: Longs
-    """[rows, BLOCK_S]: the partition with that rate, as an index into `Rollups.partitions`; −1 if there is
-    none."""
+    """The partition with that rate, as an index into `Rollups.partitions`, −1 if there is none. The shape is
+    [rows, BLOCK_S]."""
     topic_partitions: Longs
-    """[rows, BLOCK_S]: the number of partitions of a TOPIC, as stated in its records; 0 for other kinds."""
+    """The number of partitions of a TOPIC, as stated in its records, 0 for other kinds. The shape is [rows,
+    BLOCK_S]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +112,11 @@ class Rollups:
     blocks: tuple[Block, ...] = ()
     """The blocks, oldest first. Minutes without any roll-up are left out."""
     from_ms: int = UNKNOWN
-    """The first moment covered, UNKNOWN if there is none. Everything that the size limit dropped is
-    earlier."""
+    """The first moment covered, in epoch ms, UNKNOWN if there is none. Roll-ups that the size limit dropped
+    are older."""
     until_ms: int = UNKNOWN
-    """The end of the last observation covered. The second in which it ended, and later ones, are still
-    incomplete."""
+    """The end of the last observation covered, in epoch ms. The second in which it ended, and later ones, are
+    still incomplete."""
 
 
 class SparkState(StrEnum):
@@ -135,11 +138,10 @@ class SparkStatus:
     error: ErrorFacts | None = None
     """While FAILED: the reason."""
     since_ms: int = UNKNOWN
-    """When the job entered this state."""
-    delay_ms: int = UNKNOWN
-    """While RUNNING: the time from the end of the last observation in the roll-ups to their arrival."""
+    """When the job entered this state, in epoch ms."""
     next_start_ms: int = UNKNOWN
-    """While FAILED: when the job starts again. UNKNOWN if it only starts when the user asks for it."""
+    """While FAILED: when the job starts again, in epoch ms. UNKNOWN if it only starts when the user asks for
+    it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ class EventKind(StrEnum):
     BROKER_FENCED = "broker_fenced"
     BROKER_GONE = "broker_gone"
     BROKER_BACK = "broker_back"
+    BROKER_SLOW = "broker_slow"
+    """The broker takes much longer to answer than its peers, or than before: `after` ms."""
+    BROKER_NOT_SLOW = "broker_not_slow"
     LEADER_MOVED = "leader_moved"
     """Partitions moved from one leader to another."""
     LEADER_RETURNED = "leader_returned"
@@ -27,17 +30,30 @@ class EventKind(StrEnum):
     WATERMARK_FROZEN = "watermark_frozen"
     WATERMARK_MOVES = "watermark_moves"
     RECORDS_LOST = "records_lost"
-    """At an election, the new leader's log did not have the end of the old leader's log."""
+    """The newly elected leader's log lacked the last records of the old leader's log."""
     LOG_CUT = "log_cut"
     """A replica truncated its own log."""
     REBALANCE_STARTED = "rebalance_started"
     REBALANCE_ENDED = "rebalance_ended"
     REBALANCED = "rebalanced"
-    """Between two observations, partitions got other owners."""
+    """Partitions of a group changed owners between two observations."""
     GROUP_STATE = "group_state"
+    GROUP_APPEARED = "group_appeared"
+    GROUP_DELETED = "group_deleted"
+    GROUP_RESET = "group_reset"
+    """Committed offsets of a group were set back or forward. `before` and `after` are the offsets if it is
+    one partition."""
+    GROUP_RECORDS_LOST = "group_records_lost"
+    """Records were deleted before a group read them."""
+    COORDINATOR_MOVED = "coordinator_moved"
+    """Another broker coordinates a group."""
     CONTROLLER_MOVED = "controller_moved"
     TOPIC_CREATED = "topic_created"
     TOPIC_DELETED = "topic_deleted"
+    TOPIC_SEEN = "topic_seen"
+    """A topic is listed that kview may not have been authorized to see before."""
+    TOPIC_UNSEEN = "topic_unseen"
+    """A topic is no longer listed, and kview is not authorized to see all topics."""
     PARTITIONS_ADDED = "partitions_added"
 
 
@@ -52,6 +68,10 @@ class Severity(StrEnum):
     WARN = "warn"
     GOOD = "good"
     CALM = "calm"
+
+
+SEVERITY_ORDER = (Severity.RISK, Severity.WARN, Severity.GOOD, Severity.CALM)
+"""The severities, the worst first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +97,15 @@ class Event:
     internal_count: int = 0
     """The number of partitions of internal topics that are concerned."""
     records: int = 0
-    """A lower bound of the number of records that were lost or cut off."""
+    """A lower bound of the number of records that were lost or cut off; for GROUP_RESET how far the offsets
+    moved in sum, negative if they moved back."""
     members: int = UNKNOWN
     """The number of members that the group has now."""
     cause: FailureKind = FailureKind.NONE
     """Why a broker does not answer."""
     before: str | int | None = None
-    """The previous state, controller or number of partitions, if it is known and the kind has such a
-    value."""
+    """The previous state, controller, coordinator, offset or number of partitions, if it is known and the
+    kind has such a value. `after` is the same value now, and for BROKER_* a latency in ms."""
     after: str | int | None = None
     epoch: int | None = None
     """The new controller's epoch, if it is known."""

@@ -40,7 +40,7 @@ class FaultState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FaultCommand:
-    """A command: for a node, for a rack, or for the whole cluster. `slow_ms` is for SLOW."""
+    """A command for a node, a rack or the entire cluster. `slow_ms` is for SLOW."""
 
     kind: FaultKind
     node: int = UNKNOWN_ID
@@ -50,9 +50,9 @@ class FaultCommand:
 
 @dataclass(frozen=True, slots=True)
 class FaultDone:
-    """A command that was carried out on `nodes`, which all have one role.
+    """A command that was carried out on `nodes`, which all have the role `role`.
 
-    For UNDO, these are the nodes that had a fault.
+    For UNDO, these are the nodes that had a fault. `ended` has the faults that START ended.
     """
 
     kind: FaultKind
@@ -60,6 +60,7 @@ class FaultDone:
     role: NodeRole = NodeRole.BROKER
     rack: str = ""
     slow_ms: int = 0
+    ended: tuple[FaultState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class ActiveFault:
     node: int
     state: FaultState
     slow_ms: int = 0
+    role: NodeRole = NodeRole.BROKER
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +87,29 @@ class FaultReply:
     active: tuple[ActiveFault, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class FaultOutcome:
+    """What a fault on a broker led to, once the broker leads nothing any more.
+
+    `moved` partitions got another leader and `without_leader` got none, `after_ms` milliseconds after the
+    fault. `records_lost` is a lower bound of what elections lost in that time.
+    """
+
+    kind: FaultKind
+    node: int
+    moved: int = 0
+    without_leader: int = 0
+    records_lost: int = 0
+    after_ms: int = 0
+
+
 class Faults(Protocol):
-    """Faults on a cluster that we started."""
+    """Carries out faults on a simulated cluster that kview started."""
 
     async def apply(self, command: FaultCommand) -> FaultReply:
         """Carry out `command`. Never raises, because errors are part of the reply."""
+        ...
+
+    async def active(self) -> tuple[ActiveFault, ...] | None:
+        """Return the faults in force, or None if the cluster does not say. Never raises."""
         ...

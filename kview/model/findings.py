@@ -4,17 +4,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kview.model.events import Severity
-from kview.model.units import UNKNOWN
+from kview.model.failures import NO_FAILURE, Cause
+from kview.model.units import UNKNOWN, UNKNOWN_ID
 
 
 class FindingKind(StrEnum):
-    """What can be wrong with a cluster.
+    """What can be wrong with a cluster or its clients.
 
     JSON documents contain the values, so they must not change.
     """
 
     ALL_WELL = "all_well"
-    """`count` brokers are up, every partition has a leader and every replica is in sync."""
+    """`count` brokers are up, every partition has a leader and every replica is in sync, and nothing is wrong
+    with the `groups` consumer groups."""
+    CLUSTER_WELL = "cluster_well"
+    """The same of the cluster alone: there are no groups, or other findings say more about the rest."""
     NO_PARTITIONS = "no_partitions"
     """`count` brokers are up, and no partition has been seen."""
     NOTHING_KNOWN = "nothing_known"
@@ -24,16 +28,27 @@ class FindingKind(StrEnum):
     REST_PENDING = "rest_pending"
     """There may be more findings: the observations before this moment are still being read."""
     NO_BROKER_ANSWERS = "no_broker_answers"
+    METADATA_FAILED = "metadata_failed"
+    """What metadata tells is from `since_ms`, because of `cause` in the last answers."""
+    NOT_AUTHORIZED = "not_authorized"
+    """There may be topics or groups that kview may not see. Kafka's error number in `cause` says which."""
     BROKERS_SILENT = "brokers_silent"
     """`partitions` and `internal_partitions` count the partitions that still list these brokers as
     leaders."""
     WATERMARK_FROZEN = "watermark_frozen"
-    """A further `count` watermarks are frozen because their leaders are silent. BROKERS_SILENT counts
+    """Another `count` watermarks are frozen because their leaders are silent. BROKERS_SILENT already reports
     those."""
     QUORUM_HEARS_BROKERS = "quorum_hears_brokers"
-    """Brokers that do not answer kview still fetch from the controller quorum."""
+    """Brokers that do not answer kview live: they still fetch from the controller quorum, or others still
+    read from them. `partitions` and `internal_partitions` count the partitions that they lead."""
+    BROKERS_SLOW = "brokers_slow"
+    """The slowest of `brokers` takes `count` ms to answer, much longer than its peers or than before."""
+    BROKERS_LATE = "brokers_late"
+    """`brokers` owe an answer and may be silent soon. The first of them has not answered since `since_ms`."""
     FENCING_DUE = "fencing_due"
     """The first of `brokers` will be fenced at about `due_ms`."""
+    BROKERS_STARTING = "brokers_starting"
+    """`brokers` are listed (again), and have not answered yet."""
     BROKERS_FENCED = "brokers_fenced"
     BROKERS_GONE = "brokers_gone"
     NO_LEADER = "no_leader"
@@ -41,13 +56,32 @@ class FindingKind(StrEnum):
     UNDER_MIN_ISR = "under_min_isr"
     UNDER_REPLICATED = "under_replicated"
     AT_MIN_ISR = "at_min_isr"
+    LEADER_RECORDS_LOST = "leader_records_lost"
+    """At least `count` records that only the old leaders of partitions had were lost at `since_ms`."""
+    PARTITIONS_UNREAD = "partitions_unread"
+    """Leaders that answer have refused since `since_ms` to answer for partitions, because of `cause`."""
     RECORDS_LOST = "records_lost"
     """`count` records were deleted before `group` read them."""
     NO_CONTROLLER = "no_controller"
     QUORUM_SILENT = "quorum_silent"
     """Nobody has answered about the controller quorum since `since_ms`."""
+    QUORUM_LOST = "quorum_lost"
+    """`controllers` have not fetched from the quorum's leader since `since_ms`. The others of its `count`
+    voters are less than a majority."""
     CONTROLLERS_LOST = "controllers_lost"
-    """`controllers` are out of the quorum, which has `count` voters."""
+    """`controllers` are missing from the quorum, which has `count` voters."""
+    GROUPS_TROUBLED = "groups_troubled"
+    """`groups` groups have a problem. `group` has the worst: `verdict`, and it is `behind_ms` behind. `count`
+    of them have this verdict."""
+    GROUPS_UNREAD = "groups_unread"
+    """The figures of `groups` groups are old. Those of `group` have not been read since `since_ms`, because
+    of `cause` at its `coordinator`."""
+    GROUPS_UNJUDGED = "groups_unjudged"
+    """There is no verdict on `groups` groups, because too little is known about them."""
+    LEADS_NOTHING = "leads_nothing"
+    """`brokers` are up and lead nothing, although they are the preferred leaders of some partitions."""
+    NOT_PREFERRED = "not_preferred"
+    """Partitions are not led by their preferred leaders, although these are up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +95,30 @@ class Finding:
     rack: str = ""
     """The rack, if `brokers` are all of its brokers and there are several."""
     group: str = ""
+    groups: int = 0
+    """The number of groups that are concerned, `group` included."""
+    verdict: str = ""
+    """The verdict on `group`."""
+    behind_ms: int = UNKNOWN
+    """The lag of `group` in time."""
+    behind_is_bound: bool = False
+    """Whether `behind_ms` is only a lower bound."""
+    behind_is_estimate: bool = False
+    """Whether `behind_ms` is only an estimate."""
     partitions: int = 0
     """The number of partitions of the user's topics that are concerned."""
     internal_partitions: int = 0
     count: int = UNKNOWN
     """Another count, which depends on the kind. UNKNOWN if the kind has none."""
+    count_is_bound: bool = False
+    """Whether `count` is only a lower bound."""
     since_ms: int = UNKNOWN
-    """Since when this has been the case, epoch ms."""
+    """When this began, in epoch ms."""
+    since_is_bound: bool = False
+    """Whether it may have begun before `since_ms`, when kview was not watching."""
     due_ms: int = UNKNOWN
-    """When something will happen, epoch ms, an estimate."""
+    """When something will happen, in epoch ms, as an estimate."""
+    cause: Cause = NO_FAILURE
+    """Why something was not answered."""
+    coordinator: int = UNKNOWN_ID
+    """The coordinator of `group`, if it is the reason."""

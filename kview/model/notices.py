@@ -12,10 +12,12 @@ NoticeValue: TypeAlias = str | int | float | ErrorFacts
 
 
 class NoticeKind(StrEnum):
-    """What happened. The words of a kind, in `kview.language.notices`, name the values of the notice."""
+    """What happened. The text for a kind, in `kview.language.notices`, refers to the notice's values by
+    name."""
 
     OBSERVING_FAILED = "observing failed"
     OBSERVING_AGAIN = "observing again"
+    SOURCE_NOT_REACHED = "source not reached"
     SOURCE_LOST = "source lost"
     SOURCE_NOT_RESTARTED = "source not restarted"
     SOURCE_RESTARTED = "source restarted"
@@ -33,16 +35,27 @@ class NoticeKind(StrEnum):
     NO_EARLIER_EVENT = "no earlier event"
     RECORDING_ENDS = "recording ends"
     REPLAY_FAILED = "replay failed"
+    BEFORE_RECORDING = "before recording"
+    AFTER_RECORDING = "after recording"
+    SEGMENT_DAMAGED = "segment damaged"
+    RECORDING_INTERRUPTED = "recording interrupted"
+    RECORDING_AGAIN = "recording again"
+    PROPERTIES_UNUSED = "properties unused"
+    PROFILE_NOT_SHOWN = "profile not shown"
 
 
 STICKY = frozenset(
     {
         NoticeKind.OBSERVING_FAILED,
+        NoticeKind.SOURCE_NOT_REACHED,
         NoticeKind.SOURCE_LOST,
         NoticeKind.SOURCE_NOT_RESTARTED,
         NoticeKind.SOURCE_RESTARTED,
         NoticeKind.RECORDING_STOPPED,
         NoticeKind.UPLOAD_FAILED,
+        NoticeKind.SEGMENT_DAMAGED,
+        NoticeKind.RECORDING_INTERRUPTED,
+        NoticeKind.PROFILE_NOT_SHOWN,
     }
 )
 """Kinds that stay on the screen until the next notice."""
@@ -50,6 +63,7 @@ STICKY = frozenset(
 _SEVERITIES: Mapping[NoticeKind, Severity] = {
     NoticeKind.OBSERVING_FAILED: Severity.RISK,
     NoticeKind.OBSERVING_AGAIN: Severity.GOOD,
+    NoticeKind.SOURCE_NOT_REACHED: Severity.RISK,
     NoticeKind.SOURCE_LOST: Severity.RISK,
     NoticeKind.SOURCE_NOT_RESTARTED: Severity.RISK,
     NoticeKind.SOURCE_RESTARTED: Severity.WARN,
@@ -67,12 +81,19 @@ _SEVERITIES: Mapping[NoticeKind, Severity] = {
     NoticeKind.NO_EARLIER_EVENT: Severity.CALM,
     NoticeKind.RECORDING_ENDS: Severity.CALM,
     NoticeKind.REPLAY_FAILED: Severity.RISK,
+    NoticeKind.BEFORE_RECORDING: Severity.WARN,
+    NoticeKind.AFTER_RECORDING: Severity.WARN,
+    NoticeKind.SEGMENT_DAMAGED: Severity.WARN,
+    NoticeKind.RECORDING_INTERRUPTED: Severity.RISK,
+    NoticeKind.RECORDING_AGAIN: Severity.GOOD,
+    NoticeKind.PROPERTIES_UNUSED: Severity.CALM,
+    NoticeKind.PROFILE_NOT_SHOWN: Severity.WARN,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something about kview itself, with values by name."""
+    """A report about kview itself, with values by name."""
 
     kind: NoticeKind
     values: Mapping[str, NoticeValue] = field(default_factory=dict)

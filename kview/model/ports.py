@@ -1,9 +1,9 @@
-"""The ports of the screen: views, control of time, Spark's job, and a way to direct the observer.
+"""The interfaces through which the screen receives views and controls what is behind it.
 
 The room `run` implements them.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -37,7 +37,7 @@ class Moment:
     """Recorded seconds per second while not live."""
     first_ms: int = UNKNOWN
     last_ms: int = UNKNOWN
-    """The first and last moment the user can step to, epoch ms. UNKNOWN if there is no recording."""
+    """The first and last moment the user can step to, in epoch ms. UNKNOWN if there is no recording."""
     complete: bool = True
     """Whether all figures are known. False while those that need earlier snapshots are still shown as `…`."""
 
@@ -67,7 +67,7 @@ class Timeline(Protocol):
         ...
 
     def seek(self, ms: int) -> None:
-        """Jump to the last observation at or before `ms`, epoch ms."""
+        """Jump to the last observation at or before `ms`, in epoch ms."""
         ...
 
     def seek_event(self, direction: int) -> None:
@@ -92,10 +92,11 @@ class SparkJob(Protocol):
 
 
 class Attention(Protocol):
-    """What the screen asks of the observer. All methods may be called from any thread and return at once."""
+    """Requests from the screen to the observer. All methods may be called from any thread and return at
+    once."""
 
     def dismiss(self, broker: int) -> None:
-        """Remove the row of a broker that has left the cluster, from the next observation on.
+        """Remove the row of a broker that the cluster no longer lists, from the next observation on.
 
         A broker that the cluster still lists stays.
         """
@@ -107,4 +108,16 @@ class Attention(Protocol):
         They are read even if there are too many partitions to read all of them. They replace the pairs
         preferred before.
         """
+        ...
+
+
+class Profiles(Protocol):
+    """The clusters between which the user can switch. All methods are called on the screen's thread."""
+
+    def names(self) -> Sequence[str]:
+        """Return the names of the other clusters."""
+        ...
+
+    def choose(self, name: str) -> None:
+        """Show this cluster once the dashboard has ended. Raises KviewError if its settings are wrong."""
         ...

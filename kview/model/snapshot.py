@@ -48,7 +48,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A part of an observation that failed: which part, of which broker, and why.
+    """A part of an observation that failed, with the broker that was asked and the reason.
 
     `code` is Kafka's error number, UNKNOWN_ID if the broker did not answer with one. `shown_since_ms` is when
     the value shown instead was received, UNKNOWN if there is no earlier value.
@@ -65,9 +65,10 @@ class Failure:
 class Observation:
     """When, how and at what cost a snapshot was taken.
 
-    `controller_id` is the active controller (the quorum's leader), UNKNOWN_ID if the quorum was not seen.
-    `capabilities` names what this cluster can answer (`quorum`, `debugging_replica`, `topic_ids`, `elr`,
-    `fenced_brokers`). The description of a column says which capability the column needs.
+    `controller_id` is the active controller: the quorum's leader, or with ZooKeeper the one in Metadata.
+    UNKNOWN_ID if nobody has told, NO_BROKER if there is none.
+    `capabilities` names what this cluster can answer (`quorum`, `metadata_controller`, `debugging_replica`,
+    `topic_ids`, `elr`, `fenced_brokers`). The description of a column says which capability the column needs.
     """
 
     sequence: int
@@ -100,8 +101,11 @@ class Brokers(Table):
 
     `since_ms` is when the broker's state began (for SILENT: the first request that it failed to answer).
     `answered_ms` is its last answer to us, and `last_fetch_ms` its last fetch of metadata as the quorum saw
-    it (UNKNOWN without DescribeQuorum v1). `error` is a FailureKind's value that says why the broker does not
-    answer, or '' if it does.
+    it (UNKNOWN without DescribeQuorum v1). `latency_us` is how long the broker takes to answer a small
+    request: the slowest of up to three such requests between two observations, as a median over the last five
+    observations, in microseconds; a request that is still waiting counts with its wait so far, if that is
+    longer. UNKNOWN before the first answer, and while the broker's port refuses connections. `error` is a
+    FailureKind's value that says why the broker does not answer, or '' if it does.
     """
 
     id: Ids
@@ -113,6 +117,7 @@ class Brokers(Table):
     answers: Flags
     answered_ms: Longs
     last_fetch_ms: Longs
+    latency_us: Longs
     error: Strings
     disk_bytes: Longs
     session_timeout_ms: Longs

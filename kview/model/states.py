@@ -6,12 +6,15 @@ from enum import StrEnum
 class BrokerState(StrEnum):
     """What is known about a broker from outside.
 
-    `SILENT`: the cluster lists the broker, but the broker does not answer us. `FENCED`: the controller has
-    taken away the broker's leaderships (column `answers` says whether it still answers us). `GONE`: the
-    broker is no longer in the cluster's answers, but keeps its row until the user dismisses it.
+    `STARTING`: the cluster lists the broker (again), but the broker has not answered yet; after a few seconds
+    without an answer it is silent. `SILENT`: the cluster lists the broker, but the broker does not answer us.
+    `FENCED`: the controller has taken away the broker's leaderships (column `answers` says whether it still
+    answers us). `GONE`: the broker is no longer in the cluster's answers, but keeps its row until the user
+    dismisses it.
     """
 
     UP = "up"
+    STARTING = "starting"
     SILENT = "silent"
     FENCED = "fenced"
     GONE = "gone"
@@ -39,6 +42,15 @@ class GroupState(StrEnum):
     RECONCILING = "Reconciling"
     NOT_READY = "NotReady"
     UNKNOWN = "Unknown"
+
+
+REBALANCING = frozenset({
+    GroupState.PREPARING_REBALANCE,
+    GroupState.COMPLETING_REBALANCE,
+    GroupState.ASSIGNING,
+    GroupState.RECONCILING,
+})  # fmt: skip
+"""The states of a group whose members are being given their partitions."""
 
 
 class QuorumRole(StrEnum):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 LIST_OFFSETS = 2
 METADATA = 3
+UPDATE_METADATA = 6
 OFFSET_FETCH = 9
 DESCRIBE_GROUPS = 15
 LIST_GROUPS = 16
@@ -22,7 +23,9 @@ READ_ONLY = frozenset({
 })  # fmt: skip
 
 NOT_LEADER = 6
+GROUP_ID_NOT_FOUND = 69
 COORDINATOR_LOAD_IN_PROGRESS = 14
+COORDINATOR_NOT_AVAILABLE = 15
 NOT_COORDINATOR = 16
 FENCED_BROKERS_FROM = 2
 """The first version of DescribeCluster that lists fenced brokers."""
@@ -36,13 +39,24 @@ def highest(versions: Versions, api: int) -> int:
     return versions.get(api, (0, -1))[1]
 
 
+def with_zookeeper(versions: Versions) -> bool:
+    """Return whether a broker runs in ZooKeeper mode, in which the controller sends it its metadata.
+
+    A missing DescribeQuorum does not tell that: brokers of Kafka 3.0 to 3.2 without ZooKeeper do not offer it
+    to clients either.
+    """
+    return highest(versions, UPDATE_METADATA) >= 0
+
+
 def capabilities(versions: Versions) -> frozenset[str]:
     """Return what a cluster can answer, as in `Observation.capabilities`.
 
-    `versions` are those that its broker supports.
+    `versions` are those that its broker supports. The controller in Metadata answers is the real one only
+    with ZooKeeper.
     """
     named = {
         "quorum": highest(versions, DESCRIBE_QUORUM) >= 0,
+        "metadata_controller": with_zookeeper(versions),
         "topic_ids": highest(versions, METADATA) >= 10,
         "elr": highest(versions, DESCRIBE_TOPIC_PARTITIONS) >= 0,
         "fenced_brokers": highest(versions, DESCRIBE_CLUSTER) >= FENCED_BROKERS_FROM,

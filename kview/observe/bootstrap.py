@@ -5,10 +5,13 @@ The first answer wins. If there is none, the error says why.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
+from kview.config.security import Security
 from kview.errors import ClusterUnreachable, ErrorKind
 from kview.model.address import Address
 from kview.model.failures import FailureKind
+from kview.observe import refusals
 from kview.observe.apis import METADATA
 from kview.observe.causes import LinkError
 from kview.observe.link import Link
@@ -20,27 +23,43 @@ from kview.wire.metadata import MetadataAnswer
 POLL_S = 0.02
 """Pause between checks of connecting links, short because the first data should show within a second."""
 
-Tried = Sequence[tuple[Address, FailureKind]]
-"""The addresses that were tried, and why each of them failed."""
+
+class Tried(NamedTuple):
+    """An address that was tried, why it failed, and the SASL mechanisms that it offers, if it was asked."""
+
+    address: Address
+    kind: FailureKind
+    mechanisms: tuple[str, ...] = ()
 
 
 class NoContact(Exception):
     """Raised when no bootstrap server answers."""
 
-    def __init__(self, tried: Tried) -> None:
+    def __init__(self, tried: Sequence[Tried]) -> None:
         super().__init__(tried)
         self.tried = tuple(tried)
 
-    def error(self) -> ClusterUnreachable:
-        """Return the error that the user sees."""
-        kinds = {kind for _, kind in self.tried}
-        alike = _of_all(kinds.pop(), self.tried) if len(kinds) == 1 else None
-        return alike or ClusterUnreachable(ErrorKind.NO_BOOTSTRAP_SERVER, tried=_named(self.tried))
+    def error(self, security: Security) -> ClusterUnreachable:
+        """Return the error that the user sees, who gave these security settings."""
+        kinds = {one.kind for one in self.tried}
+        alike = None
+        if len(kinds) == 1:
+            kind, where = kinds.pop(), tuple(_reached(one.address, security) for one in self.tried)
+            offered = tuple(sorted({name for one in self.tried for name in one.mechanisms}))
+            alike = _of_all(kind, where) or refusals.of_tls(kind, where, security)
+            alike = alike or refusals.of_login(kind, where, offered, security)
+        tried = tuple((_reached(one.address, security), one.kind.value) for one in self.tried)
+        return alike or ClusterUnreachable(ErrorKind.NO_BOOTSTRAP_SERVER, tried=tried)
 
 
-def _of_all(kind: FailureKind, tried: Tried) -> ClusterUnreachable | None:
+def _reached(address: Address, security: Security) -> str:
+    """Return an address as the user knows it: where kview connects instead if it is mapped."""
+    route = security.route(address)
+    return str(address) if route == address else f"{route} (for {address})"
+
+
+def _of_all(kind: FailureKind, where: tuple[str, ...]) -> ClusterUnreachable | None:
     """Return the error for servers that all failed in this way, or None if there is no error for this way."""
-    where = tuple(str(address) for address, _ in tried)
     match kind:
         case FailureKind.UNRESOLVED:
             return ClusterUnreachable(ErrorKind.UNKNOWN_HOST, where=where)
@@ -54,10 +73,10 @@ def _of_all(kind: FailureKind, tried: Tried) -> ClusterUnreachable | None:
             return ClusterUnreachable(ErrorKind.CLOSES_CONNECTIONS, where=where)
         case FailureKind.HTTP:
             return ClusterUnreachable(ErrorKind.HTTP_SERVER, where=where)
-        case FailureKind.TLS:
-            return ClusterUnreachable(ErrorKind.TLS_LISTENER, where=where)
         case FailureKind.NOT_KAFKA:
             return ClusterUnreachable(ErrorKind.NOT_A_BROKER, where=where)
+        case FailureKind.CONTROLLER:
+            return ClusterUnreachable(ErrorKind.CONTROLLER_LISTENER, where=where)
         case _:
             return None
 
@@ -90,7 +109,7 @@ async def first_contact(
         link.open()
     asking = [loop.spawn(partial(ask, link)) for link in links]
     await until(loop, lambda: bool(answers) or all(f.is_done for f in asking), deadline_s)
-    tried = [(link.address, why_not(link)) for link in links]
+    tried = list(map(outcome, links))
     for link in links:
         link.close()
     if not answers:
@@ -104,18 +123,21 @@ async def until(loop: Loop, condition: Callable[[], bool], deadline_s: float) ->
         await loop.net.sleep(POLL_S)
 
 
-def why_not(link: Link) -> FailureKind:
+def outcome(link: Link) -> Tried:
     """Return why a link has no answer. A link that is still waiting counts as silent."""
-    return link.cause.kind if link.failing else FailureKind.SILENT
+    kind = link.cause.kind if link.failing else FailureKind.SILENT
+    return Tried(link.address, kind, link.mechanisms)
 
 
-def no_advertised(server: Address, tried: Tried) -> ClusterUnreachable:
-    """Return the error for a cluster that answers at `server` but at none of its advertised addresses.
+def no_advertised(server: Address, tried: Sequence[Tried]) -> ClusterUnreachable:
+    """Return the error for a cluster that answers at `server` but at none of its advertised addresses."""
+    return ClusterUnreachable(
+        ErrorKind.ADVERTISED_UNREACHABLE,
+        server=str(server),
+        tried=_named(tried),
+        advertised=str(tried[0].address),
+    )
 
-    `tried` holds the advertised addresses and the reason why each one failed.
-    """
-    return ClusterUnreachable(ErrorKind.ADVERTISED_UNREACHABLE, server=str(server), tried=_named(tried))
 
-
-def _named(tried: Tried) -> tuple[tuple[str, str], ...]:
-    return tuple((str(address), kind.value) for address, kind in tried)
+def _named(tried: Sequence[Tried]) -> tuple[tuple[str, str], ...]:
+    return tuple((str(one.address), one.kind.value) for one in tried)

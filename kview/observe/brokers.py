@@ -1,6 +1,6 @@
 """The table of brokers: which are listed, which answer, what the quorum sees of them, and since when."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,22 +15,43 @@ from kview.observe.causes import Refused
 from kview.observe.layout import strings
 from kview.wire.metadata import BrokerAddress
 
+GRACE_MS = 3_000
+"""How long a broker that has come back may take to answer. Kafka unfences a broker about 0.1 s before its
+port accepts connections, and a busy machine takes longer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Health:
     """A link's knowledge: since when its broker is silent (or UNKNOWN), its last answer, and the reason."""
 
-    failing_since_ms: int
-    answered_ms: int
-    error: FailureKind
+    failing_since_ms: int = UNKNOWN
+    answered_ms: int = UNKNOWN
+    error: FailureKind = FailureKind.NONE
+    connected: bool = False
+    accepted_ms: int = UNKNOWN
+    """When its port accepted a connection after it had refused them, UNKNOWN once the broker has answered."""
+    latency_us: int = UNKNOWN
+    late: bool = False
+    """Whether the broker has owed an answer for so long that it may be silent soon."""
+
+    @property
+    def failing(self) -> bool:
+        """Whether the broker fails to answer."""
+        return self.failing_since_ms != UNKNOWN
 
 
-NEVER_ASKED = Health(UNKNOWN, UNKNOWN, FailureKind.NONE)
+NEVER_ASKED = Health()
+
+DESCRIBE = 8
+"""Kafka's number of the operation Describe. On the cluster, it includes the list of all groups."""
+
+Leads = Callable[[int], frozenset[tuple[str, int, int]]]
+"""Returns the (topic, partition, leader epoch) of what a broker leads according to metadata."""
 
 
 @dataclass(slots=True)
 class BrokerFacts:
-    """The facts known about a broker, which stay even after it has left the cluster's answers."""
+    """The facts known about a broker, which stay even when the cluster no longer lists it."""
 
     address: BrokerAddress
     state: str
@@ -39,8 +60,15 @@ class BrokerFacts:
     answered_ms: int = UNKNOWN
     error: FailureKind = FailureKind.NONE
     last_fetch_ms: int = UNKNOWN
+    latency_us: int = UNKNOWN
     disk_bytes: int = UNKNOWN
     session_timeout_ms: int = UNKNOWN
+    returned_ms: int = UNKNOWN
+    """When the broker came back to the metadata, UNKNOWN once it has answered."""
+    led: frozenset[tuple[str, int, int]] = frozenset()
+    """What it led when it became silent, with the leader epochs."""
+    fenced_at_first: bool = False
+    """Whether it has been fenced since before kview's first observation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +80,14 @@ class Registered:
 
 
 def cluster_request() -> Any:
-    """Build the request for all registered brokers, including fenced ones."""
-    return DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
+    """Build the request for all registered brokers, including fenced ones, and for what kview may do."""
+    return DescribeClusterRequest(include_cluster_authorized_operations=True, include_fenced_brokers=True)
+
+
+def lists_all_groups(answer: Any) -> bool | None:
+    """Return whether kview is authorized to list all groups of the cluster, None if that is not known."""
+    operations = answer.authorized_operations
+    return None if operations is None else DESCRIBE in operations
 
 
 def registered(answer: Any) -> dict[int, Registered]:
@@ -73,33 +107,88 @@ def update(
     listed: Sequence[BrokerAddress],
     cluster: Mapping[int, Registered],
     health: Mapping[int, Health],
+    leads: Leads,
     now_ms: int,
-) -> None:
-    """Update `known` with the latest answers.
+) -> tuple[int, ...]:
+    """Update `known` with the latest answers, and return the brokers that have come back but do not answer
+    yet.
 
-    `listed` are the brokers in Metadata. `cluster` is empty if the cluster does not report fenced brokers.
+    `listed` are the brokers in Metadata, and `cluster` those in DescribeCluster, which is empty if the
+    cluster does not report fenced brokers. A broker is active if either says so, because the two answers are
+    not of the same moment.
+    `leads` returns what a broker leads according to metadata.
     """
-    active = {address.id: address for address in listed}
+    active = {b: registered.address for b, registered in cluster.items() if not registered.fenced}
+    active.update({address.id: address for address in listed})
+    first = not known
+    came_back = []
     for broker in sorted(known.keys() | active.keys() | cluster.keys()):
-        facts = known.get(broker)
         seen = health.get(broker, NEVER_ASKED)
-        failing = seen.failing_since_ms != UNKNOWN
         address = active.get(broker) or (cluster[broker].address if broker in cluster else None)
-        if broker in active:
-            state = BrokerState.SILENT if failing else BrokerState.UP
-        else:
-            state = BrokerState.FENCED if broker in cluster else BrokerState.GONE
-        since_ms = seen.failing_since_ms if state is BrokerState.SILENT else now_ms
+        facts = known.get(broker)
         if facts is None:
             assert address is not None
-            facts = known[broker] = BrokerFacts(address, state.value, since_ms)
-        elif facts.state != state:
-            facts.state, facts.since_ms = state.value, since_ms
+            facts = known[broker] = BrokerFacts(address, "", UNKNOWN)
+            if broker in active and not first:
+                facts.returned_ms = now_ms
+            facts.fenced_at_first = first and broker not in active
         if address is not None:
             facts.address = address
-        facts.answered_ms = max(facts.answered_ms, seen.answered_ms)
-        facts.answers = not failing and seen.answered_ms != UNKNOWN
-        facts.error = seen.error if failing else FailureKind.NONE
+        if broker in active:
+            if _returns(facts, seen, leads, now_ms):
+                came_back.append(broker)
+            state, since_ms = _listed_state(facts, seen, now_ms)
+        else:
+            facts.returned_ms = UNKNOWN
+            state, since_ms = BrokerState.FENCED if broker in cluster else BrokerState.GONE, now_ms
+        if facts.state != state:
+            facts.state, facts.since_ms = state.value, since_ms
+            facts.led = leads(broker) if state is BrokerState.SILENT else frozenset()
+        facts.fenced_at_first &= state is BrokerState.FENCED
+        if seen.answered_ms != UNKNOWN:
+            facts.answered_ms = seen.answered_ms
+        if facts.fenced_at_first and facts.answered_ms != UNKNOWN:
+            facts.since_ms = UNKNOWN  # only of brokers that never answered does a time count as a lower bound
+        late = seen.late and broker in active
+        facts.answers = not seen.failing and not late and seen.answered_ms != UNKNOWN
+        facts.error = seen.error if seen.failing else FailureKind.NONE
+        facts.latency_us = seen.latency_us if broker in active else UNKNOWN
+    return tuple(came_back)
+
+
+def _returns(
+    facts: BrokerFacts,
+    seen: Health,
+    leads: Leads,
+    now_ms: int,
+) -> bool:
+    """Return whether a listed broker has just come back without answering yet, and note when it did.
+
+    Either it was fenced or gone; or its port refused connections and now accepts them; or everything that it
+    led when it became silent was taken from it, so it was fenced and is listed again.
+    """
+    if seen.connected and not seen.failing:
+        facts.returned_ms = UNKNOWN
+        return False
+    was_away = facts.state in (BrokerState.FENCED, BrokerState.GONE)
+    silent = facts.state == BrokerState.SILENT and facts.returned_ms == UNKNOWN
+    if was_away or (silent and facts.led and not facts.led & leads(facts.address.id)):
+        facts.returned_ms = now_ms
+        return True
+    if silent and seen.accepted_ms != UNKNOWN:
+        facts.returned_ms = seen.accepted_ms
+        return True
+    return False
+
+
+def _listed_state(facts: BrokerFacts, seen: Health, now_ms: int) -> tuple[BrokerState, int]:
+    """Return the state of a broker that Metadata lists, and since when it has been in this state."""
+    if not seen.failing and (seen.connected or facts.state == BrokerState.UP):
+        return BrokerState.UP, now_ms
+    if facts.returned_ms != UNKNOWN:
+        late = seen.failing and now_ms - facts.returned_ms >= GRACE_MS
+        return BrokerState.SILENT if late else BrokerState.STARTING, facts.returned_ms
+    return (BrokerState.SILENT, seen.failing_since_ms) if seen.failing else (BrokerState.STARTING, now_ms)
 
 
 def saw_quorum(known: Mapping[int, BrokerFacts], nodes: Quorum) -> None:
@@ -123,6 +212,7 @@ def table(known: Mapping[int, BrokerFacts]) -> Brokers:
         answers=np.array([f.answers for f in ordered], np.bool_),
         answered_ms=np.array([f.answered_ms for f in ordered], np.int64),
         last_fetch_ms=np.array([f.last_fetch_ms for f in ordered], np.int64),
+        latency_us=np.array([f.latency_us for f in ordered], np.int64),
         error=strings([f.error.value for f in ordered]),
         disk_bytes=np.array([f.disk_bytes for f in ordered], np.int64),
         session_timeout_ms=np.array([f.session_timeout_ms for f in ordered], np.int64),

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from kafka.protocol.admin import DescribeConfigsRequest
 
+from kview.model.failures import refused
 from kview.model.snapshot import Ids, TopicConfigs
 from kview.model.units import UNKNOWN, UNKNOWN_ID
+from kview.observe.causes import Refused
 from kview.observe.layout import Layout, strings
 
 TOPIC_RESOURCE = 2
@@ -16,6 +18,8 @@ BROKER_RESOURCE = 4
 MIN_ISR = "min.insync.replicas"
 TOPIC_KEYS = ("cleanup.policy", MIN_ISR, "retention.bytes", "retention.ms", "unclean.leader.election.enable")
 SESSION_TIMEOUT = "broker.session.timeout.ms"
+ZOOKEEPER_SESSION_TIMEOUT = "zookeeper.session.timeout.ms"
+"""The setting in force in ZooKeeper mode, in which brokers still report the other one."""
 TOPICS_A_REQUEST = 500
 """Topics per request. At about 300 bytes per topic in the answer, a broker needs a few milliseconds."""
 
@@ -52,25 +56,30 @@ def topics_request(topics: Sequence[str]) -> Any:
     )
 
 
-def broker_request(broker: int) -> Any:
-    """Build the request for a broker's own session timeout."""
+def broker_request(broker: int, key: str) -> Any:
+    """Build the request for one setting of a broker."""
     resource = DescribeConfigsRequest.DescribeConfigsResource
     return DescribeConfigsRequest(
         resources=[
             resource(
                 resource_type=BROKER_RESOURCE,
                 resource_name=str(broker),
-                configuration_keys=[SESSION_TIMEOUT],
+                configuration_keys=[key],
             )
         ]
     )
 
 
-def session_timeout_ms(answer: Any) -> int:
-    """Return a broker's session timeout, or UNKNOWN if the broker has no such setting."""
+def session_timeout_ms(answer: Any, key: str) -> int:
+    """Return a broker's session timeout, the setting `key`, or UNKNOWN if the broker has no such setting.
+
+    Raises Refused.
+    """
     for result in answer.results:
+        if result.error_code:
+            raise Refused(refused(result.error_code))
         for setting in result.configs:
-            if setting.name == SESSION_TIMEOUT and (setting.value or "").isdigit():
+            if setting.name == key and (setting.value or "").isdigit():
                 return int(setting.value)
     return UNKNOWN
 
@@ -86,6 +95,11 @@ def topic_settings(answer: Any) -> dict[str, tuple[tuple[str, str, str], ...]]:
     }
 
 
+def first_error(answer: Any) -> int:
+    """Return Kafka's error number of the first topic that was refused, 0 if there is none."""
+    return next((result.error_code for result in answer.results if result.error_code), 0)
+
+
 def due_topics(layout: Layout, known: Mapping[str, TopicSettings], before_ms: int) -> list[str]:
     """Return the topics whose settings are unknown, of an earlier incarnation, or older than `before_ms`."""
     due = []
@@ -97,7 +111,7 @@ def due_topics(layout: Layout, known: Mapping[str, TopicSettings], before_ms: in
 
 
 def table(layout: Layout, known: Mapping[str, TopicSettings]) -> TopicConfigs:
-    """Return the settings of the topics that exist."""
+    """Return the known settings of the topics in `layout`, as columns."""
     rows = [
         (topic, *setting)
         for topic in sorted(layout.first)

@@ -1,27 +1,32 @@
-"""The requests of the fast lane, as coroutines that put their answer or failure into the state."""
+"""Requests for metadata and offsets, as coroutines that put their answer or failure into the state."""
 
-from collections.abc import Callable, Sequence
+import logging
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
-from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 
-from kview.model.failures import Part, refused
-from kview.observe import apis, brokers, groups, readings
+from kview.model.failures import Cause, FailureKind, Part
+from kview.model.units import NO_BROKER
+from kview.observe import apis, brokers, readings, sources, topics
+from kview.observe.believing import is_newer
 from kview.observe.causes import LinkError, Refused
 from kview.observe.layout import Layout, Rows
 from kview.observe.link import Link
 from kview.observe.loop import Loop
 from kview.observe.readings import Share
 from kview.observe.state import State
-from kview.wire import list_offsets, metadata, offset_fetch
+from kview.wire import list_offsets, metadata
+from kview.wire.list_offsets import ListOffsetsAnswer
+from kview.wire.metadata import MetadataAnswer
+from kview.wire.primitives import MalformedBytes
 
-GROUPS_A_REQUEST = 500
-"""Groups per request. With ten members each, the answer is about 100 KB."""
-SINGLE_FETCHES = 3
-"""Groups requested per observation from brokers before 3.0, which take only one group per request."""
+_log = logging.getLogger(__name__)
+
+OUTDATED_MOST_S = 60.0
+"""If there is nothing but outdated metadata for this long, it is believed: a cluster that was restored from a
+backup continues in an older state."""
 
 
 @dataclass(slots=True)
@@ -35,14 +40,10 @@ class FastLane:
     state: State
     debugging: bool | None = None
     """Whether followers answer the debugging replica id. None until a follower was asked."""
-    group_lists: dict[int, frozenset[str]] = field(default_factory=dict)
-    """Broker → the groups in its last list, which is dropped when the broker does not answer."""
-    moved: bool = False
-    """True if a coordinator reported that it no longer is one, so that groups have to be listed again."""
-    late: list[Callable[[], None]] = field(default_factory=list)
-    """Commits that arrived after end offsets were requested. The next observation processes them first."""
-    ends_asked: bool = False
-    _turn: int = 0
+    _opinion: tuple[int, MetadataAnswer] | None = None
+    """What a second broker says about the cluster, until it is compared."""
+    _outdated_since_s: float = 0.0
+    """Since when there have been only outdated metadata (monotonic), 0 if the last ones were not."""
     _prepared: dict[tuple[int, str], tuple[Any, Any]] = field(default_factory=dict)
 
     async def metadata(self, link: Link, broker: int) -> None:
@@ -58,88 +59,97 @@ class FastLane:
         except LinkError as error:
             self.state.failed(Part.METADATA, broker, error.cause)
             return
+        before, before_ms = self.state.layout, self.state.shown_since_ms(Part.METADATA, broker)
+        if not self._take_metadata(answer, broker, at_ms):
+            return
         try:
             self.state.cluster = brokers.registered(listed) if listed else {}
+            self.state.lists_all_groups = brokers.lists_all_groups(listed) if listed else None
         except Refused as error:
             self.state.cluster = {}
             self.state.failed(Part.REGISTERED_BROKERS, broker, error.cause)
-        self.state.take_metadata(answer)
-        self.state.succeeded(Part.METADATA, broker, at_ms)
+        if self.state.layout is not before:
+            await self._ask_again(link, before, before_ms)
 
-    async def list_groups(self, link: Link, broker: int) -> None:
-        """Ask which groups a broker coordinates."""
-        self.group_lists.pop(broker, None)
-        answer, at_ms = await self._answer(Part.GROUPS, link, broker, ListGroupsRequest())
-        if answer is None:
-            return
-        if answer.error_code:
-            self.state.failed(Part.GROUPS, broker, refused(answer.error_code))
-            return
-        groups.listed(self.state.groups, broker, answer, at_ms)
-        self.group_lists[broker] = frozenset(entry.group_id for entry in answer.groups)
+    async def _ask_again(self, link: Link, before: Layout, before_ms: int) -> None:
+        """Ask at once whether topics left or joined the list because of what kview is authorized to see."""
+        state = self.state
+        names = topics.to_ask_again(before, state.layout, (Part.TOPICS, NO_BROKER) in state.failures)
+        if names and topics.can_ask(link.versions) and topics.may_be_hidden(state, self.loop.access):
+            try:
+                answer, at_ms = await self._ask(link, topics.request(names))
+            except LinkError:
+                return  # the link knows why
+            topics.take(state, answer, names, before_ms, at_ms)
 
-    async def describe_groups(self, link: Link, broker: int, names: Sequence[str]) -> None:
-        """Ask the coordinator of classic groups for their members and states."""
-        for start in range(0, len(names), GROUPS_A_REQUEST):
-            request = DescribeGroupsRequest(
-                groups=list(names[start : start + GROUPS_A_REQUEST]), include_authorized_operations=False
-            )
-            answer, at_ms = await self._answer(Part.GROUPS, link, broker, request)
-            if answer is None:
-                return
-            for entry in answer.groups:
-                known = self.state.groups.get(entry.group_id)
-                if known is None:
-                    continue
-                if entry.error_code:
-                    self._refused(known, entry.error_code)
-                else:
-                    groups.described(known, entry, at_ms)
-
-    async def commits(self, link: Link, broker: int, names: Sequence[str]) -> None:
-        """Ask the coordinator of groups for their committed offsets."""
-        version = min(apis.highest(link.versions, apis.OFFSET_FETCH), offset_fetch.HIGHEST)
-        if version >= offset_fetch.BATCHED_FROM:
-            batches = [names[i : i + GROUPS_A_REQUEST] for i in range(0, len(names), GROUPS_A_REQUEST)]
+    def _take_metadata(self, answer: MetadataAnswer, broker: int, at_ms: int) -> bool:
+        """Store the answer of the source of metadata, and return whether it was used."""
+        state, now_s = self.state, self.loop.monotonic()
+        tolerant = 0 < self._outdated_since_s < now_s - OUTDATED_MOST_S
+        try:
+            cause = state.take_metadata(answer, tolerant)
+        except MalformedBytes:
+            _log.warning("metadata of broker %d could not be read", broker, exc_info=True)
+            cause = Cause(FailureKind.MALFORMED)
+        used = cause.kind not in (FailureKind.MALFORMED, FailureKind.OUTDATED)
+        if not used:
+            state.doubted_until_s[broker] = now_s + sources.DOUBTED_S
+        if cause.kind is FailureKind.OUTDATED:
+            self._outdated_since_s = self._outdated_since_s or now_s
+        elif used:
+            self._outdated_since_s = 0.0
+        for key in [key for key in state.failures if key[0] is Part.METADATA]:
+            del state.failures[key]  # of earlier sources
+        if cause.kind:
+            state.failed(Part.METADATA, broker, cause)
         else:
-            self._turn += 1
-            doubled = [*names, *names]
-            at = self._turn * SINGLE_FETCHES % len(names)
-            batches = [[name] for name in dict.fromkeys(doubled[at : at + SINGLE_FETCHES])]
-        for batch in batches:
-            request = offset_fetch.request(version, batch)
-            answer, at_ms = await self._answer(Part.COMMITS, link, broker, request)
-            if answer is None:
-                return
-            take = partial(self._take_commits, answer, at_ms)
-            if self.ends_asked:
-                self.late.append(take)
-            else:
-                take()
+            state.succeeded(Part.METADATA, broker, at_ms)
+        return used
 
-    def _take_commits(self, answer: offset_fetch.OffsetFetchAnswer, at_ms: int) -> None:
-        for commits in answer.groups:
-            known = self.state.groups.get(commits.group)
-            if known is None:
-                continue
-            if commits.error:
-                self._refused(known, commits.error)
-            else:
-                groups.committed(known, commits, at_ms)
+    async def second_opinion(self, link: Link, broker: int) -> None:
+        """Ask another broker than the source for metadata, which are compared after the source's answer."""
+        version = min(apis.highest(link.versions, apis.METADATA), metadata.HIGHEST)
+        try:
+            answer, _ = await self._ask(link, metadata.request(version))
+        except LinkError:
+            return
+        self._opinion = (broker, answer)
 
-    def _refused(self, known: groups.GroupFacts, code: int) -> None:
-        known.refused = code
-        self.moved |= code == apis.NOT_COORDINATOR
+    def newer_source(self, source: int) -> int | None:
+        """Return the broker of the second opinion if its metadata are newer, or None.
+
+        Then the `source` of the other metadata has missed something.
+        """
+        opinion, self._opinion = self._opinion, None
+        current = self.state.metadata
+        if opinion is None or current is None or opinion[0] == source:
+            return None
+        broker, answer = opinion
+        if answer.topics_bytes == current.topics_bytes:
+            return None
+        try:
+            if not is_newer(answer.topics(), self.state.layout):
+                return None
+        except MalformedBytes:
+            return None
+        self.state.doubted_until_s[source] = self.loop.monotonic() + sources.DOUBTED_S
+        self._take_metadata(answer, broker, self.loop.clock_ms())
+        return broker
 
     async def followers(self, link: Link, broker: int, share: Share, whole: bool) -> None:
         """Ask a broker for the log ends of the replicas with which it follows."""
-        layout = self.state.layout
+        layout = share.layout
         request = self._list_offsets(
             link, broker, "followers", layout, share.follows, whole,
             list_offsets.LATEST, list_offsets.DEBUGGING_REPLICA,
         )  # fmt: skip
-        answer, at_ms = await self._answer(Part.LOG_ENDS, link, broker, request)
-        if answer is None or not self.state.still(layout):
+        try:
+            answer, at_ms = await self._ask_offsets(link, request)
+        except (LinkError, Refused) as error:
+            self.state.failed(Part.LOG_ENDS, broker, error.cause)
+            return
+        self.state.succeeded(Part.LOG_ENDS, broker, at_ms)
+        if not self.state.still(layout):
             return
         errors = np.concatenate([topic.error for topic in answer.topics] or [np.empty(0, np.int16)])
         if (errors == 0).any():
@@ -149,27 +159,44 @@ class FastLane:
         if self.debugging:
             readings.read_replicas(self.state.readings, self.state.layout, broker, answer, at_ms)
 
-    async def leaders(self, link: Link, broker: int, share: Share, whole: bool, log_start: bool) -> None:
-        """Ask a broker for high watermarks and log ends of the partitions it leads, pipelined together."""
-        layout = self.state.layout
+    async def log_starts(self, link: Link, broker: int, layout: Layout, rows: Rows) -> None:
+        """Ask a broker for the log starts of partitions that it leads: `rows` of `layout`.
 
-        def ask(kind: str, timestamp: int, replica_id: int) -> Any:
-            request = self._list_offsets(
-                link, broker, kind, layout, share.leads, whole, timestamp, replica_id
-            )
-            return self._ask(link, request)
+        If it does not answer, its failure to answer the rest is noted, too.
+        """
+        request = self._list_offsets(
+            link, broker, "starts", layout, rows, False, list_offsets.EARLIEST, list_offsets.CONSUMER
+        )
+        try:
+            answer, at_ms = await self._ask_offsets(link, request)
+        except (LinkError, Refused):
+            return
+        if self.state.still(layout):
+            readings.read_log_start(self.state.readings, self.state.layout, answer, at_ms)
 
-        watermarks = ask("watermarks", list_offsets.LATEST, list_offsets.CONSUMER)
+    async def leaders(self, link: Link, broker: int, share: Share, whole: bool, starting: Rows) -> None:
+        """Ask a broker for high watermarks and log ends of the partitions it leads, pipelined together.
+
+        `starting` are the rows among them whose log starts are asked for, too.
+        """
+        layout = share.layout
+
+        def ask(kind: str, rows: Rows, timestamp: int, replica_id: int) -> Any:
+            reused = whole and len(rows) == len(share.leads)
+            request = self._list_offsets(link, broker, kind, layout, rows, reused, timestamp, replica_id)
+            return self._ask_offsets(link, request)
+
+        watermarks = ask("watermarks", share.leads, list_offsets.LATEST, list_offsets.CONSUMER)
         ends = starts = None
         if self.debugging is not False:
-            ends = ask("ends", list_offsets.LATEST, list_offsets.DEBUGGING_REPLICA)
-        if log_start:
-            starts = ask("starts", list_offsets.EARLIEST, list_offsets.CONSUMER)
+            ends = ask("ends", share.leads, list_offsets.LATEST, list_offsets.DEBUGGING_REPLICA)
+        if len(starting):
+            starts = ask("starts", starting, list_offsets.EARLIEST, list_offsets.CONSUMER)
         try:
             first = await watermarks
             second = await ends if ends else None
             third = await starts if starts else None
-        except LinkError as error:
+        except (LinkError, Refused) as error:
             self.state.failed(Part.OFFSETS, broker, error.cause)
             return
         if not self.state.still(layout):
@@ -184,7 +211,10 @@ class FastLane:
         self, link: Link, broker: int, kind: str, layout: Layout, rows: Rows, whole: bool,
         timestamp: int, replica_id: int,
     ) -> Any:  # fmt: skip
-        """Return a request for `rows`. The request for a `whole` share is reused until the layout changes."""
+        """Return a request for `rows` of `layout`, which need not be the current one any more.
+
+        The request for a `whole` share is reused until the layout changes.
+        """
         version = list_offsets.best_version(*link.versions[list_offsets.API_KEY])
         made_for = (layout.leader, layout.replicas, layout.topic, layout.partition, version)
         had, request = self._prepared.get((broker, kind), (None, None))
@@ -199,15 +229,11 @@ class FastLane:
         """Send the request at once, so that several requests go out together, and return a future."""
         return self.loop.begin(partial(link.ask, request))
 
-    async def _answer(self, part: Part, link: Link, broker: int, request: Any) -> tuple[Any, int]:
-        """Return an answer and when it was received.
+    def _ask_offsets(self, link: Link, request: Any) -> Any:
+        """Do the same for offsets. The future raises Refused for an answer that is nonsense."""
 
-        If the link fails, note the failure and return (None, 0).
-        """
-        try:
+        async def ask() -> tuple[ListOffsetsAnswer, int]:
             answer, at_ms = await link.ask(request)
-        except LinkError as error:
-            self.state.failed(part, broker, error.cause)
-            return None, 0
-        self.state.succeeded(part, broker, at_ms)
-        return answer, at_ms
+            return readings.checked(answer), at_ms
+
+        return self.loop.begin(ask)

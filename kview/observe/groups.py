@@ -2,7 +2,7 @@
 
 import struct
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -13,13 +13,21 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kview.model.failures import NO_FAILURE, Cause
 from kview.model.snapshot import Groups, Ids, Longs, Members, Offsets, Strings, empty
 from kview.model.states import GroupState, GroupType
-from kview.model.units import NO_OFFSET, UNKNOWN, UNKNOWN_ID
+from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN, UNKNOWN_ID
+from kview.observe.apis import GROUP_ID_NOT_FOUND, NOT_COORDINATOR, OFFSET_FETCH, Versions, highest
 from kview.observe.layout import strings
+from kview.wire import offset_fetch
 from kview.wire.offset_fetch import GroupCommits
 
 CONSUMER_PROTOCOL = "consumer"
 MOST_ASSIGNMENTS = 4096
 """Limit of cached decoded assignments. Between rebalances the assignments of members stay the same."""
+MISSING_MOST_MS = 60_000
+"""How long a group is kept that no broker lists while its expected coordinator refuses to describe it.
+Clusters other than Apache Kafka may choose coordinators differently."""
+
+SINGLE_FETCHES = 3
+"""Groups requested per observation from brokers before 3.0, which take only one group per request."""
 
 Owned = tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -49,13 +57,31 @@ class GroupFacts:
     members: tuple[MemberFacts, ...] = ()
     received_ms: int = UNKNOWN
     described_ms: int = UNKNOWN
-    refused: int = 0
-    """Kafka's error number in the coordinator's last answer, 0 if it was not an error."""
+    description_refused: int = 0
+    commits_refused: int = 0
+    """Kafka's error number in the coordinator's last answer about the description and about the committed
+    offsets, 0 if it was not an error."""
+    commits_malformed: bool = False
+    """Whether the last answer about the committed offsets cannot be true."""
     cause: Cause = NO_FAILURE
-    """Why the figures are old: `refused`, or a coordinator that is silent or has left."""
+    """Why the figures are old: a refusal, or a coordinator that is silent or has left."""
+    missing_ms: int = UNKNOWN
+    """Since when no broker's list has had the group, UNKNOWN if one has."""
+    vouched: bool = False
+    """Whether its coordinator has loaded its groups since `missing_ms`, for a type that DescribeGroups does
+    not know."""
     commits: GroupCommits | None = None
     committed_ms: int = UNKNOWN
     rows: "CommitRows | None" = None
+
+    @property
+    def refused(self) -> int:
+        """Kafka's error number with which the coordinator refuses a part of what is asked for, or 0."""
+        return self.commits_refused or self.description_refused
+
+    def moved_to(self, coordinator: int) -> None:
+        """Note another coordinator, which has not refused anything."""
+        self.coordinator, self.description_refused, self.commits_refused = coordinator, 0, 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +100,7 @@ class CommitRows:
 
 @lru_cache(MOST_ASSIGNMENTS)
 def owned_partitions(assignment: bytes) -> Owned:
-    """Decode the assignment of a member of the consumer protocol.
+    """Decode a classic group member's assignment (ConsumerProtocolAssignment) into topics and partitions.
 
     Returns () if the bytes are not valid.
     """
@@ -85,8 +111,18 @@ def owned_partitions(assignment: bytes) -> Owned:
     return tuple((sys.intern(t.topic), tuple(t.partitions)) for t in decoded.assigned_partitions)
 
 
-def listed(facts: dict[str, GroupFacts], broker: int, answer: Any, at_ms: int) -> None:
-    """Store a broker's answer to ListGroups. The broker coordinates the groups it lists."""
+def listed(
+    facts: dict[str, GroupFacts],
+    broker: int,
+    answer: Any,
+    owner_of: Callable[[str], int | None],
+    at_ms: int,
+) -> None:
+    """Store a broker's answer to ListGroups.
+
+    The broker coordinates the groups it lists, unless the cluster's metadata name the coordinator that is
+    already known: a broker that hung may still list groups that it has lost.
+    """
     for entry in answer.groups:
         kind = _word(GroupType, getattr(entry, "group_type", None) or GroupType.CLASSIC, GroupType.UNKNOWN)
         state = _word(GroupState, getattr(entry, "group_state", None) or "", GroupState.UNKNOWN)
@@ -95,23 +131,61 @@ def listed(facts: dict[str, GroupFacts], broker: int, answer: Any, at_ms: int) -
             name = sys.intern(entry.group_id)
             facts[name] = GroupFacts(name, kind, state, broker, received_ms=at_ms)
             continue
+        if known.coordinator not in (broker, UNKNOWN_ID) and known.coordinator == owner_of(entry.group_id):
+            continue
         known.type = kind
         if known.coordinator != broker:
-            known.coordinator, known.refused = broker, 0
+            known.moved_to(broker)
         if state != GroupState.UNKNOWN:
             known.state, known.received_ms = state, at_ms
 
 
-def forget(facts: dict[str, GroupFacts], seen: Mapping[int, frozenset[str]], brokers: Iterable[int]) -> None:
-    """Drop the groups that none of `brokers` lists, provided that every one of these brokers has answered."""
+def settle(
+    facts: dict[str, GroupFacts],
+    lists: Mapping[int, frozenset[str]],
+    brokers: Iterable[int],
+    owner_of: Callable[[str], int | None],
+    now_ms: int,
+) -> None:
+    """Compare `facts` with the last `lists` of the brokers that answer, and drop the groups that are gone.
+
+    A group that no list has may be gone, or its coordinator may have resigned while the new one is still
+    loading. So the broker that has to know (`owner_of`) is asked for its description. Only if nobody knows
+    which broker that is (None), the lists of all `brokers` decide.
+    """
     everyone = set(brokers)
-    if not everyone or not everyone <= seen.keys():
-        return
-    there = frozenset().union(*(seen[broker] for broker in everyone))
-    for name in [
-        name for name, known in facts.items() if name not in there and known.coordinator in everyone
-    ]:
-        del facts[name]
+    complete = bool(everyone) and everyone <= lists.keys()
+    there = frozenset().union(*lists.values())
+    for name, known in list(facts.items()):
+        if name in there:
+            known.missing_ms, known.vouched = UNKNOWN, False
+            if known.type != GroupType.CLASSIC:
+                known.description_refused = 0  # it is only asked for while the group is missing
+            continue
+        owner = owner_of(name)
+        if owner is None:
+            if complete and known.coordinator in everyone:
+                del facts[name]
+            continue
+        if known.missing_ms == UNKNOWN:
+            known.missing_ms = now_ms
+        resigned = NOT_COORDINATOR in (known.description_refused, known.commits_refused)
+        elsewhere = resigned and now_ms - known.missing_ms > MISSING_MOST_MS
+        if (known.vouched and owner in lists) or (complete and elsewhere):
+            del facts[name]
+        elif owner not in (NO_BROKER, known.coordinator):
+            known.moved_to(owner)
+            known.vouched = False
+
+
+def is_gone(entry: Any) -> bool:
+    """Return whether a loaded coordinator's description says that it does not have the group.
+
+    It says so for groups of new types, too, which have descriptions of their own.
+    """
+    if entry.error_code == GROUP_ID_NOT_FOUND:
+        return True
+    return not entry.error_code and bool(entry.group_state == GroupState.DEAD)
 
 
 def described(known: GroupFacts, entry: Any, at_ms: int) -> None:
@@ -129,15 +203,20 @@ def described(known: GroupFacts, entry: Any, at_ms: int) -> None:
         for m in sorted(entry.members, key=lambda m: m.member_id)
     )
     known.described_ms = known.received_ms = at_ms
-    known.refused = 0
+    known.description_refused = 0
 
 
 def committed(known: GroupFacts, commits: GroupCommits, at_ms: int) -> None:
     """Store a group's committed offsets."""
     known.commits = commits
     known.committed_ms = at_ms
-    if known.type != GroupType.CLASSIC:  # the description of a classic group decides
-        known.refused = 0
+    known.commits_refused, known.commits_malformed = 0, False
+
+
+def rounds_of_commits(versions: Versions, groups: int) -> int:
+    """Return in how many observations the commits of a coordinator's groups are all read."""
+    batched = highest(versions, OFFSET_FETCH) >= offset_fetch.BATCHED_FROM
+    return 1 if batched else max(1, -(-groups // SINGLE_FETCHES))
 
 
 def rows_of(known: GroupFacts) -> CommitRows:
@@ -190,6 +269,8 @@ class GroupTables:
     offsets: Offsets = field(default_factory=lambda: empty(Offsets))
     _member_facts: tuple[Any, ...] = ()
     _rows: tuple[CommitRows, ...] = ()
+    _made_of: tuple[tuple[Any, ...], ...] = ()
+    """The names, times, commits and members of which the table of offsets was made."""
 
     def update(self, facts: Mapping[str, GroupFacts]) -> None:
         """Rebuild the tables from `facts`."""
@@ -199,9 +280,18 @@ class GroupTables:
         if members != self._member_facts:
             self._member_facts = members
             self.members = _members(members)
-        self._update_offsets(ordered)
+        self.update_offsets(facts)
 
-    def _update_offsets(self, ordered: Sequence[GroupFacts]) -> None:
+    def update_offsets(self, facts: Mapping[str, GroupFacts]) -> None:
+        """Rebuild the table of offsets alone, if anything in it has changed."""
+        ordered = [facts[name] for name in sorted(facts)]
+        made_of = tuple((k.group, k.committed_ms, k.commits, k.members) for k in ordered)
+        pairs = zip(made_of, self._made_of, strict=False)
+        if len(made_of) == len(self._made_of) and all(
+            a[:2] == b[:2] and a[2] is b[2] and a[3] is b[3] for a, b in pairs
+        ):
+            return
+        self._made_of = made_of
         rows = tuple(rows_of(known) for known in ordered)
         if not rows:
             self.offsets, self._rows = empty(Offsets), ()

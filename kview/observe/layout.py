@@ -44,6 +44,12 @@ class Layout:
     def __len__(self) -> int:
         return len(self.topic)
 
+    def led_by(self, broker: int) -> frozenset[tuple[str, int, int]]:
+        """Return the (topic, partition, leader epoch) of the partitions that a broker leads."""
+        rows = np.flatnonzero(self.leader == broker)
+        columns = (self.topic[rows], self.partition[rows].tolist(), self.leader_epoch[rows].tolist())
+        return frozenset(zip(*columns, strict=True))
+
     def rows_of(self, topic: str, partitions: Ids) -> Rows:
         """Return the rows of a topic's partitions, with −1 for partitions that do not exist."""
         start, end = self.first.get(topic, (0, 0))
@@ -52,6 +58,20 @@ class Layout:
         index = np.searchsorted(self.partition[start:end], partitions)
         rows = start + np.minimum(index, end - start - 1)
         return np.where(self.partition[rows] == partitions, rows, -1).astype(np.intp)
+
+    def rows_at(self, topics: Strings, partitions: Ids) -> Rows:
+        """Return the row of each (topic, partition), −1 if there is none. Quick if equal topics stand
+        together."""
+        if not len(topics):
+            return np.empty(0, np.intp)
+        begins = np.flatnonzero(np.r_[True, topics[1:] != topics[:-1]])
+        ends = np.r_[begins[1:], len(topics)]
+        return np.concatenate(
+            [
+                self.rows_of(topic, partitions[begin:end])
+                for topic, begin, end in zip(topics[begins], begins, ends, strict=True)
+            ]
+        )
 
     def by_topic(self, rows: Rows) -> list[tuple[str, Ids]]:
         """Convert ascending partition rows to (topic, partitions)."""

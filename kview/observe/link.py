@@ -1,30 +1,36 @@
 """A link to one broker on one lane, which connects by itself and knows since when the broker is silent."""
 
-import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
+from kafka.protocol.metadata import ApiVersionsRequest
+
 from kview.model.address import Address
-from kview.model.failures import NO_FAILURE, Cause, FailureKind
+from kview.model.failures import NO_FAILURE, REFUSALS, Cause, FailureKind
 from kview.model.units import UNKNOWN
 from kview.observe.apis import READ_ONLY, Versions
+from kview.observe.brokers import Health
 from kview.observe.causes import LinkError, Silence, cause_of, cause_of_end, is_silence
-from kview.observe.loop import CLIENT_ID, Loop
-from kview.wire.kafka_internals import Connection, ConnectTimedOut, Transport, connect
+from kview.observe.clock import Jump
+from kview.observe.latency import Latency
+from kview.observe.loop import Loop
+from kview.observe.reaching import CLIENT, reach
+from kview.wire.kafka_internals import Connection, ConnectTimedOut
 
-SOCKET_OPTIONS = [
-    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
-    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-]
 MOST_BYTES_AN_ANSWER = 256 * 1024 * 1024
 """Limit of a frame. A larger frame is not a broker's answer: metadata of 100,000 partitions takes 10 MB."""
+STALE_S = 0.9
+"""A broker that owes an answer for this long is late. It gets no more requests until the answer arrives."""
 MOST_WAITING = 8
 """Limit of requests in flight per link. An observation sends at most six, and more would pile up at a slow
 broker."""
-SOFTWARE_NAME = "kview-tui"
-"""The name sent with ApiVersions. It has nine letters so that the length byte in front of it is a line feed.
-A server that reads lines, such as an HTTP server, then replies at once that it did not understand."""
+EAGER_RETRY_S = 0.15
+"""Pause between attempts to reach a broker that is expected back any moment."""
+REFUSED_FIRST_S = 2.0
+REFUSED_MOST_S = 30.0
+"""Limits of the pause after a refusal, which lasts until somebody changes a password, a certificate or a
+setting. Many wrong logins in a row could lock the user out."""
 
 
 class Link:
@@ -33,7 +39,9 @@ class Link:
     `failing_since_ms` is when the first unanswered request was sent, or UNKNOWN while the broker answers.
     `answered_ms` is when the broker last answered. `cause` is why the broker does not answer. After a refused
     or reset connection, a second connection is tried at once. Only if that attempt fails does the link count
-    as failing, and further attempts follow with growing pauses.
+    as failing, and further attempts follow with growing pauses. `mechanisms` are the SASL mechanisms that the
+    broker offered at the last login, () if it was not asked. `accepted_ms` is when a port that had refused
+    connections accepted one again, UNKNOWN once the broker has answered.
     """
 
     def __init__(
@@ -43,7 +51,10 @@ class Link:
         self.versions: Versions = {}
         self.answered_ms = UNKNOWN
         self.failing_since_ms = UNKNOWN
+        self.accepted_ms = UNKNOWN
         self.cause = NO_FAILURE
+        self.mechanisms: tuple[str, ...] = ()
+        self.latency = Latency()
         self.on_up: Callable[[], None] = lambda: None
         """Called when a connection is established."""
         self._loop = loop
@@ -57,9 +68,14 @@ class Link:
         self._progress_s = 0.0
         self._watching = False
         self._spare_attempt = True
+        self._has_answered = False
+        """Whether a request has been answered on the current connection."""
+        self._doubted = False
+        """Whether the last connection came up, but ended at its first request."""
         self._suspect_ms = UNKNOWN
         self._failures = 0
         self._retry_at_s = 0.0
+        self._eager_until_s = 0.0
 
     @property
     def connected(self) -> bool:
@@ -87,18 +103,61 @@ class Link:
         oldest = next(iter(self._waiting.values()), None)
         return 0.0 if oldest is None else self._loop.monotonic() - oldest[0]
 
+    def health(self) -> Health:
+        """Return what the link knows about its broker."""
+        return Health(
+            self.failing_since_ms,
+            self.answered_ms,
+            self.cause.kind,
+            self.connected,
+            self.accepted_ms,
+            self._latency_us(),
+            self.owed_s >= STALE_S,
+        )
+
+    def _latency_us(self) -> int:
+        """Return the latency. That of a hung broker grows, and a broker without a process has none."""
+        if not self.failing:
+            return self.latency.us(self.owed_s)
+        if self.cause.kind not in (FailureKind.SILENT, FailureKind.UNREACHABLE):
+            return UNKNOWN
+        return (self._loop.clock_ms() - self.failing_since_ms) * 1000
+
+    def clock_set(self, jump: Jump) -> None:
+        """Move the times to the new clock."""
+        jump.move(self, "answered_ms", "failing_since_ms", "accepted_ms", "_suspect_ms")
+        self._waiting = {number: (at_s, jump.time(at_ms)) for number, (at_s, at_ms) in self._waiting.items()}
+
+    def probe(self) -> None:
+        """Send a small request and measure how long its answer takes.
+
+        Nothing is sent while a request is in flight, because the wait for that one counts.
+        """
+        if self.connected and not self._waiting:
+            self._loop.spawn(self._probe)
+
+    async def _probe(self) -> None:
+        began_s = self._loop.monotonic()
+        try:
+            await self.ask(ApiVersionsRequest(version=0))
+        except LinkError:
+            return  # the link knows why, and since when
+        self.latency.add(self._loop.monotonic() - began_s)
+
     def open(self) -> None:
         """Connect, unless the link is connected, connecting, or pausing after a failure."""
         if self._connection is None and self._loop.monotonic() >= self._retry_at_s:
             self._begin()
 
-    def retry_now(self) -> None:
-        """End the pause after a failure, because there is news about the broker."""
+    def expect(self, within_s: float) -> None:
+        """Retry at once, then several times a second for `within_s`: the broker is coming back."""
+        self._eager_until_s = self._loop.monotonic() + within_s
         self._retry_at_s = 0.0
         self.open()
 
     def close(self) -> None:
         """Close the connection. The link can be opened again."""
+        self._eager_until_s = 0.0
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -129,6 +188,7 @@ class Link:
                 if last or connection is self._connection or is_silence(error):
                     raise LinkError(self.cause if self.failing else cause_of(error)) from error
             else:
+                self._has_answered, self._doubted = True, False
                 self._answered()
                 return answer, self.answered_ms
             finally:
@@ -139,13 +199,14 @@ class Link:
         connection = Connection(
             self._loop.net,
             self._loop.meter,
-            client_id=CLIENT_ID,
-            client_software_name=SOFTWARE_NAME,
-            client_software_version="1",
+            credentials=self._credentials,
+            doubts_login=self._doubted,
+            **CLIENT,
+            **self._loop.access.login,
             max_in_flight_requests_per_connection=2 * MOST_WAITING,
             receive_message_max_bytes=MOST_BYTES_AN_ANSWER,
         )
-        self._connection = connection
+        self._connection, self._has_answered = connection, False
         began_ms = self._loop.clock_ms()
         connection.close_future.add_callback(lambda _: self._lost(connection, None, began_ms))
         connection.close_future.add_errback(lambda error: self._lost(connection, error, began_ms))
@@ -154,9 +215,26 @@ class Link:
 
     async def _connect(self, connection: Connection) -> None:
         deadline_s = self._loop.monotonic() + self._silence_s
-        give_up = self._loop.net.call_at(deadline_s, lambda: connection.close(ConnectTimedOut()))
+        accepted = False
+
+        def on_accept() -> None:
+            nonlocal accepted
+            accepted = True
+            self._accepted()
+
+        def stop() -> None:
+            connection.close(Silence() if accepted else ConnectTimedOut())
+
+        give_up = self._loop.net.call_at(deadline_s, stop)
         try:
-            transport = await self._transport(deadline_s)
+            if self.cause.kind in REFUSALS:
+                await self._loop.renewal.renew(self._loop)
+                connection.configure(self._loop.access.login)
+            if self.cause.kind is FailureKind.TOKEN_REFUSED and self._loop.access.tokens is not None:
+                self._loop.access.tokens.refused()
+            transport = await reach(
+                self._loop, self.address, deadline_s, on_accept, is_new=self.answered_ms == UNKNOWN
+            )
         except Exception as error:
             if not connection.close_future.is_done:
                 connection.connection_lost(error)
@@ -170,23 +248,28 @@ class Link:
         connection.connection_made(transport)
         await connection.initialize(timeout_at=deadline_s)
 
-    async def _transport(self, deadline_s: float) -> Transport:
-        error: Exception = ConnectTimedOut()
-        for resolved in await self._loop.addresses(*self.address):
-            try:
-                sock = await connect(self._loop.net, resolved, SOCKET_OPTIONS, deadline_s)
-            except (OSError, ConnectTimedOut) as failed:
-                error = failed
-            else:
-                return Transport(self._loop.net, sock, self.address.host, self._loop.meter)
-        raise error
+    def _accepted(self) -> None:
+        """Note that the port accepts connections again, if it had refused them."""
+        if self.cause.kind is FailureKind.REFUSED and self.accepted_ms == UNKNOWN:
+            self.accepted_ms = self._loop.clock_ms()
+
+    async def _credentials(self) -> Mapping[str, Any]:
+        """Return kafka-python's arguments for a login, or for the renewal of one."""
+        if self.connected:
+            await self._loop.renewal.renew(self._loop)
+        if self._loop.access.tokens is not None:
+            await self._loop.access.tokens.fresh(self._loop)
+        return self._loop.access.login
 
     def _came_up(self, connection: Connection) -> None:
         if connection is not self._connection:
             return
         data = connection.broker_version_data
         self.versions = dict(data.api_versions)
+        earlier = self._failures, self._spare_attempt
         self._answered()
+        if self._doubted:
+            self._failures, self._spare_attempt = earlier
         if self._waiting:
             self._watch()
         self.on_up()
@@ -194,7 +277,7 @@ class Link:
     def _answered(self) -> None:
         self.answered_ms = self._loop.clock_ms()
         self._progress_s = self._loop.monotonic()
-        self.failing_since_ms = self._suspect_ms = UNKNOWN
+        self.failing_since_ms = self._suspect_ms = self.accepted_ms = UNKNOWN
         self.cause = NO_FAILURE
         self._failures = 0
         self._retry_at_s = 0.0
@@ -223,17 +306,35 @@ class Link:
         if connection is not self._connection:
             return
         self._connection = None
+        came_up = connection.init_future.succeeded()
         if self._suspect_ms == UNKNOWN:
             oldest = next(iter(self._waiting.values()), None)
-            came_up = connection.init_future.succeeded()
             self._suspect_ms = oldest[1] if oldest else self._loop.clock_ms() if came_up else began_ms
-        if self._spare_attempt and not is_silence(error):
+        self.mechanisms = connection.mechanisms or self.mechanisms
+        cause = self._loop.access.told(cause_of_end(error, connection.first_bytes))
+        if came_up and self._waiting and not self._has_answered and cause.kind is FailureKind.CLOSED:
+            self._doubted = True
+        refused = cause.kind in REFUSALS
+        if self._spare_attempt and not is_silence(error) and not refused:
             self._spare_attempt = False
             self._begin()
             return
         self._failures += 1
         if not self.failing:
             self.failing_since_ms = self._suspect_ms
-        self.cause = cause_of_end(error, connection.first_bytes)
-        pause_s = min(self._retry_most_s, self._retry_first_s * 2.0 ** min(self._failures - 1, 16))
-        self._retry_at_s = self._loop.monotonic() + pause_s
+        self.cause = cause
+        if self.cause.kind is FailureKind.REFUSED:
+            self.accepted_ms = UNKNOWN
+        first_s = REFUSED_FIRST_S if refused else self._retry_first_s
+        most_s = REFUSED_MOST_S if refused else self._retry_most_s
+        pause_s = min(most_s, first_s * 2.0 ** min(self._failures - 1, 16))
+        now_s = self._loop.monotonic()
+        if now_s < self._eager_until_s and not refused:
+            pause_s = EAGER_RETRY_S
+            self._loop.net.call_later(pause_s, self._retry_eagerly)
+        self._retry_at_s = now_s + pause_s
+
+    def _retry_eagerly(self) -> None:
+        if self._loop.monotonic() < self._eager_until_s:
+            self._retry_at_s = 0.0
+            self.open()

@@ -3,12 +3,17 @@
 import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+from kview.observe.access import Access
+from kview.observe.renewal import Renewal
 from kview.wire.kafka_internals import Future, NetworkSelector
 
 CLIENT_ID = "kview"
+T = TypeVar("T")
+
 LOOKUPS_AT_ONCE = 8
 """Limit of simultaneous name look-ups, each of which blocks a thread. More wait for the next attempt to
 connect."""
@@ -25,7 +30,7 @@ class Meter:
 
 @dataclass(slots=True)
 class Loop:
-    """The selector, clocks and meter that links share.
+    """The selector, clocks, meter and access to brokers that links share.
 
     Other threads may call only `run` and `stop`.
     """
@@ -33,10 +38,16 @@ class Loop:
     clock_ms: Callable[[], int]
     monotonic: Callable[[], float]
     net: Any = field(default_factory=lambda: NetworkSelector(client_id=CLIENT_ID, slow_task_threshold_secs=0))
+    renewal: Renewal = field(default_factory=Renewal)
     meter: Meter = field(default_factory=Meter)
     bugs: list[BaseException] = field(default_factory=list)
     """Exceptions of tasks that nobody awaited, which the next observation raises."""
     _lookups: int = 0
+
+    @property
+    def access(self) -> Access:
+        """What links need to get through to brokers, as it is now."""
+        return self.renewal.access
 
     def start(self) -> None:
         """Start the thread."""
@@ -107,22 +118,39 @@ class Loop:
             pass  # not an IP address, so a name
         if self._lookups >= LOOKUPS_AT_ONCE:
             raise TooManyLookups
-        found = Future()
 
-        def look_up() -> None:
+        def look_up() -> list[Any]:
             try:
-                answer = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+                return list(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))
             except (OSError, UnicodeError) as error:
-                self.net.call_soon_threadsafe(lambda error=error: found.failure(Unresolved(host, error)))
-            else:
-                self.net.call_soon_threadsafe(lambda: found.success(answer))
+                raise Unresolved(host, error) from error
 
         self._lookups += 1
         try:
-            threading.Thread(target=look_up, name="look-up", daemon=True).start()
-            return list(await found)
+            return await self.in_thread(look_up, "look-up")
         finally:
             self._lookups -= 1
+
+    async def in_thread(self, work: Callable[[], T], name: str) -> T:
+        """Do work that blocks, on a daemon thread called `name`, and return its result or raise its error."""
+        done = Future()
+
+        def finish(tell: Callable[[], object]) -> None:
+            with suppress(RuntimeError):  # the loop has been stopped, so nobody waits any more
+                self.net.call_soon_threadsafe(tell)
+
+        def run() -> None:
+            try:
+                result = work()
+            except Exception as error:
+                failed = error  # `error` itself is gone after the block
+                finish(lambda: done.failure(failed))
+            else:
+                finish(lambda: done.success(result))
+
+        threading.Thread(target=run, name=name, daemon=True).start()
+        outcome: T = await done
+        return outcome
 
 
 class Unresolved(Exception):

@@ -1,37 +1,47 @@
 """The observer, which asks a cluster at intervals and makes a snapshot each time.
 
-An observation has four phases, each of which waits at most a third of a second: metadata and lists of groups;
-groups and their committed offsets; log ends of followers; high watermarks and log ends of leaders. So commits
-are older than ends, and the readings of a partition belong together. A later answer is processed when it
-arrives, with its own time. A broker that is late still gets requests, but nothing waits for its answers. A
-broker that does not answer gets no request until a connection attempt is answered, and it affects only the
-age of its own cells.
+An observation has four phases, each of which waits at most a third of a second: metadata, lists of groups,
+and log starts near commits; groups and their committed offsets; log ends of followers; high watermarks and
+log ends of leaders. So commits are older than ends and younger than log starts, and the readings of a
+partition belong together. A later answer is processed when it arrives, with its own time. A broker that is
+late still gets requests, but nothing waits for its answers. A broker that does not answer gets no request
+until a connection attempt is answered, and it affects only the age of its own cells.
 """
 
+import logging
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
+from kview.config.security import PLAINTEXT, Security
 from kview.model.address import Address
-from kview.model.failures import NO_FAILURE, Cause, FailureKind, Part, refused
+from kview.model.failures import Cause, FailureKind, Part
 from kview.model.snapshot import Observation, Snapshot
-from kview.model.states import BrokerState, GroupType
+from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
-from kview.observe import apis, brokers, groups
-from kview.observe.bootstrap import NoContact, first_contact, no_advertised, until, why_not
-from kview.observe.brokers import Health
+from kview.observe import apis, brokers
+from kview.observe.access import access
+from kview.observe.bootstrap import NoContact, Tried, first_contact, no_advertised, outcome, until
 from kview.observe.budget import Budget
+from kview.observe.clock import ClockWatch, steady_s, system_clock_ms
 from kview.observe.fast_lane import FastLane
+from kview.observe.group_requests import GroupRequests
+from kview.observe.group_rounds import Ask, GroupRounds
+from kview.observe.latency import Probes
 from kview.observe.link import Link
 from kview.observe.links import Links
 from kview.observe.loop import Loop
+from kview.observe.offset_rounds import OffsetRounds
+from kview.observe.renewal import Renewal
 from kview.observe.settings import ObserveSettings
 from kview.observe.slow_lane import SlowLane
 from kview.observe.state import State, failures
+from kview.wire.primitives import MalformedBytes
 
 __all__ = ["ObserveSettings", "Observer"]
+
+_log = logging.getLogger(__name__)
 
 BOOTSTRAP_SHARE = 0.6
 """Share of the time to connect. The rest is for the addresses that the cluster advertises."""
@@ -45,17 +55,11 @@ REBOOTSTRAP_S = 5.0
 MOST_DISMISSED = 1_000
 """Limit of dismissed brokers, which is more than a person can dismiss between two observations."""
 
-Ask = Callable[[], Coroutine[Any, Any, None]]
-
-
-def system_clock_ms() -> int:
-    """Return the current time in epoch milliseconds."""
-    return time.time_ns() // 1_000_000
-
 
 class Observer:
-    """Observes one cluster.
+    """Observes one cluster. Raises BadUse if a certificate or key in `security` cannot be used.
 
+    `reread` returns the security settings as their files have them now, for brokers that refuse kview later.
     Call `connect`, `observe` and `close` from one thread. `dismiss` and `prefer` may be called from any
     thread.
     """
@@ -66,17 +70,30 @@ class Observer:
         settings: ObserveSettings | None = None,
         clock_ms: Callable[[], int] = system_clock_ms,
         monotonic: Callable[[], float] = time.monotonic,
+        steady_s: Callable[[], float] = steady_s,
+        security: Security = PLAINTEXT,
+        reread: Callable[[], Security] | None = None,
     ) -> None:
         self._bootstrap = tuple(bootstrap)
         self._settings = settings or ObserveSettings()
-        self._loop = Loop(clock_ms, monotonic)
+        self._loop = Loop(clock_ms, monotonic, renewal=Renewal(access(security), reread, monotonic))
         self._state = State()
         self._fast = FastLane(self._loop, self._state)
+        self._group_requests = GroupRequests(self._loop, self._state)
         self._slow = SlowLane(self._loop, self._settings, self._state)
         self._links = Links(self._loop, self._settings, self._state, self._slow.links)
+        self._probes = Probes(self._loop.net.call_later)
+        self._known: frozenset[str] = frozenset()
+        """The capabilities of the cluster, as far as a broker has told its versions."""
+        rounds, interval_s = self._settings.list_groups_rounds, self._settings.interval_s
+        self._groups = GroupRounds(self._state, self._group_requests, self._links, rounds, interval_s)
+        self._clock = ClockWatch(clock_ms, steady_s)
         self._sequence = 0
         self._counted = (0, 0, 0)
         self._budget = Budget(self._settings)
+        self._offsets = OffsetRounds(
+            self._state, self._fast, self._links, self._budget, self._settings.log_start_rounds
+        )
         self._rebootstrap_at_s = 0.0
         self._dismissed: deque[int] = deque(maxlen=MOST_DISMISSED)
         """Brokers to forget in the next observation. A deque, because its `append` is safe from any
@@ -94,7 +111,7 @@ class Observer:
             self._loop.run(partial(self._connect, deadline_s))
         except NoContact as none:
             self.close()
-            raise none.error() from none
+            raise none.error(self._loop.access.security) from none
         except BaseException:
             self.close()
             raise
@@ -134,7 +151,10 @@ class Observer:
         answer, server = await first_contact(
             self._loop, self._bootstrap, self._settings, began_s + BOOTSTRAP_SHARE * deadline_s
         )
-        self._state.take_metadata(answer)
+        try:
+            self._state.take_metadata(answer)
+        except MalformedBytes as error:
+            raise NoContact([Tried(server, FailureKind.MALFORMED)]) from error
         self._links.open()
         links = list(self._links.fast.values())
         await until(
@@ -143,7 +163,7 @@ class Observer:
             began_s + deadline_s,
         )
         if not any(link.connected for link in links):
-            raise no_advertised(server, [(link.address, why_not(link)) for link in links])
+            raise no_advertised(server, list(map(outcome, links)))
         await until(
             self._loop,
             lambda: not any(link.connecting for link in links),
@@ -151,7 +171,7 @@ class Observer:
         )
         self._links.choose_source()
         self._update_brokers()
-        self._slow.step(self._links.healthy(), self._links.source)
+        self._slow.step(self._links.healthy(), self._links.askable(), self._links.source)
 
     async def _close_links(self) -> None:
         self._links.close()
@@ -162,27 +182,48 @@ class Observer:
             raise bugs[0]
         while self._dismissed:
             self._dismiss(self._dismissed.popleft())
+        self._watch_clock()
         began_ms = self._loop.clock_ms()
-        fast, state = self._fast, self._state
-        fast.ends_asked = False
-        late, fast.late = fast.late, []
+        requests, state = self._group_requests, self._state
+        requests.ends_asked = False
+        late, requests.late = requests.late, []
         for take in late:
             take()
         self._links.open()
         await self._ask_metadata_and_groups()
         self._links.open()
-        await self._ask_groups()
-        fast.ends_asked = True
-        await self._ask_offsets()
         self._update_brokers()
-        self._update_groups()
+        await self._phase(self._groups.details(self._links.askable()), self._settings.phase_s)
+        requests.ends_asked = True
+        await self._ask_offsets(began_ms)
+        self._probes.plan(self._links.fast, self._settings.interval_s)
+        began_ms = self._watch_clock(began_ms)
+        self._update_brokers()
+        self._groups.update(self._loop.clock_ms())
         state.points.expire(self._loop.clock_ms(), state.layout)
-        self._slow.step(self._links.healthy(), self._links.source)
+        self._slow.step(self._links.healthy(), self._links.askable(), self._links.source)
         if not self._sequence:
             await until(self._loop, lambda: self._slow.idle, self._loop.monotonic() + FIRST_SLOW_S)
         snapshot = self._snapshot(began_ms)
         self._sequence += 1
         return snapshot
+
+    def _watch_clock(self, began_ms: int = UNKNOWN) -> int:
+        """If the clock was set, move all times to the new clock, and start to count observations again.
+
+        So nothing is calculated from times of both clocks. Return `began_ms` on the new clock.
+        """
+        jump = self._clock.jump()
+        if jump is None:
+            return began_ms
+        _log.warning("the clock was set by %d ms", jump.by_ms)
+        self._group_requests.late.clear()
+        self._offsets.clock_set()
+        self._state.clock_set(jump)
+        for link in (*self._links.fast.values(), *self._slow.links.values()):
+            link.clock_set(jump)
+        self._sequence = 0
+        return jump.time(began_ms)
 
     async def _phase(self, asks: Sequence[tuple[Link, Ask]], wait_s: float) -> None:
         """Send all requests at once, and wait for those that are not already late."""
@@ -199,20 +240,22 @@ class Observer:
         source = self._links.choose_source()
         askable = self._links.askable()
         if source in askable:
+            self._state.failures.pop((Part.BOOTSTRAP, NO_BROKER), None)
             link = askable[source]
             asks.append((link, partial(self._fast.metadata, link, source)))
+            witness = self._links.witness()
+            if witness is not None:
+                link = askable[witness]
+                asks.append((link, partial(self._fast.second_opinion, link, witness)))
         else:
             self._find_cluster_again()
-        listing = self._sequence % self._settings.list_groups_rounds == 0
-        if listing or self._fast.moved or any(g.cause.kind for g in self._state.groups.values()):
-            self._fast.moved = False
-            asks += [
-                (link, partial(self._fast.list_groups, link, b))
-                for b, link in askable.items()
-                if apis.LIST_GROUPS in link.versions
-            ]
+        asks += self._groups.lists(askable, self._sequence, self._loop.clock_ms())
+        asks += self._offsets.early_log_starts(askable, self._sequence)
         await self._phase(asks, self._settings.phase_s)
-        groups.forget(self._state.groups, self._fast.group_lists, (a.id for a in self._state.listed))
+        newer = self._fast.newer_source(source)
+        if newer is not None:
+            self._links.source = newer
+        self._groups.settle(askable, self._loop.clock_ms())
 
     def _find_cluster_again(self) -> None:
         """Ask the bootstrap servers again, because no known broker answers and addresses may have changed."""
@@ -226,67 +269,37 @@ class Observer:
                 answer, _ = await first_contact(
                     self._loop, self._bootstrap, self._settings, now_s + REBOOTSTRAP_S
                 )
+                self._state.take_metadata(answer, older_too=True)
             except NoContact as none:
-                self._state.failed(Part.BOOTSTRAP, NO_BROKER, Cause(none.tried[0][1]))
+                if not any(link.connected for link in self._links.fast.values()):
+                    self._state.failed(Part.BOOTSTRAP, NO_BROKER, Cause(none.tried[0].kind))
+            except MalformedBytes:
+                self._state.failed(Part.BOOTSTRAP, NO_BROKER, Cause(FailureKind.MALFORMED))
             else:
-                self._state.take_metadata(answer)
                 self._state.succeeded(Part.BOOTSTRAP, NO_BROKER, self._loop.clock_ms())
 
         self._loop.spawn(find)
 
-    async def _ask_groups(self) -> None:
-        askable = self._links.askable()
-        asks: list[tuple[Link, Ask]] = []
-        for broker, link in askable.items():
-            own = [g for g in self._state.groups.values() if g.coordinator == broker]
-            commit = [g.group for g in own if g.type != GroupType.SHARE]
-            classic = [g.group for g in own if g.type == GroupType.CLASSIC]
-            if commit:
-                asks.append((link, partial(self._fast.commits, link, broker, commit)))
-            if classic:
-                asks.append((link, partial(self._fast.describe_groups, link, broker, classic)))
-        await self._phase(asks, self._settings.phase_s)
-
-    async def _ask_offsets(self) -> None:
-        state, settings = self._state, self._settings
-        failing = [broker for broker, link in self._links.fast.items() if link.failing]
-        parts, whole = self._budget.shares(state.layout, self._sequence, failing)
-        if not parts:
+    async def _ask_offsets(self, began_ms: int) -> None:
+        shares, layout = self._offsets.shares(self._sequence), self._state.layout
+        if not shares[0]:
             return
-        log_start = self._sequence % settings.log_start_rounds == 0
-        if self._fast.debugging is not False:
-            follow: list[tuple[Link, Ask]] = [
-                (link, partial(self._fast.followers, link, broker, parts[broker], whole))
-                for broker, link in self._links.askable().items()
-                if broker in parts and len(parts[broker].follows)
-            ]
-            await self._phase(follow, settings.offsets_phase_s)
-        unread = state.readings.log_start == UNKNOWN
-        lead: list[tuple[Link, Ask]] = []
-        for broker, link in self._links.askable().items():
-            share = parts.get(broker)
-            if share is not None and len(share.leads):
-                starts = log_start or bool(unread[share.leads].any())
-                lead.append((link, partial(self._fast.leaders, link, broker, share, whole, starts)))
-        await self._phase(lead, settings.offsets_phase_s)
+        matters = self._offsets.starts_near_commits(self._sequence)
+        await self._phase(self._offsets.followers(shares), self._settings.offsets_phase_s)
+        if self._state.still(layout):  # or metadata that came late have other partitions: next time
+            await self._phase(
+                self._offsets.leaders(shares, matters, began_ms), self._settings.offsets_phase_s
+            )
 
     def _update_brokers(self) -> None:
+        """Update the facts about brokers. Those that have just come back are retried at once and often."""
         state = self._state
-        health = {
-            b: Health(k.failing_since_ms, k.answered_ms, k.cause.kind) for b, k in self._links.fast.items()
-        }
-        brokers.update(state.brokers, state.listed, state.cluster, health, self._loop.clock_ms())
-
-    def _update_groups(self) -> None:
-        for known in self._state.groups.values():
-            link = self._links.fast.get(known.coordinator)
-            if link is None:
-                known.cause = Cause(FailureKind.COORDINATOR_GONE)
-            elif link.failing:
-                known.cause = Cause(FailureKind.COORDINATOR_SILENT)
-            else:
-                known.cause = refused(known.refused) if known.refused else NO_FAILURE
-        self._state.group_tables.update(self._state.groups)
+        health = {broker: link.health() for broker, link in self._links.fast.items()}
+        came_back = brokers.update(
+            state.brokers, state.listed, state.cluster, health, state.layout.led_by, self._loop.clock_ms()
+        )
+        if came_back:
+            self._links.expect(came_back, brokers.GRACE_MS / 1000)
 
     def _dismiss(self, broker: int) -> None:
         facts = self._state.brokers.get(broker)
@@ -303,8 +316,8 @@ class Observer:
         controller_id = UNKNOWN_ID
         if quorum is not None:
             controller_id = quorum.controller_id
-        elif state.metadata is not None and known and "quorum" not in known:
-            controller_id = state.metadata.controller_id  # with ZooKeeper, this is the real one
+        elif state.metadata is not None and "metadata_controller" in known:
+            controller_id = state.metadata.controller_id
         silent = {
             broker: (link.answered_ms, link.cause)
             for broker, link in self._links.fast.items()
@@ -322,7 +335,7 @@ class Observer:
             requests=cost[0],
             bytes_sent=cost[1],
             bytes_received=cost[2],
-            failures=failures(state, silent),
+            failures=failures(state, silent, self._groups.unheard),
             capabilities=known,
         )
         return state.snapshot(observation, self._fast.debugging is not False)
@@ -332,7 +345,9 @@ class Observer:
         return tuple(sorted({part for part, _ in self._state.received_ms}))
 
     def _capabilities(self) -> frozenset[str]:
+        """Return what the cluster can answer, empty until a broker has told its versions."""
         link = self._links.fast.get(self._links.source)
-        versions = link.versions if link else {}
-        known = apis.capabilities(versions)
-        return known | {"debugging_replica"} if self._fast.debugging is not False else known
+        if link is not None and link.versions:
+            known = apis.capabilities(link.versions)
+            self._known = known | {"debugging_replica"} if self._fast.debugging is not False else known
+        return self._known

@@ -6,10 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kview.model.failures import Cause, FailureKind
 from kview.model.snapshot import Ids, Longs
 from kview.model.units import UNKNOWN
+from kview.observe.causes import Refused
 from kview.observe.layout import Layout, Rows, old_replica_rows, old_rows, same_partitions, same_replicas
 from kview.wire.list_offsets import ListOffsetsAnswer
+
+MOST_OFFSET = 2**62
+"""A larger offset is nonsense, and sums of such offsets would overflow. No log gets there in 10,000 years at
+10,000,000 records per second."""
 
 
 def _unknown(rows: int) -> Longs:
@@ -22,9 +28,10 @@ def _no_error(rows: int) -> Ids:
 
 @dataclass(slots=True)
 class Readings:
-    """The latest offsets answered for each partition and replica.
+    """The offsets that brokers reported last: one row for each partition, and for each replica.
 
-    The functions below change the readings in place.
+    Columns named `…_ms` say when the offset next to them was received. The functions below change the arrays
+    in place.
     """
 
     log_start: Longs
@@ -80,6 +87,13 @@ def _moved(values: NDArray[Any], rows: Rows) -> NDArray[Any]:
         known = rows >= 0
         empty[known] = values[rows[known]]
     return empty
+
+
+def checked(answer: ListOffsetsAnswer) -> ListOffsetsAnswer:
+    """Return an answer whose offsets can be offsets. Raises Refused."""
+    if any((topic.offset > MOST_OFFSET).any() for topic in answer.topics):
+        raise Refused(Cause(FailureKind.MALFORMED))
+    return answer
 
 
 def answered_rows(layout: Layout, answer: ListOffsetsAnswer) -> tuple[Rows, NDArray[np.int16], Longs]:
@@ -155,8 +169,9 @@ def read_leader(
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The rows to ask one broker for: those of partitions it leads, and those of partitions it follows."""
+    """The rows of `layout` to ask one broker for: those of partitions it leads, and those it follows."""
 
+    layout: Layout
     leads: Rows
     follows: Rows
 
@@ -171,7 +186,7 @@ def shares(layout: Layout, chosen: NDArray[np.bool_] | None = None) -> dict[int,
             continue
         held = layout.replica_row[(layout.replica_broker == broker) & (led_by != broker)]
         leads = np.flatnonzero((layout.leader == broker) & wanted)
-        out[broker] = Share(leads, held[wanted[held]].astype(np.intp))
+        out[broker] = Share(layout, leads, held[wanted[held]].astype(np.intp))
     return out
 
 

@@ -18,12 +18,13 @@ class ObserveSettings:
     """The same for forwarded or heavy requests, which may take longer because nothing waits for their
     answers."""
     retry_first_s: float = 0.2
-    retry_most_s: float = 2.0
+    retry_most_s: float = 1.0
     """Limits of the pause between attempts to reach a silent broker. An attempt costs a millisecond, and
     people are waiting for the broker to return."""
     list_groups_rounds: int = 3
     log_start_rounds: int = 5
-    quorum_rounds: int = 2
+    forwarded_rounds: int = 2
+    """How often what is forwarded to the controller is asked for. The quorum is asked for every time."""
     log_dirs_s: float = 30.0
     configs_s: float = 60.0
     requests_per_second: int = 500

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kview.model.failures import Cause, FailureKind, Part
-from kview.model.units import NO_BROKER
-from kview.observe import apis, configs, elr, log_dirs, quorum, reassignments
+from kview.model.failures import NOT_AUTHORIZED, Cause, FailureKind, Part, refused
+from kview.model.units import NO_BROKER, UNKNOWN
+from kview.observe import apis, configs, elr, log_dirs, quorum, readings, reassignments, topics
 from kview.observe.brokers import saw_quorum
 from kview.observe.causes import LinkError, Refused
 from kview.observe.layout import Layout, Rows
@@ -24,11 +24,19 @@ from kview.observe.time_points import AGES_S
 from kview.wire import list_offsets
 
 REFUSED_PAUSE_S = 60.0
-"""Pause before a refused part (for example for lack of a permission) is asked for again."""
+"""Pause before a part that this cluster will go on refusing is asked for again."""
+LASTING = frozenset({29, 30, 31, 35, 58})
+"""Kafka's error numbers that stay the same until somebody changes permissions or versions."""
 FAILED_PAUSE_S = 1.0
 """Pause after a request that got no answer."""
 OVERDUE_S = 3.0
 """A request in flight for this long is reported as failed, while its answer is still accepted."""
+QUORUM_OVERDUE_S = 0.5
+"""The same for the quorum, which answers within a few ms: a broker that cannot reach the controller says
+nothing at all. This is half an interval, because the request of one observation must count as unanswered in
+the next one, although observations are not evenly spaced on a busy machine."""
+MOST_QUORUM_REQUESTS = 2
+"""Limit of overdue requests for the quorum. Without a controller, each one keeps its broker's lane busy."""
 POINTS_A_REQUEST = 2_000
 """Partitions per request. A look-up by time takes a broker about 10 µs per partition."""
 FORWARDED = (Part.QUORUM, Part.REASSIGNMENTS)
@@ -54,6 +62,7 @@ class SlowLane:
     _due_s: dict[tuple[Part, int], float] = field(default_factory=dict)
     """(Part, broker) → the earliest time (monotonic) to ask for the part again."""
     _healthy: Sequence[int] = ()
+    _answering: frozenset[int] = frozenset()
     _source: int = NO_BROKER
 
     @property
@@ -63,13 +72,14 @@ class SlowLane:
             self.links[b].connecting for b in self._healthy if b in self.links
         )
 
-    def step(self, healthy: Sequence[int], source: int) -> None:
-        """Send the requests that are due to `healthy` brokers.
+    def step(self, healthy: Sequence[int], answering: Iterable[int], source: int) -> None:
+        """Send the requests that are due to `healthy` brokers, which answer other requests in time.
 
-        `source` is the broker that is asked for Metadata.
+        `answering` are the brokers that answer other requests at all, so that a missing answer is not their
+        fault. `source` is the broker that is asked for Metadata.
         """
+        self._healthy, self._answering, self._source = healthy, frozenset(answering), source
         self._mark_overdue(self.loop.monotonic())
-        self._healthy, self._source = healthy, source
         for broker in healthy:
             if broker in self.links:
                 self.links[broker].on_up = self._pump
@@ -81,8 +91,12 @@ class SlowLane:
         anyone = [self._source, *(b for b in self._healthy if b != self._source)]
         self._anyone(Part.QUORUM, anyone, apis.DESCRIBE_QUORUM, self._quorum)
         self._anyone(Part.CONFIGS, anyone, apis.DESCRIBE_CONFIGS, self._topic_configs)
-        self._anyone(Part.REASSIGNMENTS, anyone, apis.LIST_PARTITION_REASSIGNMENTS, self._reassignments)
+        knowing = self._knowing(anyone)
+        self._anyone(Part.REASSIGNMENTS, knowing, apis.LIST_PARTITION_REASSIGNMENTS, self._reassignments)
         self._anyone(Part.ELR, anyone, apis.DESCRIBE_TOPIC_PARTITIONS, self._elr)
+        doubtful = topics.may_be_hidden(self.state, self.loop.access)
+        able = [b for b in anyone if doubtful and b in self.links and topics.can_ask(self.links[b].versions)]
+        self._anyone(Part.TOPICS, able, apis.METADATA, self._hidden_topics)
         for broker in self._healthy:
             self._each(
                 Part.SESSION_TIMEOUT,
@@ -95,12 +109,32 @@ class SlowLane:
             self._each(Part.LOG_DIRS, broker, apis.DESCRIBE_LOG_DIRS, every_s, self._log_dirs)
         self._wanted_points()
 
+    def _knowing(self, brokers: Sequence[int]) -> Sequence[int]:
+        """Return the brokers that can be asked what only the controller knows.
+
+        Any broker forwards the request, but in ZooKeeper mode all but the controller refuse it.
+        """
+        source, seen = self.links.get(self._source), self.state.metadata
+        if source is None or seen is None or not apis.with_zookeeper(source.versions):
+            return brokers
+        return [broker for broker in brokers if broker == seen.controller_id]
+
     def _mark_overdue(self, now_s: float) -> None:
         for broker, running in self._running.items():
-            if not running.overdue and now_s - running.since_s > OVERDUE_S:
-                running.overdue = True
-                reported = self._reported_broker(running.part, broker)
-                self.state.failed(running.part, reported, Cause(FailureKind.OVERDUE))
+            most_s = QUORUM_OVERDUE_S if running.part == Part.QUORUM else OVERDUE_S
+            if not running.overdue and now_s - running.since_s > most_s:
+                running.overdue = self._failed(running.part, broker, Cause(FailureKind.OVERDUE))
+
+    def _failed(self, part: Part, broker: int, cause: Cause) -> bool:
+        """Note a failure, unless the part is not of this broker alone and the broker answers nothing else.
+
+        Return whether it was noted.
+        """
+        reported = self._reported_broker(part, broker)
+        if reported == NO_BROKER and broker not in self._answering:
+            return False
+        self.state.failed(part, reported, cause)
+        return True
 
     def _free(self, broker: int) -> bool:
         link = self.links.get(broker)
@@ -108,22 +142,25 @@ class SlowLane:
 
     def _reported_broker(self, part: Part, broker: int) -> int:
         """Return the broker to name in a failure, or NO_BROKER for parts that any broker can answer."""
-        return NO_BROKER if part in (*FORWARDED, Part.CONFIGS, Part.ELR) else broker
+        return NO_BROKER if part in (*FORWARDED, Part.CONFIGS, Part.ELR, Part.TOPICS) else broker
 
     def _start(self, part: Part, broker: int, ask: Callable[[Link, int], Awaitable[None]]) -> None:
         """Ask `broker`, which must be free, for `part`."""
         self._running[broker] = _Running(part, self.loop.monotonic())
-        reported = self._reported_broker(part, broker)
+        reported, began_ms = self._reported_broker(part, broker), self.loop.clock_ms()
 
         async def run() -> None:
             try:
                 await ask(self.links[broker], broker)
             except LinkError as error:
-                self.state.failed(part, reported, error.cause)
+                if self.state.received_ms.get((part, reported), UNKNOWN) <= began_ms:
+                    self._failed(part, broker, error.cause)
                 self._due_s[part, reported] = self.loop.monotonic() + FAILED_PAUSE_S
             except Refused as error:
                 self.state.failed(part, reported, error.cause)
-                self._due_s[part, reported] = self.loop.monotonic() + REFUSED_PAUSE_S
+                lasting = error.cause.kind is not FailureKind.KAFKA_ERROR or error.cause.code in LASTING
+                pause_s = REFUSED_PAUSE_S if lasting else FAILED_PAUSE_S
+                self._due_s[part, reported] = self.loop.monotonic() + pause_s
             else:
                 self.state.succeeded(part, reported, self.loop.clock_ms())
             finally:
@@ -135,11 +172,18 @@ class SlowLane:
     def _anyone(
         self, part: Part, brokers: Iterable[int], api: int, ask: Callable[[Link, int], Awaitable[None]]
     ) -> None:
-        """Ask the first free broker for `part` when it is due, unless a request for it is in flight."""
+        """Ask the first free broker for `part` when it is due.
+
+        It is not asked for while a request for it is in flight at a broker that answers other requests. Only
+        the quorum is asked for at a second broker then, because the first one may be cut off from the
+        controllers.
+        """
         now_s = self.loop.monotonic()
         if now_s < self._due_s.get((part, NO_BROKER), 0.0):
             return
-        if any(running.part == part for running in self._running.values()) or not self._wanted(part):
+        asked = [r for b, r in self._running.items() if r.part == part and b in self._healthy]
+        stuck = part == Part.QUORUM and all(running.overdue for running in asked)
+        if (asked and not (stuck and len(asked) < MOST_QUORUM_REQUESTS)) or not self._wanted(part):
             return
         for broker in brokers:
             if self._free(broker) and api in self.links[broker].versions:
@@ -155,11 +199,18 @@ class SlowLane:
         return True
 
     def _pause_s(self, part: Part) -> float:
-        """Return the pause in seconds before `part` is asked for again.
+        """Return how many seconds after a request for `part` the next one may be sent.
 
-        This is 0 for the settings of new topics, and almost `quorum_rounds` observations for other parts.
+        The settings of new topics have no limit. The quorum is asked in every observation, and everything
+        else in every `forwarded_rounds`-th one. Half an interval is taken off, so that an observation that
+        begins a little early still asks.
         """
-        return 0.0 if part == Part.CONFIGS else (self.settings.quorum_rounds - 0.5) * self.settings.interval_s
+        if part == Part.CONFIGS:
+            return 0.0
+        if part == Part.TOPICS:
+            return self.settings.configs_s
+        rounds = 1 if part == Part.QUORUM else self.settings.forwarded_rounds
+        return (rounds - 0.5) * self.settings.interval_s
 
     def _each(
         self,
@@ -187,10 +238,12 @@ class SlowLane:
         self.state.reassignments = reassignments.table(answer)
 
     async def _session_timeout(self, link: Link, broker: int) -> None:
-        answer, _ = await link.ask(configs.broker_request(broker))
+        zookeeper = apis.with_zookeeper(link.versions)
+        key = configs.ZOOKEEPER_SESSION_TIMEOUT if zookeeper else configs.SESSION_TIMEOUT
+        answer, _ = await link.ask(configs.broker_request(broker, key))
         facts = self.state.brokers.get(broker)
         if facts is not None:
-            facts.session_timeout_ms = configs.session_timeout_ms(answer)
+            facts.session_timeout_ms = configs.session_timeout_ms(answer, key)
 
     async def _log_dirs(self, link: Link, broker: int) -> None:
         answer, _ = await link.ask(log_dirs.request())
@@ -211,15 +264,25 @@ class SlowLane:
             row, _ = layout.first[name]
             self.state.settings[name] = configs.TopicSettings(layout.topic_id[row], settings, at_ms)
         if not answered.keys() >= set(names):
-            raise Refused(Cause(FailureKind.INCOMPLETE))
+            code = configs.first_error(answer)
+            raise Refused(refused(code) if code in NOT_AUTHORIZED else Cause(FailureKind.INCOMPLETE))
+
+    async def _hidden_topics(self, link: Link, broker: int) -> None:
+        """Ask for a topic that does not exist. If that is refused, the list of topics may lack some.
+
+        It is refused unless kview may see topics of any name.
+        """
+        answer, _ = await link.ask(topics.request())
+        if topics.is_refused(answer):
+            raise Refused(refused(topics.REFUSED))
 
     async def _elr(self, link: Link, broker: int) -> None:
         layout = self.state.layout
-        topics = sorted(set(layout.topic[elr.wanting(layout, self.state.min_isr())].tolist()))
+        names = sorted(set(layout.topic[elr.wanting(layout, self.state.min_isr())].tolist()))
         found: dict[tuple[str, int], tuple[int, ...]] = {}
         cursor = None
         for _ in range(elr.MOST_PAGES):
-            answer, _ = await link.ask(elr.request(topics, cursor))
+            answer, _ = await link.ask(elr.request(names, cursor))
             found.update(elr.answered(answer))
             cursor = answer.next_cursor
             if cursor is None:
@@ -252,7 +315,7 @@ class SlowLane:
                 answer, at_ms = await link.ask(request)
                 if self.state.still(layout):
                     self.state.points.answered(
-                        self.state.layout, self.state.readings, timestamp_ms, answer, at_ms
+                        self.state.layout, self.state.readings, timestamp_ms, readings.checked(answer), at_ms
                     )
 
         return ask
@@ -261,9 +324,5 @@ class SlowLane:
 def rows_read(layout: Layout, state: State) -> Rows:
     """Return the partition rows for which groups have committed offsets, ascending."""
     offsets = state.group_tables.offsets
-    if not len(offsets):
-        return np.empty(0, np.intp)
-    topics = set(offsets.topic.tolist())
-    rows = [layout.rows_of(topic, np.unique(offsets.partition[offsets.topic == topic])) for topic in topics]
-    found = np.concatenate(rows)
+    found = layout.rows_at(offsets.topic, offsets.partition)
     return np.unique(found[found >= 0])

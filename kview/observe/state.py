@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kview.model.failures import Cause, Part
+from kview.model.failures import NO_FAILURE, Cause, Part
 from kview.model.snapshot import (
     AnyTable,
     Failure,
@@ -22,8 +22,11 @@ from kview.model.snapshot import (
 )
 from kview.model.units import UNKNOWN
 from kview.observe import brokers, configs, elr
+from kview.observe.believing import believe
 from kview.observe.brokers import BrokerFacts, Registered
+from kview.observe.clock import Jump
 from kview.observe.configs import TopicSettings
+from kview.observe.coordinators import Heard
 from kview.observe.groups import GroupFacts, GroupTables
 from kview.observe.layout import Layout, layout, same_partitions
 from kview.observe.quorum import QuorumSeen
@@ -45,6 +48,8 @@ class State:
     readings: Readings = field(default_factory=lambda: nothing_read(NO_TOPICS))
     metadata: MetadataAnswer | None = None
     listed: tuple[BrokerAddress, ...] = ()
+    lists_all_groups: bool | None = None
+    """Whether kview is authorized to list all groups, None if that is not known."""
     cluster: dict[int, Registered] = field(default_factory=dict)
     brokers: dict[int, BrokerFacts] = field(default_factory=dict)
     groups: dict[str, GroupFacts] = field(default_factory=dict)
@@ -58,6 +63,11 @@ class State:
     """(Part, broker) → why the last request failed."""
     received_ms: dict[tuple[Part, int], int] = field(default_factory=dict)
     """(Part, broker) → when the part was last answered."""
+    heard: Heard = field(default_factory=Heard)
+    doubted_until_s: dict[int, float] = field(default_factory=dict)
+    """Broker → until when (monotonic) another broker is preferred as the source of metadata."""
+    _topics_cause: Cause = NO_FAILURE
+    """What is wrong with the topics of `metadata`, if anything."""
     _configs_of: tuple[Any, ...] = ()
     _configs: TopicConfigs = field(default_factory=lambda: empty(TopicConfigs))
     _min_isr: Ids = field(default_factory=lambda: np.empty(0, np.int32))
@@ -68,19 +78,56 @@ class State:
         self.failures.pop((part, broker), None)
         self.received_ms[part, broker] = at_ms
 
+    def shown_since_ms(self, part: Part, broker: int) -> int:
+        """Return when the value of a part was received, which for metadata may be another broker's."""
+        if part is not Part.METADATA:
+            return self.received_ms.get((part, broker), UNKNOWN)
+        return max((at for (of, _), at in self.received_ms.items() if of is part), default=UNKNOWN)
+
     def failed(self, part: Part, broker: int, cause: Cause) -> None:
         """Note that `broker` did not answer for `part`."""
         self.failures[part, broker] = cause
 
-    def take_metadata(self, answer: MetadataAnswer) -> None:
-        """Store a Metadata answer. Its topics are decoded only if their bytes changed."""
+    def take_metadata(self, answer: MetadataAnswer, older_too: bool = False) -> Cause:
+        """Store a Metadata answer, and return what is wrong with it, if anything.
+
+        Its topics are decoded only if their bytes changed. An answer from an older state of the cluster is
+        not used, unless `older_too` says so. Raises MalformedBytes.
+        """
         before = self.metadata
         if before is None or before.topics_bytes != answer.topics_bytes or before.version != answer.version:
-            new = layout(answer.topics(), self.layout)
+            topics = answer.topics()
+            believed = believe(topics, self.layout)
+            if believed.outdated:
+                if not older_too:
+                    return believed.cause
+                believed = believe(topics, NO_TOPICS)
+            new = believed.layout
             self.readings = carried(self.readings, self.layout, new)
             self.layout = new
+            self.heard.see(new)
+            self._topics_cause = believed.cause
         self.metadata = answer
         self.listed = answer.brokers
+        return self._topics_cause
+
+    def clock_set(self, jump: Jump) -> None:
+        """Move the times of the answers to the new clock. Time points are asked for again."""
+        times = [column.name for column in fields(Readings) if column.name.endswith("_ms")]
+        self.readings = replace(self.readings)  # the arrays of earlier snapshots stay as they were
+        jump.move(self.readings, *times)
+        for facts in self.brokers.values():
+            jump.move(facts, "since_ms", "answered_ms", "returned_ms")
+        for group in self.groups.values():
+            jump.move(group, "received_ms", "described_ms", "committed_ms", "missing_ms")
+        if self.quorum is not None:
+            self.quorum = replace(self.quorum, received_ms=jump.time(self.quorum.received_ms))
+        self.received_ms = {key: jump.time(at_ms) for key, at_ms in self.received_ms.items()}
+        self.settings = {
+            topic: replace(known, received_ms=jump.time(known.received_ms))
+            for topic, known in self.settings.items()
+        }
+        self.points = Points()
 
     def still(self, then: Layout) -> bool:
         """Return whether an answer about the rows of `then` still applies to the current topics."""
@@ -180,13 +227,17 @@ def shared(new: AnyTable, last: AnyTable) -> AnyTable:
     return replace(new, **same) if same else new
 
 
-def failures(state: State, links: dict[int, tuple[int, Cause]]) -> tuple[Failure, ...]:
-    """Return the failures: first brokers that do not answer, then parts that other brokers did not answer.
+def failures(
+    state: State, links: dict[int, tuple[int, Cause]], unheard: tuple[Failure, ...]
+) -> tuple[Failure, ...]:
+    """Return the failures: first brokers that do not answer, then parts that other brokers did not answer,
+    and last the coordinators that were never heard.
 
     `links` has the last answer and the cause for each broker that does not answer.
     """
+    never = {failure.broker for failure in unheard}
     out = [Failure(Part.BROKER, broker, *cause, at_ms) for broker, (at_ms, cause) in sorted(links.items())]
     for (part, broker), cause in sorted(state.failures.items()):
-        if broker not in links:
-            out.append(Failure(part, broker, *cause, state.received_ms.get((part, broker), UNKNOWN)))
-    return tuple(out)
+        if broker not in links and not (part == Part.GROUPS and broker in never):
+            out.append(Failure(part, broker, *cause, state.shown_since_ms(part, broker)))
+    return (*out, *unheard)

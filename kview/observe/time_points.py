@@ -1,12 +1,12 @@
 """ListOffsets by timestamp: where logs ended some time ago, so that lag in time is right from the start."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from kview.model.snapshot import TimePoints, empty
+from kview.model.snapshot import Flags, Longs, TimePoints, empty
 from kview.model.units import UNKNOWN
-from kview.observe.layout import Layout, Rows, strings
+from kview.observe.layout import Layout, Rows, old_rows, same_partitions
 from kview.observe.readings import Readings, answered_rows
 from kview.wire.list_offsets import ListOffsetsAnswer
 
@@ -16,28 +16,42 @@ KEPT_MS = 600_000
 """Time for which answers are stored, which is as long as the look-back of the fold."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """One answer: where the logs of some partitions ended at `timestamp_ms`, UNKNOWN if nobody can tell."""
+
+    rows: Rows
+    offsets: Longs
+    timestamp_ms: int
+    received_ms: int
+
+
 @dataclass(slots=True)
 class Points:
-    """The answers of the last ten minutes.
+    """The answers of the last ten minutes about the partitions that exist now."""
 
-    The table is the same object until its content changes.
-    """
+    _layout: Layout | None = None
+    """The layout whose rows `_asked` and the answers have."""
+    _asked: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
+    _answers: list[_Answer] = field(default_factory=list)
+    _table: TimePoints | None = None
 
-    table: TimePoints = field(default_factory=lambda: empty(TimePoints))
-    asked: set[tuple[str, str, int]] = field(default_factory=set)
-    """The (topic, topic id, partition) combinations that have been asked for."""
-    _answers: dict[tuple[str, int, int, str], tuple[int, int]] = field(default_factory=dict)
+    @property
+    def table(self) -> TimePoints:
+        """The answers by topic, partition and time. The same object until an answer comes or goes."""
+        if self._table is None:
+            self._table = self._as_table()
+        return self._table
 
     def due(self, layout: Layout, rows: Rows) -> Rows:
         """Return those of `rows` that have not been asked for."""
-        keys = zip(layout.topic[rows], layout.topic_id[rows], layout.partition[rows].tolist(), strict=True)
-        return rows[[key not in self.asked for key in keys]]
+        self._follow(layout)
+        return rows[~self._asked[rows]]
 
     def mark(self, layout: Layout, rows: Rows) -> None:
         """Remember that `rows` have been asked for."""
-        self.asked.update(
-            zip(layout.topic[rows], layout.topic_id[rows], layout.partition[rows].tolist(), strict=True)
-        )
+        self._follow(layout)
+        self._asked[rows] = True
 
     def answered(
         self, layout: Layout, readings: Readings, timestamp_ms: int, answer: ListOffsetsAnswer, at_ms: int
@@ -46,37 +60,55 @@ class Points:
 
         If there is no record as young as `timestamp_ms`, the log ended where it ends now.
         """
+        self._follow(layout)
         rows, errors, offsets = answered_rows(layout, answer)
         ends = readings.log_end[rows]
         young = np.where(readings.log_end_ms[rows] >= timestamp_ms, ends, UNKNOWN)
         offsets = np.where(offsets >= 0, offsets, young)
-        for row, error, offset in zip(rows.tolist(), errors.tolist(), offsets.tolist(), strict=True):
-            if not error:
-                key = (layout.topic[row], int(layout.partition[row]), timestamp_ms, layout.topic_id[row])
-                self._answers[key] = (offset, at_ms)
-        self._make()
+        good = errors == 0
+        self._answers.append(_Answer(rows[good], offsets[good], timestamp_ms, at_ms))
+        self._table = None
 
     def expire(self, now_ms: int, layout: Layout) -> None:
-        """Drop answers older than ten minutes, and incarnations of topics that no longer exist."""
-        there = {(topic, layout.topic_id[row]) for topic, (row, _) in layout.first.items()}
-        old = [
-            key
-            for key, (_, at_ms) in self._answers.items()
-            if at_ms < now_ms - KEPT_MS or (key[0], key[3]) not in there
-        ]
-        if old:
-            for key in old:
-                del self._answers[key]
-            self._make()
-        self.asked = {key for key in self.asked if key[:2] in there}
+        """Drop answers older than ten minutes, and those about partitions that no longer exist."""
+        self._follow(layout)
+        kept = [answer for answer in self._answers if answer.received_ms >= now_ms - KEPT_MS]
+        if len(kept) < len(self._answers):
+            self._answers, self._table = kept, None
 
-    def _make(self) -> None:
-        ordered = sorted(self._answers, key=lambda key: key[:3])
-        values = [self._answers[key] for key in ordered]
-        self.table = TimePoints(
-            topic=strings([topic for topic, _, _, _ in ordered]),
-            partition=np.array([partition for _, partition, _, _ in ordered], np.int32),
-            timestamp_ms=np.array([timestamp for _, _, timestamp, _ in ordered], np.int64),
-            offset=np.array([offset for offset, _ in values], np.int64),
-            received_ms=np.array([at_ms for _, at_ms in values], np.int64),
+    def _follow(self, layout: Layout) -> None:
+        """Move everything to the rows of `layout`. A topic that was created again is another topic."""
+        before, self._layout = self._layout, layout
+        if before is None:
+            self._asked = np.zeros(len(layout), np.bool_)
+            return
+        if same_partitions(layout, before):
+            return
+        old = old_rows(layout, before)
+        there = old >= 0
+        self._asked = there & np.r_[self._asked, False][old]
+        now_at = np.full(len(before), -1, np.intp)
+        now_at[old[there]] = np.flatnonzero(there)
+        moved = []
+        for answer in self._answers:
+            rows = now_at[answer.rows]
+            exists = rows >= 0
+            moved.append(replace(answer, rows=rows[exists], offsets=answer.offsets[exists]))
+        self._answers, self._table = moved, None
+
+    def _as_table(self) -> TimePoints:
+        layout, answers = self._layout, self._answers
+        if layout is None or not answers:
+            return empty(TimePoints)
+        counts = [len(answer.rows) for answer in answers]
+        rows = np.concatenate([answer.rows for answer in answers])
+        timestamp_ms = np.repeat(np.array([answer.timestamp_ms for answer in answers], np.int64), counts)
+        received_ms = np.repeat(np.array([answer.received_ms for answer in answers], np.int64), counts)
+        order = np.lexsort((timestamp_ms, rows))
+        return TimePoints(
+            topic=layout.topic[rows[order]],
+            partition=layout.partition[rows[order]],
+            timestamp_ms=timestamp_ms[order],
+            offset=np.concatenate([answer.offsets for answer in answers])[order],
+            received_ms=received_ms[order],
         )

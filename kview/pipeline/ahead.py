@@ -1,4 +1,4 @@
-"""Loads and compiles what Java needs for the roll-ups while the live job starts, so that both cores are used.
+"""Warms up the JVM while the live job starts: loads and compiles the classes that a roll-up uses.
 
 Half of the time to the first roll-ups is spent by Java looking for classes, one after another, when they are
 first used. Failures here are only logged, because the code that needs the class will report them.
@@ -30,5 +30,6 @@ def learn() -> None:
 
 
 def rehearse(spark: SparkSession) -> None:
-    """Plan and run a query once. Raises Py4JError or any exception of PySpark."""
+    """Plan and run a query once, so that Java compiles the code for it. Raises Py4JError or any PySpark
+    exception."""
     spark.sql(REHEARSAL).coalesce(1).toArrow()

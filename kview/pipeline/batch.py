@@ -35,7 +35,7 @@ def rollups(spark: SparkSession, recording: Path) -> DataFrame:
 
 
 def _set_backs(recording: Path, closed: list[SegmentEntry]) -> list[tuple[int, int]]:
-    """Return, for each time the clock was set back, the first observation after it and its second."""
+    """Return (first observation after it, that observation's second) for each time the clock was set back."""
     seen = Recording.open(recording)
     sequences, moments = seen.sequences(), seen.moments()
     moments = moments[sequences <= max((entry.last_sequence for entry in closed), default=-1)]

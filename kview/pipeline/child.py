@@ -1,6 +1,6 @@
 """The process of the live job: `python -m kview.pipeline.child`.
 
-The process ends together with the process that started it, and its JVM ends together with it.
+This process ends when the process that started it ends. Its JVM ends with it.
 """
 
 import argparse
@@ -56,12 +56,12 @@ class Job:
         """Start the JVM and the job, and wait until they end, which is always an error."""
         from kview.pipeline.jvm import Gateway, choose_java
 
-        # Locked, so that `end` waits until the JVM is known.
+        # Because of the lock, `end` waits until the JVM is known, and then ends it as well.
         with self._ending:
             gateway = Gateway(choose_java(os.environ), self._scratch)
             self._jvm = gateway.process
         threading.Thread(target=self._watch_jvm, name="jvm", daemon=True).start()
-        # Imported while Java starts.
+        # These imports run while Java starts.
         import pyarrow as pa
 
         from kview.pipeline.ahead import learn
@@ -113,9 +113,10 @@ class Job:
         self.end(self.how_java_ended())
 
     def how_java_ended(self) -> KviewError | None:
-        """Return how Java ended, None while it runs.
+        """Return how Java ended, or None if it still runs.
 
-        Java's clients may notice its end before its exit status is known.
+        This waits for up to GONE_WITHIN_S, because a broken connection can be noticed before Java's exit
+        status is known.
         """
         if self._jvm is None:
             return None
@@ -131,13 +132,13 @@ class Job:
 
 
 GONE_WITHIN_S = 0.5
-"""Time from a broken connection to the end of the process behind it."""
+"""Longest time between the break of a connection and the end of the process on its other side."""
 
 OUT_OF_MEMORY = 3
 """Java's exit status with -XX:+ExitOnOutOfMemoryError."""
 
 MAX_WORDS = 160
-"""The most characters of an error's text, because some texts go on for pages. The log file has the full
+"""Limit of characters of an error's text, because some texts go on for pages. The log file has the full
 text."""
 
 
@@ -163,9 +164,9 @@ def _cause(error: Exception, recording: Path, scratch: Path) -> KviewError:
 
 
 def _in_short(error: Exception) -> str:
-    """Return an error's cause in one line, without the text that Spark wraps around it.
+    """Return an error's cause in one line, without the text that Spark adds to it.
 
-    That text is the end of a query, and the traceback of another process.
+    Spark adds a description of the query, and the traceback of another process.
     """
     said = re.sub(r"\s*SQLSTATE: \w+", "", str(error).partition("=== Streaming Query ===")[0])
     cause = said.partition("terminated with exception: ")[2] or f"{type(error).__name__}: {said}"

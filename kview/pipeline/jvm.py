@@ -22,7 +22,8 @@ UNSAFE_ASKED_FROM = 24
 """From this version on, Arrow's Java code needs a flag to access memory directly."""
 
 GATEWAY_WITHIN_S = 60.0
-"""A start takes two seconds. On a machine that needs a minute for it, nothing else works either."""
+"""Limit of the JVM's start, which usually takes two seconds. A machine that needs a minute for it is
+overloaded."""
 
 _HEAP = "256m"
 """The live job uses 80 MB. A larger heap would just fill up with garbage."""
@@ -45,7 +46,7 @@ _FIRST = (
     *("spark-catalyst", "scala-library", "spark-core", "spark-sql", "log4j-core", "jackson-databind"),
     *("arrow-vector", "janino", "hadoop-client-api"),
 )
-"""Java searches the jars in order for each class, so the jars with most of our classes come first."""
+"""Java searches the jars in order for each class, so the jars with most of the classes in use come first."""
 
 _QUICK_START = (
     "-XX:+UseSerialGC",
@@ -57,7 +58,8 @@ _QUICK_START = (
     "-XX:+UnlockDiagnosticVMOptions",
     "-XX:-BytecodeVerificationRemote",
 )
-"""For a job that runs as long as the dashboard and is idle part of the time. Halves start time and memory."""
+"""Options for a job that runs as long as the dashboard but is idle part of the time. They halve start time
+and memory."""
 
 
 def choose_java(environment: Mapping[str, str]) -> Path:
@@ -81,7 +83,8 @@ def choose_java(environment: Mapping[str, str]) -> Path:
 def java_version(java: Path) -> int | None:
     """Return the feature version (17 and the like) of a `java`, None if it cannot be determined."""
     try:
-        # Reading the file next to it takes no time, while running it takes a tenth of a second.
+        # Reading the `release` file of the installation takes no time, while running `java` takes a tenth of
+        # a second.
         said = (java.resolve().parent.parent / "release").read_text()
     except OSError:
         try:
@@ -140,7 +143,7 @@ class Gateway:
         use_gateway(self._connection_file)
 
     def end(self, within_s: float) -> None:
-        """Let the JVM end by itself, and kill it after `within_s` seconds."""
+        """Let the JVM end by itself. Kill it if it has not ended within `within_s` seconds."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         try:
@@ -156,7 +159,8 @@ def _environment(connection_file: Path) -> dict[str, str]:
         CONNECTION_FILE: str(connection_file),
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        # Otherwise Spark starts this Python to ask for installed data sources. Ours is registered directly.
+        # Otherwise Spark starts this Python to ask for installed data sources. kview's source is registered
+        # directly.
         "PYSPARK_DRIVER_PYTHON": "none",
         "MALLOC_ARENA_MAX": "2",
     }

@@ -21,11 +21,11 @@ from kview.pipeline.source import RecordingSource
 from kview.recording.reader import Recording
 
 CYCLE_S = 1.0
-"""How often a batch starts if batches are quick."""
+"""Interval at which batches start, if a batch takes less time than this."""
 
 REST = 1.6
-"""Otherwise the job pauses after a batch for this many times its duration. At 10,000 partitions that leaves
-about half of a core free."""
+"""After a longer batch, the job pauses for this many times the duration of the batch. At 10,000 partitions
+that leaves about half of a core free."""
 
 MAX_REST_S = 1.5
 """Limit of that pause. On a busy machine a batch takes longer without using more CPU time, so a longer pause
@@ -41,8 +41,7 @@ INTERPRETED_ROWS = 5_000
 """With more rows than this, generating and compiling code pays off, although it takes most of a second."""
 
 FIRST_ROWS = 1_000
-"""The first figures are based on the first observations with this many rows in total, or on all
-observations."""
+"""The first roll-ups cover as many observations as it takes to have this many rows, or all of them."""
 
 
 def start(
@@ -55,7 +54,7 @@ def start(
     """
 
     def roll_up(deltas: DataFrame) -> None:
-        # In one partition, so that no row moves from one task to another.
+        # A single partition avoids moving rows between tasks.
         table = summed(deltas.coalesce(1)).toArrow()
         if table.num_rows:
             on_rollups(table)
@@ -67,7 +66,7 @@ def start(
         if number:
             time.sleep(max(CYCLE_S - took_s, min(REST * took_s, MAX_REST_S)))
 
-    # What is already recorded needs no stream source, whose processes take seconds to start.
+    # For what is already recorded, no stream source is used, because its processes take seconds to start.
     batches, last = next_rows(Recording.open(recording), after, FIRST_ROWS)
     if batches:
         interpreted = INTERPRETED if sum(batch.num_rows for batch in batches) <= INTERPRETED_ROWS else {}

@@ -12,7 +12,7 @@ from kview.errors import ErrorFacts, KviewError
 _HEAD = struct.Struct(">cI")
 
 MAX_BODY_BYTES = 256 << 20
-"""A longer body cannot be from us, because the roll-ups of a batch take some hundred kilobytes."""
+"""A longer body cannot be from the job, because the roll-ups of a batch take a few hundred kilobytes."""
 
 
 class MessageKind(Enum):

@@ -1,4 +1,4 @@
-"""The live job from kview's side: a child process that is started, watched, restarted and ended."""
+"""Runs the live job in a child process, which is watched, restarted after a failure, and ended."""
 
 import contextlib
 import logging
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import kview
+from kview.config.children import child_environment
 from kview.errors import ErrorKind, KviewError, error_of
 from kview.model.aggregates import Aggregates, Rollups, SparkState, SparkStatus
 from kview.model.units import UNKNOWN
@@ -28,10 +28,10 @@ MAX_BACK_OFF_S = 60.0
 """Limits of the pause before an automatic restart. A start takes ten seconds of one core."""
 
 STEADY_S = 60.0
-"""If a job ran for this long before it failed, the next restart is as quick as the first."""
+"""If a job ran for this long before it failed, the pause before the next restart is short again."""
 
 END_WITHIN_S = 0.3
-"""Time for the child to end by itself, out of the second that kview may take to end."""
+"""Longest time that the child has to end by itself. kview as a whole must end within a second."""
 
 _log = logging.getLogger(__name__)
 
@@ -48,28 +48,24 @@ class LiveJob:
         recording: Path,
         on_aggregates: Callable[[Aggregates], None],
         clock_ms: Callable[[], int],
-        live: bool = True,
         *,
         python: str = sys.executable,
         first_back_off_s: float = FIRST_BACK_OFF_S,
+        steady_s: float = STEADY_S,
     ) -> None:
-        """Prepare a job that does not run yet.
-
-        `live` says that the recording is still being written, so that its end is now. `python` runs the
-        child.
-        """
+        """Prepare a job that does not run yet. `python` runs the child."""
         self._recording = recording
         self._on_aggregates = on_aggregates
         self._clock_ms = clock_ms
-        self._live = live
         self._python = python
         self._first_back_off_s = first_back_off_s
+        self._steady_s = steady_s
         self.rollups = Rollups()
         """The roll-ups so far."""
         self._changed = threading.Condition()
         self._ending = False
         self._wanted = 0
-        """The number of starts requested. A change interrupts a wait, or the running job."""
+        """The number of restarts requested. When it changes, a pause or the running job ends at once."""
         self._child: _Child | None = None
         self._thread = threading.Thread(target=self._run, name="spark", daemon=True)
 
@@ -118,7 +114,7 @@ class LiveJob:
                 if self._wanted != asked:
                     back_off_s = self._first_back_off_s
                     continue
-            if time.monotonic() - began_s > STEADY_S:
+            if time.monotonic() - began_s > self._steady_s:
                 back_off_s = self._first_back_off_s
             now_ms = self._clock_ms()
             next_ms = now_ms + int(back_off_s * 1000)
@@ -160,8 +156,7 @@ class LiveJob:
                     now_ms = self._clock_ms()
                     since_ms = now_ms if since_ms == UNKNOWN else since_ms
                     self.rollups = store.rollups
-                    delay_ms = max(0, now_ms - store.rollups.until_ms) if self._live else UNKNOWN
-                    self._tell(store, SparkStatus(SparkState.RUNNING, None, since_ms, delay_ms))
+                    self._tell(store, SparkStatus(SparkState.RUNNING, None, since_ms))
         except OSError as error:
             why = KviewError(ErrorKind.SPARK_NOT_STARTED, reason=error.strerror or str(error))
         except ValueError as error:
@@ -199,7 +194,7 @@ class _Child:
                     stderr=subprocess.PIPE,
                     pass_fds=[theirs.fileno()],
                     process_group=0,
-                    env=_environment(),
+                    env=child_environment(),
                 )
             except OSError:
                 self.control.close()
@@ -211,7 +206,7 @@ class _Child:
         return self._process.pid
 
     def hang_up(self) -> None:
-        """Let the process end. Further messages are not read."""
+        """Shut the control socket down, so that the process ends. Its further messages are not read."""
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_RDWR)
 
@@ -236,10 +231,3 @@ class _Child:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             _log.warning("%s", line.decode(errors="replace").rstrip())
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment in which the child finds the same kview, from any working folder."""
-    ours = str(Path(kview.__file__).resolve().parent.parent)
-    others = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": f"{ours}{os.pathsep}{others}" if others else ours}

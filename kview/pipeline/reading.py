@@ -1,4 +1,5 @@
-"""What is new in a recording, as Arrow batches of `kview.pipeline.rollup.DELTAS`, and packed for Spark."""
+"""Reads what is new in a recording as Arrow batches of `kview.pipeline.rollup.DELTAS`, and packs it for
+Spark."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,11 +12,12 @@ from kview.model.aggregates import SET_BACK_MS
 from kview.model.snapshot import Longs
 from kview.pipeline.packed import PACKED, WORDS
 from kview.pipeline.rollup import DELTAS, NAMES_IN_DELTAS
-from kview.recording.reader import DeltaBatches, Recording
+from kview.recording.reader import Recording
+from kview.recording.segment_reader import DeltaBatches
 
 ENOUGH_ROWS = 200_000
-"""Enough rows for one batch, so that catching up with an hour does not need memory for an hour of data. An
-observation is never split."""
+"""Number of rows after which a batch ends, so that catching up with an hour does not need memory for an hour
+of data. An observation is never split."""
 
 SCHEMA: pa.Schema = to_arrow_schema(DELTAS, timezone="UTC")
 """The columns of DELTAS as Arrow types."""
@@ -28,8 +30,8 @@ def next_rows(
 ) -> tuple[list[pa.RecordBatch], int]:
     """Return the rows after observation `after`, and the last observation that they include.
 
-    The rows are from as few observations as it takes to have `enough` rows, and from none after the clock was
-    set back. If there is nothing new, the second value is `after`.
+    Reading stops after the observation with which there are `enough` rows, and before one at which the clock
+    was set back. If there is nothing new, the second value is `after`.
     """
     taken: list[pa.RecordBatch] = []
     count, last, latest_ms = 0, after, 0
@@ -80,8 +82,10 @@ def first_rows(batches: DeltaBatches, count: int) -> DeltaBatches:
 
 
 def before_set_back(batches: DeltaBatches, latest_ms: int) -> DeltaBatches:
-    """Return the batches up to where the clock was set back, compared to `latest_ms` or within the
-    batches."""
+    """Return the observations before the clock was first set back, or all if it was not.
+
+    The first observation is compared with `latest_ms`, the latest time before the batches.
+    """
     back = set_backs(np.concatenate([[latest_ms], batches.moments["observed_ms"].to_numpy()]))
     if not back:
         return batches

@@ -1,8 +1,9 @@
-"""The one-second roll-ups: their only definition, in Spark SQL, for the live job and for batches.
+"""The definition of the one-second roll-ups in Spark SQL, used by the live job and by batches.
 
-The increase over an interval is split over the seconds of that interval, in proportion and in integers, by
-the largest remainder (of two equal ones, the earlier second gets more). So nothing is lost or invented, and
-the roll-ups of parts add up to the roll-ups of everything.
+The increase over an interval is split over the seconds of that interval, in proportion to the part of each
+second that the interval covers. The shares are integers, rounded by the largest-remainder method (if two
+remainders are equal, the earlier second gets more). So nothing is lost or invented, and the roll-ups of parts
+add up to the roll-ups of everything.
 """
 
 from pyspark.sql import DataFrame
@@ -49,7 +50,7 @@ NAMES_IN_DELTAS = {
     "records_in_gap": "in_gap",
     "records_out_gap": "in_gap",
 }
-"""Columns that have another name in DELTAS than in a recording."""
+"""Column name in a recording → column name in DELTAS, where the two differ."""
 
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
 """Kafka's Topic.INTERNAL_TOPICS and its metadata topic. Groups' deltas do not say what is internal."""
@@ -199,7 +200,7 @@ _COLUMNS = {
     Sum.RECORDS_OUT_GAP: "if(group is null, 0, in_gap)",
     **{Sum(f"{name}_ms"): f"{name}_ms" for name in _STATES},
 }
-"""The expression that each sum adds up."""
+"""Sum → the SQL expression whose values it adds up."""
 
 SUMMED = f"""
     select second, key.kind, key.name,

@@ -25,7 +25,7 @@ SETTINGS = {
     "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_MANAGER,
     "spark.sql.streaming.minBatchesToRetain": "4",
     "spark.sql.streaming.numRecentProgressUpdates": "4",
-    # The part of the heap that Spark leaves for itself and for us.
+    # The part of the heap that Spark does not use for data.
     RESERVED_MEMORY: str(64 << 20),
     "spark.python.use.daemon": "false",
     # Spark describes the plan of every batch for a web page that is disabled here.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class RecordingSource(DataSource):
     """The data source `spark.readStream.format("kview")`.
 
-    Options are `path` and `after` (the number of the first observation − 1; −1 is the beginning).
+    Options are `path` and `after`, the number of the last observation to skip (−1: none).
     """
 
     @classmethod

@@ -15,7 +15,8 @@ GATEWAY_SERVER = "org.apache.spark.api.python.PythonGatewayServer"
 wheel's Java lacks."""
 
 CONNECTION_FILE = "_PYSPARK_DRIVER_CONN_INFO_PATH"
-"""The environment variable with the path of the file in which the gateway's server writes how to connect."""
+"""The environment variable for the path of the file in which the gateway's server stores its port and
+secret."""
 
 _CONNECTION = struct.Struct(">ii")
 """The content of that file: the port, and the length of the secret that follows."""
@@ -29,7 +30,7 @@ RESERVED_MEMORY = "spark.testing.reservedMemory"
 CHECKPOINT_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
-"""Used because the default manager starts `chmod` and `readlink` for every file."""
+"""The checkpoint manager in use, because the default one starts `chmod` and `readlink` for every file."""
 
 FUNCTIONS = "org.apache.spark.sql.catalyst.analysis.FunctionRegistry$"
 """Loading this class loads all of Spark's SQL functions, which otherwise delays the first query."""

@@ -15,10 +15,11 @@ MAX_BYTES = 96 << 20
 first."""
 
 MAX_MINUTES = 60
-"""The flight recorder reaches back just as far."""
+"""Limit of minutes in the store. The flight recorder reaches back just as far."""
 
 LEAST_MINUTES = 6
-"""Enough for the longest window, five minutes, to be complete."""
+"""Number of minutes that the size limit never drops, so that the longest window (five minutes) is
+complete."""
 
 MUCH_USED = 0.75
 """If a smaller share of a block's keys than this has figures, the block is rebuilt without the other keys."""
@@ -26,7 +27,8 @@ MUCH_USED = 0.75
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """The rows of one arrival that are in one minute. `key` and `second` are indices into the block."""
+    """The rows of an arrived table that belong to one minute. `key` and `second` are indices into the
+    block."""
 
     key: NDArray[np.int64]
     second: NDArray[np.int64]
@@ -98,7 +100,8 @@ class RollupStore:
         hottest: tuple[NDArray[np.int64], NDArray[np.int64]],
         parts: NDArray[np.int64],
     ) -> Block:
-        """Return the block with those rows added. The block must not share its arrays with an earlier one."""
+        """Add the rows of `piece` to the block and return it. The block must not share its arrays with an
+        earlier one."""
         at = (piece.key, piece.second)
         block.sums[:, *at] += sums[:, piece.row]
         block.topic_partitions[at] = np.maximum(block.topic_partitions[at], parts[piece.row])
@@ -107,7 +110,7 @@ class RollupStore:
         hotter = rate > was
         names = tuple(self._partitions)
         for row in np.flatnonzero((rate == was) & (place >= 0) & (place != was_place)).tolist():
-            # In Spark's order: of two equally hot partitions, the greater name wins.
+            # As in Spark, the greater name wins if two partitions are equally hot.
             hotter[row] = was_place[row] < 0 or names[place[row]] > names[was_place[row]]
         block.hottest_rate[at] = np.where(hotter, rate, was)
         block.hottest[at] = np.where(hotter, place, was_place)

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from datetime import tzinfo
 
-from kview.derive.brokers import silence, still_heard
+from kview.derive.brokers import answering
+from kview.derive.unheard import unheard
 from kview.derive.view import PartitionStatus, View
-from kview.language import events, failures, findings, glyphs, verdicts, words
+from kview.language import brokers, events, failures, findings, glyphs, nouns, replicas, verdicts, words
+from kview.language import unheard as whose
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 
@@ -19,7 +21,7 @@ _GAP = "  "
 
 
 def block(view: View, name: str, zone: tzinfo | None = None) -> str:
-    """Return the view of the cluster called `name` as lines of text.
+    """Return the view of the cluster called `name` as lines of text, in which every character is printable.
 
     Times of day are in `zone`; None is the machine's own.
     """
@@ -30,21 +32,18 @@ def block(view: View, name: str, zone: tzinfo | None = None) -> str:
         _groups(view),
         _events(view, zone),
     ]
-    return "\n".join(line for part in parts for line in part) + "\n"
+    return "\n".join(glyphs.printable(line) for part in parts for line in part) + "\n"
 
 
 def _head(view: View, name: str, zone: tzinfo | None) -> list[str]:
     seen, head = view.snapshot.observation, view.headline
-    controller = words.NONE
-    if seen.controller_id != UNKNOWN_ID:
-        controller = f"{seen.controller_id} epoch {seen.controller_epoch}"
     facts = [
         f"kview {words.clock(seen.ended_ms, zone)}",
         name,
-        words.plural(len(view.snapshot.brokers), "broker"),
-        words.plural(head.topics, "topic"),
-        words.plural(head.partitions, "partition"),
-        f"controller {controller}",
+        _answering(view),
+        words.at_least(words.plural(head.topics, "topic"), head.topics_are_bound),
+        words.at_least(words.plural(head.partitions, "partition"), head.topics_are_bound),
+        nouns.active_controller(seen.controller_id, seen.controller_epoch),
         f"{words.rate(head.requests_per_second)} req/s",
     ]
     return [
@@ -56,34 +55,42 @@ def _head(view: View, name: str, zone: tzinfo | None) -> list[str]:
     ]
 
 
+def _answering(view: View) -> str:
+    """Return the number of brokers, and how many of them answer if not all do."""
+    found = answering(view.snapshot)
+    return words.answering(found.answer, found.all)
+
+
 def _brokers(view: View) -> list[str]:
     table, figures = view.snapshot.brokers, view.brokers
-    heard = still_heard(view.snapshot, silence(table))
     now_ms = view.snapshot.observation.ended_ms
     rows = []
     for row in range(len(table)):
-        state = str(table.state[row])
-        if state == BrokerState.UP:
-            shown = f"{glyphs.OK} {state}"
-        else:
-            shown = f"{glyphs.DEAD} {state} {words.age(int(table.since_ms[row]), now_ms)}"
-        due = words.fencing(int(figures.fencing_due_ms[row]), now_ms)
-        error = failures.of_broker(table.error[row], bool(heard[row]))
+        said = brokers.state(table, figures, row, now_ms)
+        due = brokers.fencing(figures, row, now_ms)
+        error = failures.of_broker(table.error[row], bool(figures.unreached[row]))
         rows.append(
             [
                 str(table.rack[row]) or words.NONE,
                 str(table.id[row]),
-                shown,
+                f"{said.sign} {said.text}",
                 words.count(int(figures.leads[row])),
                 words.count(int(figures.replicas[row])),
                 words.rate(float(figures.in_rate[row])),
                 words.rate(float(figures.out_rate[row])),
+                _latency(view, row),
                 words.size(int(table.disk_bytes[row])),
                 " · ".join(note for note in (due, error) if note),
             ]
         )
-    head = ["RACK", "BROKER", "STATE", "LEADS", "REPLICAS", "IN REC/S", "OUT REC/S", "DISK", ""]
-    return _table(head, rows, left={0, 2, 8})
+    head = ["RACK", "BROKER", "STATE", "LEADS", "REPLICAS", "IN REC/S", "OUT REC/S", "LATENCY", "DISK", ""]
+    return _table(head, rows, left={0, 2, 9})
+
+
+def _latency(view: View, row: int) -> str:
+    """Return how long the broker takes to answer, `–` if it does not answer."""
+    table = view.snapshot.brokers
+    return words.latency(int(table.latency_us[row])) if table.state[row] == BrokerState.UP else words.NONE
 
 
 def _partitions(view: View) -> list[str]:
@@ -96,6 +103,8 @@ def _partitions(view: View) -> list[str]:
         shown = verdicts.STATUSES[status]
         if since_ms != UNKNOWN and status in (PartitionStatus.FROZEN, PartitionStatus.SILENT_LEADER):
             shown += f" {words.age(since_ms, now_ms)}"
+        if status == PartitionStatus.UNREAD:
+            shown += f" for {words.age(int(table.high_watermark_ms[row]), now_ms)}"
         rows.append(
             [
                 str(table.topic[row]),
@@ -114,50 +123,49 @@ def _partitions(view: View) -> list[str]:
 
 def _leader(view: View, row: int) -> str:
     table = view.snapshot.partitions
+    epoch = words.setting(int(table.leader_epoch[row]))
     leader = int(table.leader[row])
-    if leader == NO_BROKER:
-        return f"none·{table.leader_epoch[row]}"
-    silent = glyphs.DEAD if view.partitions.leader_silent_since_ms[row] != UNKNOWN else ""
-    return f"{leader}{silent}·{table.leader_epoch[row]}"
+    if leader in (NO_BROKER, UNKNOWN_ID):
+        return f"{'none' if leader == NO_BROKER else words.NONE}·{epoch}"
+    return f"{leader}{replicas.leader_sign(view.snapshot.partitions, view.partitions, row)}·{epoch}"
 
 
 def _replicas(view: View, row: int) -> str:
-    table, figures = view.snapshot.partitions, view.partitions
+    table = view.snapshot.partitions
     shown = []
     for at, broker in enumerate(table.replicas[row].tolist()):
         if broker == NO_BROKER:
             continue
-        if figures.replica_silent[row, at]:
-            mark = glyphs.DEAD
-        elif broker == table.leader[row]:
-            mark = glyphs.LEADER
-        else:
-            mark = glyphs.FOLLOWER if figures.in_isr[row, at] else glyphs.OUT_OF_SYNC
-        shown.append(f"{broker}{mark}")
+        shown.append(f"{broker}{replicas.sign(table, view.partitions, row, at)}")
     return " ".join(shown)
 
 
 def _groups(view: View) -> list[str]:
     table, figures = view.snapshot.groups, view.groups
     rows = []
-    for row in range(min(len(table), MAX_GROUPS)):
-        verdict, reason = verdicts.VERDICTS[figures.verdict[row]], verdicts.of_group(figures, row)
+    listed = [row for row in figures.place.argsort().tolist() if not figures.ignored[row]]
+    for row in listed[:MAX_GROUPS]:
+        age_ms, lost = int(figures.verdict_age_ms[row]), int(figures.lost[row])
+        verdict, reason = verdicts.name(figures.verdict[row], age_ms, lost), verdicts.of_group(figures, row)
         rows.append(
             [
                 str(table.group[row]),
                 str(table.state[row]),
                 f"{words.count(int(figures.members_active[row]))}/{words.count(int(table.members[row]))}",
                 words.at_least(words.count(int(figures.lag[row])), bool(figures.lag_is_bound[row])),
-                words.at_least(
-                    words.duration(int(figures.behind_ms[row])), bool(figures.behind_is_bound[row])
-                ),
+                verdicts.behind(figures, row),
                 words.rate(float(figures.read_rate[row])),
                 words.rate(float(figures.write_rate[row])),
                 f"{verdict}: {reason}" if reason else verdict,
             ]
         )
+    missing = whose.sentence(unheard(view.snapshot.observation))
+    note = [f"{_INDENT}groups: {missing}"] if missing else []
     head = ["GROUP", "STATE", "MEMBERS", "LAG", "BEHIND", "READ REC/S", "WRITE REC/S", "VERDICT"]
-    return _table(head, rows, left={0, 1, 7}, more=len(table) - len(rows))
+    lines = _table(head, rows, left={0, 1, 7}, more=len(listed) - len(rows))
+    if hidden := len(table) - len(listed):
+        lines.append(f"{_INDENT}{words.plural(hidden, 'group')} hidden by --ignore-group")
+    return [*lines, *note]
 
 
 def _events(view: View, zone: tzinfo | None) -> list[str]:

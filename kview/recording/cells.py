@@ -2,7 +2,7 @@
 
 A cell is (column number, row, value). When a column changes its shape, it is written completely. Its shape
 comes first (row −1 has the number of rows, row −2 the width of a matrix), followed by every cell that differs
-from the column's fill value. The cell of a matrix is at row × width + position.
+from the column's fill value. In a matrix, the cell's row is the matrix row × width + position.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Cells:
     row: NDArray[np.int32]
     value: Array
     sequence: Ints
-    """The moment of each cell."""
+    """The sequence of the moment at which each cell was written."""
 
     def __len__(self) -> int:
         return len(self.row)

@@ -44,7 +44,8 @@ CLOCK_OF = {
     "replicas.log_end_ms": "replicas.broker",
     "offsets.received_ms": "offsets.group",
 }
-"""Columns of times, each mapped to the column that groups its rows by answer."""
+"""Column of times → the column of brokers or groups. Rows of the same broker or group come from the same
+answer."""
 
 
 def _names() -> tuple[str, ...]:
@@ -73,7 +74,7 @@ def dtype_of(name: str) -> Any:
 
 
 def fill_of(name: str) -> Any:
-    """Return the value that a column has where nothing was written."""
+    """Return the value of a column's rows that were never written."""
     table, _, column = name.partition(".")
     if column.endswith("@"):
         return UNKNOWN

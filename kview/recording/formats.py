@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from kview.recording import version1
+from kview.recording import version1, version2
 from kview.recording.columns import NAMES
 from kview.recording.manifest import Manifest
 from kview.recording.moments import Layout
@@ -21,15 +21,17 @@ class Format(NamedTuple):
     """The schema of an open segment's file."""
     layout: Layout
     rows: Callable[[pa.Table], Iterable[dict[str, Any]]]
-    """A function that converts a table of observations to rows of today's OBSERVATIONS."""
+    """A function that converts a table of observations to rows with the columns of OBSERVATIONS."""
 
 
 def format_of(manifest: Manifest) -> Format:
     """Return the format of the recording with this manifest. Raises ValueError if its columns are wrong."""
-    old = manifest.version == version1.VERSION
-    if sorted(manifest.columns) != sorted(version1.NAMES_1 if old else NAMES):
+    names = {version1.VERSION: version1.NAMES_1, version2.VERSION: version2.NAMES_2}
+    if sorted(manifest.columns) != sorted(names.get(manifest.version, NAMES)):
         raise ValueError(f"its columns are not those of format {manifest.version}")
-    if old:
+    if manifest.version == version1.VERSION:
         layout = version1.layout(manifest.columns)
         return Format(version1.PARTS_1, version1.STREAM_1, layout, version1.rows)
-    return Format(PARTS, STREAM, Layout(manifest.columns), pa.Table.to_pylist)
+    of_version_2 = manifest.version == version2.VERSION
+    layout = version2.layout(manifest.columns) if of_version_2 else Layout(manifest.columns)
+    return Format(PARTS, STREAM, layout, pa.Table.to_pylist)

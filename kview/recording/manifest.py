@@ -10,7 +10,7 @@ import msgspec
 
 from kview.errors import ErrorKind, KviewError
 from kview.recording.columns import NAMES
-from kview.recording.damage import damage_in
+from kview.recording.damage import check_regular, damage_in
 from kview.recording.names import MANIFEST
 from kview.recording.schema import SCHEMA_VERSION
 
@@ -56,6 +56,7 @@ def read_manifest(folder: Path) -> Manifest:
     Raises KviewError if there is no manifest that this version understands.
     """
     try:
+        check_regular(folder / MANIFEST)
         text = (folder / MANIFEST).read_bytes()
     except OSError as error:
         raise KviewError(
@@ -100,7 +101,8 @@ def write_all(descriptor: int, content: bytes | memoryview) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush the names in the folder to disk. Raises OSError."""
+    """Flush a folder's list of names to disk, so that new and renamed files survive a power cut. Raises
+    OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -20,12 +20,12 @@ from kview.recording.columns import NAMES, Array, Encoded, dtype_of, fill_of
 from kview.recording.segment import cells, differences
 
 MATRIX_SHARE = 0.25
-"""A column is stored as cells, which then take less memory, if a smaller share of its values changes at each
-of its moments."""
+"""A column is stored as cells if a smaller share of its values than this changes at each of its moments.
+Cells then take less memory than a matrix."""
 
 
 class Kind(NamedTuple):
-    """The type of a column's values, and the value that stands where nothing was written."""
+    """The type of a column's values, and the value of rows that were never written."""
 
     dtype: Any
     fill: Any
@@ -37,7 +37,7 @@ def kind_of(name: str) -> Kind:
 
 
 Shapes = Mapping[int, tuple[int, ...]]
-"""The sequences at which a column was written completely, each with its shape from then on."""
+"""Sequence at which a column was written completely → the column's shape from then on."""
 
 
 class Column(Protocol):
@@ -61,7 +61,7 @@ class Layout(NamedTuple):
     upgrade: Callable[[dict[str, Column]], dict[str, Column]] = lambda columns: columns
 
 
-TODAYS = Layout()
+CURRENT = Layout()
 
 
 @dataclass(slots=True)
@@ -103,7 +103,7 @@ class Matrix:
 
     def layer(self, number: int) -> Array:
         """Return the column's values at a moment; see `Column`."""
-        # A copy, so that a reference to it does not keep the entire matrix in memory.
+        # A copy does not keep the entire matrix in memory, as a view would.
         values: Array = self.values[number].astype(self.kind.dtype)
         return values.reshape(self.shape)
 
@@ -132,12 +132,12 @@ class _Place:
 class Moments:
     """The observations of a segment, and its columns by moment.
 
-    If a column did not change between two moments that are read one after the other, both have the same
-    object.
+    If a column did not change between two moments that are read one after the other, the same array is
+    returned for both.
     """
 
     def __init__(
-        self, numbers: pa.Table, words: pa.Table, seen: dict[int, Observation], layout: Layout = TODAYS
+        self, numbers: pa.Table, words: pa.Table, seen: dict[int, Observation], layout: Layout = CURRENT
     ) -> None:
         """Build the moments from the `numbers` and `words` of a segment, from a stream or from Parquet."""
         self._seen = seen
@@ -159,7 +159,7 @@ class Moments:
         self._still: dict[str, Array] = {}
 
     def observation(self, sequence: int) -> Observation:
-        """Return the circumstances of the observation at a moment."""
+        """Return when and how the observation at a moment was made."""
         return self._seen[sequence]
 
     def at(self, sequence: int, like: Encoded | None = None) -> Encoded:
@@ -173,6 +173,23 @@ class Moments:
     def changes(self, names: tuple[str, ...]) -> Longs:
         """Return the moments at which one of these columns changed or was written completely."""
         return np.unique(np.concatenate([self._places[name].column.moments for name in names]))
+
+    def column(self, name: str, sequence: int) -> Array:
+        """Return the values of one column at a moment."""
+        return self._places[name].at(sequence, None)
+
+    def falls(self, name: str) -> Longs:
+        """Return the moments at which a value of this column of numbers fell."""
+        column = self._places[name].column
+        numbers = range(len(column.moments))
+        layers = (column.layer(number) for number in numbers)
+        found = [fell(before, now) for before, now in pairwise(layers)]
+        return column.moments[1:][np.array(found, np.bool_)]
+
+
+def fell(before: Array, now: Array) -> bool:
+    """Return whether a value fell. If there are more or fewer rows, nobody can tell."""
+    return before.shape == now.shape and bool((now < before).any())
 
 
 def _by_column(part: Cells, names: tuple[str, ...]) -> dict[str, Cells]:

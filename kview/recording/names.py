@@ -8,5 +8,15 @@ MANIFEST = "manifest.json"
 
 
 def state_folder() -> Path:
-    """Return the folder of a user's flight recordings and kept recordings."""
+    """Return the folder of the user's flight recordings and of recordings kept under a name."""
     return Path(platformdirs.user_state_path("kview"))
+
+
+def kept_folder(state: Path) -> Path:
+    """Return the folder that holds the kept recordings, one subfolder per name."""
+    return state / "recordings"
+
+
+def kept_names(state: Path) -> tuple[str, ...]:
+    """Return the names of the recordings kept, sorted. Raises OSError."""
+    return tuple(sorted(entry.name for entry in kept_folder(state).glob("*") if (entry / MANIFEST).is_file()))

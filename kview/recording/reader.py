@@ -1,14 +1,12 @@
-"""The reader of moments, snapshots and deltas of a recording, which may still be in progress.
+"""Reads moments, snapshots and deltas of a recording, which may still be in progress.
 
 Moments are in the order in which they were recorded, even if the clock was set back in between.
 """
 
 import time
-from bisect import bisect_right
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -17,21 +15,23 @@ import numpy as np
 import pyarrow as pa
 
 from kview.errors import ErrorKind, KviewError
-from kview.model.snapshot import Longs, Snapshot
+from kview.model.snapshot import Ids, Longs, Snapshot, Strings
 from kview.recording.columns import Codec, Encoded
 from kview.recording.damage import damage_in
-from kview.recording.formats import Format, format_of
-from kview.recording.manifest import SegmentEntry, read_manifest
-from kview.recording.moments import Moments
+from kview.recording.formats import format_of
+from kview.recording.manifest import read_manifest
+from kview.recording.moments import Moments, fell
 from kview.recording.names import MANIFEST
 from kview.recording.schema import observations
-from kview.recording.segment import STREAM_FILE, news, parquet_part, part_of, whole_batches
+from kview.recording.segment import STREAM_FILE
+from kview.recording.segment_reader import DeltaBatches, Segment
 
 SEGMENTS_HELD = 2
 """Segments whose cells stay in memory: the one being played, and the one before it for stepping back."""
 
 GROWS_WITHIN_S = 10.0
-"""A recording without a write for this long counts as finished. This is longer than any usual interval."""
+"""A recording without a write for this long counts as finished. Intervals between observations are
+shorter."""
 
 EVENTFUL = (
     "brokers.state",
@@ -41,104 +41,35 @@ EVENTFUL = (
     "partitions.isr",
     "groups.group",
     "groups.state",
+    "groups.coordinator",
     "members.member_id",
+    "offsets.owner",
+    "partitions.log_start",
 )
 """Columns whose changes matter to a person who looks for an incident."""
 
-
-class DeltaBatches(NamedTuple):
-    """The rows recorded after a moment, as PARTITION_DELTAS and OFFSET_DELTAS in the order of moments."""
-
-    partitions: pa.RecordBatch
-    offsets: pa.RecordBatch
-    moments: pa.RecordBatch
-    """The `sequence` and `observed_ms` of each moment, including moments without rows."""
-    last_sequence: int
-    """The last moment recorded, even if it has no rows."""
+FALLING = "offsets.committed"
+"""A column that matters to such a person if one of its values falls."""
 
 
-class Segment:
-    """A part of a recording that can be read independently of the others.
+class AnswerTimes(NamedTuple):
+    """The columns of a snapshot's brokers that tell how long they take to answer."""
 
-    An open segment knows the observations that the last `read_new` found, but stores only where each of them
-    starts.
-    """
-
-    def __init__(self, recording: Path, entry: SegmentEntry, form: Format) -> None:
-        self.folder = recording / entry.folder
-        self._entry = entry
-        self._format = form
-        self._begins = [0]
-        self._sequences: list[int] = []
-        self._ended_ms: list[int] = []
-
-    @property
-    def number(self) -> int:
-        """The segment's number: 1, 2, 3 …"""
-        return self._entry.number
-
-    @property
-    def closed(self) -> bool:
-        """Whether nothing will be added to the segment."""
-        return self._entry.closed
-
-    def read_new(self) -> None:
-        """Read what was added to an open segment. Raises FileNotFoundError if the segment has been closed."""
-        for batch, end in whole_batches(self.folder / STREAM_FILE, self._begins[-1], self._format.stream):
-            seen = batch.column("observations").flatten()
-            self._begins.append(end)
-            self._sequences.append(seen.field("sequence")[0].as_py())
-            self._ended_ms.append(seen.field("ended_ms")[0].as_py())
-
-    @cached_property
-    def _closed_times(self) -> tuple[Longs, Longs]:
-        table = self._parts(-1, "observations")[0]
-        return table["sequence"].to_numpy(), table["ended_ms"].to_numpy()
-
-    @property
-    def times(self) -> tuple[Longs, Longs]:
-        """The sequences of the segment's observations, and when the observations ended (epoch ms)."""
-        if self._sequences:
-            return np.array(self._sequences, np.int64), np.array(self._ended_ms, np.int64)
-        return self._closed_times
-
-    def tables(self) -> list[pa.Table]:
-        """Return its numbers, words and observations. Each call reads from disk. Raises FileNotFoundError."""
-        with damage_in(self.folder):
-            return self._parts(-1, "numbers", "words", "observations")
-
-    def delta_batches(self, after_sequence: int = -1) -> DeltaBatches:
-        """Return what was recorded after that moment, as empty batches if there is nothing.
-
-        Raises FileNotFoundError if the segment no longer exists, because a ring drops its oldest segments.
-        """
-        names = ("partition_deltas", "offset_deltas", "observations")
-        with damage_in(self.folder):
-            partitions, offsets, seen = self._parts(after_sequence, *names)
-            last = int(seen["sequence"][-1].as_py()) if len(seen) else -1
-            moments = seen.select(["sequence", "ended_ms"]).rename_columns(["sequence", "observed_ms"])
-            batches = [news(table, after_sequence) for table in (partitions, offsets, moments)]
-        return DeltaBatches(batches[0], batches[1], batches[2], last)
-
-    def _parts(self, after_sequence: int, *names: str) -> list[pa.Table]:
-        """Return the rows of all moments after the given one, and possibly earlier ones."""
-        if not self._entry.closed:
-            begin = self._begins[bisect_right(self._sequences, after_sequence)]
-            try:
-                stream = whole_batches(self.folder / STREAM_FILE, begin, self._format.stream)
-                batches = [batch for batch, _ in stream]
-            except FileNotFoundError:
-                pass  # it was closed after the manifest was read
-            else:
-                return [part_of(batches, name, self._format.parts) for name in names]
-        return [parquet_part(self.folder, name, self._entry.size_bytes, self._format.parts) for name in names]
+    id: Ids
+    state: Strings
+    latency_us: Longs
 
 
 class Recording:
     """A recording to read. If it is still in progress, `refresh` finds what was added."""
 
-    def __init__(self, folder: Path, grows_within_s: float = GROWS_WITHIN_S) -> None:
+    def __init__(
+        self, folder: Path, grows_within_s: float = GROWS_WITHIN_S, leaves_out_damaged: bool = False
+    ) -> None:
         self.folder = folder
+        self.damaged: dict[int, KviewError] = {}
+        """What is wrong with the closed segments that are left out, by their numbers."""
+        self._leaves_out_damaged = leaves_out_damaged
         self._grows_within_s = grows_within_s
         self._segments: list[Segment] = []
         self._held: dict[int, Moments] = {}
@@ -154,6 +85,27 @@ class Recording:
         """
         return cls(Path(folder))
 
+    @classmethod
+    def open_readable(cls, folder: Path | str) -> Self:
+        """Open the recording in `folder` without the closed segments that are damaged, of which all are read.
+
+        Raises KviewError like `open`, or if nothing else is left.
+        """
+        recording = cls(Path(folder), leaves_out_damaged=True)
+        for segment in recording._segments:
+            if not segment.closed:
+                continue
+            try:
+                recording._hold(segment, segment.tables())
+            except FileNotFoundError:
+                continue  # the ring dropped it
+            except KviewError as error:
+                recording.damaged[segment.number] = error
+        recording.refresh()
+        if recording.damaged and not len(recording.moments()):
+            raise next(iter(recording.damaged.values()))
+        return recording
+
     def refresh(self) -> None:
         """Update the list of segments and observations."""
         manifest = read_manifest(self.folder)
@@ -163,6 +115,7 @@ class Recording:
         self._segments = [
             known.get((entry.number, entry.closed)) or Segment(self.folder, entry, self._format)
             for entry in manifest.segments
+            if entry.number not in self.damaged
         ]
         closed = {segment.number for segment in self._segments if segment.closed}
         self._held = {number: held for number, held in self._held.items() if number in closed}
@@ -176,6 +129,11 @@ class Recording:
                     sequence, ended_ms = segment.times
             except FileNotFoundError:
                 continue  # the ring dropped it after the manifest was read
+            except KviewError as error:
+                if not (segment.closed and self._leaves_out_damaged):
+                    raise
+                self.damaged[segment.number] = error
+                continue
             sequences.append(sequence)
             times.append(ended_ms)
             owners.append(np.full(len(sequence), place))
@@ -185,14 +143,15 @@ class Recording:
     def grows(self) -> bool:
         """Return whether the recording is still in progress.
 
-        After a kill, the last segment stays open.
+        An open segment is not enough, because the last segment also stays open after a kill. Its file must
+        have grown recently, too.
         """
         if not self._segments or self._segments[-1].closed:
             return False
         try:
             written_s = (self._segments[-1].folder / STREAM_FILE).stat().st_mtime
         except FileNotFoundError:
-            return True  # It is being closed.
+            return True  # The segment is being closed.
         return time.time() - written_s < self._grows_within_s
 
     def segments(self) -> list[Segment]:
@@ -223,8 +182,8 @@ class Recording:
     def at_place(self, place: int) -> Snapshot:
         """Return the snapshot at an index of `moments`.
 
-        Reading in order is fast, and shares what did not change. Raises KviewError if a ring has dropped the
-        snapshot since `refresh`.
+        Reading in order is fast, and snapshots read in order share the arrays that did not change. Raises
+        KviewError if a ring has dropped the snapshot since `refresh`.
         """
         segment = self._segments[int(self._owners[place])]
         sequence = int(self._sequences[place])
@@ -236,7 +195,7 @@ class Recording:
             return self._codec.decode(encoded, cells.observation(sequence))
 
     def stretch(self, first: int, last: int) -> Iterator[Snapshot]:
-        """Yield the snapshots from one index of `moments` to another, both included.
+        """Yield the snapshots between two indices of `moments`, both included.
 
         The files of the next segment are read ahead, while the snapshots of the current segment are used.
         Raises KviewError if a ring has dropped a snapshot since `refresh`.
@@ -254,9 +213,9 @@ class Recording:
                     yield self.at_place(place)
 
     def delta_batches(self, after_sequence: int = -1) -> Iterator[DeltaBatches]:
-        """Yield what was recorded after that moment by segment.
+        """Yield what was recorded after `after_sequence`, segment by segment.
 
-        Segments that end before the moment are left out.
+        Segments that have nothing after it are left out.
         """
         for segment in self._segments:
             sequences = segment.times[0]
@@ -269,9 +228,11 @@ class Recording:
             yield batches
 
     def changes(self, from_place: int, direction: int) -> Iterator[int]:
-        """Yield the places with a change after (direction 1) or before (−1) `from_place`, nearest first.
+        """Yield the indices of `moments` with a change after (direction 1) or before (−1) `from_place`,
+        nearest first.
 
-        A change is a difference from the previous place in brokers, leaders, ISRs, groups or the controller.
+        A change is a difference from the previous moment in brokers, leaders, ISRs, log starts, groups or the
+        controller, or a committed offset that fell.
         """
         place = from_place + direction
         while 0 < place < len(self._sequences):
@@ -280,7 +241,8 @@ class Recording:
             last = int(np.searchsorted(self._owners, owner, "right")) - 1
             segment = self._segments[int(owner)]
             with damage_in(segment.folder):
-                found = self._cells_of(segment).changes(EVENTFUL)
+                cells = self._cells_of(segment)
+                found = np.union1d(cells.changes(EVENTFUL), cells.falls(FALLING))
             seen = [
                 at for at in range(first + 1, last + 1) if self._controller(at) != self._controller(at - 1)
             ]
@@ -292,13 +254,27 @@ class Recording:
                     yield at
             place = last + 1 if direction > 0 else first - 1
 
+    def answer_times(self, first: int, last: int) -> Iterator[tuple[int, AnswerTimes]]:
+        """Yield when each observation between two indices of `moments` ended, and how long its brokers took.
+
+        Much faster than reading snapshots. Raises KviewError like `stretch`.
+        """
+        names = [f"brokers.{name}" for name in AnswerTimes._fields]
+        for place in range(first, last + 1):
+            segment, sequence = self._segments[int(self._owners[place])], int(self._sequences[place])
+            with damage_in(segment.folder):
+                cells = self._cells_of(segment)
+                columns = [cells.column(name, sequence) for name in names]
+            yield int(self._ended_ms[place]), AnswerTimes(*columns)
+
     def _controller(self, place: int) -> int:
         segment = self._segments[int(self._owners[place])]
         with damage_in(segment.folder):
             return self._cells_of(segment).observation(int(self._sequences[place])).controller_id
 
     def _differ(self, before: int, now: int) -> bool:
-        """Return whether two observations differ in an eventful column or in the controller."""
+        """Return whether two observations differ in an eventful column or in the controller, or whether a
+        committed offset fell."""
         if self._controller(before) != self._controller(now):
             return True
         tables = self.at_place(before), self.at_place(now)
@@ -307,7 +283,8 @@ class Recording:
             a, b = (getattr(getattr(snapshot, table), column) for snapshot in tables)
             if a is not b and (a.shape != b.shape or not np.array_equal(a, b)):
                 return True
-        return False
+        before_, now_ = (snapshot.offsets.committed for snapshot in tables)
+        return fell(before_, now_)
 
     def _cells_of(self, segment: Segment) -> Moments:
         held = self._held.get(segment.number)

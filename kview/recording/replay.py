@@ -1,21 +1,21 @@
-"""Replay, which determines the snapshot of a recording to show at a time, and the snapshots to fold for it.
+"""Determines which snapshot of a recording to show at a time, and which snapshots to fold for it.
 
 Time is passed in, as seconds of a monotonic clock. Nothing here waits, draws or calculates figures.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from kview.derive.rates import LOOK_BACK_MS
 from kview.model.snapshot import Longs, Snapshot
-from kview.recording.reader import Recording
+from kview.recording.reader import AnswerTimes, Recording
 
 SPEEDS = (1, 2, 4, 8, 16, 32, 64)
 
 MAX_PAUSE_MS = 5_000
-"""Longer gaps in a recording are shortened to this (at ×1), so that nobody has to watch nothing."""
+"""Longer gaps in a recording are shortened to this (at ×1), so that a replay never seems to have stopped."""
 
 MOST_AT_ONCE = 16
 """Limit of snapshots returned at once. If folding is too slow for the chosen speed, the replay falls behind
@@ -23,7 +23,7 @@ its clock, but by no more than this."""
 
 
 LOOK_AGAIN_S = 0.5
-"""Interval between checks for more at the end of a recording that is still in progress."""
+"""Interval between checks for new snapshots at the end of a recording that is still in progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Onward:
 
 @dataclass(frozen=True, slots=True)
 class LookBack:
-    """The snapshots of a recording from one place to another, both included.
+    """The snapshots of a recording between two indices of its moments, both included.
 
     The snapshots are read while iterating, which raises KviewError if a ring has dropped one of them.
     """
@@ -67,6 +67,16 @@ Happened = Callable[[Snapshot, Snapshot], bool]
 """Whether something worth stopping at happened between a snapshot and the next one."""
 
 
+Noticed = Callable[[Iterable[tuple[int, AnswerTimes]]], Iterator[bool]]
+"""Yields for each observation whether something worth stopping at has shown in how long brokers take."""
+
+
+def nothing(recorded: Iterable[tuple[int, AnswerTimes]]) -> Iterator[bool]:
+    """Yield nothing: no answer is worth stopping at."""
+    del recorded
+    return iter(())
+
+
 def anything(before: Snapshot, now: Snapshot) -> bool:
     """Return True, to stop at every change of brokers' states, leaders, ISRs, groups or the controller."""
     del before, now
@@ -74,12 +84,15 @@ def anything(before: Snapshot, now: Snapshot) -> bool:
 
 
 class Replay:
-    """Plays a recording, always with a current snapshot, which is the recording's first one at the start."""
+    """Plays a recording. There is always a current snapshot, which at the start is the recording's first."""
 
-    def __init__(self, recording: Recording, happened: Happened = anything) -> None:
+    def __init__(
+        self, recording: Recording, happened: Happened = anything, noticed: Noticed = nothing
+    ) -> None:
         """Start at the first snapshot. Raises KviewError if the recording is empty."""
         self._recording = recording
         self._happened = happened
+        self._noticed = noticed
         self._place = recording.place_of(-(2**62))
         self._speed = 1
         self._playing_since: tuple[float, float] | None = None
@@ -114,7 +127,7 @@ class Replay:
 
     @property
     def speed(self) -> int:
-        """Recorded seconds per second."""
+        """Recorded seconds per second of real time."""
         return self._speed
 
     @property
@@ -157,7 +170,8 @@ class Replay:
             self.play(now_s)
 
     def faster(self, now_s: float, steps: int = 1) -> None:
-        """Change to the next of SPEEDS, or with −1 to the previous one, as far as there is one."""
+        """Change the speed by `steps` positions in SPEEDS (negative: slower), but not beyond the first or
+        last."""
         at = min(max(SPEEDS.index(self._speed) + steps, 0), len(SPEEDS) - 1)
         self.set_speed(SPEEDS[at], now_s)
 
@@ -186,14 +200,33 @@ class Replay:
         Returns None if there is no such snapshot.
         """
         self.pause()
+        place = self._noticed_until(self._changed(direction), direction)
+        return None if place is None else self._to(place)
+
+    def _changed(self, direction: int) -> int | None:
+        """Return the next or previous snapshot that differs from the one before it in what happened."""
         for place in self._recording.changes(self._place, direction):
             now, before = self._recording.at_place(place), self._recording.at_place(place - 1)
             if self._happened(before, now):
-                return self._to(place)
+                return place
         return None
 
+    def _noticed_until(self, place: int | None, direction: int) -> int | None:
+        """Return the nearest snapshot at which a broker became slow or fast, `place` if there is none before
+        that."""
+        if direction > 0:
+            first, last = self._place + 1, len(self._time_ms) - 1 if place is None else place
+        else:
+            first, last = place or 0, self._place - 1
+        if first > last:
+            return place
+        begin = self._look_back(first).first
+        times = self._recording.answer_times(begin, last)
+        found = [at for at, is_ in enumerate(self._noticed(times), begin) if is_ and at >= first]
+        return found[0 if direction > 0 else -1] if found else place
+
     def again(self) -> Jump:
-        """Return a jump to the moment shown, for a look-back that was not folded to its end."""
+        """Return a jump to the moment shown, to repeat a look-back that was not folded to its end."""
         return self._to(self._place)
 
     def due(self, now_s: float) -> Onward | Jump | None:

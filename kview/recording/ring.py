@@ -1,4 +1,4 @@
-"""The flight recorder, which always has the last hour up to a size limit, and recordings kept by name."""
+"""The flight recorder, which stores the last hour within a size limit, and recordings kept under a name."""
 
 import fcntl
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from kview.errors import BadUse, ErrorKind
 from kview.model.snapshot import Snapshot
 from kview.recording.manifest import SegmentEntry, read_manifest, write_manifest
-from kview.recording.names import MANIFEST
+from kview.recording.names import MANIFEST, kept_folder, kept_names
 from kview.recording.segment import STREAM_FILE
 from kview.recording.writer import RecordingWriter
 
@@ -20,15 +20,10 @@ RING_MS = 3_600_000
 """One hour, so that you still see what happened during your lunch break."""
 
 EARLIER_RUNS = 3
-"""Number of flight recordings of ended runs that stay, so that you can see what happened before a crash."""
+"""Limit of flight recordings of earlier runs, which remain to show what happened before a crash."""
 
 LOCK = "lock"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-
-
-def kept_folder(state: Path) -> Path:
-    """Return the folder of recordings kept under a name."""
-    return state / "recordings"
 
 
 def find_recording(name: str, state: Path) -> Path:
@@ -39,8 +34,7 @@ def find_recording(name: str, state: Path) -> Path:
         for at in (Path(name), kept_folder(state) / name):
             if (at / MANIFEST).is_file():
                 return at
-        entries = kept_folder(state).glob("*")
-        kept = tuple(sorted(entry.name for entry in entries if (entry / MANIFEST).is_file()))
+        kept = kept_names(state)
     except OSError as error:
         raise BadUse(
             ErrorKind.NO_MANIFEST, folder=str(at), file=MANIFEST, reason=error.strerror or str(error)
@@ -161,8 +155,13 @@ def _copy_segment(source: Path, target: Path, closed: bool) -> None:
 
 
 def _locked(folder: Path) -> int:
+    """Lock a run's folder, and return the descriptor that holds the lock. Raises OSError."""
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
     return descriptor
 
 

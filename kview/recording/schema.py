@@ -12,8 +12,8 @@ from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import Failure, Observation, Snapshot
 from kview.recording.cells import Cells
 
-SCHEMA_VERSION = 2
-"""Increases when an older kview could not read what this version writes."""
+SCHEMA_VERSION = 3
+"""Increased whenever an older kview could not read what this version writes."""
 
 _FAILURE = pa.struct(
     [
@@ -77,8 +77,8 @@ PARTITION_DELTAS = pa.schema(
     ]
 )
 """The rows of kview.derive.deltas.PartitionDeltas. `state_ms` is how long the states of the row lasted, until
-`observed_ms`; 0 if the partition is in none of these states. Rows without news and without such a state are
-left out. Incoming bytes are records_in × record_centibytes ÷ 100, rounded down."""
+`observed_ms`; 0 if the partition is in none of these states. Rows in which nothing happened and no such state
+lasted are left out. Incoming bytes are records_in × record_centibytes ÷ 100, rounded down."""
 
 OFFSET_DELTAS = pa.schema(
     [
@@ -96,7 +96,7 @@ OFFSET_DELTAS = pa.schema(
         ("records_out_gap", pa.int64()),
     ]
 )
-"""The rows of kview.derive.deltas.OffsetDeltas. Rows without news are left out."""
+"""The rows of kview.derive.deltas.OffsetDeltas. Rows in which nothing happened are left out."""
 
 PARTS = {
     "observations": OBSERVATIONS,
@@ -114,7 +114,7 @@ def stream_of(parts: Mapping[str, pa.Schema]) -> pa.Schema:
 
 
 STREAM = stream_of(PARTS)
-"""The stream's schema. Each row is one complete observation: the rows that it adds to each part."""
+"""The stream's schema. Each row is one complete observation, with the rows that it adds to each part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ def _cells(cells: Cells, schema: pa.Schema) -> list[pa.Array]:
 
 
 def observations(rows: Iterable[dict[str, Any]]) -> dict[int, Observation]:
-    """Return the observations in rows of OBSERVATIONS, by the recording's own number."""
+    """Return the observations in rows of OBSERVATIONS, keyed by the recording's own sequence."""
     out = {}
     for row in rows:
         number, row["sequence"] = row["sequence"], row.pop("observed_sequence")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kview.recording.cells import Cells
 from kview.recording.columns import interned
-from kview.recording.damage import damage_in, damaged
+from kview.recording.damage import check_regular, damage_in, damaged
 from kview.recording.manifest import sync_folder
 from kview.recording.schema import CLOSED_NUMBERS, PARTS, STREAM
 
@@ -30,8 +30,8 @@ ROW_GROUP_ROWS = 4_000_000
 largest."""
 
 ZSTD_LEVEL, SMALL_ZSTD_LEVEL, SMALL_ROWS = 9, 19, 200_000
-"""The highest level takes ten times as long and saves a tenth. So it is used only up to this many rows, where
-it takes a second at most."""
+"""The highest compression level takes ten times as long and saves a tenth of the size. So it is used only up
+to this many rows, where it takes a second at most."""
 
 
 def whole_batches(
@@ -40,8 +40,10 @@ def whole_batches(
     """Yield the complete batches of a stream, each with the position after it.
 
     `begin` is a position between two batches (0: all). Stops at the first incomplete batch. Raises
-    FileNotFoundError.
+    FileNotFoundError, KviewError if the file is not a regular one, and pa.ArrowInvalid for a batch that is
+    damaged: without the check, Arrow reads beyond the end of the memory where an offset was changed.
     """
+    check_regular(path)
     if path.stat().st_size <= begin:
         return
     with pa.memory_map(str(path)) as file:
@@ -52,7 +54,9 @@ def whole_batches(
             except (EOFError, pa.ArrowInvalid, OSError):
                 return
             if message.type != "schema":
-                yield pa.ipc.read_record_batch(message, schema), file.tell()
+                batch = pa.ipc.read_record_batch(message, schema)
+                batch.validate(full=True)
+                yield batch, file.tell()
 
 
 def stream_batches(path: Path) -> list[pa.RecordBatch]:
@@ -76,17 +80,20 @@ def parquet_part(
 ) -> pa.Table:
     """Return all rows of one part of a closed segment, in the order of the file.
 
-    `size_bytes` is that of all parts, which tells a part without rows from a missing file. Numbers come as
-    CLOSED_NUMBERS, words dictionary-encoded. Raises KviewError if the file is damaged, FileNotFoundError if
-    the segment is gone.
+    `size_bytes` is the size of all parts together, which shows whether a missing file means a part without
+    rows or damage. Numbers come as CLOSED_NUMBERS, words dictionary-encoded. Raises KviewError if the file is
+    damaged, FileNotFoundError if the segment is gone.
     """
     path = parquet_file(folder, part)
     schema = CLOSED_NUMBERS if part == "numbers" else parts[part]
     try:
+        check_regular(path)
         with damage_in(path):
-            if part == "words":
-                return pq.ParquetFile(path, memory_map=True, read_dictionary=["value"]).read()
-            return pq.ParquetFile(path, memory_map=True).read().cast(schema)
+            coded = ["value"] if part == "words" else None
+            file = pq.ParquetFile(
+                path, memory_map=True, read_dictionary=coded, page_checksum_verification=True
+            )
+            return file.read() if part == "words" else file.read().cast(schema)
     except FileNotFoundError:
         there = sum(file.stat().st_size for name in parts if (file := parquet_file(folder, name)).exists())
         if not folder.is_dir():
@@ -193,6 +200,7 @@ def _write_parquet(part: str, table: pa.Table, path: Path) -> None:
         column_encoding={f.name: _encoding(part, f) for f in numbers},
         write_statistics=["sequence"] if "sequence" in table.schema.names else False,
         store_schema=False,
+        write_page_checksum=True,
     )
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -3,6 +3,7 @@
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -17,6 +18,10 @@ QUEUE_OBSERVATIONS = 16
 CLOSE_WITHIN_S = 0.5
 """Longest time that the end of a run waits until the open segment is closed. A segment that is not closed by
 then stays a stream, which is readable too."""
+
+RETRY_S = 10.0
+"""Pause between attempts to continue a recording that has stopped, for example until somebody has freed some
+space. An attempt costs a few writes."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,11 +41,22 @@ class Writes(Protocol):
 class RecordingThread:
     """Records the snapshots offered to it on its own daemon thread, where it also creates the writer.
 
-    When recording has stopped, `on_notice` is called on that thread with the reason. It is also called when
-    the thread cannot keep up. Recording stops only once, and later snapshots are discarded.
+    `on_notice` is called on that thread when the disk is full or cannot be written, when recording continues
+    after that, when it has ended for good, and when the thread cannot keep up. Until recording continues,
+    snapshots are discarded.
     """
 
-    def __init__(self, new_writer: Callable[[], Writes], on_notice: Callable[[Notice], None]) -> None:
+    def __init__(
+        self,
+        new_writer: Callable[[], Writes],
+        on_notice: Callable[[Notice], None],
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock_s = clock_s
+        self._missed = 0
+        """The number of snapshots that were discarded because writing failed, 0 while it works."""
+        self._missed_since_ms = 0
+        self._retry_at_s = 0.0
         self._new_writer = new_writer
         self._on_notice = on_notice
         self._waiting: queue.Queue[Snapshot | Callable[[Writes], Notice] | None] = queue.Queue(
@@ -104,13 +120,34 @@ class RecordingThread:
     def _record(self, writer: Writes) -> None:
         while (item := self._waiting.get()) is not None:
             if isinstance(item, Snapshot):
-                writer.append(item)
+                self._append(writer, item)
             else:
                 self._on_notice(self._answer(item, writer))
             if self._left_out > self._reported_left_out and self._waiting.empty():
                 self._reported_left_out = self._left_out
                 self._on_notice(Notice(NoticeKind.RECORDING_SLOW, {"count": self._left_out}))
         writer.close()
+
+    def _append(self, writer: Writes, snapshot: Snapshot) -> None:
+        """Record a snapshot, or discard it if writing has failed and it is too early to try again."""
+        if self._missed and self._clock_s() < self._retry_at_s:
+            self._missed += 1
+            return
+        try:
+            writer.append(snapshot)
+        except KviewError as error:
+            if error.facts.kind is not ErrorKind.RECORDING_STOPPED:
+                raise
+            if not self._missed:
+                self._missed_since_ms = snapshot.observation.ended_ms
+                self._on_notice(Notice(NoticeKind.RECORDING_INTERRUPTED, {"lost": error.facts}))
+            self._missed += 1
+            self._retry_at_s = self._clock_s() + RETRY_S
+            return
+        if self._missed:
+            values = {"count": self._missed, "since_ms": self._missed_since_ms}
+            self._missed = 0
+            self._on_notice(Notice(NoticeKind.RECORDING_AGAIN, values))
 
     def _answer(self, job: Callable[[Writes], Notice], writer: Writes) -> Notice:
         """Run `job`. If it fails, recording continues."""

@@ -16,14 +16,17 @@ from kview.recording.manifest import Manifest, SegmentEntry, read_manifest
 from kview.recording.names import MANIFEST
 
 FIRST_BACK_OFF_S, MAX_BACK_OFF_S = 1.0, 60.0
-"""Limits of the pause after a failure, so that a store that is down for an hour is not asked a thousand
+"""Limits of the pause after a failure, so that a store that is down for an hour is not tried a thousand
 times."""
 
 CHUNK_BYTES = 1 << 20
 
 _SECRETS = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)?(?:[^/?#@:]*:[^?#]*@|[^/?#]*@)?([^?#]*).*", re.DOTALL)
 """The parts of a URL to keep: its scheme, and what is between user and options. A password may contain a
-slash, so after `user:` everything up to the last `@` counts as one."""
+slash, so everything after `user:` up to the last `@` counts as the password."""
+
+_STORE_ERROR = re.compile(r"AWS Error ([A-Z_]+)")
+"""The name of the error that an S3 store answered, in Arrow's message."""
 
 _log = logging.getLogger(__name__)
 
@@ -32,9 +35,13 @@ def open_target(url: str) -> tuple[fs.FileSystem, str]:
     """Return the file system of a URL, and the folder on that file system. Raises BadUse."""
     try:
         system, path = fs.FileSystem.from_uri(url)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, ValueError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise BadUse(
             ErrorKind.NOT_AN_UPLOAD_TARGET, url=without_secrets(url), reason=_reason(error)
+        ) from None
+    except OSError as error:
+        raise BadUse(
+            ErrorKind.UPLOAD_TARGET_UNREACHABLE, url=without_secrets(url), reason=_reason(error)
         ) from None
     return system, path.rstrip("/")
 
@@ -45,15 +52,19 @@ def without_secrets(url: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return why an upload failed, up to where Arrow's message repeats the URL, which may have a secret."""
+    """Return why an upload failed. The rest of Arrow's message is cut off, because it repeats the URL with
+    its secrets."""
     if isinstance(error, KviewError):
         return error.kind
+    if store := _STORE_ERROR.search(str(error)):
+        return store[1].lower().replace("_", " ")
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return re.split("[:'\"\n]", said, maxsplit=1)[0].strip() or type(error).__name__
 
 
 def upload_missing(folder: Path, system: fs.FileSystem, target: str, done: set[int]) -> int:
-    """Upload the closed segments of the recording in `folder` whose numbers are not in `done`, and add them.
+    """Upload the closed segments in `folder` whose numbers are not in `done`, and add those numbers to
+    `done`.
 
     The manifest is uploaded after each segment, so that the target is a valid recording at any time. Returns
     the number of segments uploaded. Raises OSError or KviewError.
@@ -107,7 +118,8 @@ class Uploading:
         self._more.set()
 
     def stop(self, within_s: float) -> bool:
-        """Upload the closed segments within `within_s`, and return whether everything was uploaded."""
+        """Finish uploading closed segments within `within_s` seconds, and return whether everything was
+        uploaded."""
         self._ending.set()
         self._more.set()
         self._thread.join(within_s)

@@ -1,4 +1,4 @@
-"""Reads recordings of schema version 1 as if they had today's version.
+"""Reads recordings of schema version 1 as if they had the current version.
 
 Version 1 stored the reason for a failure as text, for brokers, groups, partitions, and the failed parts of an
 observation. The known texts become kinds of failures and Kafka's error numbers here. Version 1 also stored
@@ -17,14 +17,15 @@ from kview.language import kafka_errors
 from kview.model.failures import Cause, FailureKind, refused
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN_ID
-from kview.recording.columns import NAMES, Array
+from kview.recording import version2
+from kview.recording.columns import Array
 from kview.recording.moments import Column, Kind, Layout, kind_of
 from kview.recording.schema import PARTS, stream_of
 
 VERSION = 1
 
-NAMES_1 = (*(name for name in NAMES if not name.endswith(".error_code")), "partitions.error")
-"""The columns, in any order."""
+NAMES_1 = (*(name for name in version2.NAMES_2 if not name.endswith(".error_code")), "partitions.error")
+"""The column names of version 1, in any order."""
 
 _FAILURE = pa.struct(
     [("part", pa.string()), ("broker", pa.int32()), ("why", pa.string()), ("shown_since_ms", pa.int64())]
@@ -90,7 +91,7 @@ _KINDS: Mapping[str, FailureKind] = {
 """The texts of version 1, except for names of Kafka's errors and texts about a coordinator."""
 
 _HEARD = "; only kview cannot reach it: the quorum sees it fetching"
-"""A suffix of a broker's text. Today, this fact is derived."""
+"""A suffix of a broker's text. It is ignored, because kview now derives this fact."""
 _COORDINATOR, _DOES_NOT_ANSWER = "coordinator ", " does not answer: "
 _LEFT = "it has left the cluster"
 
@@ -159,11 +160,11 @@ def _upgraded(columns: dict[str, Column]) -> dict[str, Column]:
     for table in ("brokers", "groups"):
         out[f"{table}.error"] = _Changed(columns[f"{table}.error"], _kinds)
     out["groups.error_code"] = _Changed(columns["groups.error"], _codes)
-    return out
+    return version2.upgraded(out)
 
 
 def layout(names: tuple[str, ...]) -> Layout:
-    """Return how the columns of a version-1 recording become today's columns.
+    """Return how the columns of a version-1 recording become those of the current version.
 
     `names` are the column names in its manifest.
     """
@@ -171,7 +172,7 @@ def layout(names: tuple[str, ...]) -> Layout:
 
 
 def rows(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """Yield the rows of version 1's observations as rows of today's."""
+    """Yield the rows of version 1's observations as rows of the current version."""
     for row in table.to_pylist():
         del row["quorum_high_watermark"]
         row["asked"] = [_part(name) for name in row["asked"]]

@@ -21,18 +21,19 @@ from kview.recording.schema import STREAM, Entry
 from kview.recording.segment import STREAM_FILE, write_closed
 
 SEGMENT_S = 60
-"""A segment is closed at this age …"""
+"""A segment of this age is closed, unless it is small."""
 
 SMALL_SEGMENT_BYTES = 8 << 20
-"""… unless its stream is smaller than this, because a key observation and Parquet's footers would outweigh
-the stream …"""
+"""A segment whose stream is smaller than this stays open longer, because its first observation (which is
+complete) and Parquet's footers would outweigh everything else."""
 
 LONGEST_SEGMENT_S = 600
-"""… but at the latest at this age …"""
+"""A segment of this age is closed, however small it is."""
 
 LARGEST_SEGMENT_BYTES = 120 << 20
-"""… or at this size, which is what a reader has to load to find a moment. A key observation is as large as
-ten other observations, so reading smaller segments through would take longer."""
+"""A segment of this size is closed, however young it is, because a reader loads an entire segment to find a
+moment. Much smaller segments would take longer to replay, because the first observation of a segment is as
+large as ten others."""
 
 
 class RecordingStopped(KviewError):
@@ -43,8 +44,8 @@ class RecordingWriter:
     """Appends observations to a new recording in `folder`, which is created if necessary.
 
     Whatever happens, the files stay readable: segments, the manifest, and each complete observation of the
-    open segment. After RecordingStopped nothing more is written, and what was written remains a valid
-    recording.
+    open segment. After RecordingStopped, the next `append` begins another segment, and what was written
+    remains a valid recording.
 
     `on_closed` is called with the folder and the entry of each segment once the segment is closed.
     """
@@ -70,6 +71,8 @@ class RecordingWriter:
         self._open: SegmentEntry | None = None
         self._stream = -1
         self._stream_bytes = 0
+        self._unused = 0
+        """The number of a segment that was opened and got no observation, 0 if there is none."""
         self._sequence = 0
         self._codec = Codec()
         self._before: Encoded | None = None
@@ -107,6 +110,8 @@ class RecordingWriter:
         """End without closing the open segment, which stays a stream and can be read."""
         if self._stream >= 0:
             os.close(self._stream)
+        if self._open is not None and self._open.last_sequence < self._open.first_sequence:
+            self._unused = self._open.number
         self._stream, self._open = -1, None
 
     @property
@@ -142,7 +147,8 @@ class RecordingWriter:
         self._manifest = manifest
 
     def _open_segment(self, snapshot: Snapshot) -> None:
-        last = self._manifest.segments[-1].number if self._manifest.segments else 0
+        segments = tuple(entry for entry in self._manifest.segments if entry.number != self._unused)
+        last = segments[-1].number if segments else 0
         at_ms = snapshot.observation.ended_ms
         entry = SegmentEntry(
             number=last + 1,
@@ -152,13 +158,14 @@ class RecordingWriter:
             ended_ms=at_ms,
         )
         folder = self.folder / entry.folder
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
+        (folder / STREAM_FILE).unlink(missing_ok=True)  # of an attempt that failed before anything was in it
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         self._stream = os.open(folder / STREAM_FILE, flags, 0o600)
         head = STREAM.serialize()
         write_all(self._stream, memoryview(head))
         self._stream_bytes = head.size
-        self._write_segments((*self._manifest.segments, entry))
+        self._write_segments((*segments, entry))
         self._open, self._before = entry, None
 
     def _append(self, snapshot: Snapshot) -> None:

@@ -1,1 +1,1 @@
-"""Puts a run together: the source of the views, the threads and child processes behind it, and the output."""
+"""Puts the parts of a run together: the source of views, the threads and child processes, and the output."""

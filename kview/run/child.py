@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import os
 import select
 import signal
 import socket
@@ -11,22 +10,21 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
-import kview
+from kview.config.children import child_environment
 from kview.errors import ErrorKind, KviewError, error_of
 from kview.lab.messages import NotStarted, Ready, reply_of
 from kview.language.errors import sentence
 from kview.model.address import Address
 
 READY_WITHIN_S = 20.0
-"""A start takes about a second. If it takes longer than this, the machine is too busy to show anything
-useful."""
+"""Limit of the child's start, which takes about a second. If it takes longer than this, the machine is too
+busy to show anything useful."""
 
 MAX_FIRST_BYTES = 16_384
-"""Of the child's first message. The addresses of a hundred brokers take 2 kB."""
+"""Limit of the child's first message, in bytes. The addresses of a hundred brokers take 2 kB."""
 
 _END_WITHIN_S = 0.3
 """The time that the child has to end after its control socket is closed, and again after SIGTERM. kview
@@ -64,7 +62,7 @@ class SimulatedCluster:
                 stderr=subprocess.PIPE,
                 pass_fds=[theirs.fileno()],
                 process_group=0,
-                env=_environment(),
+                env=child_environment(),
             )
         threading.Thread(target=self._log_errors, name="simulated cluster's log", daemon=True).start()
 
@@ -107,7 +105,8 @@ class SimulatedCluster:
         self._process.wait()
 
     def _exit_code(self) -> int:
-        """Return the exit code of a child that has closed its end of the channel. Kills it if it lives on."""
+        """Return the exit code of a child that has closed its end of the channel. Kill the child if it does
+        not end."""
         try:
             return self._process.wait(_SAYS_HOW_WITHIN_S)
         except subprocess.TimeoutExpired:
@@ -139,22 +138,15 @@ class SimulatedCluster:
 
 
 def _in_first(line: bytes) -> tuple[Address, ...] | KviewError:
-    """Return the addresses in the first message, or the error in it; CLUSTER_GARBLED if neither is there."""
+    """Return the addresses in the first message, or the error in it, or CLUSTER_GARBLED if it has neither."""
     try:
         match reply_of(line):
             case Ready(servers) if servers:
                 return tuple(map(Address.parse, servers))
             case NotStarted(facts):
                 error = error_of(facts)
-                sentence(error)  # it must have the values of its kind
+                sentence(error)  # raises an exception if the error lacks a value that its text needs
                 return error
     except (msgspec.DecodeError, ValueError, TypeError, LookupError):
         _log.warning("the simulated cluster's first message was %r", line)
     return KviewError(ErrorKind.CLUSTER_GARBLED)
-
-
-def _environment() -> dict[str, str]:
-    """Return this process's environment, extended so that the child imports the same kview."""
-    ours = str(Path(kview.__file__).resolve().parent.parent)
-    others = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": f"{ours}{os.pathsep}{others}" if others else ours}

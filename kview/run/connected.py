@@ -1,9 +1,12 @@
-"""`kview connect`: an existing cluster and its observer."""
+"""`kview connect`, which observes an existing cluster."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from kview.config.security import PLAINTEXT, Security
 from kview.model.address import Address
+from kview.model.notices import Notice, NoticeKind
+from kview.model.ports import Profiles
 from kview.model.snapshot import Snapshot
 from kview.run.recorder import check_target
 from kview.run.settings import Display
@@ -13,24 +16,34 @@ if TYPE_CHECKING:
 
 
 class ConnectedSource:
-    """A `Source` that is an observer, together with its `Attention`.
+    """Observes an existing cluster. Implements `Source` and `Attention`.
 
     The observer is imported and created in `connect`, so that the first frame does not have to wait for it.
     """
 
-    def __init__(self, bootstrap_servers: Sequence[Address], interval_s: float) -> None:
+    def __init__(
+        self,
+        bootstrap_servers: Sequence[Address],
+        interval_s: float,
+        security: Security = PLAINTEXT,
+        reread: Callable[[], Security] | None = None,
+    ) -> None:
+        """`reread` returns the security settings as their files have them now."""
+        self._security = security
+        self._reread = reread
         self._bootstrap_servers = tuple(bootstrap_servers)
         self._interval_s = interval_s
         self._observer: Observer | None = None
         self._preferred: frozenset[tuple[str, int]] = frozenset()
         self._asked_for = self._preferred
-        """The partitions that the observer should prefer."""
+        """The preferred partitions that the observer already knows."""
 
     def connect(self) -> None:
-        """Find the cluster. Raises ClusterUnreachable."""
+        """Find the cluster. Raises ClusterUnreachable, or BadUse if a certificate cannot be used."""
         from kview.observe.observer import Observer, ObserveSettings
 
-        observer = Observer(self._bootstrap_servers, ObserveSettings(interval_s=self._interval_s))
+        settings = ObserveSettings(interval_s=self._interval_s)
+        observer = Observer(self._bootstrap_servers, settings, security=self._security, reread=self._reread)
         observer.connect()
         self._observer, self._asked_for = observer, frozenset()
 
@@ -44,7 +57,7 @@ class ConnectedSource:
         return self._observer.observe()
 
     def dismiss(self, broker: int) -> None:
-        """Remove the row of a broker that has left the cluster."""
+        """Remove the row of a broker that the cluster no longer lists."""
         observer = self._observer
         if observer is not None:
             observer.dismiss(broker)
@@ -60,10 +73,37 @@ class ConnectedSource:
             observer.close()
 
 
-def connect(bootstrap_servers: Sequence[Address], display: Display) -> int:
-    """Run `kview connect` and return the exit code. Raises KviewError if there was never anything to show."""
+def unused_properties(file: str, keys: Sequence[str]) -> tuple[Notice, ...]:
+    """Return the notice about keys in a properties file that kview does not use, () if there are none."""
+    if not keys:
+        return ()
+    return (Notice(NoticeKind.PROPERTIES_UNUSED, {"file": file, "keys": ", ".join(keys)}),)
+
+
+def check_security(security: Security) -> None:
+    """Read the certificates and the key. Raises BadUse if one of them cannot be used."""
+    from kview.observe.access import access
+
+    access(security)
+
+
+def connect(
+    bootstrap_servers: Sequence[Address],
+    security: Security,
+    name: str,
+    display: Display,
+    opening: Sequence[Notice] = (),
+    profiles: Profiles | None = None,
+    reread: Callable[[], Security] | None = None,
+) -> int:
+    """Run `kview connect` for a cluster called `name` on the screen, and return the exit code.
+
+    It ends when the user says so, or chooses one of `profiles`. `opening` are notices to begin with. `reread`
+    returns the security settings as their files have them now. Raises KviewError if there was never anything
+    to show.
+    """
     from kview.run.show import show
 
     check_target(display.record)
-    source = ConnectedSource(bootstrap_servers, display.interval_ms / 1000)
-    return show(source, None, ",".join(map(str, bootstrap_servers)), display)
+    source = ConnectedSource(bootstrap_servers, display.interval_ms / 1000, security, reread)
+    return show(source, None, name, display, opening, profiles)

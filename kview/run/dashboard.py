@@ -1,4 +1,4 @@
-"""Run the dashboard on a terminal, until a key, a signal or an error ends it."""
+"""Runs the dashboard on a terminal, until a key, a signal or an error ends it."""
 
 import asyncio
 import os
@@ -6,13 +6,15 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kview.derive.view import View
 from kview.language.errors import sentence
 from kview.model.faults import Faults
-from kview.model.ports import Attention, Feed, Timeline
+from kview.model.notices import Notice
+from kview.model.ports import Attention, Feed, Profiles, Timeline
+from kview.run.folding import Taker
 from kview.run.log import log_file
 from kview.run.observing import AttentiveSource
 from kview.run.recorder import Recorder
@@ -24,9 +26,9 @@ if TYPE_CHECKING:
     from kview.tui.widgets.header import SourceInfo
 
 END_WITHIN_S = {signal.SIGINT: 3.0, signal.SIGTERM: 3.0, signal.SIGHUP: 0.9}
-"""After a signal kview ends within this time, whatever happens, because a closed terminal, or one that does
-not read what is written, would block it. After SIGHUP the terminal no longer exists. After the other signals
-it must be restored, which takes longer on a busy machine."""
+"""After a signal kview ends within this number of seconds, because a terminal that is closed, or that does
+not read what is written, would block it for ever. After SIGHUP the terminal no longer exists. After the other
+signals it must be restored, which takes longer on a busy machine."""
 
 RECORDING_STARTS_AFTER_S = 0.3
 """The time from the first view to the start of recording, so that the imports for recording do not slow down
@@ -46,32 +48,44 @@ class Run(Feed[View], Timeline, Protocol):
         ...
 
     def clock_ms(self) -> int:
-        """Return the current time for the last view published, epoch ms."""
+        """Return the time that belongs to the last view published, in epoch ms."""
         ...
 
 
 def run_dashboard(
-    source: AttentiveSource, faults: Faults | None, name: str, display: Display, ascii_only: bool
+    source: AttentiveSource,
+    faults: Faults | None,
+    name: str,
+    display: Display,
+    ascii_only: bool,
+    opening: Sequence[Notice] = (),
+    profiles: Profiles | None = None,
+    take: Taker | None = None,
 ) -> int:
-    """Show `source` until the user ends it. Returns the exit code.
+    """Show `source` until the user ends it or chooses one of `profiles`, and return the exit code.
+
+    `opening` are notices to begin with. `take` gets every live view.
 
     Raises the error that ended the run before its first view, once the terminal has been restored.
     """
     from kview.tui.widgets.header import SourceInfo
 
     recorder = Recorder(display.record, RECORDING_STARTS_AFTER_S)
-    run = LiveTimeline(source, recorder, display.interval_ms / 1000, wall_ms)
-    spark = None if display.no_spark else Spark(run.set_aggregates, wall_ms, live=True)
+    run = LiveTimeline(
+        source, recorder, display.interval_ms / 1000, wall_ms, display.ignore_groups, opening, take
+    )
+    spark = None if display.no_spark else Spark(run.set_aggregates, wall_ms)
     if spark is not None:
         recorder.on_folder, recorder.on_stopped = spark.read, spark.nothing_to_read
-    code = drive(run, faults, SourceInfo(name, display.interval_ms), display, ascii_only, spark, source)
+    info = SourceInfo(name, display.interval_ms)
+    code = drive(run, faults, info, display, ascii_only, spark, source, profiles)
     if recorder.unfinished is not None:
         print(f"kview: {sentence(recorder.unfinished)}", file=sys.stderr)
     return code
 
 
 def wall_ms() -> int:
-    """Return the wall clock's time, epoch ms."""
+    """Return the wall clock's time, in epoch ms."""
     return time.time_ns() // 1_000_000
 
 
@@ -83,6 +97,7 @@ def drive(
     ascii_only: bool,
     spark: Spark | None,
     attention: Attention | None = None,
+    profiles: Profiles | None = None,
 ) -> int:
     """Show the dashboard of `run` until the user ends it.
 
@@ -104,6 +119,7 @@ def drive(
         wall_ms=wall_ms,
         attention=attention,
         log_file=log_file(),
+        profiles=profiles,
     )
     try:
         code = asyncio.run(_drive(app, run))

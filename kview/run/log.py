@@ -1,12 +1,14 @@
 """The log file: what kview does not show on the screen, especially the tracebacks of bugs."""
 
 import logging
+import sys
 import threading
 import traceback
 from logging.handlers import RotatingFileHandler
-from pathlib import Path
+from typing import Any
 
-import platformdirs
+from kview.config.log import log_path
+from kview.language.glyphs import printable
 
 MAX_LOG_BYTES = 1 << 20
 """Two files of this size hold thousands of tracebacks. The limit keeps a log that nobody reads from filling a
@@ -15,16 +17,27 @@ disk."""
 _FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
 
 
+class _Printable(logging.Formatter):
+    """Writes only printable characters.
+
+    Messages and tracebacks may contain names and error texts from a cluster. Lines of a traceback are
+    indented, so that no such text looks like another entry of the log.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Return the first line of an entry."""
+        return printable(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        """Return a traceback."""
+        return "\n".join(f"  {printable(line)}" for line in super().formatException(ei).split("\n"))
+
+
 class _LogFile(RotatingFileHandler):
-    """The log file. What cannot be written to it, such as on a full disk, is dropped."""
+    """The log file. An entry that cannot be written, for example because the disk is full, is dropped."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Do nothing: the traceback of a failed write would end up on the screen."""
-
-
-def log_path() -> Path:
-    """Return the path of the log file, in the user's state folder."""
-    return Path(platformdirs.user_log_path("kview", appauthor=False)) / "kview.log"
 
 
 def start_log() -> None:
@@ -43,7 +56,7 @@ def start_log() -> None:
         log_path().open("a").close()
     except OSError:
         handler = logging.NullHandler()
-    handler.setFormatter(logging.Formatter(_FORMAT))
+    handler.setFormatter(_Printable(_FORMAT))
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     logging.captureWarnings(True)
@@ -66,7 +79,9 @@ def keep_traceback(bug: BaseException) -> str:
     """
     start_log()
     if _is_dropped():
-        traceback.print_exception(bug)
+        print(
+            "\n".join(map(printable, "".join(traceback.format_exception(bug)).split("\n"))), file=sys.stderr
+        )
         return f"above, because {log_path()} cannot be written"
     logging.getLogger("kview").error("bug", exc_info=bug)
     return f"in {log_path()}"

@@ -1,4 +1,4 @@
-"""Observes a source at a steady pace and folds its snapshots into views; for a dashboard, on its own
+"""Observes a source at a steady pace and folds its snapshots into views. A dashboard does this on a
 thread."""
 
 import gc
@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from typing import Generic, Protocol, TypeVar
 
-from kview.errors import ErrorFacts, KviewError
+from kview.errors import ClusterUnreachable, ErrorFacts, KviewError
 from kview.model.notices import Notice, NoticeKind, NoticeValue
 from kview.model.ports import Attention
 from kview.model.snapshot import Snapshot
 
 SWITCH_INTERVAL_S = 0.001
-"""How long a thread may keep the interpreter, so that decoding 100,000 partitions does not make the screen
-stutter."""
+"""How long a thread may run before another one gets the interpreter, in seconds, so that decoding 100,000
+partitions does not make the screen stutter."""
 
 STOP_WITHIN_S = 0.25
 """How long `stop` waits, at most twice, for an observation in progress. The thread is a daemon, so a longer
@@ -87,14 +87,17 @@ def views(
     interval_s: float,
     wait: Callable[[float], bool],
     clock_s: Callable[[], float] = time.monotonic,
+    patient: bool = False,
 ) -> Iterator[V | Notice]:
     """Yield a view of `source` every interval, and notices about the source, until `wait` ends it.
 
     `wait` sleeps for the given seconds and returns True when the run should end. Before the first view, this
-    raises KviewError or any other error that occurs. After it, a failure becomes a notice, and the next
+    raises KviewError or any other error that occurs; if `patient`, a cluster that cannot be reached becomes a
+    notice, and there is another attempt. After the first view, a failure becomes a notice, and the next
     interval is another attempt.
     """
-    source.connect()
+    if not (yield from _connect(source, wait, patient)):
+        return
     fold = new_fold()
     pace = Pace(interval_s, clock_s())
     seen, failed = False, False
@@ -123,6 +126,23 @@ def views(
             return
 
 
+def _connect(source: Source, wait: Callable[[float], bool], patient: bool) -> Generator[Notice, None, bool]:
+    """Connect for the first time, if `patient` until an attempt succeeds. Returns False if the run ended."""
+    back_off_s = FIRST_BACK_OFF_S
+    while True:
+        try:
+            source.connect()
+        except ClusterUnreachable as error:
+            if not patient:
+                raise
+            yield Notice(NoticeKind.SOURCE_NOT_REACHED, {"error": error.facts, "wait_s": back_off_s})
+        else:
+            return True
+        if wait(back_off_s):
+            return False
+        back_off_s = min(back_off_s * 2, MAX_BACK_OFF_S)
+
+
 def _connect_again(
     source: Source, lost: ErrorFacts, wait: Callable[[float], bool]
 ) -> Generator[Notice, None, bool]:
@@ -143,7 +163,7 @@ def _connect_again(
 
 
 class ObservingFeed(Generic[V]):
-    """The `kview.model.ports.Feed` of a source: a daemon thread observes, folds and calls back.
+    """Observes a source, folds and calls back, all on a daemon thread. Implements `kview.model.ports.Feed`.
 
     If an error ends the thread, which can only happen before the first view, `error` is set and then `on_end`
     is called once, on that thread.

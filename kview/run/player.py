@@ -4,30 +4,32 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from kview.derive import slowness
 from kview.derive.fold import State, advance, fold_on, fold_to, step
 from kview.derive.view import View
 from kview.errors import KviewError
 from kview.model.notices import Notice, NoticeKind
 from kview.model.ports import Moment
 from kview.model.snapshot import Snapshot
-from kview.recording.reader import Recording
+from kview.recording.reader import AnswerTimes, Recording
 from kview.recording.replay import Jump, Onward, Replay
 
 COMMANDS = 64
-"""The most commands that may wait, as many as a key held down for two seconds produces. Further ones are
+"""Limit of commands that wait, as many as a key held down for two seconds produces. Further commands are
 dropped."""
 
 FRAME_S = 0.1
-"""At most ten views a second are shown, however fast a recording is played, because nobody sees more."""
+"""Shortest time between two views, however fast a recording is played. Nobody can see more than ten a
+second."""
 
 STOP_WITHIN_S = 0.25
 
 Command = Callable[[Replay, float], Onward | Jump | None]
-"""Changes the replay at a clock's seconds, and returns the resulting move, or None if the replay stays where
-it is."""
+"""A function of the replay and the clock's time in seconds. It changes the replay, and returns the resulting
+move, or None if the replay stays where it is."""
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +39,7 @@ class Newer(Exception):
 
 
 class Player:
-    """Plays the recording that `open_replay` opens, on the player's thread, at the first command.
+    """Plays a recording on a thread of its own. `open_replay` opens the recording there at the first command.
 
     `show` receives a view and the number of the command that the view answers. A jump is shown at once as an
     incomplete view and then, unless a newer command interrupts, as a complete view.
@@ -49,7 +51,10 @@ class Player:
         show: Callable[[View, int], None],
         notify: Callable[[Notice], None],
         clock_s: Callable[[], float] = time.monotonic,
+        ignore: tuple[str, ...] = (),
     ) -> None:
+        """`ignore` has patterns of the names of groups that count nowhere."""
+        self._ignore = ignore
         self._open_replay = open_replay
         self._show = show
         self._notify = notify
@@ -145,11 +150,11 @@ class Player:
         if replay.ended:
             replay.pause()
         if self._jump is not None and self._view is None and not self.newer():
-            _, self._view = step(State(), self._jump.snapshot)
+            _, self._view = step(State(self._ignore), self._jump.snapshot)
         self._publish(replay)
 
     def _look_back(self, jump: Jump) -> None:
-        folded = fold_to(jump.snapshot, jump.look_back(), self.newer)
+        folded = fold_to(jump.snapshot, jump.look_back(), self.newer, self._ignore)
         if folded is not None and self._replay is not None:
             self._state, self._view = folded
             self._jump = None
@@ -187,15 +192,22 @@ def _refresh(replay: Replay, now_s: float) -> None:
         replay.play(now_s)
 
 
-def replay_of(recording: Recording, newer: Callable[[], bool]) -> Replay:
+def replay_of(recording: Recording, newer: Callable[[], bool], ignore: tuple[str, ...] = ()) -> Replay:
     """Return a replay that searches for what the fold calls an event.
 
-    If `newer` becomes true, such a search raises Newer. Raises KviewError if the recording is empty.
+    `ignore` has patterns of the names of groups that count nowhere. If `newer` becomes true, such a search
+    raises Newer. Raises KviewError if the recording is empty.
     """
 
     def happened(before: Snapshot, now: Snapshot) -> bool:
         if newer():
             raise Newer
-        return bool(advance(advance(State(), before), now).new_events)
+        return bool(advance(advance(State(ignore), before), now).new_events)
 
-    return Replay(recording, happened)
+    def noticed(recorded: Iterable[tuple[int, AnswerTimes]]) -> Iterator[bool]:
+        for is_ in slowness.noticed(recorded):
+            if newer():
+                raise Newer
+            yield is_
+
+    return Replay(recording, happened, noticed)

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import NoReturn, TextIO
 
@@ -15,7 +16,7 @@ from kview.language.errors import sentence
 from kview.model.notices import Notice
 from kview.plain.blocks import block
 from kview.plain.documents import document
-from kview.run.folding import new_fold
+from kview.run.folding import Taker, new_fold
 from kview.run.observing import Source, views
 from kview.run.recorder import TEXT_CLOSES_WITHIN_S, RecordedSource, Recorder
 from kview.run.settings import Display, Format
@@ -28,14 +29,16 @@ ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 kill the run."""
 
 
-def record_and_print(source: Source, name: str, display: Display, ascii_only: bool) -> int:
+def record_and_print(
+    source: Source, name: str, display: Display, ascii_only: bool, take: Taker | None = None
+) -> int:
     """Print `source` like `print_source`, and record every observation to the folder that `display` names."""
     recorder = Recorder(display.record)
     for number in ENDS:
         signal.signal(number, _end)
     recorder.start(lambda notice: _note(notice, _fit(ascii_only)))
     try:
-        return print_source(RecordedSource(source, recorder), name, display, ascii_only)
+        return print_source(RecordedSource(source, recorder), name, display, ascii_only, take)
     finally:
         recorder.stop(TEXT_CLOSES_WITHIN_S)
         if recorder.unfinished is not None:
@@ -46,24 +49,34 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
     sys.exit(128 + number)
 
 
-def print_source(source: Source, name: str, display: Display, ascii_only: bool) -> int:
+def print_source(
+    source: Source, name: str, display: Display, ascii_only: bool, take: Taker | None = None
+) -> int:
     """Print a block or document of `source` every interval, or with `once` a single one.
 
-    Notices go to standard error. Returns the exit code: 0, also if nobody reads the output any more. Raises
-    KviewError, but only before the first view.
+    If `display` is quiet, nothing is printed but notices, and a cluster that cannot be reached yet is waited
+    for. `take` gets every view, too. Notices go to standard error. Returns the exit code 0, even if nobody
+    reads the output any more. Raises KviewError, but only before the first view.
     """
     fit = _fit(ascii_only)
     seen = 0
     try:
-        with _until_nobody_reads():
-            for item in views(source, new_fold, display.interval_ms / 1000, _sleep):
+        with until_nobody_reads():
+            for item in views(
+                source,
+                partial(new_fold, display.ignore_groups, take),
+                display.interval_ms / 1000,
+                _sleep,
+                patient=display.quiet and not display.once,
+            ):
                 if isinstance(item, Notice):
                     _note(item, fit)
                     continue
                 seen += 1
                 if display.once and seen < OBSERVATIONS_FOR_RATES:
                     continue
-                _print(item, name, display, fit)
+                if not display.quiet:
+                    _print(item, name, display, fit)
                 if display.once:
                     break
     finally:
@@ -72,16 +85,17 @@ def print_source(source: Source, name: str, display: Display, ascii_only: bool) 
 
 
 def print_views(shown: Iterable[View], name: str, display: Display, ascii_only: bool) -> int:
-    """Print a block or document of each view. Returns the exit code: 0."""
+    """Print a block or document of each view, and return the exit code 0."""
     fit = _fit(ascii_only)
-    with _until_nobody_reads():
+    with until_nobody_reads():
         for view in shown:
             _print(view, name, display, fit)
     return 0
 
 
 @contextmanager
-def _until_nobody_reads() -> Iterator[None]:
+def until_nobody_reads() -> Iterator[None]:
+    """End the block without an error when nobody reads the output any more."""
     try:
         yield
     except BrokenPipeError:
@@ -99,8 +113,13 @@ def _print(view: View, name: str, display: Display, fit: Callable[[str], str]) -
     _write(document(view) if as_json else fit(block(view, name)), sys.stdout)
 
 
+def note(notice: Notice, ascii_only: bool) -> None:
+    """Print a notice on standard error."""
+    _note(notice, _fit(ascii_only))
+
+
 def _note(notice: Notice, fit: Callable[[str], str]) -> None:
-    print(fit(f"kview: {notices.text(notice)}"), file=sys.stderr, flush=True)
+    print(fit(glyphs.printable(f"kview: {notices.text(notice)}")), file=sys.stderr, flush=True)
 
 
 def _sleep(seconds: float) -> bool:

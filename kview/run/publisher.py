@@ -64,10 +64,10 @@ class Publisher:
                 self._on_view(self._last[0])
 
     def clock_ms(self) -> int:
-        """Return the current time for the last view, epoch ms.
+        """Return the time that belongs to the last view, in epoch ms.
 
-        Live, that is the wall clock. Paused, the clock stands still at the moment shown. While a recording
-        plays, the clock runs at the chosen speed, up to the end of what is recorded.
+        For a live view, this is the wall clock's time. While paused, it is the moment shown. While a
+        recording plays, it advances at the chosen speed, up to the end of what is recorded.
         """
         last = self._last
         if last is None or last[0].moment.live:

@@ -52,9 +52,9 @@ class Recorder:
         self.folder: Path | None = None
         """The recording's folder, None until it exists."""
         self.first_ms = UNKNOWN
-        """The first moment of the recording, epoch ms; UNKNOWN until an observation has been written."""
+        """The first moment of the recording, in epoch ms; UNKNOWN until an observation has been written."""
         self.stopped: ErrorFacts | None = None
-        """The error that stopped the recording, None if there was none."""
+        """The error that stopped the recording, None if there was none or recording has continued."""
         self.unfinished: ErrorFacts | None = None
         """What could not be completed, set by `stop`; None if everything was completed."""
         self.on_folder: Callable[[Path], None] = lambda folder: None
@@ -148,6 +148,11 @@ class Recorder:
 
     def _notify(self, notice: Notice) -> None:
         error = notice.values.get("error")
+        if notice.kind is NoticeKind.RECORDING_AGAIN:
+            self.stopped = None
+        lost = notice.values.get("lost")
+        if notice.kind is NoticeKind.RECORDING_INTERRUPTED and isinstance(lost, ErrorFacts):
+            self.stopped = lost
         if notice.kind is NoticeKind.RECORDING_STOPPED and isinstance(error, ErrorFacts):
             self.stopped = error
             self.on_stopped(error)

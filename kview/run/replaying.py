@@ -1,4 +1,4 @@
-"""`kview replay`: a recording on the dashboard, or as text."""
+"""`kview replay`, which shows a recording on the dashboard or as text."""
 
 import os
 import sys
@@ -12,6 +12,7 @@ from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.aggregates import Aggregates
 from kview.model.notices import Notice, NoticeKind
+from kview.recording.damage import damage_in
 from kview.recording.names import state_folder
 from kview.recording.reader import Recording
 from kview.recording.replay import Jump, Onward, Replay
@@ -21,7 +22,7 @@ from kview.run.dashboard import drive, wall_ms
 from kview.run.log import start_log
 from kview.run.observing import SWITCH_INTERVAL_S
 from kview.run.player import Command, Player, replay_of
-from kview.run.printing import print_views
+from kview.run.printing import note, print_views
 from kview.run.publisher import Publisher
 from kview.run.settings import DEFAULT_INTERVAL_MS, Display
 from kview.run.spark import Spark
@@ -32,7 +33,7 @@ def open_recording(name: str) -> Recording:
     """Open a recording by its path or by the name it was kept under. Raises BadUse if it cannot be shown."""
     folder = find_recording(name, state_folder())
     try:
-        recording = Recording.open(folder)
+        recording = Recording.open_readable(folder)
         recording.at_place(recording.place_of(0))  # so that damage is found before a dashboard opens
     except BadUse:
         raise
@@ -51,28 +52,53 @@ def replay(recording: Recording, at_ms: int | None, speed: int, display: Display
         display.ascii_only,
     )
     name = f"replay {recording.folder.name}"
+    shown = views(recording, at_ms, display.once, display.ignore_groups)
     if not output.dashboard or display.format is not None or display.once:
-        return print_views(views(recording, at_ms, display.once), name, display, output.ascii_only)
+        for notice in _notices(recording, at_ms):
+            note(notice, output.ascii_only)
+        return print_views(shown, name, display, output.ascii_only)
     from kview.tui.widgets.header import SourceInfo
 
-    run = ReplayTimeline(recording, at_ms, speed)
-    spark = None if display.no_spark else Spark(run.set_aggregates, wall_ms, live=False)
+    run = ReplayTimeline(recording, at_ms, speed, display.ignore_groups)
+    spark = None if display.no_spark else Spark(run.set_aggregates, wall_ms)
     if spark is not None:
         spark.read(recording.folder)
     return drive(run, None, SourceInfo(name, interval_ms(recording)), display, output.ascii_only, spark)
 
 
-def views(recording: Recording, at_ms: int | None, once: bool) -> Iterator[View]:
+def _notices(recording: Recording, at_ms: int | None) -> Iterator[Notice]:
+    """Yield what to say first: that `at_ms` is not in the recording, or which of its files are damaged."""
+    if (outside := _outside(recording, at_ms)) is not None:
+        yield outside
+    for error in recording.damaged.values():
+        yield Notice(NoticeKind.SEGMENT_DAMAGED, {"error": error.facts})
+
+
+def _outside(recording: Recording, at_ms: int | None) -> Notice | None:
+    """Return the notice that `at_ms` is not in the recording, or None if it is."""
+    first_ms, last_ms = int(recording.moments()[0]), int(recording.moments()[-1])
+    if at_ms is None or first_ms // 1000 <= at_ms // 1000 <= last_ms // 1000:
+        return None
+    if at_ms < first_ms:
+        return Notice(NoticeKind.BEFORE_RECORDING, {"at_ms": at_ms, "first_ms": first_ms})
+    return Notice(NoticeKind.AFTER_RECORDING, {"at_ms": at_ms, "last_ms": last_ms})
+
+
+def views(
+    recording: Recording, at_ms: int | None, once: bool, ignore: tuple[str, ...] = ()
+) -> Iterator[View]:
     """Yield the views of a recording from `at_ms` on, one per observation.
 
-    With `once`, yield only the view at `at_ms`, or the last view if that is None.
+    With `once`, yield only the view at `at_ms`, or the last view if that is None. `ignore` has patterns of
+    the names of groups that count nowhere.
     """
     replay = Replay(recording)
     begin_ms = replay.last_ms if once else None
     if at_ms is not None:
         begin_ms = at_ms
     jump = replay.again() if begin_ms is None else replay.seek(begin_ms, 0.0)
-    folded = fold_to(jump.snapshot, jump.look_back(), lambda: False)
+    with damage_in(recording.folder):  # values that no cluster has
+        folded = fold_to(jump.snapshot, jump.look_back(), lambda: False, ignore)
     assert folded is not None, "nobody has cancelled it"
     state, view = folded
     yield view
@@ -80,29 +106,36 @@ def views(recording: Recording, at_ms: int | None, once: bool) -> Iterator[View]
         move = replay.step(1)
         assert isinstance(move, Onward)
         for snapshot in move.snapshots:
-            state, view = step(state, snapshot)
+            with damage_in(recording.folder):
+                state, view = step(state, snapshot)
             yield view
 
 
 def interval_ms(recording: Recording) -> int:
-    """Return the interval between observations: the median time between two of them."""
+    """Return the median interval between observations, or the default if there is only one observation."""
     between_ms = np.diff(recording.moments())
     return int(np.median(between_ms)) if len(between_ms) else DEFAULT_INTERVAL_MS
 
 
 class ReplayTimeline:
-    """The `kview.model.ports.Feed[View]` and `Timeline` of a recording, which begins to play at once."""
+    """Plays a recording, starting at once. Implements `Feed[View]` and `Timeline` of `kview.model.ports`."""
 
     replay = True
     error: BaseException | None = None
 
-    def __init__(self, recording: Recording, at_ms: int | None, speed: int) -> None:
-        """Begin at `at_ms`, or at the first observation if that is None. `speed` is one of SPEEDS."""
+    def __init__(
+        self, recording: Recording, at_ms: int | None, speed: int, ignore: tuple[str, ...] = ()
+    ) -> None:
+        """Begin at `at_ms`, or at the first observation if that is None.
+
+        `speed` is one of SPEEDS. `ignore` has patterns of the names of groups that count nowhere.
+        """
         self._recording = recording
         self._at_ms = at_ms
         self._speed = speed
+        self._ignore = ignore
         self._publisher = Publisher(wall_ms)
-        self._player = Player(self._open, self._show, self._publisher.notify)
+        self._player = Player(self._open, self._show, self._publisher.notify, ignore=ignore)
         self._asking = threading.Lock()
         self._asked = 0
         self.clock_ms = self._publisher.clock_ms
@@ -117,6 +150,8 @@ class ReplayTimeline:
         self._publisher.start(on_view, on_notice)
         self._player.start()
         self._send(self._begin)
+        for notice in _notices(self._recording, self._at_ms):
+            self._publisher.notify(notice)
 
     def stop(self) -> None:
         """End within a second. No callback starts after this returns."""
@@ -136,7 +171,7 @@ class ReplayTimeline:
         self._send(lambda replay, now_s: replay.faster(now_s, steps))
 
     def seek(self, ms: int) -> None:
-        """Jump to the last observation at or before `ms`, epoch ms."""
+        """Jump to the last observation at or before `ms`, in epoch ms."""
         self._send(lambda replay, now_s: replay.seek(ms, now_s))
 
     def seek_event(self, direction: int) -> None:
@@ -160,7 +195,7 @@ class ReplayTimeline:
         self._publisher.publish(view, lambda: number == self._asked)
 
     def _open(self) -> Replay:
-        opened = replay_of(self._recording, self._player.newer)
+        opened = replay_of(self._recording, self._player.newer, self._ignore)
         opened.set_speed(self._speed, 0.0)
         return opened
 

@@ -4,10 +4,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from kview.model.address import Address
+
 DEFAULT_INTERVAL_MS = 1_000
 
 MIN_INTERVAL_MS = 100
-"""A shorter interval would cost the cluster more than it shows a person."""
+"""A shorter interval would burden the cluster, but nobody would see more."""
 
 MAX_INTERVAL_MS = 600_000
 """The fold looks back ten minutes, so with a longer interval it would have no earlier observation to compare
@@ -26,7 +28,7 @@ class Record:
     """What to record, and where.
 
     With a `folder`, the complete run is recorded to that folder. Without a folder, a dashboard's last hour is
-    recorded to the user's state folder. `upload` is the URL that closed segments of `folder` are copied to,
+    recorded to the user's state folder. `upload` is the URL to which closed segments of `folder` are copied,
     or ''.
     """
 
@@ -48,3 +50,9 @@ class Display:
     ascii_only: bool = False
     record: Record = field(default_factory=Record)
     no_spark: bool = False
+    ignore_groups: tuple[str, ...] = ()
+    """Patterns of the names of groups that count nowhere."""
+    metrics: Address | None = None
+    """Where Prometheus metrics are served, if they are."""
+    quiet: bool = False
+    """Whether nothing is shown or printed."""

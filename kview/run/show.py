@@ -2,33 +2,72 @@
 
 import os
 import sys
+from collections.abc import Sequence
 
+from kview.errors import BadUse
 from kview.model.faults import Faults
+from kview.model.notices import Notice
+from kview.model.ports import Profiles
 from kview.run import terminal
+from kview.run.folding import Taker
 from kview.run.log import start_log
 from kview.run.observing import AttentiveSource
 from kview.run.settings import Display
 
 
-def show(source: AttentiveSource, faults: Faults | None, name: str, display: Display) -> int:
-    """Show `source`, called `name` on the screen, until the user ends it.
+def show(
+    source: AttentiveSource,
+    faults: Faults | None,
+    name: str,
+    display: Display,
+    opening: Sequence[Notice] = (),
+    profiles: Profiles | None = None,
+) -> int:
+    """Show `source`, called `name` on the screen, until the user ends it or chooses one of `profiles`.
 
-    With `once`, text output ends after one block. Returns the exit code. Raises KviewError if there was never
-    anything to show.
+    `opening` are notices to begin with. With `once`, text output ends after one block. Returns the exit code.
+    Raises KviewError if there was never anything to show.
     """
     start_log()
+    if display.metrics is None:
+        return _show(source, faults, name, display, opening, profiles)
+    from kview.run.exporter import Exporter
+
+    exporter = Exporter(display.interval_ms / 1000)
+    try:
+        exporter.start(display.metrics)
+    except BadUse:
+        source.close()
+        raise
+    try:
+        return _show(source, faults, name, display, opening, profiles, exporter.take)
+    finally:
+        exporter.stop()
+
+
+def _show(
+    source: AttentiveSource,
+    faults: Faults | None,
+    name: str,
+    display: Display,
+    opening: Sequence[Notice],
+    profiles: Profiles | None,
+    take: Taker | None = None,
+) -> int:
     output = terminal.detect(
         terminal.streams_are_terminals(),
         os.environ,
         getattr(sys.stdout, "encoding", None),
         display.ascii_only,
     )
-    if output.dashboard and display.format is None and not display.once:
+    if output.dashboard and display.format is None and not display.once and not display.quiet:
         from kview.run.dashboard import run_dashboard
 
-        return run_dashboard(source, faults, name, display, output.ascii_only)
-    from kview.run.printing import print_source, record_and_print
+        return run_dashboard(source, faults, name, display, output.ascii_only, opening, profiles, take)
+    from kview.run.printing import note, print_source, record_and_print
 
+    for notice in opening:
+        note(notice, output.ascii_only)
     if display.record.folder is not None:
-        return record_and_print(source, name, display, output.ascii_only)
-    return print_source(source, name, display, output.ascii_only)
+        return record_and_print(source, name, display, output.ascii_only, take)
+    return print_source(source, name, display, output.ascii_only, take)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kview.errors import ErrorKind, KviewError
-from kview.model.faults import FaultCommand, FaultReply
+from kview.model.faults import ActiveFault, FaultCommand, FaultReply
 from kview.model.snapshot import Snapshot
 from kview.run.child import SimulatedCluster
 from kview.run.connected import ConnectedSource
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 class SimulatedSource:
-    """The `Source`, `Attention` and `Faults` of a simulated cluster, which is started again if it dies.
+    """Observes a simulated cluster, and starts the cluster again if it dies.
 
-    The first child process starts at once, so that it gets ready while the dashboard draws its first frame.
+    Implements `Source`, `Attention` and `Faults`. The first child process starts at once, so that it gets
+    ready while the dashboard draws its first frame.
     """
 
     def __init__(self, arguments: Sequence[str], interval_s: float) -> None:
@@ -65,7 +66,7 @@ class SimulatedSource:
         return self._observer.observe()
 
     def dismiss(self, broker: int) -> None:
-        """Remove the row of a broker that has left the cluster."""
+        """Remove the row of a broker that the cluster no longer lists."""
         observer = self._observer
         if observer is not None:
             observer.dismiss(broker)
@@ -82,6 +83,10 @@ class SimulatedSource:
         if self._faults is None:
             return FaultReply(refused=KviewError(ErrorKind.CLUSTER_STARTING).facts)
         return await self._faults.apply(command)
+
+    async def active(self) -> tuple[ActiveFault, ...] | None:
+        """Return the faults in force, or None if the cluster does not say. Never raises."""
+        return None if self._faults is None else await self._faults.active()
 
     def close(self) -> None:
         """End the cluster and close the connections to it."""

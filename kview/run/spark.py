@@ -1,4 +1,4 @@
-"""The Spark job of a run: when it starts, what it reads, and when it ends."""
+"""The Spark job of a run, with the rules for when it starts, what it reads, and when it ends."""
 
 import threading
 from collections.abc import Callable
@@ -9,22 +9,19 @@ from kview.model.aggregates import Aggregates, SparkState, SparkStatus
 from kview.pipeline.process import LiveJob
 
 STARTS_AFTER_S = 0.5
-"""The wait after recording has begun, which is after the first view, because a start uses the whole
-machine."""
+"""Time between the start of recording and the start of the job, in seconds. Starting the job uses the entire
+machine, which must not delay the first view."""
 
 
 class Spark:
-    """The `kview.model.ports.SparkJob` of a run. It calls `publish` with every change, on the job's thread.
+    """Runs the live job of a run. Implements `kview.model.ports.SparkJob`.
 
-    `live` is False for a finished recording, where it means nothing how far the job is behind.
+    Calls `publish` with every change, on the job's thread.
     """
 
-    def __init__(
-        self, publish: Callable[[Aggregates], None], clock_ms: Callable[[], int], live: bool
-    ) -> None:
+    def __init__(self, publish: Callable[[Aggregates], None], clock_ms: Callable[[], int]) -> None:
         self._publish = publish
         self._clock_ms = clock_ms
-        self._live = live
         self._changing = threading.Lock()
         self._ended = False
         self._job: LiveJob | None = None
@@ -32,11 +29,11 @@ class Spark:
         publish(Aggregates(SparkStatus(SparkState.STARTING, since_ms=clock_ms())))
 
     def read(self, recording: Path) -> None:
-        """Start rolling up that recording soon. Returns at once."""
+        """Start rolling up the recording soon. Returns at once."""
         with self._changing:
             if self._ended:
                 return
-            self._job = LiveJob(recording, self._publish, self._clock_ms, self._live)
+            self._job = LiveJob(recording, self._publish, self._clock_ms)
             self._starting = threading.Timer(STARTS_AFTER_S, self._start)
             self._starting.daemon = True
             self._starting.start()

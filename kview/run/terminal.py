@@ -40,7 +40,7 @@ def detect(
 def streams_are_terminals() -> bool:
     """Return whether all three standard streams are terminals.
 
-    A dashboard needs all of them: keys come from standard input, the dashboard is drawn on standard error,
-    and a redirected standard output wants text.
+    A dashboard needs all of them. Keys come from standard input, the dashboard is drawn on standard error,
+    and a user who redirects standard output wants text.
     """
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))

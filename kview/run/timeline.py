@@ -1,9 +1,11 @@
-"""The timeline of a live run: the observer's views, or earlier ones from the recording while paused."""
+"""The timeline of a live run, which shows the observer's views or, while paused, earlier ones from the
+recording."""
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kview.derive.view import View
@@ -12,7 +14,7 @@ from kview.model.notices import Notice, NoticeKind
 from kview.model.ports import Moment
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
-from kview.run.folding import new_fold
+from kview.run.folding import Taker, new_fold
 from kview.run.observing import ObservingFeed, Source
 from kview.run.publisher import Publisher
 from kview.run.recorder import DASHBOARD_CLOSES_WITHIN_S, RecordedSource, Recorder
@@ -28,7 +30,7 @@ POLL_S = 0.02
 
 
 class LiveTimeline:
-    """The `kview.model.ports.Feed[View]` and `Timeline` of a cluster that is being observed.
+    """Shows a cluster while it is observed. Implements `Feed[View]` and `Timeline` of `kview.model.ports`.
 
     Observing, folding and recording continue while an earlier moment is shown, so that the live view is ready
     at once.
@@ -37,10 +39,23 @@ class LiveTimeline:
     replay = False
 
     def __init__(
-        self, source: Source, recorder: Recorder, interval_s: float, wall_ms: Callable[[], int]
+        self,
+        source: Source,
+        recorder: Recorder,
+        interval_s: float,
+        wall_ms: Callable[[], int],
+        ignore: tuple[str, ...] = (),
+        opening: Sequence[Notice] = (),
+        take: Taker | None = None,
     ) -> None:
+        """`ignore` has patterns of the names of groups that count nowhere. `opening` are notices to begin
+        with. `take` gets every live view."""
+        self._opening = tuple(opening)
+        self._ignore = ignore
         self._recorder = recorder
-        self._observing = ObservingFeed(RecordedSource(source, recorder), new_fold, interval_s)
+        self._observing = ObservingFeed(
+            RecordedSource(source, recorder), partial(new_fold, ignore, take), interval_s
+        )
         self._publisher = Publisher(wall_ms)
         self._player: Player | None = None
         """The player, created at the first step. By then the recorder has imported the libraries that it
@@ -51,7 +66,7 @@ class LiveTimeline:
         self._live = True
         self._latest: View | None = None
         self._frozen_ms = 0
-        """The moment at which the user paused, epoch ms."""
+        """The moment at which the user paused, in epoch ms."""
         self.clock_ms = self._publisher.clock_ms
         self.set_aggregates: Callable[[Aggregates], None] = self._publisher.set_aggregates
 
@@ -70,6 +85,8 @@ class LiveTimeline:
     def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
         """Start observing. Returns at once."""
         self._publisher.start(on_view, on_notice)
+        for notice in self._opening:
+            self._publisher.notify(notice)
         self._observing.start(self._show_live, self._publisher.notify)
 
     def stop(self) -> None:
@@ -95,12 +112,12 @@ class LiveTimeline:
         self._ask(lambda replay, now_s: replay.step(by))
 
     def faster(self, steps: int) -> None:
-        """Publish a notice: the speed of a live run cannot be changed."""
+        """Publish the notice that the speed of a live run cannot be changed."""
         del steps
         self._publisher.notify(Notice(NoticeKind.NO_SPEED))
 
     def seek(self, ms: int) -> None:
-        """Jump to the last observation at or before `ms`, epoch ms."""
+        """Jump to the last observation at or before `ms`, in epoch ms."""
         self._ask(lambda replay, now_s: replay.seek(ms, now_s))
 
     def seek_event(self, direction: int) -> None:
@@ -137,7 +154,9 @@ class LiveTimeline:
             if self._player is None:
                 from kview.run.player import Player
 
-                self._player = Player(self._open_replay, self._show_past, self._publisher.notify)
+                self._player = Player(
+                    self._open_replay, self._show_past, self._publisher.notify, ignore=self._ignore
+                )
                 self._player.start()
             self._player.send(self._asked, command)
 
@@ -192,7 +211,7 @@ class LiveTimeline:
         ):
             time.sleep(POLL_S)
             recording.refresh()
-        replay = replay_of(recording, self._player.newer)
+        replay = replay_of(recording, self._player.newer, self._ignore)
         replay.seek(self._frozen_ms, time.monotonic())
         return replay
 

@@ -1,21 +1,21 @@
-"""A broker as its clients see it: its port and connections, which change with the state of its process."""
+"""A broker as its clients see it, that is, its port and its connections."""
 
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from kview.serve.apis.api_versions import answer_unsupported
-from kview.serve.call import Api, Call, Wire, take_request
+from kview.serve.call import Wire, take_request
 from kview.serve.connection import Connection
 from kview.serve.driver import Driver
-from kview.serve.frames import Garbage
 from kview.serve.listener import Port, reset
+from kview.serve.memory import Requests, Unread
+from kview.serve.slices import Slices
 from kview.simulate.nodes import ProcessState
 
 MAX_CONNECTIONS = 2_000
-"""Limit per broker. More connections are reset, so that a client in a loop does not use up the file
-descriptors."""
+"""Limit of connections per broker. Further connections are reset, so that a client that connects in a loop
+does not use up all file descriptors."""
 
 log = logging.getLogger(__name__)
 
@@ -33,24 +33,29 @@ class WireBroker:
         broker: int,
         port: Port,
         wire: Wire,
-        apis: Mapping[int, Api],
         driver: Driver,
         failed: Callable[[Exception], None],
+        unread: Unread,
+        requests: Requests,
+        slices: Slices,
     ) -> None:
         self.frozen = False
+        self.unread = unread
+        self.requests = requests
+        self.slices = slices
         self._id = broker
         self._port = port
         self._wire = wire
-        self._apis = apis
         self._driver = driver
         self._failed = failed
         self._loop = asyncio.get_running_loop()
         self._connections: set[Connection] = set()
+        self._connecting = 0
 
     @property
     def latency_s(self) -> float:
         """Delay added to each answer, in seconds; 0 unless the broker is slow."""
-        return self._wire.cluster.slow_ms(self._id) / 1000
+        return self._wire.cluster.nodes.slow_ms(self._id) / 1000
 
     def listen(self) -> None:
         """Start accepting connections. Raises BadUse if another process has taken the port."""
@@ -58,15 +63,16 @@ class WireBroker:
         self._port.accept(self._loop, self._take)
 
     def process_changed(self, state: ProcessState) -> None:
-        """Open, freeze or close the port and the connections, as the new state of the process requires."""
+        """Thaw, freeze or close the port and the connections, as the new state of the process requires.
+
+        A started process opens its port later (see `listen`).
+        """
         if state is ProcessState.RUNNING:
             if self.frozen:
                 self.frozen = False
                 self._port.accept(self._loop, self._take)
                 for connection in list(self._connections):
                     connection.thaw()
-            else:
-                self.listen()
         elif state is ProcessState.HUNG:
             self.frozen = True
             self._port.pause(self._loop)
@@ -88,23 +94,18 @@ class WireBroker:
         except Exception as error:
             self._failed(error)
             return
-        if self._wire.cluster.process(self._id) is not ProcessState.RUNNING:
-            return  # the broker died or froze during the step above: the request gets no answer
-        try:
-            take_request(self._wire, self._apis, self._unsupported, self._id, connection, frame)
-        except Garbage:
-            raise
-        except Exception:
-            log.exception("a request to broker %d failed", self._id)
-            connection.close()
+        if self._wire.cluster.nodes.state(self._id) is not ProcessState.RUNNING:
+            return  # the broker died or froze during the step above, so the request gets no answer
+        take_request(self._wire, self._id, connection, frame)
         self._driver.rearm()
 
     def opened(self, connection: Connection) -> None:
         """Register a new connection."""
+        self._connecting -= 1
         self._connections.add(connection)
         if self.frozen:
             connection.freeze()
-        elif self._wire.cluster.process(self._id) is not ProcessState.RUNNING:  # it has just died
+        elif self._wire.cluster.nodes.state(self._id) is not ProcessState.RUNNING:  # it has just died
             connection.abort()
 
     def closed(self, connection: Connection) -> None:
@@ -118,17 +119,16 @@ class WireBroker:
         for connection in list(self._connections):
             connection.close()
 
-    def _unsupported(self, call: Call) -> None:
-        answer_unsupported(call, self._apis)
-
     def _take(self, sock: socket.socket) -> None:
-        if len(self._connections) >= MAX_CONNECTIONS:
+        if len(self._connections) + self._connecting >= MAX_CONNECTIONS:
             reset(sock)
             return
+        self._connecting += 1
         self._loop.create_task(self._connect(sock))
 
     async def _connect(self, sock: socket.socket) -> None:
         try:
             await self._loop.connect_accepted_socket(lambda: Connection(self, self._loop), sock)
         except OSError as error:  # the client has already hung up
+            self._connecting -= 1
             log.info("a connection to broker %d ended at once: %s", self._id, error)

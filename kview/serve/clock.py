@@ -1,4 +1,4 @@
-"""The wall clock for the engine, without pauses of this process.
+"""The engine's clock, which follows the wall clock but does not jump after a pause of this process.
 
 While this process is paused (laptop lid, debugger, overloaded machine), the heartbeats of its clients wait
 unread in their sockets. If simulated time then jumped to wall time, every session would expire. So the clock

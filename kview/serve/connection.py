@@ -3,17 +3,24 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from struct import pack
 from typing import Protocol
 
 from kview.serve.frames import Garbage, frame_size
+from kview.serve.memory import Requests, Unread
+from kview.serve.slices import Late, Slices
 
 READ_BUFFER_BYTES = 64 * 1024
 """Size of the read buffer. The buffer grows as the bytes of a larger frame arrive, then shrinks again."""
 
+FIRST_BUFFER_BYTES = 2048
+"""Size of the read buffer until something fills it. Many clients keep connections that they rarely use."""
+
 GROW_AT_ONCE_BYTES = 8 << 20
-"""A frame up to this size gets its complete buffer at once. The buffer of a larger frame grows as needed."""
+"""For a frame up to this size, the complete buffer is allocated at once. For a larger one, it grows as bytes
+arrive."""
 
 REQUESTS_PER_TURN = 16
 """Number of pipelined requests that are answered before other connections get their turn."""
@@ -25,6 +32,9 @@ class Broker(Protocol):
     """The methods of a broker that a connection needs."""
 
     frozen: bool
+    unread: Unread
+    requests: Requests
+    slices: Slices
 
     @property
     def latency_s(self) -> float: ...
@@ -50,7 +60,7 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, broker: Broker, loop: asyncio.AbstractEventLoop) -> None:
         self._broker = broker
         self._loop = loop
-        self._buffer = bytearray(READ_BUFFER_BYTES)
+        self._buffer = bytearray(FIRST_BUFFER_BYTES)
         self._begin = 0
         self._end = 0
         self._transport: asyncio.Transport | None = None
@@ -60,6 +70,8 @@ class Connection(asyncio.BufferedProtocol):
         self._in_turn = False
         self._turn_due = False
         self._held: list[bytes | None] = []
+        self._held_work: list[Iterator[None]] = []
+        self._frame_bytes = 0
         self.when_closed: Callable[[], None] | None = None
         """Set by a request that waits, and called if the client disconnects before the answer."""
         self.host = ""
@@ -73,7 +85,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        self._buffer, self._begin, self._end = bytearray(), 0, 0
+        self._held.clear()
+        self._held_work.clear()
         self._broker.closed(self)
+        self._broker.unread.resumed(self)
+        self._broker.requests.keeps(self, 0)
         if self.when_closed is not None:
             self.when_closed()
             self.when_closed = None
@@ -84,6 +101,8 @@ class Connection(asyncio.BufferedProtocol):
         return memoryview(self._buffer)[self._end :]  # type: ignore[return-value]
 
     def buffer_updated(self, nbytes: int) -> None:
+        if self._closing():
+            return
         self._end += nbytes
         if not self._busy:
             self._take_turn()
@@ -92,10 +111,37 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         self._client_reads = False
+        self._broker.unread.paused(self)
 
     def resume_writing(self) -> None:
         self._client_reads = True
+        self._broker.unread.resumed(self)
         self._take_turn()
+
+    def unread_bytes(self) -> int:
+        """Return the size of the answers that wait for the client to read them."""
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    def run(self, steps: Iterator[None]) -> None:
+        """Do the work of a request, now or in slices."""
+        self._broker.slices.begin(partial(self._go_on, steps))
+
+    def _go_on(self, steps: Iterator[None], late: Late) -> bool:
+        """Go on with some work until it is late, and return whether it has nothing left to do for now."""
+        if self._closing():
+            return True
+        if self._broker.frozen:
+            self._held_work.append(steps)
+            return True
+        try:
+            for _ in steps:
+                if late():
+                    return False
+        except Garbage as garbage:
+            self._refuse(garbage)
+        except Exception as error:
+            self.failed(error)
+        return True
 
     def answered(self, frame: bytes | None) -> None:
         """Send the answer to the latest request.
@@ -112,7 +158,10 @@ class Connection(asyncio.BufferedProtocol):
         self._read(False)
 
     def thaw(self) -> None:
-        """Write the answers held back while the broker hung, and read what has arrived."""
+        """Go on with what the broker did before it hung: its work, the answers, what has arrived."""
+        work, self._held_work = self._held_work, []
+        for steps in work:
+            self.run(steps)
         held, self._held = self._held, []
         for frame in held:
             self._write(frame)
@@ -122,6 +171,11 @@ class Connection(asyncio.BufferedProtocol):
         """Close the connection like a process that exits, so that bytes already written are delivered."""
         if self._transport is not None:
             self._transport.close()
+
+    def failed(self, error: Exception) -> None:
+        """Close the connection after a bug in how one of its requests was handled, and log the bug."""
+        log.error("a connection from %s ended, because its request failed", self.host, exc_info=error)
+        self.close()
 
     def abort(self) -> None:
         """Reset the connection, as the kernel does when a process is killed."""
@@ -137,6 +191,9 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.write(frame)
         self._busy = False
         self.when_closed = None
+        if self._frame_bytes:
+            self._frame_bytes = 0
+            self._keep()
         if not self._in_turn:
             self._turn_soon()
 
@@ -151,7 +208,8 @@ class Connection(asyncio.BufferedProtocol):
             self._loop.call_soon(self._take_turn)
 
     def _take_turn(self) -> None:
-        """Pass up to REQUESTS_PER_TURN complete requests to the broker, while each is answered at once."""
+        """Pass complete requests to the broker, up to REQUESTS_PER_TURN, until one is not answered at
+        once."""
         self._turn_due = False
         self._in_turn = True
         try:
@@ -166,10 +224,15 @@ class Connection(asyncio.BufferedProtocol):
                 self._broker.handle(self, frame)
             self._turn_soon()
         except Garbage as garbage:
-            log.info("connection closed: %s", garbage)
-            self.close()
+            self._refuse(garbage)
+        except Exception as error:
+            self.failed(error)
         finally:
             self._in_turn = False
+
+    def _refuse(self, garbage: Garbage) -> None:
+        log.info("connection closed: %s", garbage)
+        self.close()
 
     def _next_frame(self) -> memoryview | None:
         have = self._end - self._begin
@@ -186,14 +249,20 @@ class Connection(asyncio.BufferedProtocol):
             self._buffer = bytearray(max(READ_BUFFER_BYTES, 2 * len(rest)))
             self._buffer[: len(rest)] = rest
             self._begin, self._end = 0, len(rest)
+            self._frame_bytes = size
+            self._keep()
             return frame
         return memoryview(bytes(self._buffer[start : self._begin]))
 
     def _make_room(self) -> None:
-        """Move unread bytes to the front of a larger buffer.
+        """Move unread bytes to the front of a new buffer that has more room.
 
-        The buffer fits the complete frame, or has twice the size.
+        There is room for the complete frame (up to GROW_AT_ONCE_BYTES) or for twice the unread bytes,
+        whichever is more. If all connections together keep too much, this one may end.
         """
+        if self._closing():
+            self._begin = self._end = 0
+            return
         unread = self._buffer[self._begin : self._end]
         try:
             wanted = 4 + frame_size(unread, 0) if len(unread) >= 4 else 0
@@ -202,6 +271,14 @@ class Connection(asyncio.BufferedProtocol):
         self._buffer = bytearray(max(READ_BUFFER_BYTES, min(wanted, GROW_AT_ONCE_BYTES), 2 * len(unread)))
         self._buffer[: len(unread)] = unread
         self._begin, self._end = 0, len(unread)
+        self._keep()
+
+    def _keep(self) -> None:
+        """Report the bytes that this connection keeps for its requests."""
+        self._broker.requests.keeps(self, self._frame_bytes + len(self._buffer))
+
+    def _closing(self) -> bool:
+        return self._transport is None or self._transport.is_closing()
 
     def _read(self, on: bool) -> None:
         if self._transport is not None and on != self._reading:

@@ -8,7 +8,7 @@ SLICE_US = 20_000
 """Limit of how far the engine advances before sockets are served again."""
 
 TICK_S = 0.001
-"""Events closer together than this run in one batch. Fewer wake-ups cost less, and no client can notice."""
+"""Events closer together than this run in one batch. This saves wake-ups, and clients do not notice."""
 
 LONGEST_SLEEP_S = 0.1
 """The clock is read at least this often even if no event is due, so that a pause of the process is not
@@ -25,7 +25,7 @@ class Engine(Protocol):
 
 
 class Driver:
-    """Advances the engine as time passes, by a timer when an event is due, and before each request.
+    """Advances the engine as time passes: by a timer when an event is due, and before each request.
 
     `clock_us(engine_us)` returns the time that the engine should have reached (see `kview.serve.clock`). When
     the engine raises an exception (for example because of a broken invariant), the driver stops and passes
@@ -58,7 +58,7 @@ class Driver:
             self._timer.cancel()
 
     def advance(self) -> None:
-        """Advance the engine to the present, or one slice closer to the present."""
+        """Advance the engine to the present, but by no more than SLICE_US."""
         now_us = self._engine.now_us
         target_us = min(self._clock_us(now_us), now_us + SLICE_US)
         if target_us > now_us and not self._stopped:

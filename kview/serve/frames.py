@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from struct import Struct
 
+from kview.wire.primitives import INT32, Reader
+
 MAX_REQUEST_BYTES = 100 * 1024 * 1024
 """A broker's `socket.request.max.bytes`."""
 
-_SIZE = Struct(">i")
 _KEY_VERSION_CORRELATION = Struct(">hhi")
-_SHORT = Struct(">h")
 _SIZE_CORRELATION = Struct(">ii")
 
 
@@ -41,7 +41,7 @@ def frame_size(buffer: bytearray, position: int) -> int:
 
     Raises Garbage if the size exceeds MAX_REQUEST_BYTES or is too small for a header.
     """
-    (size,) = _SIZE.unpack_from(buffer, position)
+    (size,) = INT32.unpack_from(buffer, position)
     if not _KEY_VERSION_CORRELATION.size <= size <= MAX_REQUEST_BYTES:
         raise Garbage(f"a frame of {size} bytes")
     return int(size)
@@ -50,47 +50,19 @@ def frame_size(buffer: bytearray, position: int) -> int:
 def parse_header(frame: memoryview) -> Header:
     """Parse the header at the start of `frame` (without its size).
 
-    Raises Garbage, struct.error or UnicodeDecodeError.
+    Raises MalformedBytes or struct.error.
     """
     api_key, api_version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(frame)
-    position = _KEY_VERSION_CORRELATION.size
-    (length,) = _SHORT.unpack_from(frame, position)
-    position += _SHORT.size
-    client_id = ""
-    if length > 0:
-        if position + length > len(frame):
-            raise Garbage("a client id longer than its frame")
-        client_id = str(frame[position : position + length], "utf-8")
-        position += length
-    return Header(api_key, api_version, correlation_id, client_id, position)
-
-
-def skip_tags(frame: memoryview, position: int) -> int:
-    """Return the position after the tagged fields at `position`. Raises Garbage or IndexError."""
-    count, position = _unsigned(frame, position)
-    for _ in range(count):
-        _, position = _unsigned(frame, position)
-        size, position = _unsigned(frame, position)
-        position += size
-    return position
+    reader = Reader(frame, _KEY_VERSION_CORRELATION.size)
+    client_id = reader.nullable_string() or ""
+    return Header(api_key, api_version, correlation_id, client_id, reader.position)
 
 
 def pack(correlation_id: int, body: Sequence[bytes | bytearray], tagged_header: bool) -> bytes:
-    """Return, in pieces, the frame of a response whose body is already encoded.
+    """Pack the pieces of an encoded response body into a frame.
 
     `tagged_header` is True for response headers of version 1.
     """
     tags = b"\0" if tagged_header else b""
     size = 4 + len(tags) + sum(map(len, body))
     return b"".join((_SIZE_CORRELATION.pack(size, correlation_id), tags, *body))
-
-
-def _unsigned(frame: memoryview, position: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 35, 7):
-        byte = frame[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if not byte & 0x80:
-            return value, position
-    raise Garbage("a variable-length number of more than five bytes")

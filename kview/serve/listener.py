@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import logging
 import socket
 import sys
 from collections.abc import Callable
@@ -12,10 +13,16 @@ from kview.serve.connection import reset_on_close
 HOST = "127.0.0.1"
 
 BACKLOG = 128
-"""Connections that the kernel queues for a broker that hangs. Kafka's limit is 50, and its clients retry."""
+"""Limit of connections that the kernel queues while a broker hangs. It is 50 in Kafka, and clients retry."""
+
+FILES_RETRY_S = 0.5
+"""Time until the next attempt to accept, when the process has no file descriptor left."""
 
 ACCEPTS_PER_TURN = 16
-"""Number of connections that are accepted before others get their turn."""
+"""Number of connections that are accepted before other sockets get their turn."""
+
+
+log = logging.getLogger(__name__)
 
 
 class Port:
@@ -32,7 +39,7 @@ class Port:
         self._accepting = False
 
     def listen(self) -> None:
-        """Let the kernel queue connections; `accept` takes them from the queue."""
+        """Start listening, so that the kernel queues connections. `accept` takes them from the queue."""
         self._listening = _bound(self.number)
         try:
             self._listening.listen(BACKLOG)
@@ -41,10 +48,10 @@ class Port:
         self._listening.setblocking(False)
 
     def accept(self, loop: asyncio.AbstractEventLoop, taken: Callable[[socket.socket], None]) -> None:
-        """Pass each connection to `taken`."""
+        """Start passing each new connection to `taken`."""
         if self._listening is not None and not self._accepting:
             self._accepting = True
-            loop.add_reader(self._listening, self._accept, self._listening, taken)
+            loop.add_reader(self._listening, self._accept, loop, self._listening, taken)
 
     def pause(self, loop: asyncio.AbstractEventLoop) -> None:
         """Leave connections in the kernel's queue, as a process that hangs does."""
@@ -63,19 +70,28 @@ class Port:
         """Release the port. The port must be refusing connections or never have listened."""
         self._holder.close()
 
-    @staticmethod
-    def _accept(listening: socket.socket, taken: Callable[[socket.socket], None]) -> None:
+    def _accept(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        listening: socket.socket,
+        taken: Callable[[socket.socket], None],
+    ) -> None:
         for _ in range(ACCEPTS_PER_TURN):
             try:
                 connection, _ = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:  # no file descriptor or no memory is left; clients wait in the queue
+                log.warning("port %d accepts no connection for now: %s", self.number, error)
+                self.pause(loop)
+                loop.call_later(FILES_RETRY_S, self.accept, loop, taken)
                 return
             connection.setblocking(False)
             taken(connection)
 
 
 def reset(connection: socket.socket) -> None:
-    """Reset a connection that has no protocol yet."""
+    """Reset a connection that has just been accepted."""
     reset_on_close(connection)
     connection.close()
 

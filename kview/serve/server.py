@@ -1,6 +1,7 @@
 """The simulated cluster on the network, with a listener per broker and an engine driven by the wall clock."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Sequence
 
@@ -11,10 +12,14 @@ from kview.serve.call import Wire
 from kview.serve.clock import Clock
 from kview.serve.driver import Driver
 from kview.serve.listener import HOST, Port
+from kview.serve.memory import Requests, Unread
+from kview.serve.slices import Slices
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
 
 LAST_PORT = 65_535
+
+log = logging.getLogger(__name__)
 
 
 class Server:
@@ -27,13 +32,16 @@ class Server:
 
     def __init__(self, cluster: Cluster, ports: Sequence[Port], failed: Callable[[Exception], None]) -> None:
         self.cluster = cluster
+        cluster.kernel.unblamed = _event_failed
         self.clock = Clock(time.monotonic_ns, cluster.kernel.now_us)
         numbers = {broker: port.number for broker, port in zip(cluster.broker_ids(), ports, strict=True)}
         self.bootstrap_servers = ",".join(f"{HOST}:{number}" for number in numbers.values())
-        self.driver = Driver(_Engine(cluster), self.clock.now_us, asyncio.get_running_loop(), failed)
-        wire, apis = Wire(cluster, numbers), all_apis()
+        loop = asyncio.get_running_loop()
+        self.driver = Driver(_Engine(cluster), self.clock.now_us, loop, failed)
+        wire, unread, requests = Wire(cluster, numbers, all_apis()), Unread(), Requests()
+        slices = Slices(loop.call_soon, loop.time, self.driver.rearm)
         self._brokers = {
-            broker: WireBroker(broker, port, wire, apis, self.driver, failed)
+            broker: WireBroker(broker, port, wire, self.driver, failed, unread, requests, slices)
             for broker, port in zip(cluster.broker_ids(), ports, strict=True)
         }
 
@@ -43,9 +51,10 @@ class Server:
         Raises BadUse if a port was taken in the meantime.
         """
         for broker, on_wire in self._brokers.items():
-            if self.cluster.process(broker) is ProcessState.RUNNING:
+            if self.cluster.nodes.serves(broker):
                 on_wire.listen()
-        self.cluster.on_process_change(self._process_changed)
+        self.cluster.nodes.on_process_change(self._process_changed)
+        self.cluster.nodes.on_port_open(lambda broker: self._brokers[broker].listen())
         self.driver.start()
 
     def close(self) -> None:
@@ -60,8 +69,13 @@ class Server:
             broker.process_changed(state)
 
 
+def _event_failed(error: Exception) -> None:
+    """Log a bug in an event that no client's request has scheduled. The other events go on."""
+    log.error("an event of the simulated cluster failed", exc_info=error)
+
+
 class _Engine:
-    """The cluster as the driver sees it."""
+    """Connects the cluster to the driver (implements `Engine`)."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._kernel = cluster.kernel
@@ -76,7 +90,8 @@ class _Engine:
 def reserve_ports(brokers: int, first: int | None) -> list[Port]:
     """Reserve a port for each broker.
 
-    The ports are `first`, `first` + 1, `first` + 2 …, or free ports if `first` is None. Raises BadUse.
+    The ports are `first`, `first` + 1, `first` + 2 …, or free ports if `first` is None. Raises BadUse if a
+    port is out of range or cannot be reserved.
     """
     if first is not None and not 1 <= first <= LAST_PORT - brokers + 1:
         raise BadUse(ErrorKind.PORTS_OUT_OF_RANGE, port=first, highest=LAST_PORT - brokers + 1)

@@ -1,48 +1,105 @@
-"""The public interface of the simulated cluster, for the network, the traffic and the lab.
+"""The simulated cluster, which puts its parts together, for the network, the lab and the tests.
 
-Requests are answered as broker `b` would answer them, and only while its process runs. Callers first bring
-the clock up to date with `run_until`. Answers that take time come through callbacks. Each callback is called
-exactly once, either immediately or during a later `run_until`.
+A request is answered as broker `b` would answer it. Before a request, callers check that the broker's process
+runs, and bring the clock up to date with `run_until`. Answers that take time come through callbacks. A
+callback is called once, either immediately or during a later `run_until`. It is never called if the request
+is cancelled, or if the process of a group coordinator dies first.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
-
-from kview.simulate.codes import ErrorCode
+from kview.simulate.brokers.broker import Broker
+from kview.simulate.brokers.controlled_shutdown import ControlledShutdown
+from kview.simulate.brokers.partitions import Partitions
+from kview.simulate.brokers.replication import Replication
+from kview.simulate.brokers.retention import Retention
+from kview.simulate.controllers.controller import Controller
+from kview.simulate.controllers.effective_configs import EffectiveConfigs
+from kview.simulate.controllers.election import Elections
+from kview.simulate.controllers.metadata_log import MetadataLog
+from kview.simulate.controllers.quorum import Quorum
 from kview.simulate.faults import Faults
+from kview.simulate.groups.coordinator import GroupCoordinator
+from kview.simulate.groups.host import GroupSettings
+from kview.simulate.groups.of_cluster import Coordinators
+from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import MetadataImage
+from kview.simulate.nodes import Nodes
 from kview.simulate.reading import RecordMaker
-from kview.simulate.requests import Done, ProduceDone, ReadWait, Requests
-from kview.simulate.results import (
-    ConfigEntry,
-    ConfigSource,
-    CreateTopicResult,
-    DeleteTopicResult,
-    LogDirRow,
-    QuorumInfo,
-)
-from kview.simulate.settings import BROKER_KEYS, TOPIC_KEYS
+from kview.simulate.requests.admin import Admin
+from kview.simulate.requests.batch_rules import BatchRules
+from kview.simulate.requests.descriptions import Descriptions
+from kview.simulate.requests.forwarding import Forwarding
+from kview.simulate.requests.record_deletion import RecordDeletion
+from kview.simulate.requests.records import RecordRequests
+from kview.simulate.requests.topics import TopicRequests
+from kview.simulate.settings import Settings
+from kview.simulate.touched import Touched
+from kview.simulate.traffic.connections import Connections
+from kview.simulate.traffic.traffic import Traffic
+from kview.simulate.warm import WarmStart, first_image
 from kview.simulate.world import World
 
-if TYPE_CHECKING:
-    from kview.simulate.groups.coordinator import GroupCoordinator
-    from kview.simulate.traffic.traffic import Traffic
-
-T = TypeVar("T")
-
-__all__ = ["Cluster", "Done", "ProduceDone", "ReadWait", "build"]
+FILLER_CHARACTERS = b"abcdefghijklmnopqrstuvwxyz0123456789 "
 
 
-class Cluster(Requests, Faults):
-    """A simulated Kafka cluster, created with `build`."""
+class Cluster:
+    """A simulated Kafka cluster, created with `build`.
 
-    traffic: "Traffic"
+    `nodes` are the processes, and `faults` what can happen to them. `quorum`, `metadata`, `configs` and
+    `controller` are the controllers' side; `brokers`, `partitions` and `retention` are the brokers' side.
+    Clients' requests go to `records`, `deletion`, `topics`, `descriptions`, `groups` and, forwarded with
+    `forwarding`, to `admin`. `traffic` are the clients inside. `touched` collects changed partitions for the
+    invariants.
+    """
 
-    def __init__(self, world: World, seed: int, start_us: int) -> None:
-        super().__init__(world, seed, start_us)
-        random = self.kernel.random("filler")
-        self.records = RecordMaker(bytes(random.choices(b"abcdefghijklmnopqrstuvwxyz0123456789 ", k=4096)))
-        self._transactional = {}
+    def __init__(self, world: World, settings: Settings, kernel: Kernel, image: MetadataImage) -> None:
+        self.world = world
+        self.settings = settings
+        self.kernel = kernel
+        self.touched = Touched()
+        self.nodes = Nodes(kernel, {spec.id: spec.rack for spec in world.brokers}, world.controllers)
+        self.quorum = Quorum(kernel, settings, self.nodes, world.controllers, image.offset)
+        self.metadata = MetadataLog(kernel, self.quorum, image, self.touched)
+        self.configs = EffectiveConfigs(settings, self.metadata)
+        elections = Elections(self.metadata, self.configs)
+        self.controller = Controller(kernel, settings, self.quorum, self.metadata, elections)
+        self.brokers = {
+            b: Broker(
+                kernel,
+                self.nodes,
+                self.nodes.by_id[b],
+                self.metadata,
+                self.configs,
+                self.controller,
+                world.link,
+                self.touched,
+            )
+            for b in self.nodes.broker_ids
+        }
+        replication = Replication(self.nodes, self.brokers)
+        self.partitions = Partitions(self.metadata, self.brokers)
+        self.retention = Retention(
+            kernel, self.configs, self.metadata, self.partitions, self.touched, world.client_bytes_max
+        )
+        for broker in self.brokers.values():
+            self.retention.watch(broker)
+        shutdown = ControlledShutdown(
+            kernel, self.nodes, self.metadata, self.controller, self.brokers, replication
+        )
+        self.faults = Faults(kernel, self.nodes, self.quorum, self.brokers, replication, shutdown)
+        filler = bytes(kernel.random("filler").choices(FILLER_CHARACTERS, k=4096))
+        rules = BatchRules(kernel, self.metadata, self.configs)
+        self.records = RecordRequests(self.brokers, self.quorum, rules, self.retention, RecordMaker(filler))
+        self.deletion = RecordDeletion(kernel, settings, self.brokers, self.partitions, self.retention)
+        self.descriptions = Descriptions(settings, self.brokers)
+        self.forwarding = Forwarding(kernel, self.nodes, self.quorum, world.link.latency_us)
+        self.topics = TopicRequests(
+            kernel, self.metadata, self.configs, elections, self.forwarding, world.placement
+        )
+        self.admin = Admin(kernel, self.metadata, self.configs, elections, world.placement)
+        self.coordinators = Coordinators(
+            self.nodes, self.brokers, self.records, self.retention, GroupSettings.of(settings)
+        )
+        self.traffic = Traffic(Connections(kernel, self.nodes, self.brokers, self.records, self.coordinators))
 
     # --- time
 
@@ -51,126 +108,34 @@ class Cluster(Requests, Faults):
         self.kernel.run_until(time_us)
 
     def next_due_us(self) -> int | None:
-        """Return when the next event is due, in µs since the epoch."""
+        """Return when the next event is due, in µs since the epoch, or None if no event is pending."""
         return self.kernel.next_due_us()
 
-    # --- metadata and administration
+    # --- a broker's view
+
+    def broker_ids(self) -> tuple[int, ...]:
+        """Return the broker ids in order."""
+        return self.nodes.broker_ids
 
     def image(self, b: int) -> MetadataImage:
-        """Return the metadata as broker b has it. The object stays the same until the metadata changes."""
+        """Return broker b's copy of the metadata. It stays the same object until the metadata changes."""
         return self.brokers[b].image
 
-    def groups(self, b: int) -> "GroupCoordinator":
+    def groups(self, b: int) -> GroupCoordinator:
         """Return the group coordinator of broker b."""
         return self.coordinators.of(b)
 
-    def create_topic(
-        self,
-        b: int,
-        name: str,
-        partitions: int,
-        replication: int,
-        assignment: Sequence[Sequence[int]] | None,
-        configs: Mapping[str, str],
-        validate_only: bool,
-        timeout_ms: int,
-        done: Callable[[CreateTopicResult], None],
-    ) -> None:
-        """Forward CreateTopics for one topic to the controller. Answer once the brokers know the topic."""
-
-        def ask() -> None:
-            result = self.controller.create_topic(
-                name, partitions, replication, assignment, configs, validate_only
-            )
-            self._answer_later(b, done, result)
-
-        def late() -> None:
-            done(CreateTopicResult(ErrorCode.REQUEST_TIMED_OUT, "There is no active controller."))
-
-        self.quorum_state.forward(ask, late, max(1, timeout_ms) * 1000)
-
-    def delete_topic(
-        self, b: int, name: str, timeout_ms: int, done: Callable[[DeleteTopicResult], None]
-    ) -> None:
-        """Forward DeleteTopics for one topic to the active controller."""
-
-        def ask() -> None:
-            result = self.controller.delete_topic(name)
-            self.forget_rules(name)
-            self._answer_later(b, done, result)
-
-        def late() -> None:
-            done(DeleteTopicResult(ErrorCode.REQUEST_TIMED_OUT, "There is no active controller."))
-
-        self.quorum_state.forward(ask, late, max(1, timeout_ms) * 1000)
-
-    def _answer_later(self, b: int, done: Callable[[T], None], result: T) -> None:
-        """Answer once the change has reached the broker that was asked and its neighbours."""
-        delay_us = 4 * self.world.link.latency_us + 2 * (self.nodes[b].slow_us + self.quorum_state.slow_us())
-        self.kernel.after(delay_us, done, result)
-
-    def quorum(self, b: int, done: Callable[[QuorumInfo], None]) -> None:
-        """Forward DescribeQuorum to the active controller.
-
-        If there is none, the request waits for up to a minute, as in Kafka.
-        """
-        delay_us = 2 * self.world.link.latency_us + self.quorum_state.slow_us()
-
-        def answer(info: QuorumInfo) -> None:
-            self.kernel.after(delay_us, done, info)
-
-        self.quorum_state.describe(answer)
-
-    def topic_configs(self, b: int, topic: str) -> list[ConfigEntry]:
-        """Return a topic's effective configurations as broker b knows them."""
-        own = self.brokers[b].image.topics[topic].configs
-        rows: list[ConfigEntry] = []
-        for name, (_, broker_name) in sorted(TOPIC_KEYS.items()):
-            source = ConfigSource.DEFAULT
-            if name in own:
-                source = ConfigSource.TOPIC
-            elif broker_name in self.settings.explicit:
-                source = ConfigSource.STATIC_BROKER
-            rows.append(ConfigEntry(name, self.settings.topic(own, name), source))
-        return rows
-
-    def broker_configs(self, b: int) -> list[ConfigEntry]:
-        """Return a broker's effective configurations, including its id and rack."""
-        own = [
-            ConfigEntry("broker.id", str(b), ConfigSource.STATIC_BROKER),
-            ConfigEntry("broker.rack", self.nodes[b].rack, ConfigSource.STATIC_BROKER),
-            ConfigEntry("node.id", str(b), ConfigSource.STATIC_BROKER),
-        ]
-        explicit = self.settings.explicit
-        own += (
-            ConfigEntry(
-                name,
-                self.settings.text(name),
-                ConfigSource.STATIC_BROKER if name in explicit else ConfigSource.DEFAULT,
-            )
-            for name in BROKER_KEYS
-        )
-        return sorted(own)
-
-    def log_dirs(self, b: int) -> list[LogDirRow]:
-        """Return one row per replica on broker b's disk."""
-        return [
-            LogDirRow(
-                *key,
-                replica.log.size_between(replica.log.start, replica.log.end),
-                max(0, replica.high_watermark - replica.log.end),
-            )
-            for key, replica in self.brokers[b].replicas.items()
-        ]
+    # --- the truth
 
     def counters(self) -> dict[str, object]:
-        """Return what really happened (log ends, producers, consumers), for comparison with observations."""
+        """Return the true numbers of records by topic, producer and group, for comparison with
+        observations."""
         topics: dict[str, dict[str, int]] = {}
-        for key, _ in self.controller.image.all_partitions():
-            replica = self.leader_replica(key)
-            row = topics.setdefault(key[0], {"log_end": 0, "high_watermark": 0, "leaderless": 0})
+        for key, _ in self.metadata.image.all_partitions():
+            replica = self.partitions.leader(key)
+            row = topics.setdefault(key[0], {"log_end": 0, "high_watermark": 0, "no_leader": 0})
             if replica is None:
-                row["leaderless"] += 1
+                row["no_leader"] += 1
             else:
                 row["log_end"] += replica.log.end
                 row["high_watermark"] += replica.high_watermark
@@ -199,8 +164,20 @@ def build(world: World, seed: int, start_ms: int) -> Cluster:
 
     Raises BadUse if a setting is wrong.
     """
-    from kview.simulate.warm import start
-
-    cluster = Cluster(world, seed, start_ms * 1000)
-    start(cluster)
+    settings, kernel = Settings(world.settings), Kernel(seed, start_ms * 1000)
+    cluster = Cluster(world, settings, kernel, first_image(world, settings, kernel))
+    warm = WarmStart(
+        kernel,
+        world,
+        cluster.metadata,
+        cluster.brokers,
+        cluster.partitions,
+        cluster.records,
+        cluster.retention,
+    )
+    warm.boot()
+    groups = warm.past()
+    cluster.coordinators.load()
+    if world.traffic:
+        cluster.traffic.start(world.producers, groups)
     return cluster

@@ -1,8 +1,14 @@
 """Faults that crash, stop, hang or slow down processes, and the ways to undo them."""
 
-from kview.model.faults import ActiveFault, FaultState
-from kview.simulate.core import ClusterCore
-from kview.simulate.nodes import ProcessState
+from collections.abc import Mapping
+
+from kview.model.faults import ActiveFault, FaultState, NodeRole
+from kview.simulate.brokers.broker import Broker
+from kview.simulate.brokers.controlled_shutdown import ControlledShutdown
+from kview.simulate.brokers.replication import Replication
+from kview.simulate.controllers.quorum import Quorum
+from kview.simulate.kernel import Kernel
+from kview.simulate.nodes import Nodes, ProcessState
 
 _STATES = {
     ProcessState.CRASHED: FaultState.CRASHED,
@@ -11,85 +17,93 @@ _STATES = {
 }
 
 
-class Faults(ClusterCore):
-    """A cluster's faults by node id: brokers are 0…, controllers are 101…"""
+class Faults:
+    """The faults of a cluster's nodes. Brokers have the ids 0, 1, 2…, controllers 101, 102…"""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        nodes: Nodes,
+        quorum: Quorum,
+        brokers: Mapping[int, Broker],
+        replication: Replication,
+        shutdown: ControlledShutdown,
+    ) -> None:
+        self._kernel = kernel
+        self._nodes = nodes
+        self._quorum = quorum
+        self._brokers = brokers
+        self._replication = replication
+        self._shutdown = shutdown
 
     def crash(self, node: int) -> None:
-        """Kill the process (kill −9). What it wrote stays on disk, as it would in the page cache."""
-        found = self.nodes[node]
+        """Kill the process (kill −9). What it wrote survives, because the page cache belongs to the operating
+        system."""
+        found = self._nodes.by_id[node]
         if found.state not in (ProcessState.RUNNING, ProcessState.HUNG):
             return
         found.slow_us = 0
         found.stopping = False
-        self.set_process(found, ProcessState.CRASHED)
+        self._nodes.set_state(found, ProcessState.CRASHED)
         if found.is_controller:
-            self.quorum_state.node_changed(node, ProcessState.CRASHED)
+            self._quorum.node_changed(node, ProcessState.CRASHED)
         else:
-            self.brokers[node].died(clean=False)
-            self.drop_connections(node)
+            self._brokers[node].died(clean=False)
+            self._replication.cut(node)
 
     def stop(self, node: int) -> None:
         """End the process cleanly. A broker first hands over its leaderships and leaves its ISRs."""
-        found = self.nodes[node]
+        found = self._nodes.by_id[node]
         if not found.running or found.stopping:
             return
         found.slow_us = 0
         if found.is_controller:
-            self.set_process(found, ProcessState.STOPPED)
-            self.quorum_state.node_changed(node, ProcessState.STOPPED)
+            self._nodes.set_state(found, ProcessState.STOPPED)
+            self._quorum.node_changed(node, ProcessState.STOPPED)
         else:
-            found.stopping = True
-            self.kernel.trace("stopping", node)
-            self.brokers[node].shut_down(self.kernel.now_us)
+            self._shutdown.begin(node)
 
     def hang(self, node: int) -> None:
         """Freeze the process, which then does nothing while its sockets stay open."""
-        found = self.nodes[node]
+        found = self._nodes.by_id[node]
         if not found.running:
             return
-        self.set_process(found, ProcessState.HUNG)
+        self._nodes.set_state(found, ProcessState.HUNG)
         if found.is_controller:
-            self.quorum_state.node_changed(node, ProcessState.HUNG)
+            self._quorum.node_changed(node, ProcessState.HUNG)
             return
-        for other, theirs in self.brokers.items():
-            if other != node:
-                theirs.unreachable(node)
-                self.pairs[node][other].cut()
-                self.pairs[other][node].cut()
+        self._replication.hang(node)
 
     def slow(self, node: int, latency_ms: int) -> None:
         """Add this latency to each of the node's answers and fetches. A latency of 0 removes the fault."""
-        found = self.nodes[node]
+        found = self._nodes.by_id[node]
         if found.state in (ProcessState.RUNNING, ProcessState.HUNG):
             found.slow_us = latency_ms * 1000
-            self.kernel.trace("slow", node, latency_ms)
+            self._kernel.trace("slow", node, latency_ms)
 
     def start(self, node: int) -> None:
         """End every fault of the node: start a dead process, resume a hung one, remove added latency."""
-        found = self.nodes[node]
+        found = self._nodes.by_id[node]
         found.slow_us = 0
         if found.stopping:
-            self.stopped(node)
+            self._shutdown.complete(node)
         was = found.state
         if was is ProcessState.RUNNING:
             return
-        self.set_process(found, ProcessState.RUNNING)
+        self._nodes.set_state(found, ProcessState.RUNNING)
         if found.is_controller:
-            self.quorum_state.resumed()
+            self._quorum.resumed()
         elif was is ProcessState.HUNG:
-            for other in self.brokers:
-                if other != node:
-                    self.pairs[node][other].resume()
-                    self.pairs[other][node].resume()
-            self.brokers[node].resume()
+            self._replication.resume(node)
+            self._brokers[node].resume()
         else:
-            self.brokers[node].start()
+            self._brokers[node].start()
 
     def lose_rack(self, rack: str) -> tuple[int, ...]:
-        """Crash every broker in the rack, and return the brokers that were up."""
+        """Crash every broker in the rack that is running or hung, and return their ids."""
         hit = tuple(
             node.id
-            for node in self.nodes.values()
+            for node in self._nodes.by_id.values()
             if not node.is_controller
             and node.rack == rack
             and node.state in (ProcessState.RUNNING, ProcessState.HUNG)
@@ -100,27 +114,28 @@ class Faults(ClusterCore):
 
     def crash_controller(self) -> int:
         """Crash the active controller, and return its id, or −1 if there is none."""
-        leader = self.quorum_state.leader
-        if leader < 0 or not self.nodes[leader].running:
+        leader = self._quorum.leader
+        if leader < 0 or not self._nodes.by_id[leader].running:
             return -1
         self.crash(leader)
         return leader
 
     def undo(self) -> tuple[int, ...]:
         """End every fault, and return the nodes that had one."""
-        nodes = tuple(dict.fromkeys(fault.node for fault in self.faults()))
-        for node in sorted(nodes, reverse=True):  # Controllers first: brokers need one to come back.
+        nodes = tuple(dict.fromkeys(fault.node for fault in self.active()))
+        for node in sorted(nodes, reverse=True):  # Controllers first, because brokers register with one.
             self.start(node)
         return nodes
 
-    def faults(self) -> list[ActiveFault]:
+    def active(self) -> list[ActiveFault]:
         """Return the faults in force, ordered by node."""
         found: list[ActiveFault] = []
-        for node in self.nodes.values():
+        for node in self._nodes.by_id.values():
+            role = NodeRole.CONTROLLER if node.is_controller else NodeRole.BROKER
             if node.state is not ProcessState.RUNNING:
-                found.append(ActiveFault(node.id, _STATES[node.state]))
+                found.append(ActiveFault(node.id, _STATES[node.state], role=role))
             elif node.stopping:
-                found.append(ActiveFault(node.id, FaultState.STOPPING))
+                found.append(ActiveFault(node.id, FaultState.STOPPING, role=role))
             if node.slow_us:
-                found.append(ActiveFault(node.id, FaultState.SLOW, node.slow_us // 1000))
+                found.append(ActiveFault(node.id, FaultState.SLOW, node.slow_us // 1000, role))
         return found

@@ -1,31 +1,45 @@
-"""The engine's clock and event queue, whose order depends on the seed alone."""
+"""The engine's clock and event queue. With the same seed, the same events happen in the same order."""
 
 import random
 from collections.abc import Callable
 from heapq import heappop, heappush
 
 Trace = Callable[[str], None]
+Blame = Callable[[Exception], None]
+"""Takes the exception of a failed event, on behalf of the client whose request scheduled the event."""
 
 
 class Timer:
-    """A callback due at `time_us`. `fn` is None once the callback has run or was cancelled."""
+    """A callback due at `time_us`. `fn` is None once the callback has run or was cancelled.
 
-    __slots__ = ("args", "fn", "time_us")
+    `blame` takes an exception of the callback. It is None if no client's request scheduled the callback.
+    """
 
-    def __init__(self, time_us: int, fn: Callable[..., object], args: tuple[object, ...]) -> None:
+    __slots__ = ("args", "blame", "fn", "time_us")
+
+    def __init__(
+        self, time_us: int, fn: Callable[..., object], args: tuple[object, ...], blame: Blame | None
+    ) -> None:
         self.time_us = time_us
         self.fn: Callable[..., object] | None = fn
         self.args = args
+        self.blame = blame
 
 
 class Kernel:
-    """An event queue ordered by time (µs since the epoch), then by the order of scheduling."""
+    """An event queue ordered by time (µs since the epoch), then by the order of scheduling.
+
+    `blame` is set while a client's request is handled, and applies to the events that the request schedules.
+    `unblamed` takes the exceptions of all other events. If it is None, they are raised by `run_until`.
+    """
 
     def __init__(self, seed: int, start_us: int) -> None:
         self.seed = seed
         self.now_us = start_us
         self.trace_sink: Trace | None = None
         self.after_event: Callable[[], None] | None = None
+        self.blame: Blame | None = None
+        self.unblamed: Blame | None = None
         self._heap: list[tuple[int, int, Timer]] = []
         self._number = 0
         self._randoms: dict[str, random.Random] = {}
@@ -34,7 +48,7 @@ class Kernel:
         """Call `fn(*args)` at `time_us`, or at the start of the next `run_until` if that time has passed."""
         if time_us < self.now_us:
             time_us = self.now_us
-        timer = Timer(time_us, fn, args)
+        timer = Timer(time_us, fn, args, self.blame)
         self._number += 1
         heappush(self._heap, (time_us, self._number, timer))
         return timer
@@ -46,13 +60,14 @@ class Kernel:
     def cancel(self, timer: Timer | None) -> None:
         """Cancel a timer. Does nothing if the timer is None or has run."""
         if timer is not None:
-            timer.fn = None
+            timer.fn = timer.blame = None
             timer.args = ()
 
     def run_until(self, time_us: int) -> None:
         """Run everything due up to `time_us`, and set the clock to that time.
 
-        A time in the past does nothing.
+        Does nothing if that time has passed. An event that fails does not stop the events after it if there
+        is somebody to blame.
         """
         heap = self._heap
         while heap and heap[0][0] <= time_us:
@@ -63,14 +78,20 @@ class Kernel:
             if due_us > self.now_us:
                 self.now_us = due_us
             timer.fn = None
-            fn(*timer.args)
+            try:
+                fn(*timer.args)
+            except Exception as error:
+                blame = timer.blame or self.unblamed
+                if blame is None:
+                    raise
+                blame(error)
             if self.after_event is not None:
                 self.after_event()
         if time_us > self.now_us:
             self.now_us = time_us
 
     def next_due_us(self) -> int | None:
-        """Return when the next event is due, in µs since the epoch, or None."""
+        """Return when the next event is due, in µs since the epoch, or None if no event is pending."""
         heap = self._heap
         while heap and heap[0][2].fn is None:
             heappop(heap)
@@ -85,6 +106,6 @@ class Kernel:
         return source
 
     def trace(self, *words: object) -> None:
-        """Send one line to the trace sink, beginning with the time."""
+        """Send one line to the trace sink, beginning with the time in µs."""
         if self.trace_sink is not None:
             self.trace_sink(" ".join(map(str, (self.now_us, *words))))

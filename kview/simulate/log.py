@@ -1,4 +1,4 @@
-"""Logs, which store the records of each leader epoch only once for all replicas.
+"""Replicas' logs, which share the records of each leader epoch instead of storing copies.
 
 In a leader epoch a partition has only one writer. So the records of an epoch are one `Stream`, and a
 replica's log is a list of spans (epoch, first offset, stream) with an end. Copying moves the end forward,
@@ -13,7 +13,7 @@ from kview.simulate.stream import Stream
 
 
 class Span(NamedTuple):
-    """A part of a log: the leader epoch, its first offset here, and the records its leader wrote."""
+    """The part of a log that begins at offset `start` and contains what the leader of `epoch` wrote."""
 
     epoch: int
     start: int
@@ -34,7 +34,7 @@ class Log:
         """Begin writing in `epoch` and return its stream."""
         stream = Stream(epoch, self.end)
         while self.spans and self.spans[-1].start >= self.end:
-            self.spans.pop()  # Nothing was written in this epoch.
+            self.spans.pop()  # Nothing was written in that earlier epoch.
         self.spans.append(Span(epoch, self.end, stream))
         return stream
 
@@ -46,9 +46,9 @@ class Log:
         return -1
 
     def copy(self, leader: "Log", to: int) -> None:
-        """Copy the leader's records from this log's end up to `to`.
+        """Copy the leader's records from this log's end up to offset `to`.
 
-        Up to this log's end, both logs must agree.
+        Both logs must already agree up to this log's end.
         """
         mine = self.spans[-1].epoch if self.spans else -1
         if leader.spans[-1].epoch != mine:
@@ -68,7 +68,10 @@ class Log:
         return size
 
     def fit(self, start: int, stop: int, size: int) -> int:
-        """Return what `Stream.fit` returns, but for the entire log. The result stays within one span."""
+        """Return the offset up to which complete batches from `start` fit into `size` bytes, within one span.
+
+        See `Stream.fit`.
+        """
         for at, span in enumerate(self.spans):
             span_end = self.spans[at + 1].start if at + 1 < len(self.spans) else self.end
             if start < span_end:
@@ -76,13 +79,16 @@ class Log:
         return start
 
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:
-        """Return the largest epoch up to `epoch` with records here and the offset after it, or (−1, −1)."""
-        end = self.end
-        for span in reversed(self.spans):
-            if span.epoch <= epoch and span.start < self.end:
-                return span.epoch, end
-            end = min(end, span.start)
-        return -1, -1
+        """Return (the last known epoch ≤ `epoch`, the offset at which it ends).
+
+        If `epoch` is older than every known epoch, return it with the start of the first known one. If no
+        later epoch is known, return (−1, −1). Source: LeaderEpochFileCache.endOffsetFor.
+        """
+        later = next((at for at, span in enumerate(self.spans) if span.epoch > epoch), None)
+        if epoch < 0 or later is None:
+            return -1, -1
+        known = self.spans[later - 1].epoch if later else epoch
+        return known, max(self.start, self.spans[later].start)
 
     def span_of(self, offset: int) -> Span | None:
         """Return the span that contains `offset`. At the log's end, this is the last span."""
@@ -92,12 +98,16 @@ class Log:
         return None
 
     def epoch_at(self, offset: int) -> int:
-        """Return the leader epoch at `offset`: at the end the last epoch, in an empty log −1."""
+        """Return the leader epoch at `offset`. At the log's end this is the last epoch, in an empty log
+        −1."""
         span = self.span_of(offset)
         return span.epoch if span is not None else -1
 
     def agreement(self, other: "Log") -> int:
-        """Return the offset up to which this log and `other` are the same."""
+        """Return the offset up to which this log agrees with `other`, a leader's.
+
+        As in Kafka it may be below this log's start, from which records were deleted that `other` never had.
+        """
         theirs = {span.epoch: at for at, span in enumerate(other.spans)}
         end = self.end
         for span in reversed(self.spans):
@@ -105,9 +115,10 @@ class Log:
                 at = theirs.get(span.epoch)
                 if at is not None and other.spans[at].stream is span.stream:
                     other_end = other.spans[at + 1].start if at + 1 < len(other.spans) else other.end
-                    return max(self.start, min(end, other_end))
+                    return min(end, other_end)
             end = span.start
-        return self.start
+        first = other.spans[0].start if other.spans else other.end
+        return min(self.end, max(other.start, first))
 
     def truncate(self, to: int) -> None:
         """Cut the log at `to`, and drop epochs that are left without records."""
@@ -130,7 +141,8 @@ class Log:
             self.spans.pop(0)
 
     def entries(self, start: int, stop: int) -> Iterator[tuple[Span, int, int, int]]:
-        """Yield the parts of [start, stop) as (span, entry, from, to). A batch is never split."""
+        """Yield the entries that overlap [start, stop) as (span, index in the span's stream, first offset,
+        end)."""
         for number, span in enumerate(self.spans):
             span_end = min(stop, self.spans[number + 1].start if number + 1 < len(self.spans) else self.end)
             if span_end <= start or span.start >= stop:
@@ -150,7 +162,7 @@ class Log:
         """Yield (base offset, original bytes, leader epoch) of the clients' batches in [start, stop)."""
         for span, at, _, _ in self.entries(start, stop):
             base = span.stream.base[at]
-            batch = span.stream.batches.get(base)
+            batch = span.stream.batches[at]
             if batch is not None and base >= start:
                 yield base, batch, span.epoch
 
@@ -164,8 +176,11 @@ class Log:
         return -1
 
     def first_at_or_after(self, time_us: int, stop: int) -> tuple[int, int]:
-        """Return (offset, time in µs) of the first record below `stop` from `time_us` on, or (−1, −1)."""
-        for span, end in self._ends():
+        """Find the first record below offset `stop` that was created at `time_us` or later.
+
+        Returns (offset, time in µs), or (−1, −1) if there is none.
+        """
+        for span, end in self.spans_with_ends():
             stream, span_end = span.stream, min(stop, end)
             lowest = max(self.start, span.start)
             at = max(bisect_left(stream.latest_us, time_us), stream.entry_at(lowest))
@@ -177,17 +192,30 @@ class Log:
         return -1, -1
 
     def latest(self, stop: int) -> tuple[int, int]:
-        """Return (offset, time in µs) of the record below `stop` with the latest time, or (−1, −1)."""
+        """Find the record below offset `stop` with the latest creation time.
+
+        Returns (offset, time in µs), or (−1, −1) if there is none.
+        """
         best = max(
             (
                 span.stream.latest_us[span.stream.entry_at(min(stop, end) - 1)]
-                for span, end in self._ends()
+                for span, end in self.spans_with_ends()
                 if span.start < stop and len(span.stream.base)
             ),
             default=-1,
         )
-        return self.first_at_or_after(best, stop) if best >= 0 else (-1, -1)
+        found = self.first_at_or_after(best, stop) if best >= 0 else (-1, -1)
+        if found[0] < 0 and best >= 0:
+            # The latest of all records is below the log start. Then every entry must be looked at.
+            left = [
+                latest
+                for span, at, _, _ in self.entries(self.start, stop)
+                if (latest := span.stream.latest_in_entry(at)) >= 0
+            ]
+            found = self.first_at_or_after(max(left), stop) if left else found
+        return found
 
-    def _ends(self) -> Iterator[tuple[Span, int]]:
+    def spans_with_ends(self) -> Iterator[tuple[Span, int]]:
+        """Yield each span with the offset at which it ends."""
         for number, span in enumerate(self.spans):
             yield span, self.spans[number + 1].start if number + 1 < len(self.spans) else self.end

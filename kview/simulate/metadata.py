@@ -1,4 +1,5 @@
-"""The metadata image, which is immutable and shared. A broker's copy may be old."""
+"""Immutable images of the cluster's metadata, which the brokers share. A broker's image may be out of
+date."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,9 @@ TopicPartition = tuple[str, int]
 class PartitionImage(NamedTuple):
     """A partition in the metadata.
 
-    The leader epoch rises when a leader is set (even −1), the partition epoch rises at every change.
+    The leader epoch rises whenever the leader changes (even to −1), the partition epoch at every change.
+    While the partition is being reassigned, `replicas` holds its old and its new replicas: `adding` are those
+    that have not caught up yet, `removing` those that will go.
     """
 
     leader: int
@@ -23,6 +26,8 @@ class PartitionImage(NamedTuple):
     elr: tuple[int, ...] = ()
     last_known_elr: tuple[int, ...] = ()
     recovering: bool = False
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +61,10 @@ class BrokerImage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetadataImage:
-    """The cluster at metadata offset `offset`.
+    """The cluster's metadata as of `offset` in the metadata log.
 
-    Brokers are sorted by id. Fenced brokers stay listed, with a flag.
+    Brokers are sorted by id. Fenced brokers stay listed, with a flag. `broker_configs` are the brokers'
+    dynamic configurations by broker id as text, with those of all brokers under the empty text.
     """
 
     cluster_id: str
@@ -66,9 +72,10 @@ class MetadataImage:
     brokers: Mapping[int, BrokerImage]
     topics: Mapping[str, TopicImage]
     topic_names: Mapping[bytes, str]
+    broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
-        """Return the partition of this name and number, or None."""
+        """Return a topic's partition by its number, or None if it does not exist."""
         found = self.topics.get(topic)
         return found.partitions[partition] if found and 0 <= partition < len(found.partitions) else None
 
@@ -87,7 +94,7 @@ class MetadataImage:
         return tuple(b.id for b in self.brokers.values() if not b.fenced)
 
     def all_partitions(self) -> Iterator[tuple[TopicPartition, PartitionImage]]:
-        """Yield every partition with its key."""
+        """Yield ((topic, partition number), partition) for every partition."""
         for name, topic in self.topics.items():
             for index, partition in enumerate(topic.partitions):
                 yield (name, index), partition

@@ -1,10 +1,10 @@
-"""The partitioning of a producer's records (Kafka's Utils.murmur2 and BuiltInPartitioner)."""
+"""How a producer chooses partitions for its records. Source: Kafka's Utils.murmur2 and BuiltInPartitioner."""
 
 from random import Random
 from typing import Final
 
 STICKY_BATCH_BYTES: Final = 16_384
-"""Kafka's batch.size: bytes that a keyless producer sends to one partition before it chooses another."""
+"""Kafka's batch.size: bytes that a producer without keys sends to one partition before it chooses another."""
 
 _SEED: Final = 0x9747B28C
 _M: Final = 0x5BD1E995
@@ -34,7 +34,8 @@ def partition_for_key(key: bytes, partitions: int) -> int:
 
 
 class StickyPartitioner:
-    """Chooses partitions for records without a key: one until a batch is full, then another (KIP-794)."""
+    """Chooses partitions for records without a key, and changes the partition whenever a batch is full
+    (KIP-794)."""
 
     def __init__(self, partitions: int, random: Random) -> None:
         self._partitions = partitions
@@ -43,7 +44,7 @@ class StickyPartitioner:
         self._room_bytes = STICKY_BATCH_BYTES
 
     def spread(self, records: int, record_bytes: int) -> dict[int, int]:
-        """Return partition → count for this many records of equal size, in the order of use."""
+        """Distribute records of equal size, and return partition → number of records, in the order of use."""
         counts: dict[int, int] = {}
         while records > 0:
             taken = min(records, max(1, -(-self._room_bytes // record_bytes)))

@@ -1,4 +1,5 @@
-"""Replica placement of new topics: round-robin over the racks, KRaft's striped placer, or the older rule.
+"""Replica placement of new topics: round-robin over the racks, KRaft's striped placer, or the rule before
+KRaft.
 
 Sources: org.apache.kafka.metadata.placement.StripedReplicaPlacer; kafka.admin.AdminUtils (before KRaft).
 """
@@ -75,7 +76,7 @@ def rack_aware(
 
 
 class _Brokers:
-    """StripedReplicaPlacer.BrokerList, whose start offset advances by one each round."""
+    """A list of brokers whose start offset advances by one each round (StripedReplicaPlacer.BrokerList)."""
 
     def __init__(self, ids: list[int], random: Randomness) -> None:
         self.ids = ids
@@ -94,6 +95,7 @@ class _Brokers:
 
     def shuffle(self, random: Randomness) -> None:
         random.shuffle(self.ids)
+        self.index = 0  # A round over a single broker ends in the epoch in which it began.
         self.offset = random.randrange(len(self.ids)) if self.ids else 0
 
 

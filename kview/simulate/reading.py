@@ -1,25 +1,26 @@
-"""The bytes that consumers receive: clients' batches unchanged, and batches made from simulated runs."""
+"""The bytes that consumers fetch: batches that clients sent, and batches generated from simulated records."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 
 from kview.simulate.log import Log, Span
-from kview.simulate.records import pack_batch, placed, zigzag
+from kview.simulate.records import pack_batch, placed
 from kview.simulate.stream import Run
+from kview.wire.primitives import record_field, varint
 
 BATCH_BYTES = 16_384
 """Largest size of a batch of simulated records: a producer's batch.size."""
 CACHE_BYTES = 16_777_216
-"""Size of the cache of made batches. Several consumers read the same batches, seconds apart."""
+"""Size of the cache of generated batches, which several consumers read within seconds of each other."""
 FILLER_BYTES = 4096
 RECORD_BYTES_MIN = 64
-"""Smallest size of a simulated record, for its overhead, its name and a key."""
+"""Smallest size of a simulated record, with room for its overhead, its label and a key."""
 
 Keys = Callable[[str, int], Sequence[bytes]]
 
 
 class RecordMaker:
-    """Makes the records of simulated runs.
+    """Generates the bytes of simulated records.
 
     The same (seed, topic, partition, offset) always results in the same bytes.
     """
@@ -37,7 +38,7 @@ class RecordMaker:
         return len(self._producers) - 1
 
     def batch(self, topic: str, partition: int, epoch: int, run: Run) -> bytes:
-        """Return `run` as one batch."""
+        """Return the records of `run`, encoded as one batch."""
         # The key is the entire run, because a recreated topic has other runs at the same offsets and epochs.
         name = (topic, partition, epoch, run)
         made = self._cache.get(name)
@@ -71,52 +72,60 @@ class RecordMaker:
             head = b"".join(
                 (
                     b"\0",
-                    zigzag(time_us // 1000 - base_ms),
-                    zigzag(delta),
-                    b"\1" if key is None else zigzag(len(key)) + key,
+                    varint(time_us // 1000 - base_ms),
+                    varint(delta),
+                    record_field(key),
                 )
             )
-            # 2 bytes for each length, right for records up to 8 kB; larger records are a few bytes longer.
+            # The two lengths take 2 bytes each in records up to 8 kB. Larger records come out a few bytes
+            # longer.
             size = max(run.record_bytes - len(head) - 5, 1)
             value = f"{label}{offset} ".encode()
             at = scattered % (FILLER_BYTES // 2)
             while len(value) < size:
                 value += filler[at : at + size - len(value)]
                 at = 0
-            inner = b"".join((head, zigzag(size), value[:size], b"\0"))
-            body += (zigzag(len(inner)), inner)
+            inner = b"".join((head, varint(size), value[:size], b"\0"))
+            body += (varint(len(inner)), inner)
             time_us += run.step_us
         last_ms = (run.first_us + run.step_us * (run.records - 1)) // 1000
         return pack_batch(run.base_offset, epoch, base_ms, last_ms, run.records, b"".join(body))
 
     def read(self, topic: str, partition: int, log: Log, offset: int, stop: int, max_bytes: int) -> bytes:
-        """Return complete batches from the one with `offset` to `stop`: at least one, up to `max_bytes`."""
-        pieces: list[bytes] = []
+        """Return complete batches, from the one that contains `offset`, up to offset `stop` and `max_bytes`.
+
+        The first batch is returned even if it is larger than `max_bytes`.
+        """
+        pieces: list[bytes | memoryview] = []
         size = 0
         for span, at, start, end in log.entries(offset, stop):
-            for piece in self._pieces(topic, partition, span, at, start, end):
-                if pieces and size + len(piece) > max_bytes:
+            for batch in self._batches(topic, partition, span, at, start, end):
+                more = sum(map(len, batch))
+                if pieces and size + more > max_bytes:
                     return b"".join(pieces)
-                pieces.append(piece)
-                size += len(piece)
+                pieces += batch
+                size += more
                 if size >= max_bytes:
                     return b"".join(pieces)
         return b"".join(pieces)
 
-    def _pieces(
+    def _batches(
         self, topic: str, partition: int, span: Span, at: int, start: int, end: int
-    ) -> Iterator[bytes]:
-        """Yield the batches of one entry. A run is split at multiples of a batch from its first offset."""
+    ) -> Iterator[tuple[bytes | memoryview, ...]]:
+        """Yield the batches of one entry, each in pieces, so that large batches are copied only once.
+
+        A run is always split at the same offsets, wherever reading starts.
+        """
         stream = span.stream
-        record_bytes = stream.record_bytes[at]
-        if record_bytes == 0:
-            base = stream.base[at]
-            yield placed(stream.batches[base], base, span.epoch)
+        batch = stream.batches[at]
+        if batch is not None:
+            yield placed(batch, stream.base[at], span.epoch)
             return
+        record_bytes = stream.record_bytes[at]
         per_batch = max(1, BATCH_BYTES // max(record_bytes, RECORD_BYTES_MIN))
         base = stream.base[at]
         first = base + (start - base) // per_batch * per_batch
         while first < end:
             stop = min(first + per_batch, end)
-            yield self.batch(topic, partition, span.epoch, stream.run(at, first, stop))
+            yield (self.batch(topic, partition, span.epoch, stream.run(at, first, stop)),)
             first = stop

@@ -1,22 +1,34 @@
-"""Record batches (magic 2): functions that read, check and rewrite headers, and make batches from records."""
+"""Record batches (magic 2): functions that read and rewrite headers, and make batches from records."""
 
 import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kview.simulate.codes import ErrorCode
+from kview.simulate.compression import inflated
 from kview.simulate.crc32c import crc32c
+from kview.wire.primitives import (
+    VARINT_BYTES,
+    MalformedBytes,
+    read_record_field,
+    read_varint,
+    record_field,
+    varint,
+)
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 """Base offset, length, leader epoch, magic, CRC, attributes, last offset delta, first and last time, producer
 id and epoch, base sequence, number of records."""
 HEADER_BYTES = 61
 LENGTH_FROM = 12
-"""The length field counts from byte 12 on."""
+"""The length field does not count the bytes before this one."""
 CRC_FROM = 21
 MAGIC = 2
+_MAGIC_AT = 16
+_CODEC_AT = 22
 COMPRESSION_MASK = 0x07
 TIMESTAMP_TYPE = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
 
 
 class BatchHeader(NamedTuple):
@@ -36,7 +48,7 @@ class BatchHeader(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A record as it is put into or read from a batch."""
+    """A record of a batch. `offset_delta` is relative to the batch's base offset."""
 
     key: bytes | None
     value: bytes | None
@@ -54,63 +66,35 @@ def header(batch: bytes | memoryview, at: int = 0) -> BatchHeader:
     )
 
 
-def split(data: bytes) -> tuple[ErrorCode, list[tuple[BatchHeader, bytes]]]:
-    """Split `data` into batches, and check the magic (2), length, count and CRC of each."""
-    batches: list[tuple[BatchHeader, bytes]] = []
-    at, end = 0, len(data)
-    while at < end:
-        if end - at < HEADER_BYTES:
-            return ErrorCode.CORRUPT_MESSAGE, []
-        if data[at + 16] != MAGIC:
-            return ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, []
-        head = header(data, at)
-        if head.size_bytes < HEADER_BYTES or at + head.size_bytes > end:
-            return ErrorCode.CORRUPT_MESSAGE, []
-        batch = data[at : at + head.size_bytes]
-        if head.records <= 0 or head.last_offset_delta != head.records - 1:
-            return ErrorCode.INVALID_RECORD, []
-        if crc32c(memoryview(batch)[CRC_FROM:]) != HEADER.unpack_from(batch)[4]:
-            return ErrorCode.CORRUPT_MESSAGE, []
-        batches.append((head, batch))
-        at += head.size_bytes
-    return (ErrorCode.NONE if batches else ErrorCode.INVALID_RECORD), batches
+def codec(batch: bytes) -> int:
+    """Return the number of a batch's codec, or 0 if the bytes are not a batch."""
+    if len(batch) < HEADER_BYTES or batch[_MAGIC_AT] != MAGIC:
+        return 0
+    return batch[_CODEC_AT] & COMPRESSION_MASK
 
 
-def placed(batch: bytes, base_offset: int, leader_epoch: int) -> bytes:
-    """Return `batch` with this base offset and leader epoch, neither of which its CRC covers."""
-    return b"".join(
-        (
-            base_offset.to_bytes(8, "big"),
-            batch[8:12],
-            leader_epoch.to_bytes(4, "big", signed=True),
-            batch[16:],
-        )
+def placed(batch: bytes, base_offset: int, leader_epoch: int) -> tuple[bytes, bytes, bytes, memoryview]:
+    """Return `batch` in pieces, with this base offset and leader epoch, neither of which its CRC covers."""
+    return (
+        base_offset.to_bytes(8, "big"),
+        batch[8:12],
+        leader_epoch.to_bytes(4, "big", signed=True),
+        memoryview(batch)[16:],
     )
 
 
-def zigzag(value: int) -> bytes:
-    """Encode a signed number as a varint in the format of record batches."""
-    rest = (value << 1) ^ (value >> 63)
-    if 0 <= rest < 0x80:
-        return bytes((rest,))
-    rest &= 0xFFFFFFFFFFFFFFFF
-    out = bytearray()
-    while rest >= 0x80:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
-    return bytes(out)
-
-
-def _unzigzag(data: bytes, at: int) -> tuple[int, int]:
-    shift = result = 0
-    while True:
-        byte = data[at]
-        at += 1
-        result |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (result >> 1) ^ -(result & 1), at
-        shift += 7
+def with_times(batch: bytes, attributes: int, max_time_ms: int) -> bytes:
+    """Return `batch` with these attributes and this latest timestamp, and with the checksum that belongs to
+    them."""
+    rest = b"".join(
+        (
+            attributes.to_bytes(2, "big", signed=True),
+            batch[23:35],
+            max_time_ms.to_bytes(8, "big", signed=True),
+            batch[43:],
+        )
+    )
+    return b"".join((batch[:17], crc32c(rest).to_bytes(4, "big"), rest))
 
 
 def encode_batch(
@@ -121,21 +105,21 @@ def encode_batch(
     producer_epoch: int = -1,
     base_sequence: int = -1,
 ) -> bytes:
-    """Encode (key, value, timestamp in ms) records, at least one, as an uncompressed batch."""
+    """Encode at least one record, given as (key, value, timestamp in ms), as an uncompressed batch."""
     base_ms = records[0][2]
     body: list[bytes] = []
     for delta, (key, value, time_ms) in enumerate((r[0], r[1], r[2]) for r in records):
         inner = b"".join(
             (
                 b"\0",
-                zigzag(time_ms - base_ms),
-                zigzag(delta),
-                b"\1" if key is None else zigzag(len(key)) + key,
-                b"\1" if value is None else zigzag(len(value)) + value,
+                varint(time_ms - base_ms),
+                varint(delta),
+                record_field(key),
+                record_field(value),
                 b"\0",
             )
         )
-        body += (zigzag(len(inner)), inner)
+        body += (varint(len(inner)), inner)
     return pack_batch(
         base_offset,
         leader_epoch,
@@ -175,21 +159,26 @@ def pack_batch(
     return _BEFORE_CRC.pack(base_offset, length, leader_epoch, MAGIC, crc32c(rest)) + rest
 
 
+def body(batch: bytes, head: BatchHeader) -> tuple[bytes, int]:
+    """Return the batch's records, decompressed, and the position of the first. Raises MalformedBytes."""
+    codec = head.attributes & COMPRESSION_MASK
+    return (inflated(codec, batch[HEADER_BYTES:]), 0) if codec else (batch, HEADER_BYTES)
+
+
 def decode_batch(batch: bytes) -> Iterator[Record]:
-    """Yield the records of an uncompressed batch. A compressed batch yields none."""
+    """Yield the records of a batch, compressed or not. Raises MalformedBytes if they cannot be decoded."""
     head = header(batch)
-    if head.attributes & COMPRESSION_MASK:
-        return
-    at = HEADER_BYTES
+    data, at = body(batch, head)
+    append_time = bool(head.attributes & TIMESTAMP_TYPE)
     for _ in range(head.records):
-        length, at = _unzigzag(batch, at)
+        length, at = read_varint(data, at, VARINT_BYTES)
         end = at + length
-        time_delta, at = _unzigzag(batch, at + 1)
-        offset_delta, at = _unzigzag(batch, at)
-        key_length, at = _unzigzag(batch, at)
-        key = None if key_length < 0 else batch[at : at + key_length]
-        at += max(key_length, 0)
-        value_length, at = _unzigzag(batch, at)
-        value = None if value_length < 0 else batch[at : at + value_length]
-        yield Record(key, value, head.base_time_ms + time_delta, offset_delta)
+        if length <= 0 or end > len(data):
+            raise MalformedBytes("a record longer than its batch")
+        time_delta, at = read_varint(data, at + 1)
+        offset_delta, at = read_varint(data, at, VARINT_BYTES)
+        key, at = read_record_field(data, at)
+        value, at = read_record_field(data, at)
+        time_ms = head.max_time_ms if append_time else head.base_time_ms + time_delta
+        yield Record(key, value, time_ms, offset_delta)
         at = end

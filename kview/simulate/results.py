@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kview.errors import BadUse
 from kview.simulate.codes import ErrorCode
 
 
@@ -49,7 +48,7 @@ class OffsetResult(NamedTuple):
 class EpochEndResult(NamedTuple):
     """The answer to OffsetForLeaderEpoch for one partition.
 
-    It has the largest epoch up to the requested epoch, and where that epoch ends.
+    `leader_epoch` is the largest epoch up to the requested epoch, and `end_offset` is where it ends.
     """
 
     error_code: ErrorCode
@@ -69,8 +68,7 @@ class ProducerIdResult(NamedTuple):
 class CreateTopicResult:
     """The answer to CreateTopics for one topic.
 
-    `topic_id` has 16 bytes, which are zeros after an error and for validate_only. `wrong` says what is wrong
-    with the topic's configurations.
+    `topic_id` is 16 zero bytes after an error and for validate_only.
     """
 
     error_code: ErrorCode
@@ -78,7 +76,7 @@ class CreateTopicResult:
     topic_id: bytes = bytes(16)
     partitions: int = -1
     replication: int = -1
-    wrong: BadUse | None = None
+    configs: tuple["ConfigEntry", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +87,73 @@ class DeleteTopicResult:
     message: str | None = None
 
 
+class AdminResult(NamedTuple):
+    """The answer to a request of administration, for one topic, partition or resource."""
+
+    error_code: ErrorCode
+    message: str | None = None
+
+
+class Reassignment(NamedTuple):
+    """A partition that is being reassigned. `replicas` are the old and the new ones."""
+
+    key: tuple[str, int]
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+class DeletedRecords(NamedTuple):
+    """The answer to DeleteRecords for one partition: the lowest log start of its replicas, or −1 after an
+    error."""
+
+    error_code: ErrorCode
+    low_watermark: int = -1
+
+
+class ActiveProducer(NamedTuple):
+    """An idempotent producer as a leader remembers it. `last_time_ms` is the latest timestamp of its last
+    batch."""
+
+    producer_id: int
+    epoch: int
+    last_sequence: int
+    last_time_ms: int
+
+
 class ConfigSource:
     """The origins of a configuration value, with their numbers in DescribeConfigs."""
 
     TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT = 3
     STATIC_BROKER = 4
     DEFAULT = 5
 
 
-class ConfigEntry(NamedTuple):
-    """A configuration value. `source` is one of `ConfigSource`."""
+class ConfigSynonym(NamedTuple):
+    """A configuration that decides about another one's value if none before it does."""
 
     name: str
     value: str
     source: int
 
 
+class ConfigEntry(NamedTuple):
+    """A configuration. `value` is None if it is not set and has no default, `source` is one of
+    `ConfigSource`, `type` is a `ConfigType`."""
+
+    name: str
+    value: str | None
+    source: int
+    type: int = 0
+    synonyms: tuple[ConfigSynonym, ...] = ()
+    read_only: bool = False
+
+
 class LogDirRow(NamedTuple):
-    """A replica on a broker's disk. `offset_lag` is relative to its own high watermark, as in Kafka."""
+    """A replica on a broker's disk. `offset_lag` is how far its log end is below its high watermark, as in
+    Kafka."""
 
     topic: str
     partition: int
@@ -125,7 +172,8 @@ class QuorumReplica(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QuorumInfo:
-    """The answer to DescribeQuorum, which is REQUEST_TIMED_OUT if there was no active controller to ask."""
+    """The answer to DescribeQuorum, with the error REQUEST_TIMED_OUT if there was no active controller to
+    ask."""
 
     error_code: ErrorCode
     leader_id: int = -1

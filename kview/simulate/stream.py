@@ -1,20 +1,31 @@
-"""Streams: the appends of one leader epoch to a partition, stored once for all its replicas."""
+"""Streams, which store the appends of one leader epoch to a partition once for all its replicas."""
 
 from array import array
 from bisect import bisect_right
 from typing import NamedTuple
 
-from kview.simulate.records import BatchHeader, decode_batch, header
+import numpy as np
+
+from kview.simulate.producer_snapshots import Snapshot
+from kview.simulate.record_check import Refused, time_deltas
+from kview.simulate.records import TIMESTAMP_TYPE, BatchHeader, body, header
+from kview.wire.primitives import MalformedBytes
 
 COLUMNS = ("base", "first_us", "step_us", "cumulative", "latest_us", "record_bytes", "producer")
 """The parallel columns of a stream, with one value per entry."""
 
 ENTRIES_MAX = 16384
-"""Entries of a stream before its older runs are thinned: an hour of 5 appends a second, 1 MB."""
+"""Entries of a stream before its older runs are merged: about an hour of 5 appends a second, in 1 MB."""
+
+BATCH_OVERHEAD_BYTES = 128
+"""Memory that a client's batch takes besides its bytes: its row in the columns, and Python's object."""
+
+TIME_MAX_US = 2**62
+"""Limit of a creation time, either way. A client may send a time that does not fit into 64 bits of µs."""
 
 
 class Run(NamedTuple):
-    """Simulated records from `base_offset` on, of which record i was created at first_us + i·step_us."""
+    """Simulated records from `base_offset` on, with record i created at first_us + i·step_us."""
 
     base_offset: int
     records: int
@@ -25,12 +36,24 @@ class Run(NamedTuple):
 
 
 class Stream:
-    """The appends of one epoch's leader in parallel columns. An entry is a run or a client's batch.
+    """Everything that one leader appended in its epoch, as parallel columns.
 
-    For a client's batch, record_bytes is 0.
+    An entry is a run or a client's batch. For a client's batch, record_bytes is 0, and `batches` has its
+    bytes. `held_bytes` is the memory that clients' batches take. `sequenced_from` is the offset of the first
+    batch of an idempotent producer, or −1.
     """
 
-    __slots__ = (*COLUMNS, "batches", "end", "end_cumulative", "epoch")
+    __slots__ = (
+        *COLUMNS,
+        "_thin_at",
+        "batches",
+        "end",
+        "end_cumulative",
+        "epoch",
+        "held_bytes",
+        "sequenced_from",
+        "snapshots",
+    )
 
     def __init__(self, epoch: int, start: int) -> None:
         self.epoch = epoch
@@ -38,16 +61,20 @@ class Stream:
         self.first_us = array("q")
         self.step_us = array("q")
         self.cumulative = array("q")  # bytes before the entry
-        # The latest time up to the entry's end. Times in this column never fall, so they can be searched.
+        # The latest creation time up to the entry's end. This column never falls, so it can be searched.
         self.latest_us = array("q")
         self.record_bytes = array("q")
         self.producer = array("q")
-        self.batches: dict[int, bytes] = {}
+        self.batches: list[bytes | None] = []
+        self.held_bytes = 0
+        self.sequenced_from = -1
+        self.snapshots: list[Snapshot] = []
         self.end = start
         self.end_cumulative = 0
+        self._thin_at = ENTRIES_MAX
 
     def append_run(self, count: int, first_us: int, step_us: int, record_bytes: int, producer: int) -> None:
-        """Append simulated records, which extend the last run if they continue its rhythm."""
+        """Append simulated records. They extend the last run if they have its producer, size and interval."""
         last_us = first_us + step_us * (count - 1)
         if (
             self.base
@@ -59,7 +86,7 @@ class Stream:
             if last_us > self.latest_us[-1]:
                 self.latest_us[-1] = last_us
         else:
-            self._entry(first_us, step_us, record_bytes, producer, last_us)
+            self._entry(first_us, step_us, record_bytes, producer, last_us, None)
         self.end += count
         self.end_cumulative += count * record_bytes
 
@@ -68,14 +95,28 @@ class Stream:
 
         The base offset of the batch is the stream's end.
         """
-        self._entry(head.base_time_ms * 1000, 0, 0, -1, head.max_time_ms * 1000)
-        self.batches[self.end] = batch
+        first_ms = head.max_time_ms if head.attributes & TIMESTAMP_TYPE else head.base_time_ms
+        self._entry(_us(first_ms), 0, 0, -1, _us(head.max_time_ms), batch)
+        self.held_bytes += len(batch) + BATCH_OVERHEAD_BYTES
+        if head.producer_id >= 0 and self.sequenced_from < 0:
+            self.sequenced_from = self.end
         self.end += head.records
         self.end_cumulative += len(batch)
 
-    def _entry(self, first_us: int, step_us: int, record_bytes: int, producer: int, last_us: int) -> None:
-        if len(self.base) >= ENTRIES_MAX:
+    def _entry(
+        self,
+        first_us: int,
+        step_us: int,
+        record_bytes: int,
+        producer: int,
+        last_us: int,
+        batch: bytes | None,
+    ) -> None:
+        if len(self.base) >= self._thin_at:
             self._thin()
+            # Clients' batches cannot be merged. The more of them there are, the rarer the attempts, so that
+            # an append costs the same however long the stream is.
+            self._thin_at = max(ENTRIES_MAX, len(self.base) * 5 // 4)
         latest = self.latest_us
         self.base.append(self.end)
         self.first_us.append(first_us)
@@ -84,11 +125,13 @@ class Stream:
         latest.append(last_us if not latest or last_us > latest[-1] else latest[-1])
         self.record_bytes.append(record_bytes)
         self.producer.append(producer)
+        self.batches.append(batch)
 
     def _thin(self) -> None:
-        """Join neighbouring runs in the older half.
+        """Merge neighbouring runs in the older half to save memory.
 
-        The time of a record then lies between the times of its neighbours. Offsets and sizes stay the same.
+        A merged run has a single interval between its records, so their times become approximate. Offsets and
+        sizes stay exact.
         """
         old = len(self.base) // 2
         keep: list[int] = []
@@ -111,6 +154,7 @@ class Stream:
         for name in COLUMNS:
             column: array[int] = getattr(self, name)
             setattr(self, name, array("q", [column[i] for i in keep]))
+        self.batches = [self.batches[i] for i in keep]
 
     def bytes_before(self, offset: int) -> int:
         """Return the size in bytes of the stream below `offset`. A batch counts from its first offset on."""
@@ -123,9 +167,9 @@ class Stream:
         return size + (offset - self.base[at]) * self.record_bytes[at]
 
     def fit(self, start: int, stop: int, size: int) -> int:
-        """Return the offset, up to `stop`, to which complete batches from `start` fit into `size` bytes.
+        """Return the offset up to which complete batches from `start` fit into `size` bytes, at most `stop`.
 
-        If no batch fits, this is `start`.
+        Returns `start` if no batch fits.
         """
         limit = self.bytes_before(start) + size
         if stop >= self.end and limit >= self.end_cumulative:
@@ -160,20 +204,27 @@ class Stream:
         )
 
     def drop_before(self, offset: int) -> int:
-        """Drop entries that end at or below `offset`, and return the bytes of clients' batches freed."""
+        """Drop entries that end at or below `offset`, and return the memory of clients' batches freed."""
         at = bisect_right(self.base, offset) - 1
         if self.end <= offset:
             at = len(self.base)
         if at <= 0:
             return 0
-        freed = 0
-        for base in self.base[:at]:
-            batch = self.batches.pop(base, None)
-            freed += len(batch) if batch is not None else 0
+        dropped = [batch for batch in self.batches[:at] if batch is not None]
+        freed = sum(map(len, dropped)) + BATCH_OVERHEAD_BYTES * len(dropped)
+        self.held_bytes -= freed
+        del self.batches[:at]
         for name in COLUMNS:
             column: array[int] = getattr(self, name)
             del column[:at]
         return freed
+
+    def latest_in_entry(self, at: int) -> int:
+        """Return the latest creation time in entry `at`, in µs."""
+        batch = self.batches[at]
+        if batch is not None:
+            return _us(header(batch).max_time_ms)
+        return self.first_us[at] + self.step_us[at] * (self.entry_end(at) - self.base[at] - 1)
 
     def first_in_entry(self, at: int, time_us: int, lowest: int) -> tuple[int, int]:
         """Return (offset, time in µs) of the first record in entry `at` created at `time_us` or later.
@@ -181,12 +232,12 @@ class Stream:
         Only records from offset `lowest` on count. Returns (−1, −1) if there is none.
         """
         base, end = max(self.base[at], lowest), self.entry_end(at)
-        batch = self.batches.get(self.base[at])
+        batch = self.batches[at]
         if batch is not None:
             head = header(batch)
             if head.max_time_ms * 1000 < time_us:
                 return -1, -1
-            return _in_batch(batch, head, self.base[at], time_us)
+            return _in_batch(batch, head, self.base[at], time_us, lowest)
         first, step = self.first_us[at] + (base - self.base[at]) * self.step_us[at], self.step_us[at]
         if first >= time_us:
             return base, first
@@ -196,8 +247,20 @@ class Stream:
         return (base + skip, first + skip * step) if base + skip < end else (-1, -1)
 
 
-def _in_batch(batch: bytes, head: BatchHeader, base: int, time_us: int) -> tuple[int, int]:
-    for record in decode_batch(batch):
-        if record.timestamp_ms * 1000 >= time_us:
-            return base + record.offset_delta, record.timestamp_ms * 1000
-    return base, head.base_time_ms * 1000
+def _us(time_ms: int) -> int:
+    return max(-TIME_MAX_US, min(TIME_MAX_US, time_ms * 1000))
+
+
+def _in_batch(batch: bytes, head: BatchHeader, base: int, time_us: int, lowest: int) -> tuple[int, int]:
+    skipped = max(0, lowest - base)
+    if head.attributes & TIMESTAMP_TYPE:
+        return base + skipped, _us(head.max_time_ms)
+    try:
+        deltas = time_deltas(*body(batch, head), head.records)
+    except (Refused, MalformedBytes):
+        return base + skipped, _us(head.base_time_ms)
+    late = np.flatnonzero(deltas[skipped:] >= -(-time_us // 1000) - head.base_time_ms)
+    if not len(late):
+        return -1, -1
+    found = skipped + int(late[0])
+    return base + found, (head.base_time_ms + int(deltas[found])) * 1000

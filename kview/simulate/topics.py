@@ -4,18 +4,20 @@ Source: org.apache.kafka.controller.ReplicationControlManager.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from random import Random
 
 from kview.errors import BadUse
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import MetadataImage, PartitionImage, TopicImage
 from kview.simulate.placement import Assignment
-from kview.simulate.results import CreateTopicResult
+from kview.simulate.refusals import wrong_config, wrong_topic_name
+from kview.simulate.results import AdminResult, CreateTopicResult
 from kview.simulate.settings import check_topic_configs
+from kview.simulate.topic_settings import TOPIC_CONFIG_KEYS
 from kview.simulate.world import OFFSETS_TOPIC
 
 PARTITIONS_MAX = 10_000
-"""Limit of partitions per CreateTopics request, which is also Kafka's."""
-TOPIC_NAME_MAX = 249
+"""Limit of partitions per CreateTopics request, as in Kafka."""
 
 
 def refusal(
@@ -26,50 +28,111 @@ def refusal(
     assignment: Sequence[Sequence[int]] | None,
     configs: Mapping[str, str],
 ) -> CreateTopicResult | None:
-    """Return why such a topic cannot be created, or None."""
-    if not valid_topic_name(name):
-        return CreateTopicResult(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name {name!r} is illegal.")
+    """Return why the topic cannot be created, or None if it can."""
+    wrong_name = wrong_topic_name(name)
+    if wrong_name is not None:
+        return CreateTopicResult(ErrorCode.INVALID_TOPIC_EXCEPTION, wrong_name)
     if name in image.topics:
         return CreateTopicResult(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    if not 1 <= partitions <= PARTITIONS_MAX:
-        return CreateTopicResult(
-            ErrorCode.INVALID_PARTITIONS, f"Number of partitions must be 1 to {PARTITIONS_MAX}."
-        )
+    other = colliding(image, name)
+    if other is not None:
+        message = f"Topic '{name}' collides with existing topic: {other}"
+        return CreateTopicResult(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
+    if partitions < 1 and assignment is None:
+        return CreateTopicResult(ErrorCode.INVALID_PARTITIONS, "The number of partitions must be at least 1.")
+    if partitions > PARTITIONS_MAX:
+        message = "Excessively large number of partitions per request."
+        return CreateTopicResult(ErrorCode.POLICY_VIOLATION, message)
+    if assignment is not None:
+        wrong = wrong_assignment(image, assignment, replication)
+        if wrong is not None:
+            return CreateTopicResult(wrong.error_code, wrong.message)
     brokers = image.brokers
     live = sum(1 for b in brokers.values() if not b.fenced)
-    if replication < 1 or replication > len(brokers) or live == 0:
-        return CreateTopicResult(
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {replication} time(s): there are {len(brokers)} brokers.",
-        )
-    for replicas in assignment or ():
-        known = all(r in brokers for r in replicas)
-        if not known or len(set(replicas)) != len(replicas) or len(replicas) != replication:
-            return CreateTopicResult(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT, "The manual partition assignment is invalid."
-            )
+    if assignment is None and (replication < 1 or replication > len(brokers) or live == 0):
+        message = unreachable_replication(replication, len(brokers), live)
+        return CreateTopicResult(ErrorCode.INVALID_REPLICATION_FACTOR, message)
     try:
         check_topic_configs(configs)
-    except BadUse as wrong:
-        return CreateTopicResult(ErrorCode.INVALID_CONFIG, wrong=wrong)
+    except BadUse as wrong_value:
+        message = wrong_config(wrong_value, TOPIC_CONFIG_KEYS, configs)
+        return CreateTopicResult(ErrorCode.INVALID_CONFIG, message)
     return None
 
 
-def inactive(placed: Assignment, active: Callable[[int], bool], manual: bool) -> CreateTopicResult | None:
-    """Return why a topic cannot be placed like this, or None if every partition has an active replica."""
-    if all(any(active(r) for r in replicas) for replicas in placed):
+def unreachable_replication(replication: int, brokers: int, live: int) -> str:
+    """Return why no partition can have so many replicas, with so many brokers of which `live` are not
+    fenced."""
+    if replication < 1:
+        return "Replication factor must be larger than 0, or -1 to use the default value."
+    unable = f"Unable to replicate the partition {replication} time(s):"
+    if live == 0:
+        return f"{unable} All brokers are currently fenced, or have all their log directories cordoned."
+    few = f"The target replication factor of {replication} cannot be reached because only {brokers} broker(s)"
+    return f"{unable} {few} are registered or some brokers have all their log directories cordoned."
+
+
+def wrong_assignment(
+    image: MetadataImage, assignment: Sequence[Sequence[int]], replication: int
+) -> AdminResult | None:
+    """Return what is wrong with replica lists that a client names, or None. Each must have `replication`
+    brokers."""
+    code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    for replicas in assignment:
+        unknown = [r for r in replicas if r not in image.brokers]
+        twice = [r for r in replicas if list(replicas).count(r) > 1]
+        what = "The manual partition assignment includes"
+        if not replicas:
+            return AdminResult(code, f"{what} an empty replica list.")
+        if unknown:
+            return AdminResult(code, f"{what} broker {unknown[0]}, but no such broker is registered.")
+        if twice:
+            return AdminResult(code, f"{what} the broker {twice[0]} more than once.")
+        if len(replicas) != replication:
+            count = f"{what} a partition with {len(replicas)} replica(s), but this is not consistent with"
+            return AdminResult(code, f"{count} previous partitions, which have {replication} replica(s).")
+    return None
+
+
+def colliding(image: MetadataImage, name: str) -> str | None:
+    """Return the topic whose name differs only in having '.' for '_', which Kafka's metrics confuse, or
+    None."""
+    if "." not in name and "_" not in name:
         return None
-    code = ErrorCode.INVALID_REPLICA_ASSIGNMENT if manual else ErrorCode.INVALID_REPLICATION_FACTOR
-    return CreateTopicResult(code, "All brokers of a partition are fenced or in controlled shutdown.")
+    same = name.replace(".", "_")
+    return next((topic for topic in image.topics if topic.replace(".", "_") == same), None)
+
+
+def inactive(placed: Assignment, active: Callable[[int], bool], manual: bool) -> CreateTopicResult | None:
+    """Return an error if a partition has no active replica, or None."""
+    dead = [index for index, replicas in enumerate(placed) if not any(active(r) for r in replicas)]
+    if not dead:
+        return None
+    if manual:
+        return CreateTopicResult(ErrorCode.INVALID_REPLICA_ASSIGNMENT, all_inactive(dead[0]))
+    unable = f"Unable to replicate the partition {len(placed[dead[0]])} time(s):"
+    message = f"{unable} All brokers are currently fenced or in controlled shutdown."
+    return CreateTopicResult(ErrorCode.INVALID_REPLICATION_FACTOR, message)
+
+
+def all_inactive(partition: int) -> str:
+    """Return why a partition cannot be on the brokers that a client names."""
+    named = f"All brokers specified in the manual partition assignment for partition {partition}"
+    return f"{named} are fenced or in controlled shutdown."
 
 
 def valid_topic_name(name: str) -> bool:
     """Return whether this is a valid topic name: at most 249 letters, digits, '.', '_' and '-'."""
-    return (
-        0 < len(name) <= TOPIC_NAME_MAX
-        and name not in (".", "..")
-        and all(c.isascii() and (c.isalnum() or c in "._-") for c in name)
-    )
+    return wrong_topic_name(name) is None
+
+
+def new_topic_id(random: Random) -> bytes:
+    """Return a new topic id of 16 bytes, in the form of a random UUID."""
+    bits = random.getrandbits(128)
+    raw = bytearray(bits.to_bytes(16, "big"))
+    raw[6] = raw[6] & 0x0F | 0x40
+    raw[8] = raw[8] & 0x3F | 0x80
+    return bytes(raw)
 
 
 def new_topic(
@@ -79,9 +142,10 @@ def new_topic(
     configs: Mapping[str, str],
     active: Callable[[int], bool],
 ) -> TopicImage:
-    """Return a new topic, in which all active replicas are in sync and each partition's first one leads."""
+    """Return a new topic. In each partition, all active replicas are in sync, and the first of them leads."""
     partitions = []
     for replicas in assignment:
         isr = tuple(r for r in replicas if active(r))
         partitions.append(PartitionImage(isr[0], 0, 0, replicas, isr))
-    return TopicImage(name, topic_id, tuple(partitions), name == OFFSETS_TOPIC, dict(configs))
+    stored = check_topic_configs(configs)
+    return TopicImage(name, topic_id, tuple(partitions), name == OFFSETS_TOPIC, stored)

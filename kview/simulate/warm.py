@@ -1,37 +1,41 @@
-"""The start of a world: topics are placed, and ten minutes of past are constructed, not simulated."""
+"""Starts a cluster that seems to have run for a while. The past of its clients is written, not simulated."""
 
 import base64
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from kview.errors import BadUse, ErrorKind
-from kview.simulate.groups.host import GroupSettings
-from kview.simulate.groups.of_cluster import Coordinators
+from kview.simulate.alterations import MIN_ISR
+from kview.simulate.brokers.broker import Broker
+from kview.simulate.brokers.partitions import Partitions
+from kview.simulate.brokers.replica import Replica
+from kview.simulate.brokers.retention import Retention
+from kview.simulate.config_entries import ALL_BROKERS
+from kview.simulate.controllers.metadata_log import MetadataLog
+from kview.simulate.kernel import Kernel
 from kview.simulate.metadata import BrokerImage, MetadataImage, TopicImage
 from kview.simulate.partitioner import weights_for_keys
 from kview.simulate.placement import place
 from kview.simulate.reading import RECORD_BYTES_MIN
 from kview.simulate.records import header
-from kview.simulate.replica import Replica
-from kview.simulate.settings import check_topic_configs
-from kview.simulate.topics import TOPIC_NAME_MAX, new_topic, valid_topic_name
-from kview.simulate.traffic.producer import keys_of
-from kview.simulate.traffic.traffic import Traffic
+from kview.simulate.refusals import TOPIC_NAME_MAX
+from kview.simulate.requests.records import RecordRequests
+from kview.simulate.settings import ELR_VERSION, Settings, check_topic_configs
+from kview.simulate.stream import BATCH_OVERHEAD_BYTES
+from kview.simulate.topics import new_topic, new_topic_id, valid_topic_name
+from kview.simulate.traffic.keys import keys_of
 from kview.simulate.traffic.warm import WarmGroup, warm_group
-from kview.simulate.world import OFFSETS_TOPIC, ProducerSpec, TopicSpec
-
-if TYPE_CHECKING:
-    from kview.simulate.cluster import Cluster
+from kview.simulate.world import OFFSETS_TOPIC, OFFSETS_TOPIC_CONFIGS, ProducerSpec, TopicSpec, World
 
 METADATA_RECORDS_PER_MS = 1 / 500
 """Records per millisecond in an idle metadata log, which has a no-op every half second."""
 SLICES = 60
-"""Slices of the past in which producers of one topic take turns, so that times rise with offsets."""
+"""Number of slices of the past. In each slice the producers of a topic take turns, so that times rise with
+offsets."""
 
 
-def start(cluster: "Cluster") -> None:
-    """Set up the world of `cluster` and start it."""
-    world, settings, kernel = cluster.world, cluster.settings, cluster.kernel
-    check_world(cluster)
+def first_image(world: World, settings: Settings, kernel: Kernel) -> MetadataImage:
+    """Return the metadata that a world starts with. Raises BadUse if the world cannot be built."""
+    check_world(world)
     offset = 1 + round(world.warm_ms * METADATA_RECORDS_PER_MS)
     brokers = {spec.id: BrokerImage(spec.id, spec.rack, False, 1 + n) for n, spec in enumerate(world.brokers)}
     specs = list(world.topics)
@@ -41,7 +45,7 @@ def start(cluster: "Cluster") -> None:
                 OFFSETS_TOPIC,
                 settings.number("offsets.topic.num.partitions"),
                 min(settings.number("offsets.topic.replication.factor"), len(brokers)),
-                {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"},
+                OFFSETS_TOPIC_CONFIGS,
             )
         )
     topics: dict[str, TopicImage] = {}
@@ -53,37 +57,27 @@ def start(cluster: "Cluster") -> None:
             spec.replication,
             kernel.random("placement"),
         )
-        topics[spec.name] = new_topic(
-            spec.name, cluster.new_topic_id(), placed, spec.configs, brokers.__contains__
-        )
+        topic_id = new_topic_id(kernel.random("topic-ids"))
+        topics[spec.name] = new_topic(spec.name, topic_id, placed, spec.configs, brokers.__contains__)
     raw = kernel.random("cluster-id").getrandbits(128).to_bytes(16, "big")
     cluster_id = base64.urlsafe_b64encode(raw).decode().rstrip("=")
     names = {topic.topic_id: name for name, topic in topics.items()}
-    image = MetadataImage(cluster_id, offset, brokers, topics, names)
-    cluster.assemble(image)
-    cluster.coordinators = Coordinators(cluster, GroupSettings.of(settings))
-    cluster.traffic = Traffic(cluster)
-    keys = [key for key, _ in image.all_partitions()]
-    for broker in cluster.brokers.values():
-        broker.broker_epoch = brokers[broker.id].broker_epoch
-        broker.apply(
-            image, [key for key in keys if broker.id in image.topics[key[0]].partitions[key[1]].replicas]
-        )
-        broker.boot(kernel.now_us + kernel.random("heartbeats").randrange(broker.heartbeat_us))
-    if world.traffic:
-        _past(cluster)
-        groups = [_warm(cluster, n) for n in range(len(world.groups))]
-        _spread(cluster)
-        cluster.coordinators.load()
-        cluster.traffic.start(world.producers, groups)
-    else:
-        _spread(cluster)
-        cluster.coordinators.load()
+    return MetadataImage(cluster_id, offset, brokers, topics, names, _broker_configs(settings))
 
 
-def check_world(cluster: "Cluster") -> None:
-    """Check that the world is possible. Raises BadUse if it is not."""
-    world = cluster.world
+def _broker_configs(settings: Settings) -> dict[str, dict[str, str]]:
+    """Return the brokers' dynamic configurations in a new cluster.
+
+    With eligible leader replicas, controllers set the cluster's min.insync.replicas to what their own file
+    says, so that all brokers have the same (ConfigurationControlManager.maybeGenerateElrSafetyRecords).
+    """
+    if settings.number(ELR_VERSION) == 0:
+        return {}
+    return {ALL_BROKERS: {MIN_ISR: settings.text(MIN_ISR)}}
+
+
+def check_world(world: World) -> None:
+    """Check that a world can be built. Raises BadUse if it cannot."""
     for spec in world.topics:
         if not valid_topic_name(spec.name):
             raise BadUse(ErrorKind.TOPIC_NAME_WRONG, topic=spec.name, longest=TOPIC_NAME_MAX)
@@ -107,88 +101,129 @@ def check_world(cluster: "Cluster") -> None:
             )
 
 
-def _past(cluster: "Cluster") -> None:
-    """Write the producers' past into the leaders' logs."""
-    now_us, warm_us = cluster.kernel.now_us, cluster.world.warm_ms * 1000
-    by_topic: dict[str, list[ProducerSpec]] = {}
-    for spec in cluster.world.producers:
-        by_topic.setdefault(spec.topic, []).append(spec)
-    numbers: dict[str, int] = {}
-    for topic, specs in by_topic.items():
-        count = len(cluster.controller.image.topics[topic].partitions)
-        slices = SLICES if len(specs) > 1 else 1
-        share_of: dict[str, list[float]] = {}
-        for spec in specs:
-            numbers[spec.client_id] = cluster.register_producer(spec.client_id, keys_of(spec, count))
-            share_of[spec.client_id] = shares(spec, count)
-        for partition in range(count):
-            replica = cluster.leader_replica((topic, partition))
-            assert replica is not None and replica.stream is not None
-            for part in range(slices, 0, -1):
-                for spec in specs:
-                    rate = spec.records_per_second * share_of[spec.client_id][partition]
-                    if rate <= 0:
-                        continue
-                    step_us = max(1, round(1_000_000 / rate))
-                    first, last = (
-                        warm_us * part // slices // step_us,
-                        warm_us * (part - 1) // slices // step_us,
-                    )
-                    if first > last:
-                        replica.stream.append_run(
-                            first - last,
-                            now_us - first * step_us,
-                            step_us,
-                            spec.record_bytes,
-                            numbers[spec.client_id],
+class WarmStart:
+    """Starts the brokers of a cluster, and writes the past of its clients."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        world: World,
+        metadata: MetadataLog,
+        brokers: Mapping[int, Broker],
+        partitions: Partitions,
+        records: RecordRequests,
+        retention: Retention,
+    ) -> None:
+        self._kernel = kernel
+        self._world = world
+        self._metadata = metadata
+        self._brokers = brokers
+        self._partitions = partitions
+        self._records = records
+        self._retention = retention
+
+    def boot(self) -> None:
+        """Let every broker know the metadata, and start it as if it had been registered for long."""
+        image, kernel = self._metadata.image, self._kernel
+        keys = [key for key, _ in image.all_partitions()]
+        for broker in self._brokers.values():
+            broker.node.broker_epoch = image.brokers[broker.id].broker_epoch
+            broker.apply(
+                image, [key for key in keys if broker.id in image.topics[key[0]].partitions[key[1]].replicas]
+            )
+            broker.boot(kernel.now_us + kernel.random("heartbeats").randrange(broker.heartbeat_us))
+
+    def past(self) -> list[WarmGroup]:
+        """Write the past of the world's clients into all logs, and return the groups that exist."""
+        groups: list[WarmGroup] = []
+        if self._world.traffic:
+            self._write_records()
+            groups = [self._group(number) for number in range(len(self._world.groups))]
+        self._spread()
+        return groups
+
+    def _write_records(self) -> None:
+        """Write the producers' past into the leaders' logs."""
+        now_us, warm_us = self._kernel.now_us, self._world.warm_ms * 1000
+        by_topic: dict[str, list[ProducerSpec]] = {}
+        for spec in self._world.producers:
+            by_topic.setdefault(spec.topic, []).append(spec)
+        numbers: dict[str, int] = {}
+        for topic, specs in by_topic.items():
+            count = len(self._metadata.image.topics[topic].partitions)
+            slices = SLICES if len(specs) > 1 else 1
+            share_of: dict[str, list[float]] = {}
+            for spec in specs:
+                numbers[spec.client_id] = self._records.register_producer(
+                    spec.client_id, keys_of(spec, count)
+                )
+                share_of[spec.client_id] = shares(spec, count)
+            for partition in range(count):
+                replica = self._partitions.leader((topic, partition))
+                assert replica is not None and replica.stream is not None
+                for part in range(slices, 0, -1):
+                    for spec in specs:
+                        rate = spec.records_per_second * share_of[spec.client_id][partition]
+                        if rate <= 0:
+                            continue
+                        step_us = max(1, round(1_000_000 / rate))
+                        first, last = (
+                            warm_us * part // slices // step_us,
+                            warm_us * (part - 1) // slices // step_us,
                         )
-            replica.log.end = replica.stream.end
+                        if first > last:
+                            replica.stream.append_run(
+                                first - last,
+                                now_us - first * step_us,
+                                step_us,
+                                spec.record_bytes,
+                                numbers[spec.client_id],
+                            )
+                replica.log.end = replica.stream.end
+
+    def _group(self, number: int) -> WarmGroup:
+        """Set up group `number` of the world, with its commits in the offsets topic's log."""
+        spec = self._world.groups[number]
+        topics = self._metadata.image.topics
+
+        def offset_at(topic: str, partition: int, time_ms: int) -> tuple[int, int]:
+            replica = self._partitions.leader((topic, partition))
+            assert replica is not None
+            offset, _ = replica.log.first_at_or_after(time_ms * 1000, replica.log.end)
+            return (offset if offset >= 0 else replica.log.end), replica.leader_epoch
+
+        group = warm_group(
+            spec,
+            {topic: len(topics[topic].partitions) for topic in spec.topics},
+            offset_at,
+            self._kernel.now_us // 1000,
+            self._kernel.random(f"warm/{spec.name}"),
+            len(topics[OFFSETS_TOPIC].partitions),
+            {topic: topics[topic].topic_id for topic in spec.topics},
+        )
+        replica = self._partitions.leader((OFFSETS_TOPIC, group.partition))
+        assert replica is not None and replica.stream is not None
+        replica.stream.append_batch(group.batch, header(group.batch))
+        self._retention.client_bytes += len(group.batch) + BATCH_OVERHEAD_BYTES
+        replica.log.end = replica.stream.end
+        return group
+
+    def _spread(self) -> None:
+        """Copy every log completely to its followers, and move the high watermarks to the logs' ends."""
+        for key, _ in self._metadata.image.all_partitions():
+            leader = self._partitions.leader(key)
+            assert leader is not None
+            end = leader.log.end
+            for follower in leader.followers.values():
+                own: Replica = self._brokers[follower.broker].replicas[key]
+                if end > 0:
+                    own.log.copy(leader.log, end)
+                own.reconciled = True
+                own.high_watermark = end
+                leader.fetched(follower, end, self._kernel.now_us)
+            leader.advance()
 
 
 def shares(spec: ProducerSpec, partitions: int) -> list[float]:
     """Return each partition's share of a producer's records."""
     return weights_for_keys(spec.keys, partitions, spec.skew) if spec.keys else [1 / partitions] * partitions
-
-
-def _warm(cluster: "Cluster", number: int) -> WarmGroup:
-    """Set up group `number` of the world, with its commits in the offsets topic's log."""
-    spec = cluster.world.groups[number]
-    topics = cluster.controller.image.topics
-
-    def offset_at(topic: str, partition: int, time_ms: int) -> tuple[int, int]:
-        replica = cluster.leader_replica((topic, partition))
-        assert replica is not None
-        offset, _ = replica.log.first_at_or_after(time_ms * 1000, replica.log.end)
-        return (offset if offset >= 0 else replica.log.end), replica.leader_epoch
-
-    group = warm_group(
-        spec,
-        {topic: len(topics[topic].partitions) for topic in spec.topics},
-        offset_at,
-        cluster.kernel.now_us // 1000,
-        cluster.kernel.random(f"warm/{spec.name}"),
-        len(topics[OFFSETS_TOPIC].partitions),
-        {topic: topics[topic].topic_id for topic in spec.topics},
-    )
-    replica = cluster.leader_replica((OFFSETS_TOPIC, group.partition))
-    assert replica is not None and replica.stream is not None
-    replica.stream.append_batch(group.batch, header(group.batch))
-    cluster.client_bytes += len(group.batch)
-    replica.log.end = replica.stream.end
-    return group
-
-
-def _spread(cluster: "Cluster") -> None:
-    """Copy everything to every follower, and move the high watermark to the end."""
-    for key, _ in cluster.controller.image.all_partitions():
-        leader = cluster.leader_replica(key)
-        assert leader is not None
-        end = leader.log.end
-        for follower in leader.followers.values():
-            own: Replica = cluster.brokers[follower.broker].replicas[key]
-            if end > 0:
-                own.log.copy(leader.log, end)
-            own.reconciled = True
-            own.high_watermark = end
-            leader.fetched(follower, end, cluster.kernel.now_us)
-        leader.advance()

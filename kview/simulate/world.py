@@ -5,6 +5,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 OFFSETS_TOPIC = "__consumer_offsets"
+OFFSETS_TOPIC_CONFIGS: Mapping[str, str] = {
+    "cleanup.policy": "compact",
+    "compression.type": "producer",
+    "segment.bytes": "104857600",
+}
 CLIENT_BYTES_MAX = 536_870_912
 """Memory for clients' batches in a process (512 MiB). Above it, the largest logs drop their oldest half."""
 CONTROLLERS = (101, 102, 103)
@@ -58,8 +63,8 @@ class GroupSpec:
     """A simulated consumer group.
 
     `records_per_second` limits what one member processes (0: no limit). A group with `members` 0 has stopped:
-    it is Empty, with commits `stopped_ms` old. `warm_lag_seconds` is how far a running group's commits are
-    behind after the warm start.
+    it is Empty, with commits `stopped_ms` old. `warm_lag_seconds` is how far the commits of a running group
+    are behind the producers at a warm start.
     """
 
     name: str
@@ -85,7 +90,8 @@ class LinkSpec:
 class World:
     """The description of an entire cluster.
 
-    `settings` are broker settings under Kafka's keys. `warm_ms` is the length of its past at the start.
+    `settings` are broker settings under Kafka's keys. `warm_ms` is how long the cluster seems to have run
+    when it starts.
     """
 
     brokers: tuple[BrokerSpec, ...]

@@ -3,10 +3,12 @@
 All functions here are pure.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kview.derive.view import View
-from kview.model.faults import FaultCommand
+from kview.language.faults import NO_FAULT
+from kview.model.faults import ActiveFault, FaultCommand
 from kview.model.units import NO_BROKER
 from kview.tui.keys import FaultKey
 
@@ -33,10 +35,27 @@ def rack_of(view: View, broker: int) -> str:
     return next((str(rack) for id, rack in zip(table.id, table.rack, strict=True) if id == broker), "")
 
 
+def to_bring_back(
+    selected: Target | None, given: Sequence[int], faults: Sequence[ActiveFault]
+) -> Target | None:
+    """Return the node that `B` brings back, or None if there is none.
+
+    It is the selected broker if it has a fault, otherwise the node that was hit last (`given`, in order) and
+    still has a fault. Without any fault it is the selected broker, so that the answer says so.
+    """
+    nodes = [fault.node for fault in faults]
+    if selected is not None and selected.broker in nodes:
+        return selected
+    last = next((node for node in reversed(given) if node in nodes), nodes[-1] if nodes else None)
+    return selected if last is None else Target(last)
+
+
 def command_for(fault: FaultKey, target: Target | None, view: View | None) -> FaultCommand | str:
     """Return the command of a fault's key for what is selected, or a sentence that says why there is none."""
     if not fault.aims:
         return FaultCommand(fault.kind)
+    if fault.aims == "fault":
+        return FaultCommand(fault.kind, target.broker) if target is not None else NO_FAULT
     if target is None or view is None:
         return f"{fault.key} needs a broker: select one (Tab changes the panel), or a partition with a leader"
     if fault.aims == "broker":

@@ -4,7 +4,6 @@ screens."""
 import os
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from datetime import tzinfo
 from importlib import import_module
 from typing import Any, ClassVar
@@ -19,28 +18,22 @@ from kview.derive.view import View
 from kview.language.notices import text
 from kview.model.faults import Faults
 from kview.model.notices import Notice
-from kview.model.ports import Attention, Feed, SparkJob, Timeline
+from kview.model.ports import Attention, Feed, Profiles, SparkJob, Timeline
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
 from kview.tui.attention import AttentionKeys
+from kview.tui.choices import Choices
 from kview.tui.colours import Colours
-from kview.tui.command_list import commands
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.keys import APP_BINDINGS
+from kview.tui.navigation import FIRST, SCREENS, Navigation
 from kview.tui.options import Options
 from kview.tui.paint import Palette
+from kview.tui.profile_commands import ProfileCommands
 from kview.tui.screens.base import KviewScreen
-from kview.tui.screens.commands import CommandScreen
-from kview.tui.screens.group import GroupScreen
-from kview.tui.screens.groups import GroupsScreen
-from kview.tui.screens.help import HelpScreen
-from kview.tui.screens.overview import OverviewScreen
-from kview.tui.screens.placement import PlacementScreen
-from kview.tui.screens.throughput import ThroughputScreen
-from kview.tui.screens.topic import TopicScreen
 from kview.tui.status import Status
 from kview.tui.textual_internals import OwnApp
 from kview.tui.time_keys import TimeKeys
-from kview.tui.widgets.bottom import KeyLine, StatusMessage
+from kview.tui.widgets.bottom import KeyLine, StatusMessage, shown_key
 from kview.tui.widgets.header import SourceInfo
 from kview.tui.widgets.prompt import Question
 
@@ -48,20 +41,13 @@ TICKS_A_SECOND = 5
 """How often ages and countdowns are redrawn: often enough that tenths of a second seem to run. This is cheap
 because only two lines show tenths."""
 
-NAMES = {
-    "overview": "Overview",
-    "placement": "Placement",
-    "groups": "Groups",
-    "throughput": "Throughput",
-}
-
 
 class KviewApp(OwnApp, inherit_bindings=False):
     """The dashboard.
 
-    `faults` is None on a cluster that we did not start, and `attention` is None in a replay. A `theme` of ''
-    or None selects the default theme. `log_file` is where tracebacks are logged, or '' if they are not
-    logged.
+    `faults` is None on a cluster that we did not start, `attention` is None in a replay, and `profiles` is
+    None if kview cannot switch to another cluster. A `theme` of '' or None selects the default theme.
+    `log_file` is where tracebacks are logged, or '' if they are not logged.
 
     `clock_ms` returns the time at the moment shown, by the snapshots' clock, which stands still while time is
     paused and runs as fast as a recording is played. `wall_ms` returns what that clock shows live (None: the
@@ -69,13 +55,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
     """
 
     ENABLE_COMMAND_PALETTE = False
-    DEFAULT_MODE = "overview"
-    MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {
-        "overview": OverviewScreen,
-        "placement": PlacementScreen,
-        "groups": GroupsScreen,
-        "throughput": ThroughputScreen,
-    }
+    DEFAULT_MODE = FIRST
+    MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {**SCREENS}
     BINDINGS: ClassVar[list[BindingType]] = list(APP_BINDINGS)
     CSS = """
     Screen { background: $background; color: $foreground; layers: base; }
@@ -104,6 +85,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         wall_ms: Callable[[], int] | None = None,
         attention: Attention | None = None,
         log_file: str = "",
+        profiles: Profiles | None = None,
     ) -> None:
         colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
         super().__init__(colourless)
@@ -116,6 +98,9 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.clock_ms = clock_ms
         self.wall_ms = wall_ms or clock_ms
         self.time = TimeKeys(self)
+        self._choices = Choices(self)
+        self._navigation = Navigation(self)
+        self._profiles = ProfileCommands(profiles, self.say, self.exit)
         self.arrivals = Arrivals(self._show, self.set_timer)
         self.ascii_only = ascii_only
         self.log_file = log_file
@@ -172,6 +157,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         if self.view is None:  # preload what draws the second view's curve
             threading.Thread(target=import_module, args=("plotext",), daemon=True).start()
         self.view = view
+        self.faults.follow(view)
         self._update()
         if screen := self.shown():
             self.attention.report_in_sight(screen.partitions_in_sight())
@@ -180,7 +166,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """Show a notice in the status line, or in the headline before the first view."""
         self.notice = message.notice
         self.say(
-            StatusMessage(text(message.notice), severity=message.notice.severity), keep=message.notice.sticky
+            StatusMessage(text(message.notice, self.zone), severity=message.notice.severity),
+            keep=message.notice.sticky,
         )
         self._update()
 
@@ -222,16 +209,37 @@ class KviewApp(OwnApp, inherit_bindings=False):
     @property
     def status_message(self) -> StatusMessage:
         """The message in the status line."""
-        return self.status.message
+        return self.faults.with_undo(self.status.message)
 
     @property
     def active_faults(self) -> tuple[str, ...]:
         """The faults in force."""
         return self.faults.active
 
+    @property
+    def back_name(self) -> str:
+        """What the key that ends a fault does now, '' if no node has a fault."""
+        return self.faults.back_name
+
     def say(self, message: StatusMessage, keep: bool = False) -> None:
         """Show a message in the status line. With `keep`, the message stays until the next one."""
         self.status.say(message, self.wall_ms(), keep)
+        self.redraw_status()
+
+    def clear_message(self) -> None:
+        """Remove the message from the status line, because it is about another moment."""
+        self.status.say(StatusMessage(), self.wall_ms(), keep=False)
+        self.redraw_status()
+
+    def say_inert(self, key: str, character: str | None) -> None:
+        """Say in the status line that a key does nothing here."""
+        if self.shown() is None or self.unseen:
+            return
+        fault = self.faults.inert(key)
+        self.say(StatusMessage(fault or f"{shown_key(key, character)} does nothing here", "? lists the keys"))
+
+    def redraw_status(self) -> None:
+        """Redraw the status line and the key line."""
         if screen := self.shown():
             screen.say()
 
@@ -254,42 +262,27 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
     async def action_go(self, mode: str) -> None:
         """Go to another screen and start at its top, so that a number key always shows the same thing."""
-        await self._to(mode)
-
-    async def _to(self, mode: str) -> None:
-        await self.switch_mode(mode)
-        while len(self.screen_stack) > 1:
-            await self.pop_screen()
+        await self._navigation.to(mode)
 
     def show_topic(self, topic: str, partition: int = -1) -> None:
         """Go to a topic's partitions, with `partition` selected if it is not −1."""
-        self.push_screen(TopicScreen(topic, partition))
+        self._navigation.open_topic(topic, partition)
 
     def show_group(self, group: str) -> None:
         """Go to a group."""
-        self.push_screen(GroupScreen(group))
+        self._navigation.open_group(group)
 
     def show_broker(self, broker: int) -> None:
         """Go to a broker in the placement table."""
-
-        async def show() -> None:
-            await self._to("placement")
-            if isinstance(self.screen, PlacementScreen):
-                self.screen.show_broker(broker)
-
-        self.run_worker(show(), exclusive=True, group="go")
+        self._navigation.open_broker(broker)
 
     def action_help(self) -> None:
         """Show the keys of this screen."""
-        shown = [entry.binding for entry in self.screen.active_bindings.values() if entry.enabled]
-        self.push_screen(HelpScreen([b for b in shown if not b.system], NAMES.get(self.current_mode, "")))
+        self._navigation.open_help(self.timeline is not None and self.timeline.replay)
 
     def action_commands(self) -> None:
         """Show every command by name."""
-        before = self.palette
-        active = self.screen.active_bindings.values()
-        offered = commands(active, self.run_action, self.time, self.colours)
-        self.push_screen(CommandScreen(offered, lambda: self.colours.back_to(before)))
+        self._navigation.open_palette(self.time, self._profiles, self.colours)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Omit Textual's own commands, because the palette is made from the key bindings."""
@@ -302,46 +295,15 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.options = options
         self._update()
 
-    def set_filter(self, text: str) -> None:
-        """Show only topics and groups whose name contains `text`."""
-        self.set_options(replace(self.options, filter=text))
-
-    def toggle_racks(self) -> None:
-        """Switch between placement order and rows by rack."""
-        self.set_options(replace(self.options, racks_together=not self.options.racks_together))
-
-    def action_filter(self) -> None:
-        """Ask for the part of a name to filter by."""
-        if screen := self.shown():
-            screen.begin_filter()
-
-    def action_internal(self) -> None:
-        """Show or hide internal topics."""
-        self.set_options(replace(self.options, internal=not self.options.internal))
-        self.say(
-            StatusMessage(
-                "internal topics are shown" if self.options.internal else "internal topics are hidden",
-                "i hides them" if self.options.internal else "i shows them",
-            )
-        )
-
-    def action_sort(self) -> None:
-        """Change the order of the focused panel."""
-        screen = self.shown()
-        if screen is None:
-            return
-        table = screen.focused_table()
-        orders = screen.panel_sorts.get(table.id or "") if table else None
-        if table is None or not orders:
-            self.say(StatusMessage("this panel has only one order"))
-            return
-        self.set_options(self.options.sorted_on((table.id or "").removesuffix("_below"), orders))
+    def action_show(self, what: str) -> None:
+        """Carry out a display key: filter, sort order, internal topics or ignored groups."""
+        self._choices.do(what)
 
     def action_spark(self) -> None:
         """Start the Spark job, or restart it."""
         if self.spark is not None:
             self.spark.restart()
-            self.say(StatusMessage("starting Spark", "6 shows how it is doing"))
+            self.say(StatusMessage("starting Spark", "6 shows its progress"))
 
     def action_time(self, what: str) -> None:
         """Carry out an action of the time keys."""
@@ -353,7 +315,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
             self.time.do("live")
 
     def action_dismiss_broker(self) -> None:
-        """Forget the selected broker, which has left the cluster."""
+        """Forget the selected broker, which the cluster no longer lists."""
         self.attention.delete()
 
     # -- faults
@@ -374,5 +336,5 @@ class KviewApp(OwnApp, inherit_bindings=False):
         return True
 
     def action_fault(self, key: str) -> None:
-        """Apply a fault to what is selected."""
+        """Carry out a fault key: apply a fault, or end one."""
         self.faults.do(key)

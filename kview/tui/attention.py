@@ -29,7 +29,7 @@ class AttentionKeys:
         return self._app.timeline is not None and self._app.timeline.replay
 
     def delete(self) -> None:
-        """Forget the selected broker if it has left the cluster; otherwise say why not."""
+        """Forget the selected broker if the cluster no longer lists it; otherwise say why not."""
         self._app.say(self._delete())
 
     def _delete(self) -> StatusMessage:

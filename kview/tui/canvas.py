@@ -22,6 +22,11 @@ class Canvas(Protocol):
         """Whether the live moment is shown."""
         ...
 
+    @property
+    def back_name(self) -> str:
+        """What the key that ends a fault does now, '' if no node has a fault."""
+        ...
+
     def now_ms(self) -> int:
         """Return the time at the moment shown, epoch ms, by the clock of the snapshots."""
         ...

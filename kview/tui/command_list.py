@@ -1,4 +1,4 @@
-"""The palette's commands: the key bindings in force, the jump to the end of a recording, and the themes."""
+"""The palette's commands: the key bindings in force, the end of a recording, profiles, and the themes."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
@@ -7,6 +7,7 @@ from textual.binding import ActiveBinding
 from textual.dom import DOMNode
 
 from kview.tui.colours import Colours
+from kview.tui.profile_commands import ProfileCommands
 from kview.tui.screens.commands import Command
 from kview.tui.time_keys import LAST_HELP, TimeKeys
 from kview.tui.widgets.bottom import key_name
@@ -16,7 +17,11 @@ RunAction = Callable[[str, DOMNode], Awaitable[object]]
 
 
 def commands(
-    active: Iterable[ActiveBinding], run_action: RunAction, time: TimeKeys, colours: Colours
+    active: Iterable[ActiveBinding],
+    run_action: RunAction,
+    time: TimeKeys,
+    profiles: ProfileCommands,
+    colours: Colours,
 ) -> list[Command]:
     """Return every command that is available while the bindings `active` are in force."""
     made = []
@@ -25,7 +30,8 @@ def commands(
         if entry.enabled and not binding.system and binding.show and binding.action != "commands":
             made.append(_bound(entry, run_action))
     if time.allows("last"):
-        made.append(Command("last moment", "", LAST_HELP, partial(time.do, "last")))
+        made.append(Command("end of recording", "", LAST_HELP, partial(time.do, "last")))
+    made += profiles.commands()
     for name in colours.names:
         use = partial(colours.use, name)
         made.append(Command(f"theme {name}", "", "switch to this theme (highlight to preview)", use, use))

@@ -1,10 +1,11 @@
 """What screens and keys may ask of their dashboard. `kview.tui.app` implements it."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from datetime import tzinfo
 from typing import Any, Protocol
 
 from kview.derive.view import View
+from kview.language.lists import Order
 from kview.model.notices import Notice
 from kview.model.ports import Timeline
 from kview.tui.aim import Target
@@ -15,7 +16,7 @@ from kview.tui.widgets.prompt import Question
 
 
 class Selecting(Protocol):
-    """A screen, as seen by keys that act on what is selected."""
+    """A screen, as seen by keys that act on what is selected or focused."""
 
     @property
     def has_targets(self) -> bool:
@@ -28,6 +29,14 @@ class Selecting(Protocol):
 
     def selected_broker(self) -> int | None:
         """Return the broker whose row is selected."""
+        ...
+
+    def begin_filter(self) -> None:
+        """Ask for the part of a name to filter by."""
+        ...
+
+    def focused_orders(self) -> tuple[str, Sequence[Order]]:
+        """Return the focused panel's name, and the orders between which it can be switched."""
         ...
 
 
@@ -52,6 +61,10 @@ class Dashboard(Protocol):
         """Whether the live moment is shown."""
         ...
 
+    def now_ms(self) -> int:
+        """Return the time at the moment shown, epoch ms, by the clock of the snapshots."""
+        ...
+
     # -- the status line
 
     @property
@@ -66,6 +79,14 @@ class Dashboard(Protocol):
 
     def say(self, message: StatusMessage, keep: bool = False) -> None:
         """Show a message in the status line. With `keep`, the message stays until the next one."""
+        ...
+
+    def clear_message(self) -> None:
+        """Remove the message from the status line, because it is about another moment."""
+        ...
+
+    def redraw_status(self) -> None:
+        """Draw the two bottom lines again, because the faults in force have changed."""
         ...
 
     def ask(self, question: Question) -> None:
@@ -96,12 +117,8 @@ class Dashboard(Protocol):
 
     # -- how it is shown
 
-    def set_filter(self, text: str) -> None:
-        """Show only topics and groups whose name contains `text`."""
-        ...
-
-    def toggle_racks(self) -> None:
-        """Switch between placement order and rows by rack."""
+    def set_options(self, options: Options) -> None:
+        """Redraw everything with other options."""
         ...
 
     # -- work

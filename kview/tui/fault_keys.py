@@ -1,25 +1,68 @@
 """The fault keys: which of them work on the screen shown, and what each of them does."""
 
+from dataclasses import replace
+from typing import NamedTuple
+
+from kview.derive.outcome import Led, led_by, outcome
+from kview.derive.view import View
+from kview.errors import ErrorKind
 from kview.language import faults as fault_words
 from kview.language import glyphs
 from kview.model.events import Severity
-from kview.model.faults import FaultCommand, FaultKind, Faults
-from kview.tui.aim import command_for
+from kview.model.faults import ActiveFault, FaultCommand, FaultDone, FaultKind, Faults, NodeRole
+from kview.tui.aim import Target, command_for, to_bring_back
 from kview.tui.dashboard import Dashboard
-from kview.tui.keys import FAULT_KEYS, FaultKey
+from kview.tui.keys import FAULT_KEYS
 from kview.tui.widgets.bottom import StatusMessage
+
+MOST_GIVEN = 100
+"""The most nodes that are remembered in the order in which they were hit: more than a lab has."""
+
+_FOLLOWED = (FaultKind.CRASH, FaultKind.STOP, FaultKind.HANG)
+
+
+class _Hit(NamedTuple):
+    """A broker that was hit at a moment (epoch ms), and the partitions that it led then."""
+
+    kind: FaultKind
+    node: int
+    led: Led
+    at_ms: int
 
 
 class FaultKeys:
-    """Carries out the actions `fault('…')`, which exist only with a lab.
-
-    `active` lists the faults in force, in words.
-    """
+    """Carries out the actions `fault('…')`, which exist only with a lab."""
 
     def __init__(self, app: Dashboard, faults: Faults | None) -> None:
         self._app = app
         self._faults = faults
-        self.active: tuple[str, ...] = ()
+        self._in_force: tuple[ActiveFault, ...] = ()
+        self._given: list[int] = []
+        """The nodes that were hit, the last one at the end."""
+        self._hit: _Hit | None = None
+        """The fault whose outcome is not known yet."""
+        self._told: tuple[StatusMessage, FaultCommand] | None = None
+        """The last message about a fault that can be undone, and the command that undoes it."""
+        self._asking = False
+        self._unsure = False
+        """Whether the cluster has not said what became of a command."""
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """The faults in force, in words."""
+        return fault_words.in_force(self._in_force)
+
+    @property
+    def back_name(self) -> str:
+        """What `B` does now, for the key line: `restore 4`, or '' if no node has a fault."""
+        target = self._to_bring_back() if self._in_force else None
+        return fault_words.undoing(FaultCommand(FaultKind.START, target.broker)) if target else ""
+
+    def with_undo(self, message: StatusMessage) -> StatusMessage:
+        """Return a message with the keys that undo what it reports, for what is selected now."""
+        if self._told is None or message is not self._told[0]:
+            return message
+        return replace(message, tail=self._undo(self._told[1]))
 
     def allows(self, key: str) -> bool:
         """Return whether the key works here.
@@ -29,7 +72,16 @@ class FaultKeys:
         if self._faults is None:
             return False
         screen = self._app.shown()
-        return not FAULT_KEYS[key].aims or (screen is not None and screen.has_targets)
+        needs_broker = FAULT_KEYS[key].aims in ("broker", "rack")
+        return not needs_broker or (screen is not None and screen.has_targets)
+
+    def inert(self, key: str) -> str:
+        """Return why a key does nothing here if it is a fault's key, otherwise ''."""
+        if key not in FAULT_KEYS:
+            return ""
+        if self._faults is None:
+            return f"{key} does nothing here: faults need a simulated cluster (kview --simulate)"
+        return f"{key} needs a selected broker, and this screen has none: press 1 or 2 first"
 
     def do(self, key: str) -> None:
         """Apply a fault to what is selected."""
@@ -40,23 +92,85 @@ class FaultKeys:
             app.say(StatusMessage(f"{key} works only on the live view", "press space to return to it"))
             return
         target = screen.target() if fault.aims else None
+        if fault.aims == "fault":
+            target = self._to_bring_back()
         command = command_for(fault, target, app.view)
         if isinstance(command, str):
             app.say(StatusMessage(command))
             return
         why = f"{target.why}: " if target and target.why else ""
         app.say(StatusMessage(f"{why}{fault_words.doing(command)} {glyphs.ELLIPSIS}"))
-        app.run_worker(self._apply(self._faults, fault, command, why), group="faults")
+        app.run_worker(self._apply(self._faults, command, why), group="faults")
 
-    async def _apply(self, faults: Faults, fault: FaultKey, command: FaultCommand, why: str) -> None:
+    def follow(self, view: View) -> None:
+        """Ask which faults are in force, and say what the last one led to once a live view shows it."""
+        if self._faults is None or not view.moment.live:
+            return
+        if (self._in_force or self._unsure) and not self._asking:
+            self._asking = True
+            self._app.run_worker(self._ask(self._faults), group="faults in force")
+        hit = self._hit
+        found = outcome(view, hit.kind, hit.node, hit.led, hit.at_ms) if hit else None
+        if found is not None:
+            self._hit = None
+            lost = found.records_lost or found.without_leader
+            severity = Severity.WARN if lost else Severity.CALM
+            is_over = all(fault.node != found.node for fault in self._in_force)
+            undone_by = None if is_over else FaultCommand(FaultKind.START, found.node)
+            self._tell(StatusMessage(fault_words.outcome(found), severity=severity), undone_by)
+
+    def _to_bring_back(self) -> Target | None:
+        screen = self._app.shown()
+        return to_bring_back(screen.target() if screen else None, self._given, self._in_force)
+
+    def _tell(self, message: StatusMessage, undone_by: FaultCommand | None) -> None:
+        self._told = None if undone_by is None else (message, undone_by)
+        self._app.say(message)
+
+    def _undo(self, undone_by: FaultCommand) -> str:
+        """Return the keys that undo a fault and what they do now: `B restore 4`, `U undo all`.
+
+        If `B` restores another node first, both keys are named.
+        """
+        undo_all = f"U {fault_words.undoing(FaultCommand(FaultKind.UNDO))}"
+        back = f"B {self.back_name}" if self.back_name else ""
+        if undone_by.kind is FaultKind.UNDO or not back:
+            return undo_all
+        target = self._to_bring_back()
+        return back if target is not None and target.broker == undone_by.node else f"{back}, {undo_all}"
+
+    async def _ask(self, faults: Faults) -> None:
+        in_force = await faults.active()
+        self._asking = False
+        if in_force is None:
+            return
+        was_unsure, self._unsure = self._unsure, False
+        if in_force != self._in_force:
+            self._in_force = in_force
+            self._app.redraw_status()
+        if was_unsure:
+            self._app.say(StatusMessage(fault_words.answers_again(in_force)))
+
+    async def _apply(self, faults: Faults, command: FaultCommand, why: str) -> None:
+        before, at_ms = self._app.view, self._app.now_ms()
         reply = await faults.apply(command)
         if reply.done is not None:
-            self.active = tuple(map(fault_words.in_force, reply.active))
-            undo = f"undo: {fault.undo}" if reply.undone_by is not None else ""
-            self._app.say(StatusMessage(f"{why}{fault_words.done(reply.done)}", undo))
+            self._in_force, self._unsure = reply.active, False
+            self._note(reply.done, before, at_ms)
+            self._tell(StatusMessage(f"{why}{fault_words.done(reply.done)}"), reply.undone_by)
         elif reply.refused is not None:
+            self._unsure |= reply.refused.kind is ErrorKind.CLUSTER_SILENT
             refusal = fault_words.refusal(reply.refused, reply.undone_by, key_of)
             self._app.say(StatusMessage(f"{why}{refusal}", severity=Severity.WARN))
+
+    def _note(self, done: FaultDone, before: View | None, at_ms: int) -> None:
+        """Remember what was hit, and what it led at that time."""
+        self._hit = None
+        if done.kind in (FaultKind.START, FaultKind.UNDO):
+            return
+        self._given = [*(node for node in self._given if node not in done.nodes), *done.nodes][-MOST_GIVEN:]
+        if before is not None and done.kind in _FOLLOWED and done.role is NodeRole.BROKER:
+            self._hit = _Hit(done.kind, done.nodes[0], led_by(before, done.nodes[0]), at_ms)
 
 
 def key_of(command: FaultCommand) -> str:

@@ -22,7 +22,8 @@ class FaultKey:
     """A fault's key.
 
     `aims` is what has to be selected: `broker` for a broker, `rack` for a broker whose rack is hit, '' for
-    nothing. `undo` says how to end the fault, and is '' for a key that ends faults.
+    nothing. `fault` prefers a selected broker that has a fault. `undo` says how to end the fault, and is ''
+    for a key that ends faults.
     """
 
     key: str
@@ -48,9 +49,9 @@ FAULT_KEYS: dict[str, FaultKey] = {
         FaultKey("S", FaultKind.STOP, "stop", "broker", _BACK),
         FaultKey("H", FaultKind.HANG, "hang", "broker", _BACK),
         FaultKey("W", FaultKind.SLOW, "slow", "broker", _BACK, SLOW_BY_MS),
-        FaultKey("B", FaultKind.START, "bring back", "broker", ""),
-        FaultKey("X", FaultKind.LOSE_RACK, "lose rack", "rack", "U, or B on one broker"),
-        FaultKey("C", FaultKind.CRASH_CONTROLLER, "crash controller", "", "U"),
+        FaultKey("B", FaultKind.START, "restore", "fault", ""),
+        FaultKey("X", FaultKind.LOSE_RACK, "lose rack", "rack", "U, or B for one broker"),
+        FaultKey("C", FaultKind.CRASH_CONTROLLER, "crash controller", "", _BACK),
         FaultKey("U", FaultKind.UNDO, "undo faults", "", ""),
     )
 }
@@ -61,8 +62,8 @@ FAULT_BINDINGS = [
 ]
 
 SPACE_BINDINGS = [
-    Binding("space", "time('pause')", "pause", tooltip="stop at this moment; recording goes on"),
-    Binding("space", "time('play')", "play", tooltip="play on from the moment shown"),
+    Binding("space", "time('pause')", "pause", tooltip="freeze the view; the recording continues"),
+    Binding("space", "time('play')", "play", tooltip="resume from the moment shown"),
     Binding("space", "time('live')", "live", tooltip="return to the live moment"),
 ]
 """The bindings of a single key. Only one of these bindings is in force at a time."""
@@ -97,7 +98,7 @@ TIME_BINDINGS = [
         key_display="}",
         tooltip="pause at the first event after the moment shown",
     ),
-    Binding("g", "time('go')", "time jump", tooltip=f"show another moment: {FORMS}"),
+    Binding("g", "time('go')", "jump to time", tooltip=f"show another time: {FORMS}"),
     Binding("less_than_sign", "time('slower')", "slower", key_display="<", tooltip="play at half the speed"),
     Binding(
         "greater_than_sign",
@@ -116,7 +117,7 @@ APP_BINDINGS = [
         "1",
         "go('overview')",
         "overview",
-        tooltip="which cluster, what is wrong, on which brokers and partitions, which groups are affected",
+        tooltip="what is wrong with the cluster, where, and which groups are affected",
     ),
     Binding(
         "2",
@@ -129,19 +130,25 @@ APP_BINDINGS = [
         "6",
         "go('throughput')",
         "throughput",
-        tooltip="records and bytes per second over time, added up by Spark",
+        tooltip="records and bytes per second over time, calculated by Spark",
     ),
     *TIME_BINDINGS,
     Binding(
         "slash",
-        "filter",
+        "show('filter')",
         "filter",
         key_display="/",
         tooltip="show only topics and groups whose names contain what you type",
     ),
     Binding("delete", "dismiss_broker", "remove broker", key_display="Del", tooltip=DELETE_HELP),
-    Binding("s", "sort", "sort", tooltip="change the order of the focused panel"),
-    Binding("i", "internal", "internal", tooltip="show or hide internal topics"),
+    Binding("s", "show('sort')", "sort", tooltip="change the order of the focused panel"),
+    Binding(
+        "a",
+        "show('groups')",
+        "ignored groups",
+        tooltip="cycle: hide ignored groups / show all / hide ignored and abandoned ones",
+    ),
+    Binding("i", "show('internal')", "internal", tooltip="show or hide internal topics"),
     Binding(
         "ctrl+r",
         "spark",
@@ -158,9 +165,23 @@ APP_BINDINGS = [
         key_display="^p",
         tooltip="find every command by name; themes can be previewed",
     ),
+    Binding(
+        "ctrl+z",
+        "suspend_process",
+        "suspend",
+        show=False,
+        key_display="^z",
+        tooltip="return to the shell; the command fg brings kview back",
+    ),
     Binding("q", "quit", "quit", tooltip="stop kview"),
     Binding("ctrl+c", "quit", "quit", show=False, key_display="^c", priority=True),
 ]
+
+REPLAY_HELP = {
+    "time('pause')": "freeze the view",
+    "back": "clear the filter, then leave the screen",
+}
+"""What a key does in a replay, by its action, where that is not what it does on a live cluster."""
 
 KEY_LINE_ORDER = (
     "question_mark",
@@ -213,9 +234,9 @@ KEY_LINE_NAMES = {
     "left_square_bracket": ("[ ]", "step"),
     "left_curly_bracket": ("{ }", "event"),
     "less_than_sign": ("< >", "speed"),
-    "B": ("B", "back"),
-    "X": ("X", "rack"),
-    "C": ("C", "controller"),
+    "B": ("B", "restore"),
+    "X": ("X", "lose rack"),
+    "C": ("C", "kill controller"),
     "U": ("U", "undo"),
 }
 """Keys that the bottom line shows together with their opposite, or with a shorter name."""

@@ -12,6 +12,9 @@ MIN_HEIGHT = 15
 SIDE_BY_SIDE_WIDTH = 112
 """From this width on, panels are placed side by side."""
 
+SUMMARY_HEIGHT = 22
+"""From this height on, groups and events have at least one line each."""
+
 CHROME = 3
 """The number of lines for the header, the status line and the key line."""
 
@@ -21,6 +24,7 @@ class Overview:
     """The heights of the panels in lines and their widths in cells, 0 if a panel is not shown.
 
     With `side_by_side`, throughput is to the right of brokers, and groups are to the right of partitions.
+    Groups that get one line are only counted there.
     """
 
     side_by_side: bool
@@ -47,7 +51,7 @@ def overview(width: int, height: int, brokers: int, groups: int) -> Overview:
     side_by_side = width >= SIDE_BY_SIDE_WIDTH
     headline = headline_height(height)
     rules = 0 if height < 20 else 2 if height < 28 else 3
-    events = 0 if height < 28 else min(10, max(1, (height - 28) // 3))
+    events = 0 if height < SUMMARY_HEIGHT else min(10, max(1, (height - 28) // 3))
     most = max(4, height // 3) if height >= 20 else max(4, height // 3 + 1)
     brokers_height = min(max(brokers + 1, 7 if side_by_side else 2), most)
     left = height - CHROME - headline - rules - events - brokers_height
@@ -57,6 +61,9 @@ def overview(width: int, height: int, brokers: int, groups: int) -> Overview:
     elif height >= 32 and groups:
         groups_height = min(groups + 2, left // 3)
         left -= groups_height
+    elif height >= SUMMARY_HEIGHT:
+        groups_height = 1
+        left -= groups_height
     return Overview(
         side_by_side=side_by_side,
         headline=headline,
@@ -65,6 +72,6 @@ def overview(width: int, height: int, brokers: int, groups: int) -> Overview:
         partitions=left,
         groups=groups_height,
         events=events,
-        throughput_width=min(72, width * 38 // 100) if side_by_side else 0,
+        throughput_width=min(72, width * 34 // 100) if side_by_side else 0,
         groups_width=(width * 40 // 100 if width < 150 else width * 46 // 100) if side_by_side else 0,
     )

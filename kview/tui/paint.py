@@ -10,7 +10,7 @@ from textual.theme import Theme as TextualTheme
 
 from kview.config.themes import Theme, Themes
 from kview.language.glyphs import plain
-from kview.tui.text import Line, Role, line_width
+from kview.tui.text import Line, Role, cut, line_width
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,18 +148,27 @@ PLAIN_TEXTUAL = TextualTheme(
 )
 
 
+_SEVERE = (Role.RISK, Role.WARN, Role.GOOD, Role.ALERT)
+
+
 @lru_cache(maxsize=4096)
 def _add(one: Style, other: Style) -> Style:
     return one + other
 
 
 def strip(spans: Line, cells: int, palette: Palette, ascii_only: bool, over: Style | None = None) -> Strip:
-    """Return a line as a strip of exactly `cells`. `over` is added to every style, as for a selected row."""
+    """Return a line as a strip of exactly `cells`. A line that is longer ends in `…`.
+
+    `over` is added to every style, as for a selected row. What is wrong keeps its colour there.
+    """
+    spans = cut(spans, cells)
     segments: list[Segment] = []
     for span in spans:
         style = _add(palette.base, palette.style(span.role, span.series))
         if over is not None:
             style = _add(style, over)
+            if span.role in _SEVERE:
+                style = _add(style, palette.style(span.role))
         segments.append(Segment(plain(span.text) if ascii_only else span.text, style))
     used = line_width(spans)
     if used < cells:

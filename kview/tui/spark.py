@@ -38,13 +38,7 @@ def covered_until_s(view: View, options: Options) -> int | None:
 
 def basis(view: View, options: Options) -> str:
     """Return where the rates come from, in a few words, because the panel's head has little room."""
-    if covered_until_s(view, options) is not None:
-        return f"Spark {glyphs.DOT} {RATE_S} s"
-    state = view.aggregates.status.state
-    return {
-        SparkState.STARTING: f"direct {glyphs.DOT} Spark starts",
-        SparkState.FAILED: f"direct {glyphs.DOT} Spark failed",
-    }.get(state, DIRECT)
+    return DIRECT if covered_until_s(view, options) is None else f"Spark {glyphs.DOT} {RATE_S} s"
 
 
 def status(view: View, options: Options, now_ms: int, zone: tzinfo | None) -> list[Line]:
@@ -58,7 +52,7 @@ def status(view: View, options: Options, now_ms: int, zone: tzinfo | None) -> li
     parts = [state, _dim(DIRECT if end_s is None else f"{RATE_S} s windows"), *rest]
     if rollups.from_ms != UNKNOWN and newest_ms > rollups.from_ms:
         behind = f"figures {words.duration(now_ms - newest_ms)} old"
-        until = f"until {words.clock(newest_ms, zone, tenths=False)}"
+        until = f"figures up to {words.clock(newest_ms, zone, tenths=False)}"
         parts.append(_dim(behind if view.moment.live else until))
     return parts
 

@@ -3,7 +3,7 @@ pure."""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from rich.cells import cell_len, set_cell_size
 
@@ -28,12 +28,23 @@ class Role(StrEnum):
     """The moment shown, if it is not the live one."""
 
 
-class Span(NamedTuple):
-    """A piece of text with one role. `series` selects a colour of the palette's series instead."""
-
+class _Fields(NamedTuple):
     text: str
     role: Role = Role.TEXT
     series: int = -1
+
+
+class Span(_Fields):
+    """A piece of printable text with one role. `series` selects a colour of the palette's series instead.
+
+    Everything that is drawn becomes a span first. This is where names from a cluster become printable.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str, role: Role = Role.TEXT, series: int = -1) -> Self:
+        """Make a span of what is printable in `text`."""
+        return super().__new__(cls, printable(text), role, series)
 
 
 Line = tuple[Span, ...]
@@ -62,7 +73,6 @@ def content(spans: Iterable[Span]) -> str:
 
 def middle(text: str, cells: int) -> str:
     """Return a name in at most `cells`, cut in its middle: `my-very-lo…ic-name`."""
-    text = printable(text)
     if width(text) <= cells:
         return text
     if cells <= 1:

@@ -38,6 +38,9 @@ class OwnApp(App[int], inherit_bindings=False):
         """Whether nothing is drawn that a key could act on: then every key but that of `quit` is dropped."""
         return False
 
+    def say_inert(self, key: str, character: str | None) -> None:
+        """Say that a key does nothing here. `character` is what the key types, None if it types nothing."""
+
     async def on_event(self, event: Event) -> None:
         """Carry out a key's command before looking at the next key.
 
@@ -57,6 +60,8 @@ class OwnApp(App[int], inherit_bindings=False):
                 if not is_typed or self.unseen:
                     await self.run_action(entry.binding.action, entry.node)
                     return
+            elif not isinstance(self.focused, Input):
+                self.say_inert(event.key, event.character)
         if isinstance(event, Paste) and self.unseen:
             return
         await super().on_event(event)

@@ -12,9 +12,9 @@ from kview.tui.dashboard import Dashboard
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.prompt import Question
 
-ASK_TIME = f"jump to {FORMS}; Enter jumps, Esc cancels"
-ASK_NAME = "a name for this recording; Enter keeps it, Esc cancels"
-LAST_HELP = "jump to the end of the recording"
+ASK_TIME = "time to show, such as 14:05 or -5m (from here)"
+ASK_NAME = "a name for this recording"
+LAST_HELP = "show the end of the recording"
 
 
 class TimeKeys:
@@ -22,8 +22,6 @@ class TimeKeys:
 
     def __init__(self, app: Dashboard) -> None:
         self._app = app
-        self._typed = ""
-        """The last time that was not valid, which the next question shows for correction."""
 
     @property
     def moment(self) -> Moment:
@@ -52,6 +50,7 @@ class TimeKeys:
         timeline = self._app.timeline
         if timeline is None:
             return
+        self._app.clear_message()
         match what:
             case "pause" | "play":
                 timeline.toggle()
@@ -70,9 +69,9 @@ class TimeKeys:
             case "faster":
                 timeline.faster(1)
             case "go":
-                self._app.ask(Question("time", ASK_TIME, self._go, self._typed))
+                self._app.ask(Question("time", ASK_TIME, "jump", self._go))
             case "keep":
-                self._app.ask(Question("name", ASK_NAME, self._keep))
+                self._app.ask(Question("name", ASK_NAME, "keep", self._keep))
             case _:
                 raise ValueError(what)
 
@@ -82,14 +81,20 @@ class TimeKeys:
         if not typed or timeline is None or view is None:
             return
         moment = view.moment
-        at_ms = asked_ms(typed, view.snapshot.observation.ended_ms, moment.last_ms, self._app.zone)
-        self._typed = "" if at_ms is not None else typed
+        shown_ms = view.snapshot.observation.ended_ms
+        at_ms = asked_ms(typed, shown_ms, moment.first_ms, moment.last_ms, self._app.zone)
         if at_ms is None:
             self._app.say(StatusMessage(f"{typed!r} is not a valid time", f"write {FORMS}", Severity.WARN))
             return
+        zone = self._app.zone
+        if moment.last_ms != UNKNOWN and at_ms > moment.last_ms:
+            self._app.say(StatusMessage(ends_before(at_ms, moment.last_ms, zone), severity=Severity.WARN))
+            return
         if moment.first_ms != UNKNOWN and at_ms < moment.first_ms:
-            first = words.clock(moment.first_ms, self._app.zone, tenths=False)
+            first = words.clock(moment.first_ms, zone, tenths=False)
             self._app.say(StatusMessage(f"the recording starts at {first}"))
+        elif words.day(at_ms, zone) != words.day(shown_ms, zone):
+            self._app.say(StatusMessage(on_another_day(at_ms, shown_ms, zone)))
         timeline.seek(at_ms)
 
     def _keep(self, typed: str) -> None:
@@ -98,10 +103,26 @@ class TimeKeys:
             self._app.timeline.keep(typed)
 
 
-def asked_ms(typed: str, shown_ms: int, last_ms: int, zone: tzinfo | None) -> int | None:
+def on_another_day(at_ms: int, shown_ms: int, zone: tzinfo | None) -> str:
+    """Return the sentence that `at_ms` is shown now, on another day than `shown_ms` was."""
+    at, shown = (datetime.fromtimestamp(ms / 1000, zone).date() for ms in (at_ms, shown_ms))
+    days = (at - shown).days
+    away = f"{words.plural(abs(days), 'day')} {'earlier' if days < 0 else 'later'}"
+    said = {-1: "the day before", 1: "the day after"}.get(days, away)
+    return f"now showing {words.day(at_ms, zone)} {words.clock(at_ms, zone, tenths=False)}, {said}"
+
+
+def ends_before(at_ms: int, last_ms: int, zone: tzinfo | None) -> str:
+    """Return the sentence that a moment is after the last one that can be shown."""
+    at, last = (f"{words.day(ms, zone)} {words.clock(ms, zone, tenths=False)}" for ms in (at_ms, last_ms))
+    return f"{at} is after the recording, which ends at {last}"
+
+
+def asked_ms(typed: str, shown_ms: int, first_ms: int, last_ms: int, zone: tzinfo | None) -> int | None:
     """Return the moment asked for while `shown_ms` is shown, epoch ms, or None if it is not a valid time.
 
-    A time of day refers to the day shown. If that is after `last_ms`, it is the latest such time before it.
+    A time of day refers to the day shown. If that is after `last_ms`, it is the latest such time before it,
+    if the recording, which begins at `first_ms`, has that time.
     """
     day = datetime.fromtimestamp(shown_ms / 1000, zone).date()
     day_ends_ms = int(datetime.combine(day, time.max, zone).timestamp() * 1000)
@@ -110,4 +131,8 @@ def asked_ms(typed: str, shown_ms: int, last_ms: int, zone: tzinfo | None) -> in
         return moment_of(typed, minus_from_ms=shown_ms, plus_from_ms=shown_ms, last_ms=until_ms, zone=zone)
 
     at_ms = found(day_ends_ms)
-    return found(last_ms) if at_ms is not None and last_ms != UNKNOWN and at_ms > last_ms else at_ms
+    if at_ms is None or last_ms == UNKNOWN or at_ms <= last_ms:
+        return at_ms
+    earlier_ms = found(last_ms)
+    recorded = earlier_ms is not None and first_ms != UNKNOWN and earlier_ms >= first_ms
+    return earlier_ms if recorded else at_ms

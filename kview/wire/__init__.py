@@ -1,1 +1,1 @@
-"""Array codecs for messages with one row per partition, next to kafka-python's own codec."""
+"""Fast codecs for messages with one row per partition, used instead of kafka-python's own codec."""

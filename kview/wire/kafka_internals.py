@@ -1,5 +1,8 @@
 """All uses of kafka-python beyond its documented interface, each with its reason.
 
+`kview.wire.stepwise`, `kafka_requests` and `kafka_responses`, which decode and encode step by step, belong to
+this file.
+
 kafka-python is pinned to its minor version because of this file, and `tests/wire/test_kafka_internals.py` has
 a test for each use that fails when the library changes it. Message classes (`kafka.protocol`) and error
 classes (`kafka.errors`) are documented, and are used elsewhere.
@@ -8,8 +11,9 @@ classes (`kafka.errors`) are documented, and are used elsewhere.
 import errno
 import os
 import socket
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import kafka.errors as kafka_errors
 from kafka.future import Future
@@ -17,15 +21,19 @@ from kafka.net.connection import KafkaConnection
 from kafka.net.selector import NetworkSelector
 from kafka.net.transport import KafkaTCPTransport
 from kafka.protocol.api_header import ResponseHeader
+from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.sasl import SaslHandshakeRequest
 
 __all__ = [
-    "ConnectTimedOut", "Connection", "Disconnected", "Future", "NetworkSelector", "Transport", "connect",
-    "network_error", "request_decoder", "response_header",
+    "ConnectTimedOut", "Connection", "Credentials", "Disconnected", "Future", "LoginFailed", "Meter",
+    "NetworkSelector", "NotABroker", "SaslWanted", "Transport", "connect", "network_error", "response_header",
 ]  # fmt: skip
 
 _READ_AT_ONCE_BYTES = 64 * 1024
 _FIRST_BYTES = 8
 """Enough bytes to distinguish HTTP and TLS from Kafka."""
+RENEWAL_S = 10.0
+"""The longest that a renewal of a login may take."""
 
 
 class Disconnected(ConnectionError):
@@ -43,17 +51,86 @@ class Meter(Protocol):
     bytes_received: int
 
 
+class LoginFailed(Exception):
+    """Raised when kafka-python could not make what a SASL mechanism sends, such as a Kerberos ticket."""
+
+
+class SaslWanted(Exception):
+    """Raised when a listener turns out to ask for a login although kview has none."""
+
+
+class NotABroker(Exception):
+    """Raised when a server speaks Kafka's protocol but does not answer Metadata, as a controller's."""
+
+
+Credentials: TypeAlias = Callable[[], Coroutine[Any, Any, Mapping[str, Any]]]
+"""Called before each login and each renewal of it; returns the arguments about security."""
+
+
 class Connection(KafkaConnection):
-    """kafka-python's connection, which also remembers the first bytes received.
+    """kafka-python's connection, which also remembers the first bytes received and the mechanisms offered.
 
     kview uses kafka-python's connections but not its client, because the client's manager sends requests of
     its own to brokers, and closes a connection when a single request takes too long.
+
+    With `doubts_login`, the connection asks whether the listener wants a login before it counts as connected.
+    Without a login, such a listener answers ApiVersions and then closes the connection on any request.
     """
 
-    def __init__(self, net: Any, meter: Meter, **configs: Any) -> None:
+    def __init__(
+        self,
+        net: Any,
+        meter: Meter,
+        credentials: Credentials | None = None,
+        doubts_login: bool = False,
+        **configs: Any,
+    ) -> None:
         super().__init__(net, **configs)
         self._meter = meter
+        self._credentials = credentials
+        self._doubts_login = doubts_login
         self.first_bytes = b""
+        self.mechanisms: tuple[str, ...] = ()
+        """The SASL mechanisms that the listener offers, () if it was not asked or has none."""
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """Use other arguments about security from the next login on. The library reads them only then."""
+        self.config.update(configs)
+
+    async def _get_api_versions(self, timeout_at: float | None = None) -> None:
+        """Ask for the broker's versions, which comes first on each connection."""
+        await super()._get_api_versions(timeout_at)
+        offered = self.broker_version_data.api_versions
+        if MetadataRequest.API_KEY not in offered:
+            raise NotABroker
+        if self._doubts_login and not self.sasl_enabled and SaslHandshakeRequest.API_KEY in offered:
+            request = SaslHandshakeRequest(mechanism="", max_version=1)
+            answer = await self._send_request(request, timeout_at=timeout_at)
+            if answer.error_code != kafka_errors.IllegalSaslStateError.errno:
+                raise SaslWanted
+
+    async def _sasl_authenticate(self, timeout_at: float | None = None) -> None:
+        """Log in, or renew the login (KIP-368)."""
+        if timeout_at is None:
+            timeout_at = time.monotonic() + RENEWAL_S
+        if self._credentials is not None:
+            self.configure(await self._credentials())
+        try:
+            await super()._sasl_authenticate(timeout_at)
+        except (kafka_errors.KafkaError, OSError):
+            raise
+        except Exception as error:
+            raise LoginFailed from error
+
+    def _send_request(self, request: Any, future: Any = None, timeout_at: float | None = None) -> Any:
+        """Send a request. The library drops the list of mechanisms if it does not contain kview's own."""
+        sent = super()._send_request(request, future=future, timeout_at=timeout_at)
+        if isinstance(request, SaslHandshakeRequest):
+            sent.add_callback(self._take_mechanisms)
+        return sent
+
+    def _take_mechanisms(self, answer: Any) -> None:
+        self.mechanisms = tuple(answer.mechanisms or ())
 
     def data_received(self, data: bytes) -> None:
         """Process bytes from the broker.
@@ -76,6 +153,9 @@ class Connection(KafkaConnection):
 class Transport(KafkaTCPTransport):
     """kafka-python's transport, which also counts bytes and passes on what arrives just before the end."""
 
+    _not_yet: tuple[type[OSError], ...] = (BlockingIOError, InterruptedError)
+    """The errors of a socket that has nothing to read at the moment."""
+
     def __init__(self, net: Any, sock: socket.socket, host: str, meter: Meter) -> None:
         super().__init__(net, sock, host=host)
         self._meter = meter
@@ -86,28 +166,35 @@ class Transport(KafkaTCPTransport):
         super().write(data)
 
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
-        """Return the bytes that have arrived, or the reason why no more will.
+        """Return the bytes that have arrived, or the reason why no more will arrive.
 
-        kafka-python's own method drops bytes that arrive just before the end, although only those show what a
-        server is that does not speak Kafka's protocol. It also reports the reason for the end only as text.
+        kafka-python's own method drops bytes that arrive just before the end, although they may be the only
+        sign of what a server is that does not speak Kafka's protocol. It also reports the reason for the end
+        only as text.
         """
+        received, ended = self._receive()
+        # If bytes have arrived, return them first. The next call finds the connection ended in the same way.
+        return (received, None) if received else (b"", ended)
+
+    def _receive(self) -> tuple[bytes, OSError | None]:
+        """Return the bytes that have arrived, and the reason why no more will arrive, if so."""
         received: list[bytes] = []
+        ended: OSError | None = None
         try:
             while data := self._sock.recv(_READ_AT_ONCE_BYTES):
                 received.append(data)
-            ended: OSError = Disconnected()
-        except (BlockingIOError, InterruptedError):
-            return b"".join(received), None
+            ended = Disconnected()
+        except self._not_yet:
+            pass
         except OSError as error:
             ended = error
-        # The next call, after the data, meets the same end.
-        return (b"".join(received), None) if received else (b"", ended)
+        return b"".join(received), ended
 
 
 async def connect(
     net: Any, resolved: Any, options: Sequence[tuple[int, int, int]], timeout_at: float
 ) -> socket.socket:
-    """Connect to one of getaddrinfo's results before `timeout_at` (monotonic).
+    """Connect to one of getaddrinfo's results before `timeout_at` (monotonic seconds).
 
     kafka-python's own function reports the error number only as text. Raises OSError or ConnectTimedOut.
     """
@@ -140,18 +227,6 @@ def network_error(error: BaseException | None) -> OSError | None:
     if isinstance(error, kafka_errors.KafkaConnectionError) and error.args:
         error = error.args[0]
     return error if isinstance(error, OSError) else None
-
-
-def request_decoder(request: Any, version: int, flexible: bool) -> Callable[[memoryview, int], Any]:
-    """Return the function that decodes a request's body: (frame, start of body) → (request, end of body).
-
-    `request.decode` copies the frame and does not report where the message ends, so a frame with bytes left
-    over would be accepted.
-    """
-    decoder: Callable[[memoryview, int], Any] = request._struct.compiled_decode_from(
-        version, compact=flexible, tagged=flexible, data_class=request[None]
-    )
-    return decoder
 
 
 def response_header(buffer: Any, flexible: bool) -> Any:

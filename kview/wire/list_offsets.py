@@ -13,11 +13,13 @@ import numpy as np
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from numpy.typing import NDArray
 
-from kview.wire.message import LayoutError, Message, Reader
+from kview.wire.message import Message
+from kview.wire.primitives import Reader, array_length, string
 
 API_KEY = 2
 LATEST = -1
-"""The high watermark, with read_committed the last stable offset, for the debugging replica the log end."""
+"""Asks for the high watermark, with read_committed for the last stable offset, and with DEBUGGING_REPLICA for
+the log end."""
 EARLIEST = -2
 CONSUMER = -1
 DEBUGGING_REPLICA = -2
@@ -68,7 +70,7 @@ def request(
     replica_id: int = CONSUMER,
     read_committed: bool = False,
 ) -> Message[ListOffsetsAnswer]:
-    """Build the request for the offset at `timestamp` of each partition of `topics`."""
+    """Build a request for the offset at `timestamp` in each partition of `topics`."""
     if version not in _ARRAY_VERSIONS:
         return _library_request(version, topics, timestamp, replica_id, read_committed)
     layout = _request_type(version)
@@ -79,23 +81,19 @@ def request(
         records["timestamp"] = timestamp
         if version >= _EPOCHS_FROM:
             records["epoch"] = -1
-        name = topic.encode()
-        parts += (struct.pack(">h", len(name)), name, struct.pack(">i", len(records)), records.tobytes())
+        parts += (string(topic), array_length(len(records)), records.tobytes())
     return Message(API_KEY, version, False, b"".join(parts), lambda data: decode(version, data))
 
 
 def decode(version: int, data: memoryview) -> ListOffsetsAnswer:
-    """Decode the body of a version 2–5 answer. Raises LayoutError if the bytes are not such an answer."""
+    """Decode the body of a version 2–5 answer. Raises MalformedBytes if the bytes are not such an answer."""
     layout = _answer_type(version)
     reader = Reader(data)
-    throttle_time_ms = reader.integer(4)
+    throttle_time_ms = reader.int32()
     topics = []
-    for _ in range(reader.integer(4)):
+    for _ in range(reader.array_length()):
         name = reader.string()
-        count = reader.integer(4)
-        if count < 0:
-            raise LayoutError(f"{count} partitions")
-        records = np.frombuffer(reader.take(count * layout.itemsize), layout)
+        records = np.frombuffer(reader.take(reader.array_length() * layout.itemsize), layout)
         topics.append(
             TopicOffsets(
                 name,

@@ -1,4 +1,4 @@
-"""Metadata (3): topics as bytes that can be compared, and that are decoded into rows only after a change.
+"""Metadata (3), whose topics stay encoded until they have changed.
 
 Two answers of an unchanged KRaft cluster differ only in the controller id, which is a random live broker. So
 an answer is split before its topics, and the topics are decoded only if their bytes have changed. Versions 10
@@ -15,7 +15,8 @@ from typing import Any
 
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
-from kview.wire.message import LayoutError, Message, Reader
+from kview.wire.message import Message
+from kview.wire.primitives import MalformedBytes, Reader
 
 API_KEY = 3
 TOPIC_IDS_FROM = 10
@@ -28,7 +29,7 @@ _MOST_REPLICAS = 126
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """The address of a broker that the cluster listed."""
+    """A broker in an answer, with its address."""
 
     id: int
     host: str
@@ -76,7 +77,7 @@ class Topics:
 class MetadataAnswer:
     """An answer whose topics are still encoded.
 
-    `topics_bytes` can be compared, and `topics` decodes them.
+    If `topics_bytes` equals that of an earlier answer, the topics have not changed. `topics` decodes them.
     """
 
     version: int
@@ -87,14 +88,14 @@ class MetadataAnswer:
     topics_bytes: bytes
 
     def topics(self) -> Topics:
-        """Decode the topics. Raises LayoutError if their layout is unexpected."""
+        """Decode the topics. Raises MalformedBytes if their layout is unexpected."""
         if self.version < TOPIC_IDS_FROM:
             return _from_library(MetadataResponse[self.version].decode(self.topics_bytes))
         return decode_topics(self.version, self.topics_bytes)
 
 
 def request(version: int, all_topics: bool = True) -> Message[MetadataAnswer]:
-    """Build the request for all topics, or for the brokers only."""
+    """Build a request for all topics, or for the brokers only."""
     message = MetadataRequest(
         version=version, topics=None if all_topics else [], allow_auto_topic_creation=False
     )
@@ -107,14 +108,14 @@ def decode(version: int, data: memoryview) -> MetadataAnswer:
     if version < TOPIC_IDS_FROM:
         return _whole(version, data)
     reader = Reader(data)
-    throttle_time_ms = reader.integer(4)
+    throttle_time_ms = reader.int32()
     brokers = []
-    for _ in range(reader.varint() - 1):
-        node, host, port = reader.integer(4), reader.compact_string(), reader.integer(4)
-        brokers.append(BrokerAddress(node, host or "", port, reader.compact_string() or ""))
-        reader.no_tags()
-    cluster_id = reader.compact_string() or ""
-    controller_id = reader.integer(4)
+    for _ in range(reader.array_length(compact=True)):
+        node, host, port = reader.int32(), reader.nullable_compact_string(), reader.int32()
+        brokers.append(BrokerAddress(node, host or "", port, reader.nullable_compact_string() or ""))
+        reader.no_tagged_fields()
+    cluster_id = reader.nullable_compact_string() or ""
+    controller_id = reader.int32()
     return MetadataAnswer(
         version, throttle_time_ms, tuple(brokers), cluster_id, controller_id, bytes(data[reader.position :])
     )
@@ -125,19 +126,19 @@ def decode_topics(version: int, data: bytes) -> Topics:
     reader = Reader(memoryview(data))
     topics: list[TopicRow] = []
     partitions: list[PartitionRow] = []
-    for _ in range(reader.varint() - 1):
-        error = reader.integer(2)
-        name = reader.compact_string() or ""
+    for _ in range(reader.array_length(compact=True)):
+        error = reader.int16()
+        name = reader.nullable_compact_string() or ""
         topic_id = _uuid(bytes(reader.take(16)))
         internal = bool(reader.take(1)[0])
-        count = reader.varint() - 1
+        count = reader.array_length(compact=True)
         topics.append(TopicRow(name, topic_id, internal, error, len(partitions), count))
         reader.position = _walk(data, reader.position, count, partitions)
         reader.take(4)  # authorized operations
-        reader.no_tags()
+        reader.no_tagged_fields()
     if version == TOPIC_IDS_FROM:
         reader.take(4)
-    reader.no_tags()
+    reader.no_tagged_fields()
     reader.end()
     return Topics(topics, partitions)
 
@@ -151,19 +152,19 @@ def _walk(data: bytes, position: int, count: int, out: list[PartitionRow]) -> in
             isr = data[position + 1 + 4 * replicas] - 1
             offline = data[position + 2 + 4 * (replicas + isr)] - 1
             if not 0 <= min(replicas, isr, offline) <= max(replicas, isr, offline) <= _MOST_REPLICAS:
-                raise LayoutError(f"replica lists of {replicas}, {isr}, {offline}")
+                raise MalformedBytes(f"replica lists of {replicas}, {isr}, {offline}")
             lists = _lists(replicas, isr, offline)
             ids = lists.unpack_from(data, position)
             position += lists.size
             if data[position]:
-                raise LayoutError(f"tagged fields of partition {partition}")
+                raise MalformedBytes(f"tagged fields of partition {partition}")
             position += 1
             both = replicas + isr
             out.append(
                 PartitionRow(error, partition, leader, epoch, ids[:replicas], ids[replicas:both], ids[both:])
             )
     except (IndexError, struct.error) as cut:
-        raise LayoutError(f"{count} partitions end early") from cut
+        raise MalformedBytes(f"{count} partitions end early") from cut
     return position
 
 
@@ -177,7 +178,8 @@ def _uuid(raw: bytes) -> str:
 
 
 def _whole(version: int, data: memoryview) -> MetadataAnswer:
-    """Decode an answer below version 10. Its `topics_bytes` are the complete body."""
+    """Decode an answer below version 10 with kafka-python's codec. Its `topics_bytes` are the complete
+    body."""
     answer = MetadataResponse[version].decode(data)
     return MetadataAnswer(
         version,

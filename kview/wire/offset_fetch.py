@@ -1,7 +1,7 @@
 """OffsetFetch (9), versions 8 and 9, as arrays. Versions 2–7 use kafka-python's codec.
 
 A request always asks for all committed offsets of a group. v8 takes several groups, v9 adds a member id and
-epoch (sent as "none"). v10 names topics only by id and is not used.
+epoch (sent as null and −1). v10 names topics only by id and is not used.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ import numpy as np
 from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
 from numpy.typing import NDArray
 
-from kview.wire.message import LayoutError, Message, Reader, compact_string, varint
+from kview.wire.message import Message
+from kview.wire.primitives import MalformedBytes, Reader, array_length, string
 
 API_KEY = 9
 BATCHED_FROM = 8
@@ -55,7 +56,7 @@ class OffsetFetchAnswer:
 
 
 def request(version: int, groups: Sequence[str]) -> Message[OffsetFetchAnswer]:
-    """Build the request for every committed offset of `groups`.
+    """Build a request for every committed offset of `groups`.
 
     Below version 8, there must be exactly one group.
     """
@@ -68,7 +69,7 @@ def request(version: int, groups: Sequence[str]) -> Message[OffsetFetchAnswer]:
         )
     # A null topic list means all topics. Empty tagged fields follow.
     member = b"\x00\xff\xff\xff\xff" if version >= 9 else b""
-    body = varint(len(groups) + 1) + b"".join(compact_string(g) + member + b"\x00\x00" for g in groups)
+    body = array_length(len(groups), True) + b"".join(string(g, True) + member + b"\x00\x00" for g in groups)
     require_stable, tags = b"\x00", b"\x00"
     return Message(API_KEY, version, True, body + require_stable + tags, lambda data: decode(version, data))
 
@@ -77,27 +78,29 @@ def decode(version: int, data: memoryview) -> OffsetFetchAnswer:
     """Decode the body of a version 8 or 9 answer, with kafka-python's codec if a commit has metadata."""
     try:
         return decode_arrays(data)
-    except LayoutError:
+    except MalformedBytes:
         return from_library(OffsetFetchResponse[version].decode(data))
 
 
 def decode_arrays(data: memoryview) -> OffsetFetchAnswer:
     """Decode the body of a version 8 or 9 answer.
 
-    Raises LayoutError if the answer has metadata or tagged fields.
+    Raises MalformedBytes if the answer has metadata or tagged fields.
     """
     reader = Reader(data)
-    throttle_time_ms = reader.integer(4)
+    throttle_time_ms = reader.int32()
     groups = []
-    for _ in range(reader.varint() - 1):
-        group = reader.compact_string()
+    for _ in range(reader.array_length(compact=True)):
+        group = reader.nullable_compact_string()
         topics = []
-        for _ in range(reader.varint() - 1):
-            topic = reader.compact_string()
-            records = np.frombuffer(reader.take((reader.varint() - 1) * _RECORD.itemsize), _RECORD)
+        for _ in range(reader.array_length(compact=True)):
+            topic = reader.nullable_compact_string()
+            records = np.frombuffer(
+                reader.take(reader.array_length(compact=True) * _RECORD.itemsize), _RECORD
+            )
             if records["tags"].any() or (records["metadata"] > _NULL_OR_EMPTY).any():
-                raise LayoutError(f"metadata or tagged fields in {topic}")
-            reader.no_tags()
+                raise MalformedBytes(f"metadata or tagged fields in {topic}")
+            reader.no_tagged_fields()
             topics.append(
                 TopicCommits(
                     topic or "",
@@ -106,10 +109,10 @@ def decode_arrays(data: memoryview) -> OffsetFetchAnswer:
                     records["error"].astype(np.int16),
                 )
             )
-        error = reader.integer(2)
-        reader.no_tags()
+        error = reader.int16()
+        reader.no_tagged_fields()
         groups.append(GroupCommits(group or "", error, tuple(topics)))
-    reader.no_tags()
+    reader.no_tagged_fields()
     reader.end()
     return OffsetFetchAnswer(throttle_time_ms, tuple(groups))
 

@@ -1,9 +1,11 @@
-"""This checkout against another one, from outside, in turns: start, observation, key to paint, idle cost.
+"""Compares this checkout with another one from outside: start, observation, time from key to paint, idle
+cost.
 
     python -m tests.benchmarks.bench_against OTHER_CHECKOUT [--runs 7] [--seconds 20] [--partitions 10000]
 
-Both run on this interpreter's packages and watch the same simulated clusters, which this checkout serves.
-Prints each figure's median for both, and the median of the ratios pair by pair (below 1: this one is less).
+The two run in turns, use this interpreter's packages and observe the same simulated clusters, which this
+checkout serves. The script prints each figure's median for both checkouts, and the median of the ratios of
+all pairs (below 1: this checkout needs less).
 """
 
 import argparse
@@ -25,17 +27,17 @@ HERE = Path(__file__).resolve().parents[2]
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 WARM_UP_S = 4.0
-"""What a process is given before its cost is counted: imports and the first observations."""
+"""Time before a process's cost is measured, for imports and the first observations."""
 
 KEYS = (("2", r"PLACEMENT|Placement|RACK-SAFE|rack-safe"), ("5", r"COORDINATOR|GROUPS"), ("1", r"BROKERS"))
-"""Keys and what their screen shows."""
+"""Keys, and what the screen shows after each of them."""
 
 Pair = tuple[float, float]
 
 
 @contextmanager
 def served(*flags: str) -> Iterator[str]:
-    """The bootstrap servers of a simulated cluster of this checkout."""
+    """Serve a simulated cluster of this checkout, and yield its bootstrap servers."""
     command = [sys.executable, "-m", "kview", "serve", *flags]
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, cwd=HERE
@@ -48,18 +50,18 @@ def served(*flags: str) -> Iterator[str]:
 
 
 def command(checkout: Path, *arguments: str) -> list[str]:
-    """`kview` of a checkout, whatever the interpreter has installed."""
+    """Return the command that runs `kview` of a checkout, whatever the interpreter has installed."""
     return ["env", f"PYTHONPATH={checkout}", sys.executable, "-m", "kview", *arguments]
 
 
 def cpu_s(pid: int) -> float:
-    """Processor seconds that a process has used, all threads, no children."""
+    """Return the processor time in seconds of all threads of a process, without its children."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
 
 
 def observation_ms(checkout: Path, bootstrap: str, seconds: float) -> float:
-    """Processor milliseconds that one interval of `kview connect` costs that prints text to nobody."""
+    """Return the processor time in ms per interval of a `kview connect` whose text output is discarded."""
     arguments = ("connect", bootstrap, "--interval", "1s", "--format", "text")
     with subprocess.Popen(command(checkout, *arguments), stdout=subprocess.DEVNULL, cwd=checkout) as process:
         try:
@@ -73,7 +75,7 @@ def observation_ms(checkout: Path, bootstrap: str, seconds: float) -> float:
 
 @contextmanager
 def dashboard(checkout: Path, bootstrap: str, state: str) -> Iterator[PseudoTerminal]:
-    """A dashboard on a terminal of 120×40 that shows data."""
+    """Run a dashboard that shows data, on a terminal of 120×40."""
     environment = {**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": state}
     arguments = command(checkout, "connect", bootstrap, "--no-spark")
     terminal = PseudoTerminal(arguments, 120, 40, environment, settled_s=0)
@@ -86,7 +88,7 @@ def dashboard(checkout: Path, bootstrap: str, state: str) -> Iterator[PseudoTerm
 
 
 def key_ms(checkout: Path, bootstrap: str, state: str, times: int) -> list[float]:
-    """Milliseconds from each key to the screen that it asks for, `times` of each, after a first round."""
+    """Return the ms from each key to the screen that it opens, `times` for each key, after a first round."""
     took = []
     with dashboard(checkout, bootstrap, state) as terminal:
         for number in range(times + 1):
@@ -101,14 +103,14 @@ def key_ms(checkout: Path, bootstrap: str, state: str, times: int) -> list[float
 
 
 def settle(terminal: PseudoTerminal, quiet_s: float = 0.15) -> None:
-    """Read until the frame is whole."""
+    """Read until the frame is complete."""
     until_s = time.monotonic() + quiet_s
     while time.monotonic() < until_s:
         terminal.read()
 
 
 def idle_percent(checkout: Path, bootstrap: str, state: str, seconds: float) -> float:
-    """Share of a core that a dashboard takes while nobody types, in percent."""
+    """Return how much of a core a dashboard uses while nobody types, in percent."""
     with dashboard(checkout, bootstrap, state) as terminal:
         settle(terminal, WARM_UP_S)
         began_s, began_cpu_s = time.monotonic(), cpu_s(terminal.pid)
@@ -117,7 +119,7 @@ def idle_percent(checkout: Path, bootstrap: str, state: str, seconds: float) -> 
 
 
 def row(name: str, pairs: Sequence[Pair]) -> None:
-    """Print one figure of both."""
+    """Print one figure for both checkouts."""
     ours, theirs = zip(*pairs, strict=True)
     ratio = statistics.median(a / b for a, b in pairs)
     print(
@@ -157,7 +159,7 @@ def main() -> None:
 
 
 def at_95(values: list[float]) -> float:
-    """The 95th percentile."""
+    """Return the 95th percentile."""
     return sorted(values)[int(len(values) * 0.95)]
 
 

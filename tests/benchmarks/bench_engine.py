@@ -1,5 +1,7 @@
-"""How many simulated seconds a second the engine runs: `python -m tests.benchmarks.bench_engine
-[SECONDS]`."""
+"""Measures how many simulated seconds per second the engine runs.
+
+Run it with `python -m tests.benchmarks.bench_engine [SECONDS]`.
+"""
 
 import sys
 import time
@@ -12,15 +14,16 @@ START_MS = 1_700_000_000_000
 
 
 def main(seconds: int = 60) -> float:
-    """Run the default world, invariants on, with a crash and a return in it; print and return the ratio."""
+    """Run the default world with invariants, a crash and a restart. Print and return the seconds per
+    second."""
     cluster = build(default_world(), 1, START_MS)
     checker = Checker(cluster)
     begin = time.perf_counter()
     for second in range(seconds):
         if second == seconds // 4:
-            cluster.crash(0)
+            cluster.faults.crash(0)
         if second == seconds // 2:
-            cluster.start(0)
+            cluster.faults.start(0)
         cluster.run_until((START_MS + (second + 1) * 1000) * 1000)
     took = time.perf_counter() - begin
     ratio = seconds / took

@@ -1,7 +1,7 @@
-"""What one step of the fold takes: `python -m tests.benchmarks.bench_fold [PARTITIONS…]`.
+"""Measures one step of the fold: `python -m tests.benchmarks.bench_fold [PARTITIONS…]`.
 
-A cluster with three replicas a partition, half of its partitions read by five groups; broker 4 crashes in the
-last third, so that healthy and troubled steps are measured.
+The cluster has three replicas per partition, and five groups, or a thousand, read half of its partitions.
+Broker 4 crashes in the last third, so that both healthy steps and steps during an incident are measured.
 """
 
 import gc
@@ -15,11 +15,15 @@ from tests.worlds.scripts import growing_snapshots
 
 PARTITIONS = (1_000, 10_000, 100_000)
 STEPS = 12
+FEW, MANY = 5, 1_000
+"""Numbers of groups. Only up to MANY_PARTITIONS are there many, because a world makes them slowly."""
+MANY_PARTITIONS = 10_000
 
 
-def measured(partitions: int) -> tuple[float, float, float]:
-    """Milliseconds of the first step, of the median healthy one after it and of the median troubled one."""
-    snapshots = wide_snapshots(partitions, STEPS)
+def measured(partitions: int, groups: int = FEW) -> tuple[float, float, float]:
+    """Return the ms of the first step, the median of the healthy steps after it, and the median during the
+    incident."""
+    snapshots = wide_snapshots(partitions, STEPS, groups=groups)
     gc.freeze()
     state, took = State(), []
     for snapshot in snapshots:
@@ -31,7 +35,8 @@ def measured(partitions: int) -> tuple[float, float, float]:
 
 
 def parts(partitions: int) -> tuple[float, float]:
-    """Milliseconds of the median `advance` and `sample` of healthy steps: what a look-back is made of."""
+    """Return the median ms of `advance` and of `sample` in healthy steps, which are the parts of a
+    look-back."""
     state, advances, samples = State(), [], []
     for snapshot in growing_snapshots(partitions, STEPS):
         begin = time.perf_counter()
@@ -44,10 +49,12 @@ def parts(partitions: int) -> tuple[float, float]:
 
 
 def main(sizes: tuple[int, ...] = PARTITIONS) -> None:
-    """Print one line a size."""
+    """Print one line for each number of partitions."""
     for partitions in sizes:
         first, healthy, troubled = measured(partitions)
         line = f"first {first:.1f} ms, healthy {healthy:.1f} ms, troubled {troubled:.1f} ms"
+        if partitions <= MANY_PARTITIONS:
+            line += f"; with {MANY:,} groups: healthy {measured(partitions, MANY)[1]:.1f} ms"
         advanced, sampled = parts(partitions)
         print(f"{partitions:>7,} partitions: {line}; advance {advanced:.2f} ms, sample {sampled:.2f} ms")
 

@@ -1,9 +1,9 @@
-"""One observation beside kafka-python's admin wrappers: `python -m tests.benchmarks.bench_observe
-[PARTITIONS…]`.
+"""Compares one observation with kafka-python's admin client.
 
-Both look at the same simulated cluster in one run: six brokers, one topic with three replicas. The wrappers
-learn less:
-no follower's log end and no log end of a leader, of which they know nothing.
+    python -m tests.benchmarks.bench_observe [PARTITIONS…]
+
+Both observe the same simulated cluster in one run, with six brokers and one topic with three replicas. The
+admin client returns less, because it cannot ask for the log ends of leaders and followers.
 """
 
 import statistics
@@ -24,7 +24,8 @@ INTERVAL_S = 1.0
 
 
 def measured(look: Callable[[], object]) -> tuple[float, float]:
-    """Median milliseconds of wall and of this process's CPU that one look takes."""
+    """Return the median wall time and the median CPU time of this process, in ms, that one call of `look`
+    takes."""
     walls, cpus = [], []
     for _ in range(ROUNDS):
         wall, cpu = time.perf_counter(), time.process_time()
@@ -36,7 +37,7 @@ def measured(look: Callable[[], object]) -> tuple[float, float]:
 
 
 def admin_look(admin: KafkaAdminClient, partitions: int) -> None:
-    """What can be had of the wrappers: topics, both ends of the partitions, groups."""
+    """Request everything that the admin client offers: topics, both ends of the partitions, and groups."""
     admin.describe_cluster()
     admin.describe_topics([TOPIC])
     keys = [TopicPartition(TOPIC, p) for p in range(partitions)]
@@ -48,7 +49,7 @@ def admin_look(admin: KafkaAdminClient, partitions: int) -> None:
 
 
 def bench(partitions: int) -> None:
-    """Print one line for each way to look."""
+    """Print one line for kview and one for the admin client."""
     with Served("--topic", f"{TOPIC}:{partitions}:3", settings=()) as cluster:
         began = time.perf_counter()
         observer = Observer(cluster.addresses, ObserveSettings(interval_s=INTERVAL_S))

@@ -1,13 +1,12 @@
-"""What recording and replay cost: `python -m tests.benchmarks.bench_recording [SECONDS]`.
+"""Measures the cost of recording and replay: `python -m tests.benchmarks.bench_recording [SECONDS]`.
 
-The time of an append, at 1,000 and 10,000 partitions that all change every second; of closing a segment; of
-`snapshot_at` in Parquet and in a stream; and the bytes that a changed partition takes in each observation:
-the default world of `kview serve` is observed for so many seconds, ten minutes if none are given, not at all
-if 0 are.
-
-And of going to a moment of a recording in which every offset changes every second: the time until it is
-painted (but for the drawing), and until its figures that need the past are complete; at worst and at best of
-some jumps, with the share of what they may take.
+- The time of an append with 1,000 and 10,000 partitions that all change every second, of closing a segment,
+  and of finding a moment in Parquet and in a stream.
+- The time of a jump in a recording in which every offset changes every second: until the moment is painted
+  (without the drawing itself), and until the figures that need earlier observations are complete. The best
+  and the worst of several jumps are printed, with their share of the limit.
+- The bytes per changed partition and observation. For this, the default world of `kview serve` is observed
+  for SECONDS (default: ten minutes; 0 skips this part).
 """
 
 import os
@@ -37,12 +36,12 @@ PAINT_LIMIT_MS, COMPLETE_LIMIT_MS = 300, 3_000
 
 
 def milliseconds(began: float) -> float:
-    """Since `began` of the performance counter."""
+    """Return the ms that have passed since `began` on the performance counter."""
     return (time.perf_counter() - began) * 1000
 
 
 def bytes_each(snapshots: Sequence[Snapshot], folder: Path) -> float:
-    """Bytes of the closed recording for each changed partition and observation."""
+    """Return the bytes of the closed recording per changed partition and observation."""
     writer = RecordingWriter(folder)
     for snapshot in snapshots:
         writer.append(snapshot)
@@ -51,7 +50,7 @@ def bytes_each(snapshots: Sequence[Snapshot], folder: Path) -> float:
 
 
 def speeds(partitions: int, folder: Path) -> str:
-    """Appending, closing and finding a moment at that size."""
+    """Measure appending, closing and finding a moment with that number of partitions."""
     snapshots = wide_snapshots(partitions, SECONDS)
     writer, appends = RecordingWriter(folder), []
     for snapshot in snapshots:
@@ -76,7 +75,7 @@ def speeds(partitions: int, folder: Path) -> str:
 
 
 def jumps(partitions: int, folder: Path) -> str:
-    """Going to the end of ten minutes and a half at that size, by somebody who opens the recording for it."""
+    """Measure jumps to the end of a recording of ten and a half minutes, including opening it."""
     writer = RecordingWriter(folder)
     for snapshot in growing_snapshots(partitions, TEN_MINUTES_S + 30):
         writer.append(snapshot)
@@ -100,12 +99,12 @@ def jumps(partitions: int, folder: Path) -> str:
 
 
 def shares(took: list[float], limit_ms: float) -> str:
-    """The best and the worst, and what share of the limit the worst is."""
+    """Format the best and the worst time, and the worst one's share of the limit."""
     return f"{min(took):,.0f}–{max(took):,.0f} ms ({max(took) / limit_ms:.2f} of {limit_ms:,.0f})"
 
 
 def observed(seconds: int) -> list[Snapshot]:
-    """The simulated cluster's default world with Kafka's own times, seen once a second."""
+    """Observe the default world with Kafka's own times, once a second."""
     with Served(settings=()) as cluster:
         observer = Observer(cluster.addresses)
         observer.connect()

@@ -1,15 +1,16 @@
-"""What the live Spark job costs: `python -m tests.benchmarks.bench_spark [--runs 5] [--seconds 150]`.
+"""Measures the cost of the live Spark job.
 
-- first: from the job's start to its first roll-ups, while one observation of 100 partitions a second is
-  recorded.
-- steady: at 100, 1,000 and 10,000 partitions of which every offset changes every second, observed once a
-  second: from before an observation is recorded to the call back with it, over the seconds after the first
-  minute; the processor time of the job's processes over these; and their memory at the end, a page that
-  several share counted once.
-- frame: from the start of `kview --simulate` to its first frame and first data, with and without Spark, in
-  turns; and the processor time and memory of all of kview, its simulated cluster included, over a minute.
+    python -m tests.benchmarks.bench_spark [--runs 5] [--seconds 150]
 
-Each with its share of the limit. Linux alone. Bytes on disk are bench_recording's.
+- first: the time from the job's start to its first roll-ups, while 100 partitions are observed once a second.
+- steady: 100, 1,000 and 10,000 partitions whose offsets all change every second, observed once a second.
+  After the first minute, the time from recording an observation to the callback that includes it, and the
+  processor time of the job's processes. At the end, their memory, with shared pages counted once.
+- frame: the time from the start of `kview --simulate` to its first frame and first data, with and without
+  Spark in turns. Also the processor time and memory of kview with its simulated cluster over a minute.
+
+Each figure is printed with its share of the limit. This runs on Linux only. For bytes on disk, see
+bench_recording.
 """
 
 import argparse
@@ -47,12 +48,12 @@ TOLD_WITHIN_S = 60.0
 
 
 def load() -> str:
-    """How busy the machine is, this script included."""
+    """Return the load of the machine, including this script."""
     return f"load {os.getloadavg()[0]:.1f}"
 
 
 def others_cpu_s() -> float:
-    """The processor time that all that is not this script's has had since the machine's start."""
+    """Return the processor time in seconds that all other processes have used since the machine started."""
     words = Path("/proc/stat").read_text().split(maxsplit=9)
     user, nice, system, _, _, interrupts, soft_interrupts = map(int, words[1:8])
     busy_s = (user + nice + system + interrupts + soft_interrupts) / TICKS_PER_S
@@ -60,17 +61,17 @@ def others_cpu_s() -> float:
 
 
 def share(value: float, limit: float) -> str:
-    """The value's part of its limit."""
+    """Format the value's share of its limit."""
     return f"{value / limit:.2f} of {limit:g}"
 
 
 class Hearing:
-    """A job and when it told of what; `told` is set by the first roll-ups."""
+    """A job, with the times of its roll-ups. `told` is set by the first roll-ups."""
 
     def __init__(self, recording: Path) -> None:
         self._now_ms = 0
         self.arrivals: list[tuple[float, int]] = []
-        """(when, until which moment of the recording)."""
+        """(monotonic time in seconds, end of the roll-ups in the recording's ms)."""
         self.told = threading.Event()
         self.job = LiveJob(recording, self._hear, lambda: self._now_ms)
 
@@ -83,7 +84,7 @@ class Hearing:
 
 
 def first_s(snapshots: Sequence[Snapshot], folder: Path) -> float:
-    """Seconds from the start to the first roll-ups."""
+    """Return the seconds from the job's start to the first roll-ups."""
     writer = RecordingWriter(folder)
     hearing = Hearing(folder)
     began_s = time.monotonic()
@@ -100,7 +101,7 @@ def first_s(snapshots: Sequence[Snapshot], folder: Path) -> float:
 
 
 def first(runs: int, folder: Path) -> str:
-    """How long the first roll-ups take."""
+    """Measure how long the first roll-ups take."""
     snapshots = list(growing_snapshots(FIRST_PARTITIONS, int(TOLD_WITHIN_S)))
     times = [first_s(snapshots, folder / f"first-{run}") for run in range(runs)]
     median, worst = statistics.median(times), max(times)
@@ -111,7 +112,7 @@ def first(runs: int, folder: Path) -> str:
 
 
 def steady(partitions: int, seconds: int, folder: Path) -> str:
-    """Delay, processor time and memory at that size."""
+    """Measure delay, processor time and memory with that number of partitions."""
     snapshots = list(growing_snapshots(partitions, seconds))
     writer = RecordingWriter(folder)
     hearing = Hearing(folder)
@@ -152,14 +153,14 @@ def steady(partitions: int, seconds: int, folder: Path) -> str:
 
 
 def frame(compiled: Path) -> None:
-    """Prints what Spark does to the start of kview."""
+    """Measure how Spark affects the start of kview, and print it."""
     command = [sys.executable, "-m", "kview", "--simulate"]
     commands = {"with": command, "without": [*command, "--no-spark"]}
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for turn in range(FRAME_RUNS + 1):
         for name, words in commands.items():
             times = measure(words, str(compiled))
-            if turn:  # The first one compiles modules.
+            if turn:  # The first turn compiles modules.
                 taken[name].append(times)
     for what, column in (("first frame", 0), ("first data", 1)):
         spark, plain = (statistics.median(times[column] for times in taken[name]) for name in commands)
@@ -171,7 +172,7 @@ def frame(compiled: Path) -> None:
 
 
 def whole(spark: bool, state: Path) -> str:
-    """What all of kview takes over a minute."""
+    """Measure the processor time and memory of all kview processes over a minute."""
     with kview_on_a_terminal(
         "--simulate", environment={"XDG_STATE_HOME": str(state)}, spark=spark
     ) as terminal:
@@ -179,7 +180,7 @@ def whole(spark: bool, state: Path) -> str:
         began_s = time.monotonic()
 
         def wait_to(second: float) -> float:
-            # The terminal is read meanwhile.
+            # This also reads the terminal in the meantime.
             terminal.wait_for(lambda: time.monotonic() - began_s >= second or None, "the time", 2 * second)
             return cpu_s(tree(terminal.pid))
 
@@ -197,7 +198,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=150)
     given = parser.parse_args()
-    # What Spark warns of is in kview's log file otherwise; a job that fails is told here.
+    # Spark's warnings go to kview's log file in a normal run. Here only a failed job is reported.
     logging.getLogger("kview.pipeline").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,10 +1,11 @@
-"""Start to first frame and to first data, the whole process, on a pseudo-terminal of 120×40.
+"""Measures the time from the start of the process to the first frame and the first data, on a terminal of
+120×40.
 
     python -m tests.benchmarks.bench_start [--runs 7] [--kaskade PATH]
 
-Prints a table of medians and worst cases. `--kaskade` is the program of another dashboard, kaskade 5.1,
-installed into an environment of its own (`python3 -m venv k && k/bin/pip install kaskade==5.1.0`), shown the
-same simulated cluster.
+Prints a table of medians and worst cases. `--kaskade` is the program of another dashboard, kaskade 5.1, in an
+environment of its own (`python3 -m venv k && k/bin/pip install kaskade==5.1.0`). It shows the same simulated
+cluster.
 """
 
 import argparse
@@ -23,12 +24,12 @@ from tests.e2e.pseudo_terminal import PseudoTerminal
 GIVE_UP_S = 30.0
 
 DATA = re.compile(r"invoice\b.*\d")
-"""A topic's name with a figure beside it."""
+"""A topic's name, followed by a figure."""
 
 
 @contextmanager
 def simulated_cluster() -> Iterator[str]:
-    """The bootstrap servers of `kview serve`."""
+    """Run `kview serve`, and yield its bootstrap servers."""
     command = [sys.executable, "-m", "kview", "serve"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -37,9 +38,10 @@ def simulated_cluster() -> Iterator[str]:
 
 
 def measure(command: list[str], compiled: str) -> tuple[float, float]:
-    """Seconds from the process's start to the first signs on the screen, and to the first data.
+    """Return the seconds from the process's start to its first output on the screen, and to the first data.
 
-    `compiled` is a folder for compiled modules: an installed program has them, a checkout may not.
+    `compiled` is a folder for compiled modules, because an installed program has them, but a checkout may
+    not.
     """
     environment = {
         **os.environ,
@@ -76,7 +78,7 @@ def main() -> None:
             commands["kaskade admin"] = [arguments.kaskade, "admin", "-b", bootstrap]
         for command in commands.values():
             measure(command, compiled)
-        # In turns, so that a busy moment of the machine hits all of them.
+        # The programs run in turns, so that a busy moment of the machine affects all of them.
         taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
         for _ in range(arguments.runs):
             for name, command in commands.items():

@@ -1,6 +1,7 @@
 """--record and `kview replay` without a terminal."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -166,3 +167,19 @@ def test_a_kept_recording_is_found_by_its_name(folder: Path, state_home: Path) -
         in done.stderr
         and "friday" in done.stderr
     )
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ("2000-01-01T00:00", r"2000-01-01 00:00:00 is before the recording, which starts at \d{4}-"),
+        ("2999-01-01T00:00", r"2999-01-01 00:00:00 is after the recording, which ends at \d{4}-"),
+        ("-1h", r" is before the recording, which starts at "),
+    ],
+)
+def test_a_moment_outside_the_recording_is_said(folder: Path, at: str, said: str) -> None:
+    done = run_kview("replay", str(folder), "--at", at, "--once")
+    assert done.returncode == 0 and "BROKER" in done.stdout
+    assert re.search(f"^kview: .*{said}", done.stderr), done.stderr
+    inside = run_kview("replay", str(folder), "--at", "-1s", "--once")
+    assert (inside.returncode, inside.stderr) == (0, "")

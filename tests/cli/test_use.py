@@ -19,7 +19,10 @@ def in_shell(script: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["connect"], "Missing argument 'HOST:PORT[,…]'"),
+        (["connect"], "there are no profiles in "),
+        (["connect", "a:1", "--map", "kafka:9092"], "'kafka:9092' is not a pair of addresses"),
+        (["connect", "a:1", "--map", "kafka=b:1"], "the mapping 'kafka=b:1' is not a pair of addresses"),
+        (["connect", "a:1", "--command-config", "/nowhere"], "/nowhere cannot be read (No such file"),
         (["connect", ""], "contains an empty bootstrap server: write HOST:PORT"),
         (["connect", "localhost"], "'localhost' has no port: write HOST:PORT, such as localhost:9092"),
         (["connect", "localhost:"], "'' in 'localhost:' is not a valid port"),
@@ -48,9 +51,22 @@ def in_shell(script: str) -> subprocess.CompletedProcess[str]:
         (["connect", "a:1", "b:2"], "Got unexpected extra argument (b:2)"),
         (["fly"], "No such command 'fly'"),
         (["--fly"], "No such option '--fly'"),
-        (["--once"], "--once goes with --simulate, or after a command"),
-        (["--once", "connect", "a:1"], "--once comes after connect, or goes with --simulate"),
-        (["--simulate", "connect", "a:1"], "--simulate"),
+        (["--once"], "--once alone does nothing: use it with --simulate, or put it after connect"),
+        (
+            ["--brokers", "3"],
+            "--brokers alone does nothing: use it with --simulate, or put it after check, or put it after"
+            " serve",
+        ),
+        (["--once", "connect", "a:1"], "put --once after connect"),
+        (
+            ["--brokers", "3", "connect", "a:1"],
+            "connect has no --brokers: use it with --simulate or check or serve",
+        ),
+        (
+            ["--ascii", "schema"],
+            "schema has no --ascii: use it with --simulate or check or connect or replay",
+        ),
+        (["--simulate", "connect", "a:1"], "leave out --simulate or connect"),
     ],
 )
 def test_bad_use_is_said_in_a_sentence(arguments: list[str], sentence: str) -> None:
@@ -72,7 +88,7 @@ def test_version() -> None:
     assert (done.returncode, done.stdout) == (0, f"kview, version {kview.__version__}\n")
 
 
-@pytest.mark.parametrize("command", ["connect", "serve"])
+@pytest.mark.parametrize("command", ["check", "connect", "serve"])
 def test_every_command_in_the_help_has_a_help_of_its_own(command: str) -> None:
     whole, own = run_kview("--help"), run_kview(command, "--help")
     assert whole.returncode == own.returncode == 0

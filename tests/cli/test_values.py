@@ -63,7 +63,7 @@ def test_a_number_of_thousands_of_digits_is_none(sizes: str) -> None:
         topic_of(f"a:{sizes}", brokers=3)
 
 
-@pytest.mark.parametrize("value", ["1_000", "١٢", " 3", "1.5", "", "9" * 5000])
+@pytest.mark.parametrize("value", ["1_000", "١٢", "1.5", "", "9" * 5000])
 def test_a_setting_is_a_number_in_ascii_digits(value: str) -> None:
     with raises_saying(BadUse, "num.partitions=.* is not a whole number"):
         check_broker_settings({"num.partitions": value})

@@ -38,6 +38,9 @@ def test_everything_can_be_read(name: str) -> None:
         for key in ("dim", "good"):
             assert contrast(getattr(theme, key), behind) >= 3.0, (key, behind)
     assert contrast(theme.on_accent, theme.accent) >= 4.5
+    for key in ("risk", "warn"):
+        assert contrast(getattr(theme, key), theme.accent) >= 4.5, f"{key} in the selected row"
+    assert contrast(theme.good, theme.accent) >= 3.0
     for colour in theme.series:
         assert contrast(colour, theme.background) >= 3.0, colour
 
@@ -55,7 +58,7 @@ def test_a_users_theme_joins_and_replaces(tmp_path: Path) -> None:
     ("change", "why"),
     [
         (('risk = "#ff6b68"', 'risk = "red"'), "`risk` is 'red', not a colour like #10141a"),
-        (('risk = "#ff6b68"', 'riks = "#ff6b68"'), "did you mean `risk`?"),
+        (('risk = "#ff6b68"', 'riks = "#ff6b68"'), ": unknown key riks; did you mean risk?"),
         (('risk = "#ff6b68"', ""), "missing required field `risk`"),
         (("dark = true", 'dark = "yes"'), "$.dark"),
         (('name = "dark"', "name = "), "line 1"),

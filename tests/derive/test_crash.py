@@ -9,6 +9,7 @@ from kview.derive.view import PartitionStatus, Reason, Verdict, View
 from kview.model.events import EventKind, Severity
 from kview.model.findings import Finding, FindingKind
 from kview.model.units import UNKNOWN
+from tests.derive.cluster_findings import of_cluster
 from tests.worlds import START_MS, crash_script, default_world, views
 
 HEALTHY_S, SILENT_S = 30, 20
@@ -36,8 +37,7 @@ def kinds(view: View) -> list[str]:
 
 def test_while_all_is_well_there_is_one_calm_finding_and_no_event(seconds: list[View]) -> None:
     for view in seconds[:FIRST_SILENT]:
-        assert view.headline.severity is Severity.CALM
-        assert view.headline.findings == (Finding(FindingKind.ALL_WELL, Severity.CALM, count=6),)
+        assert of_cluster(view) == (Finding(FindingKind.CLUSTER_WELL, Severity.CALM, count=6),)
         assert view.new_events == ()
     assert (view.headline.topics, view.headline.partitions) == (3, 20)
 
@@ -46,7 +46,7 @@ def test_the_first_silent_second_names_what_the_broker_leads_and_what_is_frozen(
     view = seconds[FIRST_SILENT]
     assert view.headline.severity is Severity.RISK
     now_ms = view.snapshot.observation.ended_ms
-    assert view.headline.findings == (
+    assert of_cluster(view) == (
         Finding(
             FindingKind.BROKERS_SILENT,
             Severity.RISK,
@@ -80,8 +80,8 @@ def test_the_first_silent_second_names_what_the_broker_leads_and_what_is_frozen(
 @pytest.mark.parametrize("second", range(1, 9))
 def test_the_countdown_goes_on_and_nothing_else_happens(seconds: list[View], second: int) -> None:
     view = seconds[FIRST_SILENT + second]
-    first = seconds[FIRST_SILENT].headline.findings
-    assert view.headline.findings == first, "only the clock goes on"
+    first = of_cluster(seconds[FIRST_SILENT])
+    assert of_cluster(view) == first, "only the clock goes on"
     assert view.new_events == ()
 
 
@@ -92,7 +92,7 @@ def test_a_countdown_that_has_run_out_says_so() -> None:
     last = late[-1]
     later = replace(last, observation=replace(last.observation, ended_ms=last.observation.ended_ms + 900))
     *_, view = views([*late[:-1], later])
-    due = view.headline.findings[-1]
+    due = of_cluster(view)[-1]
     assert due.kind is FindingKind.FENCING_DUE
     assert due.due_ms < view.snapshot.observation.ended_ms
 
@@ -196,7 +196,7 @@ def test_fencing_is_one_step(seconds: list[View]) -> None:
     assert facts[1:4] == [((2,), 3, 8), ((), 1, 0), ((4,), 9, 25)]
     assert facts[5] == ((), 9, 25), "all that froze, but for the one that has no leader"
     K, S = FindingKind, Severity
-    assert view.headline.findings == (
+    assert of_cluster(view) == (
         Finding(K.NO_LEADER, S.RISK, partitions=1),
         Finding(K.BROKERS_FENCED, S.WARN, brokers=(4,)),
         Finding(K.UNDER_REPLICATED, S.WARN, partitions=9, internal_partitions=25),
@@ -239,7 +239,9 @@ def test_coming_back_is_seen_twice_the_broker_then_its_isrs(seconds: list[View])
     assert (joined.kind, joined.brokers) == (EventKind.ISR_GREW, (4,))
     assert (joined.partition_count, joined.internal_count) == (9, 25)
     view = seconds[BACK + 2]
-    assert view.headline.severity is Severity.CALM
+    assert of_cluster(view) == (Finding(FindingKind.CLUSTER_WELL, Severity.CALM, count=6),)
+    away = Finding(FindingKind.NOT_PREFERRED, Severity.CALM, partitions=3, internal_partitions=8)
+    assert away in view.headline.findings
     assert not view.partitions.preferred[row(view, "invoice", 3)]
     assert view.partitions.status[row(view, "invoice", 3)] is PartitionStatus.NOT_PREFERRED
     assert [event.kind for event in view.events][:2] == [EventKind.BROKER_SILENT, EventKind.WATERMARK_FROZEN]

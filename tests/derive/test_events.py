@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kview.derive.events import MAX_EVENTS, kept
-from kview.derive.fold import LOOK_BACK_MS, State, step
+from kview.derive.fold import State, step
 from kview.model.events import Event, EventKind, Severity
 from kview.model.states import GroupState
 from kview.model.units import UNKNOWN_ID
@@ -156,9 +156,9 @@ def event_at(at_ms: int) -> Event:
     return Event(at_ms, EventKind.LEADER_MOVED, Severity.CALM)
 
 
-def test_events_are_kept_for_the_look_back_and_no_more_than_so_many() -> None:
-    now = 10 * LOOK_BACK_MS
-    old, young = event_at(now - LOOK_BACK_MS), event_at(now - LOOK_BACK_MS + 1)
+def test_events_are_kept_for_nine_minutes_and_no_more_than_so_many() -> None:
+    now = 6_000_000
+    old, young = event_at(now - 540_000), event_at(now - 540_000 + 1)
     assert kept((old, young), (event_at(now),), now) == (young, event_at(now))
     many = tuple(event_at(now + at) for at in range(MAX_EVENTS + 50))
     assert kept(many, (), now + 1000) == many[-MAX_EVENTS:]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from kview.derive.fold import State, step
 from kview.derive.history import Thinning, thinned
-from kview.derive.lag import SEEDS, EndsThen, Points, behind, capped, with_reading, with_seeds
+from kview.derive.lag import SEEDS, EndsThen, Points, capped, with_reading, with_seeds
+from kview.derive.unread import Behind, Unread, behind, follow
 from kview.model.snapshot import Snapshot, TimePoints
 from kview.model.units import NO_OFFSET, UNKNOWN
 from tests.derive.limits import at_most
@@ -29,11 +30,18 @@ def points_of(*pairs: tuple[int, int]) -> Points:
     return Points(none.seed_ms, none.seed_ends, layers)
 
 
+def late(points: Points, *committed: int, at_ms: int = NOW) -> Behind:
+    """The lag in time of groups that are seen for the first time."""
+    count = len(committed)
+    rows, at = np.zeros(count, np.int64), np.full(count, at_ms)
+    offsets, no = np.array(committed, np.int64), np.zeros(count, np.bool_)
+    return behind(follow(Unread.none(count), offsets, at, rows, points, no), at)
+
+
 def ask(points: Points, *committed: int, at_ms: int = NOW) -> list[tuple[int, bool]]:
-    rows = np.zeros(len(committed), np.int64)
-    offsets = np.array(committed, np.int64)
-    out, bound = behind(points, rows, offsets, np.full(len(committed), at_ms))
-    return list(zip(out.tolist(), bound.tolist(), strict=True))
+    """The interpolated lag, and whether nothing is known about the time before."""
+    found = late(points, *committed, at_ms=at_ms)
+    return list(zip(found.guess_ms.tolist(), found.is_open.tolist(), strict=True))
 
 
 def test_between_two_points_it_is_interpolated() -> None:
@@ -51,7 +59,8 @@ def test_before_the_oldest_point_it_is_a_bound() -> None:
 
 def test_without_a_commit_or_without_points_nothing_is_known() -> None:
     assert ask(points_of((10_000, 1000), (0, 2000)), NO_OFFSET, UNKNOWN) == [(UNKNOWN, False)] * 2
-    assert ask(Points.none(1), 5) == [(UNKNOWN, False)]
+    unread = points_of((0, UNKNOWN))
+    assert ask(unread, 5) == [(UNKNOWN, False)]
 
 
 def test_while_nothing_was_written_the_next_record_was_not_there_yet() -> None:
@@ -87,7 +96,7 @@ series = st.lists(st.tuples(st.integers(1, 30_000), st.integers(0, 500)), min_si
 
 
 @given(series, st.lists(st.integers(0, 12_000), min_size=1, max_size=20))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_it_equals_a_plain_interpolation_and_never_grows_with_the_offset(
     pairs: list[tuple[int, int]], committed: list[int]
 ) -> None:
@@ -168,7 +177,7 @@ RULE = Thinning(((6_000, 1_000), (30_000, 6_000), (600_000, 60_000)))
 
 
 @given(st.lists(st.integers(1, 20_000), min_size=1, max_size=120))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_thinning_step_by_step_leaves_what_thinning_at_once_leaves(gaps: list[int]) -> None:
     at, layers = NOW, []
     none = np.empty(0, np.int64)
@@ -186,13 +195,26 @@ def test_thinning_step_by_step_leaves_what_thinning_at_once_leaves(gaps: list[in
     assert [x.at_ms for x in thinned(young, at, RULE)] == [x.at_ms for x in at_once]
 
 
-def test_in_the_first_second_lag_in_time_is_right() -> None:
-    """A group that stopped 101 s before the first observation."""
+def test_a_lag_is_exact_if_the_record_was_written_between_two_close_moments() -> None:
+    points = points_of((90_000, 1000), (84_000, 1600), (4_000, 1700), (2_500, 1800), (0, 2000))
+    found = late(points, 1300, 1750, 1900)
+    assert found.ms.tolist() == [87_000, 3_250, 1_250]
+    assert not found.is_bound.any() and found.is_estimate.tolist() == [False, False, True]
 
+
+def test_a_lag_between_two_distant_moments_is_a_bound_or_if_it_is_small_an_estimate() -> None:
+    found = late(points_of((90_000, 1000), (60_000, 1600), (5_000, 1700), (0, 2000)), 1300, 1990)
+    assert (found.ms[0], found.is_bound[0], found.is_estimate[0]) == (60_000, True, False)
+    assert (found.ms[1], found.is_bound[1], found.is_estimate[1]) == (167, False, True)
+
+
+def test_in_the_first_second_lag_in_time_is_bounded() -> None:
+    """A group that stopped 101 s before the first observation, when logs are known to have ended at other
+    offsets 60 s and 120 s ago."""
     world = default_world()
     group = world.group("audit-export")
     group.committed = {key: int(world.log(*key).watermark) - 100 * 250 for key in group.committed}
     _, view = step(State(), world.tick())
     at = view.snapshot.groups.group.tolist().index("audit-export")
-    assert view.groups.behind_ms[at] == pytest.approx(101_000, abs=300)
-    assert not view.groups.behind_is_bound[at]
+    assert view.groups.behind_ms[at] == pytest.approx(60_000, abs=2_000)
+    assert view.groups.behind_is_bound[at]

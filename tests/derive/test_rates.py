@@ -62,7 +62,7 @@ steps = st.lists(st.tuples(st.integers(200, 60_000), st.integers(0, 10**6)), min
 
 
 @given(steps, st.integers(0, 2**60))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_rates_add_up_to_what_was_written(gaps: list[tuple[int, int]], first: int) -> None:
     ends, _ = advance(Ends.none(1), np.array([first]), np.array([NOW]), NOW)
     at, value, written = NOW, first, 0.0
@@ -75,7 +75,7 @@ def test_rates_add_up_to_what_was_written(gaps: list[tuple[int, int]], first: in
 
 
 @given(st.permutations(range(8)), st.lists(st.integers(0, 10**9), min_size=16, max_size=16))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_rate_follows_its_row(order: list[int], values: list[int]) -> None:
     before, now = np.array(values[:8]), np.array(values[8:])
     rows = np.array(order)

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from kview.derive.fold import State, step
-from kview.derive.groups import trend
+from kview.derive.groups import BehindSeries, trend
 from kview.derive.view import Reason, Verdict, View
 from kview.model.events import EventKind, Severity
-from kview.model.findings import Finding, FindingKind
 from kview.model.states import GroupState
 from kview.model.units import NEVER, NO_OFFSET, UNKNOWN
 from tests.worlds import World, default_world
@@ -98,7 +97,8 @@ def test_members_that_do_not_move_are_stuck() -> None:
             group.read_share = 1e-12
 
     views = watch(world, 50, stop)
-    assert verdict(views[35], "billing") == Verdict.OK
+    assert verdict(views[18], "billing") == Verdict.OK
+    assert verdict(views[35], "billing") == Verdict.UNDECIDED, "its reader has rested for long"
     assert verdict(views[45], "billing") == Verdict.STUCK
     view = views[45]
     assert view.groups.severity[at(view, "billing")] is Severity.WARN
@@ -181,30 +181,6 @@ def test_no_commit_is_neither_0_nor_everything() -> None:
     assert not view.groups.lag_is_bound[row]
 
 
-def test_offsets_below_the_log_start_are_lost_records() -> None:
-    world = default_world()
-    group = world.group("audit-export")
-    world.log("audit-log", 1).start = group.committed["audit-log", 1] + 500
-    *_, view = watch(world, 3)
-    row = at(view, "audit-export")
-    assert view.offsets.lost[rows(view, "audit-export")].tolist() == [0, 500, 0, 0]
-    assert view.groups.severity[row] is Severity.RISK
-    assert view.headline.severity is Severity.RISK
-    assert view.headline.findings[0] == Finding(
-        FindingKind.RECORDS_LOST, Severity.RISK, group="audit-export", count=500
-    )
-    assert view.groups.lost[row] == 500
-
-
-def test_negative_lag_is_shown_as_it_is_when_the_watermark_was_read_after_the_commit() -> None:
-    world = default_world()
-    group = world.group("audit-export")
-    key = ("audit-log", 2)
-    group.committed[key] = int(world.log(*key).watermark) + 10_000
-    (view,) = watch(world, 1)
-    assert view.offsets.lag[rows(view, "audit-export")[2]] == -10_000 + 265
-
-
 def test_a_watermark_read_before_the_commit_makes_no_negative_lag() -> None:
     """The leader is silent for kview alone: its group goes on past the last watermark that kview read."""
     world = default_world()
@@ -235,11 +211,25 @@ def test_partitions_that_are_gone_leave_their_rows_unknown() -> None:
 
 
 def test_trends_need_more_than_a_commit_interval() -> None:
-    def by_second(*values: float) -> tuple[tuple[int, float], ...]:
-        return tuple((1000 * second, value) for second, value in enumerate(values))
+    def shown(*values: float) -> int:
+        series = BehindSeries()
+        for second, value in enumerate(values):
+            behind = np.array([UNKNOWN if np.isnan(value) else int(value)])
+            series = series.extended(np.array(["g"], object), behind, 1000 * second)
+        return int(trend(series)[0])
 
-    assert trend(by_second(*(1000.0 * (second % 5) for second in range(60)))) == 0
-    assert trend(by_second(*(1000.0 * second for second in range(20)))) == 1
-    assert trend(by_second(*(1000.0 * (20 - second) for second in range(20)))) == -1
-    assert trend(by_second(*(20_000 + 250.0 * second for second in range(60)))) == 1
-    assert trend(by_second(5.0)) == 0 and trend(by_second(*[float("nan")] * 20)) == 0
+    assert shown(*(1000.0 * (second % 5) for second in range(60))) == 0
+    assert shown(*(1000.0 * second for second in range(20))) == 1
+    assert shown(*(1000.0 * (20 - second) for second in range(20))) == -1
+    assert shown(*(20_000 + 250.0 * second for second in range(60))) == 1
+    assert shown(5.0) == 0 and shown(*[float("nan")] * 20) == 0
+
+
+def test_the_trend_of_a_group_stays_its_own_when_other_groups_come_and_go() -> None:
+    series = BehindSeries()
+    for second in range(20):
+        names = ["b", "c"] if second % 3 else ["a", "b", "c"]
+        behind = {"a": 0, "b": 1000 * second, "c": 1000 * (20 - second)}
+        values = np.array([behind[name] for name in names])
+        series = series.extended(np.array(names, object), values, 1000 * second)
+    assert trend(series).tolist() == [1, -1]

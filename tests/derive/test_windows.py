@@ -130,7 +130,7 @@ def reference(made: Rollups, key: Key, end_s: int, length_s: int) -> dict[str, o
 
 
 @given(rollups(), st.sampled_from(list(Kind)), st.integers(-20, 330), st.sampled_from((*WINDOWS_S, 1, 7)))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_window_is_what_its_seconds_say(made: Rollups, kind: Kind, end: int, length_s: int) -> None:
     end_s = START_S + end
     found = window(made, kind, end_s, length_s)
@@ -146,7 +146,7 @@ def test_a_window_is_what_its_seconds_say(made: Rollups, kind: Kind, end: int, l
 
 
 @given(rollups(), st.data(), st.integers(-20, 330), st.sampled_from(((60, 1), (300, 5), (240, 60), (7, 2))))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_series_is_what_its_steps_say(
     made: Rollups, data: st.DataObject, end: int, spans: tuple[int, int]
 ) -> None:
@@ -211,9 +211,9 @@ def test_a_thousand_topics_over_five_minutes_are_quick() -> None:
     made = Rollups(keys, partitions, tuple(blocks), START_S * 1000, (START_S + 360) * 1000)
     took_s = []
     for _ in range(5):
-        began_s = time.perf_counter()
+        began_s = time.thread_time()
         found = window(made, Kind.TOPIC, START_S + 350, 300)
-        took_s.append(time.perf_counter() - began_s)
+        took_s.append(time.thread_time() - began_s)
     assert found.hottest[7] == ("topic-0007", 3)
     assert min(took_s) < 0.1, f"{min(took_s) * 1000:.0f} ms"
     print(f"{min(took_s) * 1000:.1f} ms")

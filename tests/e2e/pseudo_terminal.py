@@ -52,7 +52,7 @@ class PseudoTerminal:
             dimensions=(rows, columns),
             env=environment,
             timeout=None,
-            preexec_fn=None if limit_file_bytes is None else partial(_limit_files, limit_file_bytes),
+            preexec_fn=partial(_begin, limit_file_bytes),
         )
         self.child.delaybeforesend = None
         self.screen = pyte.Screen(columns, rows)
@@ -128,8 +128,12 @@ class PseudoTerminal:
         self.child.close(force=True)
 
 
-def _limit_files(size_bytes: int) -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
+def _begin(limit_file_bytes: int | None) -> None:
+    """Begin as a shell on a terminal has it, also if these tests run in the background and ignore Ctrl-C."""
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    if limit_file_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit_file_bytes, limit_file_bytes))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""kview's end of the control channel: it never raises and never waits for ever."""
+"""kview's end of the control channel never raises an exception and never waits for ever."""
 
 import asyncio
 import socket
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kview.errors import BadUse, ErrorKind, KviewError
-from kview.lab.client import REPLY_TIMEOUT_S, ControlClient
+from kview.lab.client import ControlClient
 from kview.lab.messages import (
     MAX_REPLY_BYTES,
     AskStatus,
@@ -21,6 +21,7 @@ from kview.lab.messages import (
     encode,
     request_of,
 )
+from kview.language.errors import sentence
 from kview.model.faults import ActiveFault, FaultCommand, FaultDone, FaultKind, FaultReply, FaultState
 
 CRASH = FaultCommand(FaultKind.CRASH, 4)
@@ -29,16 +30,16 @@ CRASH = FaultCommand(FaultKind.CRASH, 4)
 def talk(
     answer: Callable[[Request], bytes | None],
     act: Callable[[ControlClient], Coroutine[Any, Any, Any]],
-    timeout_s: float = REPLY_TIMEOUT_S,
 ) -> Any:
-    """Run `act` against a cluster's end that answers each request with `answer`, and hangs up at None."""
+    """Run `act` with a client whose peer answers each request with `answer`, and closes the channel if that
+    returns None."""
 
     async def run() -> Any:
         ours, theirs = socket.socketpair()
         reader, writer = await asyncio.open_connection(sock=theirs)
 
         async def serve() -> None:
-            with suppress(OSError):  # The client hangs up on what is too long.
+            with suppress(OSError):  # The client closes the channel if an answer is too long.
                 while line := await reader.readline():
                     said = answer(request_of(line))
                     if said is None:
@@ -47,7 +48,7 @@ def talk(
             writer.close()
 
         serving = asyncio.get_running_loop().create_task(serve())
-        client = ControlClient(ours, timeout_s)
+        client = ControlClient(ours)
         try:
             return await act(client)
         finally:
@@ -106,19 +107,17 @@ def test_commands_given_at_once_get_each_its_own_answer() -> None:
     ("answer", "kind"),
     [
         (None, ErrorKind.CLUSTER_ENDED),
-        (b"", ErrorKind.CLUSTER_SILENT),
         (b"ok broker 4 was killed\n", ErrorKind.CLUSTER_GARBLED),
         (encode(Status(6, 3, 0, ())), ErrorKind.CLUSTER_GARBLED),
         (b"x" * (2 * MAX_REPLY_BYTES), ErrorKind.CLUSTER_GARBLED),
     ],
-    ids=["gone", "silent", "prose", "another reply", "too long"],
+    ids=["gone", "prose", "another reply", "too long"],
 )
-def test_a_channel_that_fails_says_so_in_time_and_for_good(answer: bytes | None, kind: ErrorKind) -> None:
+def test_a_channel_that_carries_no_answers_says_so_for_good(answer: bytes | None, kind: ErrorKind) -> None:
     async def twice(client: ControlClient) -> tuple[FaultReply, FaultReply]:
         return await client.apply(CRASH), await client.apply(CRASH)
 
-    timeout_s = 0.1 if answer == b"" else REPLY_TIMEOUT_S
-    first, second = talk(lambda request: answer, twice, timeout_s)
+    first, second = talk(lambda request: answer, twice)
     assert first.refused is not None and first.refused.kind is kind
     assert second == first
 
@@ -127,3 +126,38 @@ def test_status_raises_what_apply_replies() -> None:
     with pytest.raises(KviewError) as caught:
         talk(lambda request: None, lambda client: client.status())
     assert caught.value.kind is ErrorKind.CLUSTER_ENDED
+
+
+def test_a_cluster_that_hangs_for_a_while_takes_faults_again_and_no_answer_is_mistaken_for_another() -> None:
+    stop, start = FaultCommand(FaultKind.STOP, 2), FaultCommand(FaultKind.START, 4)
+
+    async def run() -> None:
+        ours, theirs = socket.socketpair()
+        reader, writer = await asyncio.open_connection(sock=theirs)
+        client = ControlClient(ours, timeout_s=0.1)
+        late, unsent = await client.apply(CRASH), await client.apply(stop)
+        assert late.refused is not None and unsent.refused is not None
+        assert sentence(late.refused) == (
+            "the simulated cluster did not answer within 0 s: "
+            "it may still do what was asked; try again in a moment"
+        )
+        assert sentence(unsent.refused) == (
+            "the simulated cluster is still not answering, so this was not sent: try again in a moment"
+        )
+        writer.write(obedient(request_of(await reader.readline())))
+        patient = asyncio.create_task(_until_answered(client, start))
+        asked = request_of(await asyncio.wait_for(reader.readline(), 5))
+        assert asked == DoFault(start), "what was said not to be sent was not sent"
+        writer.write(obedient(asked))
+        assert await asyncio.wait_for(patient, 5) == done(start)
+        writer.close()
+        await client.close()
+
+    asyncio.run(run())
+
+
+async def _until_answered(client: ControlClient, command: FaultCommand) -> FaultReply:
+    """The reply to a command, which is asked for again as long as it cannot be sent."""
+    while (reply := await client.apply(command)).refused is not None:
+        assert reply.refused.kind is ErrorKind.CLUSTER_BUSY
+    return reply

@@ -1,4 +1,4 @@
-"""Lines as faults."""
+"""Lines that are parsed as faults."""
 
 import pytest
 
@@ -32,16 +32,16 @@ def test_a_line_is_a_fault(line: str, command: FaultCommand) -> None:
         ("", "unknown command ''"),
         ("crahs 4", r"did you mean crash\?"),
         ("fly", "available commands: crash, stop"),
-        ("crash", "crash NODE"),
-        ("crash 4 5", "crash takes 1 argument, not 2"),
+        ("crash", "'crash' needs one node: write crash 4"),
+        ("crash 4 5", "'crash' needs one node: write crash 4"),
         ("crash four", "'four' is not a valid node id"),
         ("crash -1", "'-1' is not a valid node id"),
-        ("slow 4", "slow NODE"),
+        ("slow 4", "'slow' needs a node and a latency: write slow 4 200ms"),
         ("slow 4 fast", "'fast' is not a valid latency"),
         ("slow 4 0ms", "'0ms' is not a valid latency"),
         ("slow 4 61s", "'61s' is not a valid latency"),
-        ("undo 4", "undo takes 0 arguments, not 1"),
-        ("counters 4", "counters takes 0 arguments, not 1: write counters"),
+        ("undo 4", "'undo' takes no argument: write undo"),
+        ("counters 4", "'counters' takes no argument: write counters"),
         pytest.param(f"crash {'1' * 5000}", "is not a valid node id", id="a node of 5000 digits"),
         pytest.param(f"slow 4 {'1' * 5000}s", "is not a valid latency", id="a latency of 5000 digits"),
     ],

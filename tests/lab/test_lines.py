@@ -1,4 +1,4 @@
-"""What people type, answered in sentences: on a cluster that is really there, without sockets."""
+"""Typed lines are answered in sentences, on a cluster without sockets."""
 
 import pytest
 
@@ -22,20 +22,23 @@ def console() -> Console:
             "ok broker 1 was killed (kill −9): its port refuses connections; it is fenced when its"
             " session ends; to undo it: start 1",
         ),
-        (["crash 1", "hang 1"], "error broker 1 is already down: start 1 brings it back"),
-        (["hang 1", "slow 1 5ms"], "error broker 1 is hung: start 1 brings it back"),
+        (["crash 1", "hang 1"], "error broker 1 is already down: start 1 restores it"),
+        (["hang 1", "slow 1 5ms"], "error broker 1 is hung: start 1 restores it"),
         (["crash 101"], "ok controller 101 was killed (kill −9); to undo it: start 101"),
         (["lose-rack R1"], "ok every broker in rack R1 has lost power; to undo it: undo"),
         (
             ["lose-rack R1", "lose-rack R1"],
-            "error every broker in rack R1 is already down: undo brings them all back",
+            "error every broker in rack R1 is already down: undo restores every node",
         ),
         (["lose-rack R9"], "error there is no rack 'R9': available racks: R1"),
-        (["start 1"], "error broker 1 has no fault"),
-        (["crash 1", "start 1"], "ok broker 1 is back"),
+        (["start 1"], "error broker 1 is running normally: nothing to start"),
+        (["crash 1", "start 1"], "ok broker 1 was started: it rejoins the ISRs once it has caught up"),
         (["undo"], "ok no fault in force"),
-        (["crash 1", "undo"], "ok all faults undone; every node is started"),
-        (["slow 1 20ms", "hang 1", "status"], "ok 3 brokers, 3 controllers; faults: 1 hung, 1 slow 20 ms"),
+        (["crash 1", "undo"], "ok all faults undone; every node is running"),
+        (
+            ["slow 1 20ms", "hang 1", "status"],
+            "ok 3 brokers, 3 controllers; faults in force: broker 1 hung; broker 1 slow 20 ms",
+        ),
         (["crash 9"], "error there is no node 9: the brokers are 0 to 2, the controllers 101, 102, 103"),
         (["slow 1 fast"], "error 'fast' is not a valid latency: give 1ms to 60000ms, such as 200ms or 2s"),
         (["quit"], "ok the cluster ends"),
@@ -50,7 +53,7 @@ def test_without_controllers_there_is_none_to_kill(console: Console) -> None:
     for node in (101, 102, 103):
         answer(console, f"crash {node}")
     assert answer(console, "crash-controller") == (
-        "error there is no active controller: undo brings them all back"
+        "error there is no active controller: undo restores every node"
     )
 
 

@@ -1,13 +1,14 @@
 """Events in words: every kind, from folds of worlds in which it happens."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 
 import pytest
 
 from kview.derive.fold import State, step
-from kview.language.events import MAX_LISTED, sentence
+from kview.language.events import sentence
+from kview.language.nouns import MOST_BROKERS
 from kview.model.events import Event, EventKind, Severity
 from kview.model.failures import FailureKind
 from kview.model.states import GroupState
@@ -42,6 +43,34 @@ def rebalances() -> Iterator[Event]:
     yield from view.new_events
 
 
+def group_changes() -> Iterator[Event]:
+    """A group that appears, moves to another coordinator, is set back, loses records and is deleted."""
+    world = default_world()
+    names = {group.name: group for group in world.groups}
+    fraud = names.pop("fraud-check")
+    world.groups = list(names.values())
+    stopped, state = names["audit-export"], State()
+
+    def lose() -> None:
+        world.log("audit-log", 1).start = stopped.committed["audit-log", 1] + 9_069
+
+    def set_back() -> None:
+        stopped.committed["audit-log", 0] -= 1_500
+
+    def move() -> None:
+        fraud.coordinator = 2
+
+    def nothing() -> None:
+        pass
+
+    changes: list[Callable[[], None]] = [nothing] * 3
+    changes += [lambda: world.groups.append(fraud), move, set_back, lose, lambda: world.groups.remove(fraud)]
+    for change in changes:
+        change()
+        state, view = step(state, world.tick())
+        yield from view.new_events
+
+
 @cache
 def folded() -> tuple[Event, ...]:
     """Real events: a crash with its end, topics that come, grow and go, groups, truncation, a controller."""
@@ -57,6 +86,7 @@ def folded() -> tuple[Event, ...]:
         *view.new_events,
         *events_of(default_world(), "come or go", "come or go", "rebalance", "truncate"),
         *rebalances(),
+        *group_changes(),
     )
 
 
@@ -69,6 +99,10 @@ MADE = (
     Event(AT, EventKind.REBALANCED, Severity.WARN, group="billing", members=1),
     Event(AT, EventKind.CONTROLLER_MOVED, Severity.WARN, controllers=(102,), after=102),
     Event(AT, EventKind.TOPIC_CREATED, Severity.CALM, topic="one", after=1),
+    Event(AT, EventKind.TOPIC_SEEN, Severity.CALM, topic="one", after=1),
+    Event(AT, EventKind.TOPIC_UNSEEN, Severity.WARN, topic="one"),
+    Event(AT, EventKind.BROKER_SLOW, Severity.WARN, brokers=(5,), after=1_212),
+    Event(AT, EventKind.BROKER_NOT_SLOW, Severity.GOOD, brokers=(5,), after=2),
 )
 """What a world does not do, and numbers that it does not have."""
 
@@ -77,13 +111,19 @@ def numbers(event: Event) -> list[str]:
     """What must stand in the event's sentence."""
     found = [event.group, event.topic]
     found += (
-        [str(id) for id in event.brokers] if len(event.brokers) <= MAX_LISTED else [str(len(event.brokers))]
+        [str(id) for id in event.brokers] if len(event.brokers) <= MOST_BROKERS else [str(len(event.brokers))]
     )
     found += [str(id) for id in event.controllers]
-    if event.kind not in (EventKind.RECORDS_LOST, EventKind.LOG_CUT):  # they name their partitions
+    names = (EventKind.RECORDS_LOST, EventKind.LOG_CUT, EventKind.GROUP_RESET, EventKind.GROUP_RECORDS_LOST)
+    if event.kind not in names:  # they name their partitions
         found += [f"{n:,}" for n in (event.partition_count, event.internal_count) if n]
-    found += [f"≥ {event.records:,}"] if event.records else []
-    found += [str(event.after)] if event.after and not event.group else []
+    if event.kind is EventKind.GROUP_RESET:
+        found += [f"{abs(event.records):,}"]
+    else:
+        found += [f"≥ {event.records:,}"] if event.records else []
+    of_broker = isinstance(event.after, int) and not event.controllers and not event.group
+    found += [f"{event.after:,}"] if of_broker and event.after else []
+    found += [str(event.after)] if event.controllers else []
     of_members = event.kind in (EventKind.REBALANCE_ENDED, EventKind.REBALANCED)
     return found + ([f"{event.members} member"] if of_members and event.members != UNKNOWN else [])
 
@@ -97,7 +137,14 @@ def test_every_kind_is_said_with_its_numbers(kind: EventKind) -> None:
 
 
 def test_folds_make_all_kinds_but_a_broker_that_leaves() -> None:
-    assert set(EventKind) - {event.kind for event in folded()} == {EventKind.BROKER_GONE}
+    missing = set(EventKind) - {event.kind for event in folded()}
+    assert missing == {
+        EventKind.BROKER_GONE,
+        EventKind.BROKER_SLOW,
+        EventKind.BROKER_NOT_SLOW,
+        EventKind.TOPIC_SEEN,
+        EventKind.TOPIC_UNSEEN,
+    }
 
 
 @pytest.mark.parametrize(
@@ -105,12 +152,28 @@ def test_folds_make_all_kinds_but_a_broker_that_leaves() -> None:
     [
         (MADE[1], "broker 7 stopped answering: connection refused"),
         (replace(MADE[1], cause=FailureKind.OTHER), "broker 7 stopped answering"),
-        (MADE[2], "3 partitions (+2 internal) were left without a leader"),
-        (replace(MADE[2], partition_count=1, internal_count=0), "1 partition was left without a leader"),
-        (MADE[3], "brokers 1 and 2 regained leadership of 1,200 partitions"),
-        (replace(MADE[3], brokers=(4,), partition_count=1), "broker 4 regained leadership of 1 partition"),
+        (
+            replace(MADE[1], cause=FailureKind.SILENT),
+            "broker 7 stopped answering, but still accepts connections",
+        ),
+        (
+            replace(MADE[1], brokers=(7, 8), cause=FailureKind.SILENT),
+            "brokers 7 and 8 stopped answering, but still accept connections",
+        ),
+        (
+            replace(MADE[1], cause=FailureKind.CLOSED),
+            "broker 7 stopped answering: it closes connections without answering",
+        ),
+        (MADE[2], "3 partitions (+2 internal) now have no leader"),
+        (replace(MADE[2], partition_count=1, internal_count=0), "1 partition now has no leader"),
+        (MADE[3], "1,200 partitions have a leader again: brokers 1 and 2"),
+        (replace(MADE[3], brokers=(4,), partition_count=1), "1 partition has a leader again: broker 4"),
         (MADE[4], "40 partitions moved to 9 brokers"),
         (MADE[5], "group billing rebalanced: 1 member"),
+        (
+            Event(AT, EventKind.GROUP_RESET, Severity.WARN, group="a", records=2_000, partition_count=2),
+            "offsets of group a were reset: 2 partitions, together 2,000 forward",
+        ),
         (MADE[6], "controller 102 became active"),
         (replace(MADE[6], before=101, epoch=4), "controller 102 took over from 101 (epoch 4)"),
         (MADE[7], "topic one was created with 1 partition"),
@@ -137,12 +200,12 @@ def test_a_crash_from_its_begin_to_its_end() -> None:
         "watermark froze on 10 partitions (+25 internal)",
         "broker 4 was fenced",
         "3 partitions (+8 internal) moved to broker 2",
-        "1 partition was left without a leader",
+        "1 partition now has no leader",
         "broker 4 left the ISR of 9 partitions (+25 internal)",
         "≥ 12 records lost from the old leader's log: invoice-3, invoice-9 + 1 more",
         "watermark advanced again on 9 partitions (+25 internal)",
         "broker 4 came back",
-        "broker 4 regained leadership of 1 partition",
+        "1 partition has a leader again: broker 4",
         "broker 4 joined the ISR of 9 partitions (+25 internal)",
         "topic payment grew from 6 to 7 partitions",
     ]

@@ -37,12 +37,12 @@ def test_every_kind_has_words() -> None:
         (failures.of_broker("silent", False), "accepts connections but does not answer"),
         (
             failures.of_broker("refused", True),
-            "connection refused; kview cannot reach it, but the quorum still hears from it: check the"
+            "connection refused; kview cannot reach it, but the cluster still hears from it: check the"
             " network between kview and the broker",
         ),
         (failures.of_group("", 0, 2), ""),
         (failures.of_group("coordinator_silent", 0, 2), "coordinator 2 does not answer"),
-        (failures.of_group("coordinator_gone", 0, 2), "coordinator 2 has left the cluster"),
+        (failures.of_group("coordinator_gone", 0, 2), "the cluster no longer lists coordinator 2"),
         (failures.of_group("kafka_error", 15, 2), "COORDINATOR_NOT_AVAILABLE"),
         (failures.of_partition(0), ""),
         (failures.of_partition(78), "OFFSET_NOT_AVAILABLE"),
@@ -66,11 +66,28 @@ def test_addresses_in_a_sentence(servers: tuple[str, ...], named: str) -> None:
     assert errors.message(error) == f"cannot connect to {named}"
 
 
+def test_the_verb_agrees_with_the_number_of_addresses() -> None:
+    many = ("a:1", "b:2", "c:3", "d:4", "e:5", "f:6")
+    for kind, one, several in (
+        (
+            ErrorKind.NO_ANSWER,
+            "accepts connections but does not answer",
+            "accept connections but do not answer",
+        ),
+        (ErrorKind.CLOSES_CONNECTIONS, "closes connections", "close connections"),
+        (ErrorKind.NOT_A_BROKER, "does not speak", "do not speak"),
+        (ErrorKind.TLS_LISTENER, "is a TLS listener", "are TLS listeners"),
+    ):
+        assert errors.message(ClusterUnreachable(kind, where=("a:1",))).startswith(f"a:1 {one}")
+        said = errors.message(ClusterUnreachable(kind, where=many))
+        assert said.startswith(f"a:1, b:2, c:3, d:4 and 2 more {several}")
+
+
 def test_addresses_with_their_failures_in_a_sentence() -> None:
     tried = tuple((f"b:{port}", "refused" if port % 2 else "silent") for port in range(1, 7))
     error = ClusterUnreachable(ErrorKind.NO_BOOTSTRAP_SERVER, tried=tried)
     assert errors.message(error) == (
         "no bootstrap server answered (b:1: connection refused; "
         "b:2: accepts connections but does not answer; b:3: connection refused; "
-        "b:4: accepts connections but does not answer and 2 more)"
+        "b:4: accepts connections but does not answer; and 2 more)"
     )

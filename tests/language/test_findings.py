@@ -10,10 +10,11 @@ import pytest
 from kview.derive.fold import State, step
 from kview.derive.pending import pending
 from kview.derive.view import View
-from kview.language.findings import sentence
+from kview.language.findings import sentence, sentences
 from kview.model.events import Severity
+from kview.model.failures import Cause, FailureKind, Part, refused
 from kview.model.findings import Finding, FindingKind
-from kview.model.snapshot import Snapshot
+from kview.model.snapshot import Failure, Snapshot
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN
 from tests.language.said import well_said
@@ -40,7 +41,9 @@ def disasters() -> Iterator[View]:
     yield one(world.tick())
     snapshot = default_world().tick()
     seen, quorum = snapshot.observation, snapshot.quorum
-    yield one(replace(snapshot, observation=replace(seen, quorum_received_ms=seen.ended_ms - 12_000)))
+    overdue = (Failure(Part.QUORUM, NO_BROKER, FailureKind.OVERDUE),)
+    old_ms = seen.ended_ms - 12_000
+    yield one(replace(snapshot, observation=replace(seen, quorum_received_ms=old_ms, failures=overdue)))
     yield one(replace(snapshot, observation=replace(seen, controller_id=NO_BROKER)))
     fetched = np.where(quorum.node == 102, quorum.last_fetch_ms - 9_000, quorum.last_fetch_ms)
     yield one(replace(snapshot, quorum=replace(quorum, last_fetch_ms=fetched)))
@@ -51,12 +54,41 @@ def disasters() -> Iterator[View]:
     silent = snapshot.brokers.state.copy()
     silent[4] = BrokerState.SILENT
     yield one(replace(snapshot, brokers=replace(snapshot.brokers, state=silent, since_ms=since)))
+    starting = snapshot.brokers.state.copy()
+    starting[4] = BrokerState.STARTING
+    yield one(replace(snapshot, brokers=replace(snapshot.brokers, state=starting, since_ms=since)))
+    owing = replace(snapshot.brokers, answers=np.arange(6) != 4, answered_ms=since)
+    yield one(replace(snapshot, brokers=owing))
     gone = snapshot.brokers.state.copy()
     gone[5] = BrokerState.GONE
     cannot = replace(snapshot.brokers, state=gone, answers=np.arange(6) != 5)
     yield one(replace(snapshot, brokers=cannot))
+    table = snapshot.partitions
+    refused, then_ms = np.where(table.partition == 0, 6, 0).astype(np.int32), table.high_watermark_ms - 9_000
+    yield one(replace(snapshot, partitions=replace(table, error_code=refused, high_watermark_ms=then_ms)))
+    wrong = Failure(Part.METADATA, 1, FailureKind.OUTDATED, shown_since_ms=seen.ended_ms - 7_000)
+    yield one(replace(snapshot, observation=replace(seen, failures=(wrong,))))
+    hidden = Failure(Part.TOPICS, NO_BROKER, FailureKind.KAFKA_ERROR, 29, seen.ended_ms - 8_000)
+    yield one(replace(snapshot, observation=replace(seen, failures=(hidden,))))
     yield one(Snapshot(seen, brokers=snapshot.brokers))
     yield one(Snapshot(seen))
+    yield from well_enough()
+
+
+def well_enough() -> Iterator[View]:
+    """Views of clusters that are well: with and without groups, with a slow broker, with odd leaders."""
+    world = default_world()
+    world.groups = [world.group("billing"), world.group("fraud-check")]
+    *_, view = views(world.tick() for _ in range(3))
+    yield view
+    world.groups = []
+    yield one(world.tick())
+    world.logs = [log for log in world.logs if log.topic != "audit-log"]
+    for log in world.logs:
+        log.leader = next(broker for broker in log.replicas if broker != 4)
+    world.nodes[5].latency_us = 812_000
+    *_, view = views(world.tick() for _ in range(7))
+    yield view
 
 
 @cache
@@ -76,16 +108,22 @@ def folded() -> tuple[tuple[Finding, int], ...]:
 def numbers(finding: Finding) -> list[str]:
     """What must stand in the finding's sentence."""
     found = [finding.rack, finding.group]
+    of_groups = finding.kind is FindingKind.GROUPS_TROUBLED
+    alike = not of_groups or finding.count in (UNKNOWN, finding.groups)
+    others = f"+{finding.groups - 1} more group" if alike else f"{finding.groups - 1} other group"
+    found += [others] if finding.group and finding.groups > 1 else []
+    found += [f"{finding.groups} group"] if finding.groups and not finding.group else []
     if finding.kind is not FindingKind.FENCING_DUE:
         found += [str(id) for id in (*finding.brokers, *finding.controllers)]
     found += [f"{finding.partitions:,}"] if finding.partitions else []
     if finding.kind is not FindingKind.BROKERS_SILENT or not finding.partitions:
         found += [f"{finding.internal_partitions:,}"] if finding.internal_partitions else []
     counted = finding.count not in (0, UNKNOWN) and finding.kind is not FindingKind.WATERMARK_FROZEN
+    counted &= not of_groups
     return found + ([f"{finding.count:,}"] if counted else [])
 
 
-@pytest.mark.parametrize("kind", FindingKind)
+@pytest.mark.parametrize("kind", [kind for kind in FindingKind if kind is not FindingKind.GROUPS_UNREAD])
 def test_every_kind_is_said_with_its_numbers(kind: FindingKind) -> None:
     found = [(finding, now_ms) for finding, now_ms in folded() if finding.kind is kind]
     assert found
@@ -112,20 +150,23 @@ def test_every_kind_is_said_with_its_numbers(kind: FindingKind) -> None:
             Finding(FindingKind.BROKERS_SILENT, Severity.RISK, brokers=(3,), internal_partitions=8),
             "broker 3 silent, still listed as leader of 8 internal partitions",
         ),
-        (Finding(FindingKind.BROKERS_SILENT, Severity.RISK, brokers=(3,)), "broker 3 silent, leads nothing"),
+        (
+            Finding(FindingKind.BROKERS_SILENT, Severity.RISK, brokers=(3,)),
+            "broker 3 silent, leads no partitions",
+        ),
         (
             Finding(
                 FindingKind.WATERMARK_FROZEN, Severity.RISK, partitions=6, internal_partitions=25, count=4
             ),
-            "watermark frozen on 6 more (+25 internal)",
+            "high watermark frozen on 6 other partitions (+25 internal)",
         ),
         (
             Finding(FindingKind.WATERMARK_FROZEN, Severity.RISK, internal_partitions=25, count=4),
-            "watermark frozen on 25 internal partitions",
+            "high watermark frozen on 25 internal partitions",
         ),
         (
             Finding(FindingKind.WATERMARK_FROZEN, Severity.RISK, partitions=1),
-            "watermark frozen on 1 partition",
+            "high watermark frozen on 1 partition",
         ),
         (
             Finding(FindingKind.SILENT_LEADER, Severity.RISK, partitions=3),
@@ -133,8 +174,30 @@ def test_every_kind_is_said_with_its_numbers(kind: FindingKind) -> None:
         ),
         (
             Finding(FindingKind.CONTROLLERS_LOST, Severity.WARN, controllers=(102, 103), count=3),
-            "controllers 102 and 103 are not in the quorum: only 1 of 3 controllers is up",
+            "controllers 102 and 103 are down or not fetching: 1 of 3 voters left;"
+            " no majority, so no elections",
         ),
+        (
+            Finding(FindingKind.CONTROLLERS_LOST, Severity.WARN, controllers=(101,), count=3),
+            "controller 101 is down or not fetching: 2 of 3 voters left; losing one more stops elections",
+        ),
+        (
+            Finding(FindingKind.CONTROLLERS_LOST, Severity.WARN, controllers=(101,), count=5),
+            "controller 101 is down or not fetching: 4 of 5 voters left; losing 2 more stops elections",
+        ),
+        (
+            Finding(FindingKind.ALL_WELL, Severity.CALM, count=6),
+            "cluster healthy: 6 brokers up, all partitions have leaders, all replicas in sync",
+        ),
+        (
+            Finding(FindingKind.BROKERS_SLOW, Severity.WARN, brokers=(3, 5), count=212),
+            "brokers 3 and 5 slow: answers take up to 212 ms",
+        ),
+        (
+            Finding(FindingKind.NO_LEADER, Severity.RISK, partitions=2, internal_partitions=8),
+            "2 partitions (+8 internal) have no leader",
+        ),
+        (Finding(FindingKind.NO_LEADER, Severity.RISK, partitions=1), "1 partition has no leader"),
     ],
 )
 def test_sentences(finding: Finding, said: str) -> None:
@@ -147,6 +210,64 @@ def test_ages_and_countdowns_go_on_with_the_clock() -> None:
     assert sentence(silent, AT + 3_100) == "broker 4 silent 3.1 s, still listed as leader of 4 partitions"
     assert sentence(silent, AT + 4_100) == "broker 4 silent 4.1 s, still listed as leader of 4 partitions"
     assert sentence(due, AT + 3_100) == "fenced in ≈ 5.9 s"
-    assert sentence(due, AT + 9_000) == "should be fenced by now"
+    assert sentence(due, AT + 12_000) == "fencing overdue by ≈ 3.0 s"
     well = Finding(FindingKind.ALL_WELL, Severity.CALM, count=6)
     assert sentence(well, AT) == sentence(well, AT + 60_000)
+
+
+def test_a_headline_names_its_scope_and_is_short_if_it_says_more() -> None:
+    well = Finding(FindingKind.CLUSTER_WELL, Severity.CALM, count=6)
+    group = Finding(
+        FindingKind.GROUPS_TROUBLED,
+        Severity.WARN,
+        group="audit-export",
+        groups=1,
+        verdict="stopped",
+        behind_ms=460_400,
+    )
+    away = Finding(FindingKind.NOT_PREFERRED, Severity.CALM, partitions=3)
+    assert sentences([well], AT) == [
+        "cluster healthy: 6 brokers up, all partitions have leaders, all replicas in sync"
+    ]
+    assert sentences([well, group, away], AT) == [
+        "cluster healthy",
+        "audit-export stopped, 7 m 40 s behind",
+        "3 partitions not on their preferred leader",
+    ]
+    assert sentence(replace(group, groups=3, behind_is_bound=True), AT) == (
+        "audit-export stopped, ≥ 7 m 40 s behind (+2 more groups)"
+    )
+    assert sentence(replace(group, groups=3, count=1, behind_is_estimate=True), AT) == (
+        "audit-export stopped, ≈ 7 m 40 s behind · 2 other groups in trouble"
+    )
+    assert sentence(replace(group, groups=2, count=1), AT).endswith(" · 1 other group in trouble")
+    assert sentence(replace(group, groups=2, count=2), AT).endswith(" behind (+1 more group)")
+    assert sentence(replace(group, behind_ms=UNKNOWN), AT) == "audit-export stopped"
+    well = replace(well, kind=FindingKind.ALL_WELL, groups=4)
+    assert sentence(well, AT) == (
+        "all healthy: 6 brokers up, all partitions have leaders, all replicas in sync, 4 groups ok"
+    )
+
+
+def test_a_broker_that_only_kview_cannot_reach_and_a_slow_one() -> None:
+    away = Finding(
+        FindingKind.QUORUM_HEARS_BROKERS, Severity.WARN, brokers=(4,), partitions=342, since_ms=AT - 50_000
+    )
+    assert sentence(away, AT) == (
+        "broker 4 has not answered kview for 50 s, but the cluster still hears from it, "
+        "so the state of 342 partitions is unknown"
+    )
+    slow = Finding(FindingKind.BROKERS_SLOW, Severity.WARN, brokers=(5,), count=212, since_ms=AT - 22_000)
+    assert sentence(slow, AT) == "broker 5 slow for 22 s: answers take 212 ms"
+    silent = Finding(
+        FindingKind.BROKERS_SILENT, Severity.RISK, brokers=(4,), since_ms=AT - 12_000, since_is_bound=True
+    )
+    assert sentence(silent, AT) == "broker 4 silent ≥ 12 s, leads no partitions"
+    unread = Finding(
+        FindingKind.GROUPS_UNREAD, Severity.WARN, group="billing", groups=2, since_ms=AT - 12_000
+    )
+    assert sentence(unread, AT) == "group billing: figures 12 s old (+1 more group)"
+    silent = replace(unread, cause=Cause(FailureKind.COORDINATOR_SILENT), coordinator=2)
+    assert sentence(silent, AT) == sentence(unread, AT), "the broker's own finding says that"
+    loading = replace(unread, cause=refused(14), coordinator=2, groups=1)
+    assert sentence(loading, AT) == "group billing: figures 12 s old, coordinator 2 is loading its groups"

@@ -16,7 +16,8 @@ ROOT = Path(kview.__file__).parent
 
 
 def placeholders(kind: NoticeKind) -> set[str]:
-    return {name for _, name, _, _ in Formatter().parse(WORDS[kind]) if name is not None}
+    """The values that a notice has to give, which the path of the log file is not one of."""
+    return {name for _, name, _, _ in Formatter().parse(WORDS[kind]) if name is not None} - {"log"}
 
 
 def sites() -> list[tuple[str, NoticeKind]]:

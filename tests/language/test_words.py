@@ -78,11 +78,39 @@ def test_bounds_are_marked_but_nothing_is_not() -> None:
 
 def test_the_countdown_ends_in_words() -> None:
     assert words.fencing(10_000, 5_100) == "fenced in ≈ 4.9 s"
-    assert words.fencing(10_000, 9_950) == "should be fenced by now"
-    assert words.fencing(10_000, 12_000) == "should be fenced by now"
+    assert words.fencing(10_000, 9_950) == "fenced any moment now"
+    assert words.fencing(10_000, 11_400) == "fenced any moment now"
+    assert words.fencing(10_000, 12_000) == "fencing overdue by ≈ 2.0 s"
     assert words.fencing(UNKNOWN, 12_000) == ""
 
 
 def test_the_time_of_day_in_a_zone() -> None:
     assert words.clock(1_700_000_000_190, UTC) == "22:13:20.1"
     assert words.clock(1_700_000_000_190, UTC, tenths=False) == "22:13:20"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0, "0 s"),
+        (59, "59 s"),
+        (60, "1 m"),
+        (3_599, "59 m"),
+        (3_600, "1 h"),
+        (86_399, "23 h"),
+        (200_000, "2 d"),
+    ],
+)
+def test_a_states_age_has_one_unit_and_fits_its_column(seconds: int, said: str) -> None:
+    assert words.state_age(1_000, 1_000 + seconds * 1_000, False) == said
+    assert words.state_age(1_000, 1_000 + seconds * 1_000, True) == f"≥{said}"
+    assert len(f"✕ fenced ≥{said}") <= 14
+
+
+@pytest.mark.parametrize(
+    ("latency_us", "said"),
+    [(400, "0.4 ms"), (212_000, "212 ms"), (999_400, "999 ms"), (999_600, "1.0 s"), (1_250_000, "1.2 s")],
+)
+def test_a_latency_fits_its_column(latency_us: int, said: str) -> None:
+    assert words.latency(latency_us) == said
+    assert len(said) <= 7

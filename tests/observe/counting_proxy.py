@@ -18,10 +18,14 @@ METADATA, DESCRIBE_CLUSTER = 3, 60
 
 
 class CountingProxies:
-    """One proxy a broker; `asked` has (broker, API key, version) of every request that came through."""
+    """One proxy a broker; `asked` has (broker, API key, version) of every request that came through.
+
+    Requests to the brokers in `cut` are lost: their proxies go on accepting connections, and nothing more.
+    """
 
     def __init__(self, brokers: Mapping[int, tuple[str, int]]) -> None:
         self.asked: list[tuple[int, int, int]] = []
+        self.cut: set[int] = set()
         self.proxies = {broker: _Proxy(self, broker, address) for broker, address in brokers.items()}
 
     def close(self) -> None:
@@ -61,6 +65,8 @@ class _Proxy(Server):
             back = threading.Thread(target=self._answers, args=(client, server, waiting), daemon=True)
             back.start()
             for frame in _frames(client):
+                if self._broker in self._all.cut:
+                    continue
                 key, version = int.from_bytes(frame[:2], "big"), int.from_bytes(frame[2:4], "big")
                 self._all.asked.append((self._broker, key, version))
                 waiting.append((key, version))

@@ -1,4 +1,4 @@
-"""Roll-ups as they arrive from the live job, made by hand."""
+"""Hand-made tables of roll-ups, in the form in which they arrive from the live job."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -36,10 +36,10 @@ ARRIVAL = pa.schema(
 
 @dataclass(frozen=True)
 class Row:
-    """What one observation adds to a second of a key."""
+    """What one observation adds to the roll-up of a key and second."""
 
     second: int
-    """After START_S."""
+    """Seconds after START_S."""
     key: Key = CLUSTER
     sums: dict[Sum, int] = field(default_factory=dict)
     hottest: Hottest | None = None
@@ -48,15 +48,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Seen:
-    """An observation and what it adds."""
+    """An observation with the roll-up rows that it adds."""
 
     ended_ms: int
     rows: tuple[Row, ...]
 
 
 def arrival(seen: Sequence[Seen], first: int = 0) -> pa.Table:
-    """The roll-ups of some observations, the first of which has that number, as Spark sums them up, and in
-    as little an order."""
+    """Return the roll-ups of some observations, numbered from `first`, summed up as Spark does and in no
+    particular order."""
     merged: dict[tuple[int, Key], list[tuple[int, Seen, Row]]] = {}
     for number, observation in enumerate(seen, first):
         for row in observation.rows:
@@ -93,8 +93,8 @@ def stored(arrivals: Iterable[pa.Table]) -> RollupStore:
 
 
 def at(second: float, *rows: Row) -> Seen:
-    """An observation so many seconds after the start; it always has a row of the cluster's, if with nothing
-    in it."""
+    """Return an observation at `second` seconds after the start. It always has a row for the cluster, even an
+    empty one."""
     return Seen(START_MS + int(second * 1000), (Row(int(second)), *rows))
 
 

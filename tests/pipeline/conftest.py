@@ -1,4 +1,4 @@
-"""A Spark for the whole run."""
+"""A Spark session for the entire test run."""
 
 import os
 from collections.abc import Iterator

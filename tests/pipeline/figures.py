@@ -1,4 +1,4 @@
-"""Roll-ups of any origin as one plain thing that can be compared."""
+"""Converts roll-ups from any source to one plain form that can be compared."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +13,7 @@ from kview.model.snapshot import Snapshot
 
 
 class Cell(NamedTuple):
-    """A second of a key."""
+    """A key in one second."""
 
     second: int
     kind: str
@@ -21,8 +21,8 @@ class Cell(NamedTuple):
 
 
 Figures = dict[Cell, dict[str, Any]]
-"""What is not zero: sums by their names, `hottest` as rate, topic and partition, and `topic_partitions`. A
-cell without sums is left out."""
+"""All values that are not zero: sums by their names, `hottest` as rate, topic and partition, and
+`topic_partitions`. A cell without sums is left out."""
 
 _OTHERS = ("hottest", "topic_partitions")
 
@@ -37,7 +37,7 @@ def _without_zeros(cells: Iterable[tuple[Cell, dict[str, Any]]]) -> Figures:
 
 
 def of_table(table: pa.Table) -> Figures:
-    """Of the columns of `kview.pipeline.rollup.rolled`."""
+    """Convert the columns of `kview.pipeline.rollup.rolled`."""
     return _without_zeros(
         (
             Cell(row["second"], row["kind"], row["name"]),
@@ -52,7 +52,7 @@ def of_table(table: pa.Table) -> Figures:
 
 
 def of_rollups(rollups: Rollups) -> Figures:
-    """Of what the dashboard is given."""
+    """Convert the roll-ups that the dashboard receives."""
 
     def cells() -> Iterable[tuple[Cell, dict[str, Any]]]:
         for block in rollups.blocks:
@@ -72,7 +72,7 @@ def of_rollups(rollups: Rollups) -> Figures:
 
 
 def total(figures: Figures, column: str, kind: str = "cluster", name: str = "") -> int:
-    """Over all seconds."""
+    """Return the total of a column over all seconds, for one kind and name."""
     return sum(
         cell.get(column, 0) for (_, its_kind, its), cell in figures.items() if (its_kind, its) == (kind, name)
     )
@@ -85,7 +85,7 @@ COUNTED = (
 
 
 class Counted:
-    """What observations add to the cluster's sums, straight from the deltas."""
+    """The sums that observations add to the cluster's roll-ups, counted directly from the deltas."""
 
     def __init__(self, snapshots: Iterable[Snapshot] = ()) -> None:
         self.sums = dict.fromkeys(COUNTED, 0)
@@ -200,7 +200,8 @@ group by all"""
 
 
 def by_duckdb(recording: Path) -> Figures:
-    """Counted again from the Parquet files of closed segments, by another engine in other words."""
+    """Count the figures again with another engine and other queries, from the Parquet files of closed
+    segments."""
     with duckdb.connect() as connection:
         connection.execute(_FACTS.format(folder=recording))
         cells: dict[Cell, dict[str, Any]] = {}
@@ -215,7 +216,7 @@ def by_duckdb(recording: Path) -> Figures:
 
 
 def size_of(rollups: Rollups) -> int:
-    """How many bytes they take."""
+    """Return the size of the roll-ups' arrays in bytes."""
     return sum(
         column.nbytes
         for block in rollups.blocks

@@ -50,7 +50,8 @@ INCIDENTS = Plan(
 
 @pytest.fixture(scope="module")
 def history() -> list[Snapshot]:
-    """A minute of incidents, read at many times of a second, also where one ends and the next begins."""
+    """Return a minute of incidents, observed at many different fractions of a second, including whole
+    seconds."""
     chance = np.random.default_rng(20)
     snapshots = INCIDENTS.snapshots(1, SECONDS)
     return [read_at_odd_times(moved(snapshot, chance), chance) for snapshot in snapshots]
@@ -85,13 +86,13 @@ def test_stream_batch_and_duckdb_agree(spark: SparkSession, history: list[Snapsh
 
     folder = tmp_path / "recording"
     writer = RecordingWriter(folder, segment_s=12, small_segment_bytes=0)
-    job = LiveJob(folder, hear, lambda: 0, live=False)
+    job = LiveJob(folder, hear, lambda: 0)
     try:
         for number, snapshot in enumerate(history, 1):
             writer.append(snapshot)
             if number == 10:
                 job.start()
-            if number % 10 == 0:
+            if number % 20 == 0:
                 until_ms = snapshot.observation.ended_ms
                 wait_until(
                     lambda: received[-1].rollups.until_ms >= until_ms,  # noqa: B023
@@ -119,6 +120,7 @@ def test_stream_batch_and_duckdb_agree(spark: SparkSession, history: list[Snapsh
     assert {column: total(counted, column) for column in expected} == expected
 
 
+@pytest.mark.slow
 def test_after_a_clock_was_set_back_each_second_is_counted_once(spark: SparkSession, tmp_path: Path) -> None:
     plan = Plan(((5, "crash 4"), (15, "clock back 10 s"), (18, "rewind"), (30, "clock back 10 s")))
     chance = np.random.default_rng(7)

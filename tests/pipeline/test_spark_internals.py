@@ -1,4 +1,4 @@
-"""A canary for each undocumented part of Spark in use: it fails when Spark changes that part."""
+"""A canary for each undocumented part of Spark that kview uses. It fails when Spark changes that part."""
 
 import os
 import zipfile

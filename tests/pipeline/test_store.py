@@ -1,4 +1,4 @@
-"""Roll-ups added up as they arrive, in whatever pieces."""
+"""Roll-ups are added up correctly in whatever pieces they arrive."""
 
 from dataclasses import replace
 
@@ -36,7 +36,7 @@ KEYS = (
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Seen]:
-    """Observations a second or two apart, each with rows of seconds at and before its end."""
+    """Observations a second or more apart, each with rows for seconds up to its end."""
     history, second = [], 30
     for _ in range(draw(st.integers(1, 6))):
         second += draw(st.sampled_from((1, 1, 2, 40)))
@@ -56,7 +56,7 @@ def histories(draw: st.DrawFn) -> list[Seen]:
 
 @st.composite
 def pieces(draw: st.DrawFn) -> tuple[list[Seen], list[int]]:
-    """A history, and the places where it is cut into arrivals."""
+    """A history, with the indices at which it is cut into arrivals."""
     history = draw(histories())
     return history, sorted(draw(st.sets(st.integers(1, len(history)))) | {len(history)})
 
@@ -96,7 +96,7 @@ def copied(rollups: Rollups) -> list[Block]:
 @given(histories())
 def test_a_result_never_changes_afterwards(history: list[Seen]) -> None:
     store, handed_out = RollupStore(), []
-    # The last one comes after the clock was set back into what there is.
+    # At the end of the last observation, the clock has been set back into a time that is already covered.
     back = Seen(history[-1].ended_ms - SET_BACK_MS - 1, history[-1].rows)
     for number, seen in enumerate([*history, back]):
         store.add(arrival([seen], number))
@@ -125,7 +125,7 @@ def test_keys_that_come_later_have_rows_from_then_on() -> None:
     figures = of_rollups(store.rollups)
     for number, key in enumerate(KEYS):
         assert total(figures, "records_in", str(key.kind), key.name) == 100 + number
-    # A late part for a minute from before a key was known makes the row there, too.
+    # If a late part arrives for a minute from before the key was known, that minute gets a row for the key.
     store.add(arrival([at(121, read(3, 7, KEYS[6]))], 9))
     assert store.rollups.blocks[0].topic_partitions.shape[0] == 7
     assert total(of_rollups(store.rollups), "records_in", "group", "invoice") == 106 + 7

@@ -1,4 +1,4 @@
-"""How much of the roll-ups is kept: an hour, and no more than there is room for."""
+"""Limits of the stored roll-ups: an hour, and a number of bytes."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from tests.pipeline.figures import Cell, of_rollups, size_of, total
 
 
 def minutes(count: int, keys: int, first: int = 0) -> Iterable[pa.Table]:
-    """An arrival a minute, of so many topics; observed at half past."""
+    """Yield one arrival a minute with `keys` − 1 topics, observed in the middle of the minute."""
     for minute in range(first, first + count):
         second = minute * BLOCK_S + 30
         rows = [read(second, 1, Key(Kind.TOPIC, str(number))) for number in range(keys - 1)]

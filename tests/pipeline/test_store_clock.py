@@ -1,4 +1,4 @@
-"""Roll-ups of a cluster whose clock is set back: each second is counted once."""
+"""Roll-ups of a cluster whose clock is set back count each second once."""
 
 import pyarrow as pa
 from hypothesis import given
@@ -10,17 +10,18 @@ from tests.pipeline.figures import of_rollups, total
 
 
 class Clock:
-    """A cluster that is observed once a second, by a clock that can be set back: `per_ms` records come in
+    """A cluster that is observed once a second, with a clock that can be set back. `per_ms` records arrive in
     each millisecond."""
 
     def __init__(self) -> None:
         self.now_ms = START_MS + 200_000
         self.number = 0
         self.counted: dict[int, int] = {}
-        """What must be there: records by second."""
+        """The expected result, as second → number of records."""
 
     def arrival(self, count: int, per_ms: int, from_gap: bool = False) -> pa.Table:
-        """The roll-ups of so many observations. `from_gap`: the first follows no other."""
+        """Return the roll-ups of `count` observations. With `from_gap`, the first observation has no
+        predecessor."""
         seen = []
         for number in range(count):
             before_ms, self.now_ms = self.now_ms, self.now_ms + 1000 * (number > 0 or not from_gap)
@@ -35,7 +36,7 @@ class Clock:
         return arrival(seen, self.number - count)
 
     def set_back(self, by_ms: int) -> None:
-        """What was counted of later seconds must go."""
+        """Set the clock back, and forget what was counted for later seconds."""
         self.now_ms -= by_ms
         until = (self.now_ms - START_MS) // 1000
         self.counted = {second: records for second, records in self.counted.items() if second < until}
@@ -84,7 +85,7 @@ def test_no_second_is_counted_twice_after_a_clock_was_set_back(phases: list[tupl
         if cell.kind == "cluster" and "records_in" in figures
     }
     assert {second: figures["records_in"] for second, figures in found.items()} == clock.counted
-    # Nothing of what went is left in the others, either: each second's is of the last who counted it.
+    # Nothing is left of the earlier counts: each second's figures are those of its last count.
     for figures in found.values():
         per_ms = figures["topic_partitions"]
         assert figures["hottest"][2] == per_ms and figures["hottest"][0] <= 1000 * per_ms

@@ -1,19 +1,25 @@
 """The JSON document: what the schema says of it is true, and what it says of a silent broker."""
 
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
 from kview.derive.view import View
 from kview.language import events, findings
 from kview.model.units import UNKNOWN, UNKNOWN_ID
+from kview.plain.check_documents import check_document
 from kview.plain.documents import document
 from kview.plain.schema import FORMAT, json_schema
-from tests.worlds import crash_script, views
+from kview.plain.schema_enums import ENUMS
+from tests.plain.checked import outcome
+from tests.worlds import crash_script, default_world, views
 from tests.worlds.histories import HAPPENINGS, Plan
 
 SILENT_S = 4
@@ -97,6 +103,16 @@ def test_every_field_says_what_it_means_and_every_figure_its_unit() -> None:
             assert field.endswith("_ms"), f"{name} is a time and does not say so"
 
 
+def test_enumerations_are_described_for_readers_of_documents_and_not_for_developers() -> None:
+    described = {name: named for name, named in json_schema()["$defs"].items() if "enum" in named}
+    assert described.keys() == ENUMS.keys()
+    for name, named in described.items():
+        said = named["description"]
+        assert not re.search(r"[A-Z]{3,}|never change|must not change|\bus\b|\brow\b|\bcolumn\b", said), name
+    states = described["BrokerState"]
+    assert all(f"{state}: " in states["description"] for state in states["enum"])
+
+
 def test_what_is_described_is_there_in_a_real_document() -> None:
     found: set[str] = set()
 
@@ -108,6 +124,7 @@ def test_what_is_described_is_there_in_a_real_document() -> None:
 
     for view in seen():
         walk(parsed(view))
+    walk(json.loads(check_document(outcome())))
     assert {field for _, field, _ in fields()} == found
 
 
@@ -126,11 +143,18 @@ def test_findings_and_events_have_a_kind_next_to_their_text() -> None:
         "brokers_silent",
         "watermark_frozen",
         "fencing_due",
+        "groups_troubled",
+        "groups_unread",
     ]
     assert [finding["text"] for finding in made["findings"]] == [
         findings.sentence(finding, now_ms) for finding in view.headline.findings
     ]
-    silent, frozen, due = made["findings"]
+    silent, frozen, due, group, _ = made["findings"]
+    assert (group["group"], group["verdict"], group["groups"]) == ("reporting", "blocked", 3)
+    healthy = parsed(seen()[19])["findings"]
+    assert [finding["kind"] for finding in healthy] == ["cluster_well", "groups_troubled"]
+    assert (healthy[1]["group"], healthy[1]["verdict"]) == ("audit-export", "stopped")
+    assert healthy[1]["behind_ms"] > 130_000 and parsed(seen()[19])["severity"] == "warn"
     assert (silent["brokers"], silent["partitions"], silent["internal_partitions"]) == ([4], 4, 8)
     assert silent["since_ms"] == now_ms - 100 and silent["due_ms"] is None
     assert (frozen["count"], due["count"]) == (4, None)
@@ -179,3 +203,25 @@ def test_a_group_has_its_partitions_and_its_verdict() -> None:
         "reason_ms": None,
         "reason_count": 6,
     }
+
+
+def test_rack_safe_has_three_answers() -> None:
+    snapshot = default_world().tick()
+    table = snapshot.partitions
+    replicas = table.replicas.copy()
+    replicas[np.flatnonzero(table.topic == "invoice")[0]] = [0, 1, 2]
+    (view,) = views([replace(snapshot, partitions=replace(table, replicas=replicas))])
+    made = parsed(view)
+    answers = {topic["topic"]: topic["rack_safe"] for topic in made["topics"]}
+    assert (answers["payment"], answers["invoice"], answers["audit-log"]) == (True, False, None)
+    (invoice,) = [topic for topic in made["topics"] if topic["topic"] == "invoice"]
+    assert invoice["not_rack_safe_partitions"] == 1
+    of_invoice = [row["rack_safe"] for row in made["partitions"] if row["topic"] == "invoice"]
+    assert of_invoice == [False] + [True] * 9
+
+
+def test_how_many_brokers_answer_and_how_fast() -> None:
+    made = crash_document()
+    assert (made["broker_count"], made["answering_broker_count"]) == (6, 5)
+    assert {broker["latency_us"] for broker in made["brokers"]} == {1_800}
+    assert {broker["slow_since_ms"] for broker in made["brokers"]} == {None}

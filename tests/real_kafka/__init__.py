@@ -1,1 +1,2 @@
-"""A real Apache Kafka cluster on this machine: jars fetched once, brokers and controllers as processes."""
+"""A real Apache Kafka cluster on this machine. Its jars are downloaded once, and its nodes run as
+processes."""

@@ -1,4 +1,4 @@
-"""One request, one connection, one answer: what a broker says, with nothing cached in between."""
+"""Sends a single request on its own connection, so that no client library caches or retries anything."""
 
 import socket
 from collections.abc import Mapping, Sequence
@@ -6,17 +6,22 @@ from dataclasses import dataclass
 from struct import unpack
 from typing import Any
 
-from kafka.protocol.admin import CreateTopicsRequest, ElectLeadersRequest
+from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest, ElectLeadersRequest
 from kafka.protocol.metadata import MetadataRequest
+
+from tests.waiting import wait_until
 
 CORRELATION_ID = 1
 ANSWER_TIMEOUT_S = 5.0
 ADMIN_TIMEOUT_MS = 30_000
 ADMIN_TIMEOUT_S = 40.0
-METADATA_VERSION = 12
-CREATE_TOPICS_VERSION = 7
+METADATA_VERSION = 9
+"""The oldest that has all that is read here, so that old brokers answer, too."""
+CREATE_TOPICS_VERSION = 6
+DELETE_TOPICS_VERSION = 5
 ELECT_LEADERS_VERSION = 2
 PREFERRED = 0
+TOPIC_ALREADY_EXISTS = 36
 
 Address = tuple[str, int]
 """Host and port."""
@@ -24,7 +29,7 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True)
 class PartitionSeen:
-    """One partition in a Metadata answer; leader −1 is none."""
+    """One partition in a Metadata answer. A leader of −1 means that there is none."""
 
     leader: int
     leader_epoch: int
@@ -35,7 +40,7 @@ class PartitionSeen:
 def ask(address: Address, request: Any, timeout_s: float = ANSWER_TIMEOUT_S) -> Any:
     """Send a kafka-python request (made with `version=`) and return the decoded answer.
 
-    Raises OSError when the broker refuses, hangs or closes the connection.
+    Raises OSError if the broker refuses, hangs or closes the connection.
     """
     request.with_header(correlation_id=CORRELATION_ID, client_id="kview-tests")
     with socket.create_connection(address, timeout=timeout_s) as connection:
@@ -56,7 +61,7 @@ def _read(connection: socket.socket, size: int) -> bytes:
 
 
 def metadata(address: Address, topics: Sequence[str] | None) -> Any:
-    """A broker's Metadata answer for these topics; None is all of them."""
+    """Return a broker's Metadata answer for these topics, or for all topics if `topics` is None."""
     by_name = MetadataRequest.MetadataRequestTopic
     wanted = None if topics is None else [by_name(name=name) for name in topics]
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False, version=METADATA_VERSION)
@@ -64,7 +69,7 @@ def metadata(address: Address, topics: Sequence[str] | None) -> Any:
 
 
 def partitions_in(answer: Any) -> dict[str, dict[int, PartitionSeen]]:
-    """A Metadata answer's partitions by topic."""
+    """Return the partitions in a Metadata answer by topic."""
     return {
         topic.name: {
             seen.partition_index: PartitionSeen(
@@ -79,7 +84,10 @@ def partitions_in(answer: Any) -> dict[str, dict[int, PartitionSeen]]:
 def create_topic(
     address: Address, name: str, assignments: Sequence[Sequence[int]], configs: Mapping[str, str]
 ) -> str:
-    """Create a topic whose partition p has the replicas `assignments[p]`; returns why not, '' if it was."""
+    """Create a topic whose partition p has the replicas `assignments[p]`. Return why it failed, or ''.
+
+    A topic of that name is deleted first: an earlier try of the same test may have left it.
+    """
     topic = CreateTopicsRequest.CreatableTopic
     request = CreateTopicsRequest(
         topics=[
@@ -99,11 +107,23 @@ def create_topic(
         version=CREATE_TOPICS_VERSION,
     )
     (result,) = ask(address, request, ADMIN_TIMEOUT_S).topics
+    if result.error_code == TOPIC_ALREADY_EXISTS:
+        delete_topic(address, name)
+        (result,) = ask(address, request, ADMIN_TIMEOUT_S).topics
     return f"topic {name}: error {result.error_code} {result.error_message}" if result.error_code else ""
 
 
+def delete_topic(address: Address, name: str) -> None:
+    """Delete a topic, and wait until this broker no longer knows it."""
+    request = DeleteTopicsRequest(
+        topic_names=[name], timeout_ms=ADMIN_TIMEOUT_MS, version=DELETE_TOPICS_VERSION
+    )
+    ask(address, request, ADMIN_TIMEOUT_S)
+    wait_until(lambda: not partitions_in(metadata(address, [name]))[name], f"topic {name} is gone")
+
+
 def elect_preferred(address: Address) -> None:
-    """Ask for every partition's preferred replica as its leader; those who can be have been elected then."""
+    """Elect the preferred replica of every partition as its leader, where that is possible."""
     request = ElectLeadersRequest(
         election_type=PREFERRED,
         topic_partitions=None,

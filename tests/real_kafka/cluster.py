@@ -1,12 +1,7 @@
-"""A real cluster as processes: started, killed, paused and restarted like machines of their own."""
+"""A real cluster whose nodes are processes that can be started, killed, paused and restarted."""
 
-import base64
-import random
 import signal
-import socket
 import subprocess
-import uuid
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,55 +10,42 @@ from typing import Self
 
 from kview.model.address import Address
 from tests.real_kafka.asking import PartitionSeen, create_topic, elect_preferred, metadata, partitions_in
-from tests.real_kafka.settings import LOGGING, LOOPBACK, QUICK, SMALL, common, properties, racks_by_halves
+from tests.real_kafka.nodes import ClusterFailed, Java, Node, free_ports, log_tails, new_uuid
+from tests.real_kafka.settings import (
+    LOGGING,
+    LOGGING_BEFORE_KAFKA_4,
+    LOOPBACK,
+    QUICK,
+    SMALL,
+    common,
+    properties,
+    racks_by_halves,
+    second_listener,
+    with_zookeeper,
+    zookeeper,
+)
 from tests.waiting import wait_until
 
 FIRST_CONTROLLER_ID = 101
-PORTS = range(20000, 32000)
-"""Below the range for outgoing connections, so that a stopped node's port stays free for its restart."""
-HEAP = ["-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 START_TIMEOUT_S = 180.0
-"""Ten JVMs on two busy cores take a minute."""
+"""Ten JVMs take a minute to start on two busy cores."""
 STOP_TIMEOUT_S = 60.0
-LOG_TAIL_LINES = 15
+ZOOKEEPER = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 GUARD = "trap '' HUP INT TERM; read end; kill -9 0"
-"""The nodes' process group is led by a shell that waits for the end of its input and then kills the group.
+"""A shell leads the nodes' process group. It waits for the end of its input and then kills the group.
 
-That end comes when this process ends in whatever way: no node outlives its test, not even after SIGKILL.
+Its input ends when this process ends, in whatever way. So no node outlives its test, even after SIGKILL.
 """
-
-
-class ClusterFailed(Exception):
-    """A node did not do what it was asked; the message ends with the tails of the logs."""
-
-
-@dataclass
-class Node:
-    """A broker or a controller; one without a process was killed, stopped or never started."""
-
-    id: int
-    port: int
-    folder: Path
-    process: subprocess.Popen[bytes] | None = None
-    paused: bool = False
-
-    @property
-    def config(self) -> Path:
-        """Its configuration file."""
-        return self.folder / "server.properties"
-
-    @property
-    def log(self) -> Path:
-        """What all its runs printed."""
-        return self.folder / "node.log"
 
 
 @dataclass
 class RealKafka:
     """A cluster of `brokers` (ids from 0) and `controllers` (ids from 101) in `folder`, on loopback ports.
 
-    Times are quick ones (`settings.QUICK`) unless `overrides`, in Kafka's own keys, say otherwise. Use it as
+    In ZooKeeper mode a ZooKeeper has the place of the controllers, and one of the brokers is the controller.
+
+    Timeouts are short (`settings.QUICK`) unless `overrides`, under Kafka's own keys, say otherwise. Use it as
     a context manager, or call `start` and `close`.
     """
 
@@ -73,7 +55,13 @@ class RealKafka:
     brokers: int = 3
     controllers: int = 1
     racks: Sequence[str] | None = None
+    zookeeper: bool = False
     overrides: Mapping[str, str] = field(default_factory=dict)
+    links: Sequence[int] = ()
+    """Brokers that a watcher reaches through a link. With any, every broker has a second listener, WATCHED;
+    these advertise `links_at` there, where a test relays to `watched_address`."""
+    links_at: dict[int, int] = field(init=False, default_factory=dict)
+    watched_ports: dict[int, int] = field(init=False, default_factory=dict)
     nodes: dict[int, Node] = field(init=False, default_factory=dict)
     _guard: subprocess.Popen[bytes] | None = field(init=False, default=None)
 
@@ -102,18 +90,28 @@ class RealKafka:
 
     @property
     def bootstrap_servers(self) -> str:
-        """All brokers' addresses, as clients take them."""
+        """The addresses of all brokers, separated by commas."""
         return ",".join(f"{LOOPBACK}:{self.nodes[broker].port}" for broker in self.broker_ids)
 
+    @property
+    def controller(self) -> int:
+        """The active controller in ZooKeeper mode, which is one of the brokers."""
+        return int(metadata(self._any_address(), []).controller_id)
+
     def address(self, node_id: int) -> Address:
-        """Where a node listens."""
+        """Return the address on which a node listens."""
         return Address(LOOPBACK, self.nodes[node_id].port)
+
+    def watched_address(self, broker: int) -> Address:
+        """Where a broker's second listener is."""
+        return Address(LOOPBACK, self.watched_ports[broker])
 
     def start(self) -> None:
         """Format all nodes, start them and wait until every broker is registered and unfenced."""
         self._write_files()
         self._guard = subprocess.Popen(["sh", "-c", GUARD], stdin=subprocess.PIPE, process_group=0)
-        self._format()
+        if not self.zookeeper:
+            self._format()
         for node_id in self.nodes:
             self.restart(node_id)
         self.wait_for_brokers(self.broker_ids)
@@ -129,36 +127,55 @@ class RealKafka:
         self._guard = None
 
     def kill(self, node_id: int) -> None:
-        """End a node with SIGKILL: a crash."""
+        """Crash a node with SIGKILL."""
         self._end(node_id, signal.SIGKILL)
 
     def stop(self, node_id: int) -> None:
-        """End a node with SIGTERM, which for a broker moves its leaderships first, and wait for it."""
+        """End a node with SIGTERM, and wait until it has ended. A broker first hands over its leaderships."""
         self._end(node_id, signal.SIGTERM)
 
     def pause(self, node_id: int) -> None:
-        """Hang a node with SIGSTOP: its sockets accept and nothing answers."""
+        """Hang a node with SIGSTOP. Its sockets still accept connections, but nothing is answered.
+
+        On a busy machine, a process goes on for a while until all its threads have stopped.
+        """
         self._running(node_id).send_signal(signal.SIGSTOP)
         self.nodes[node_id].paused = True
 
     def resume(self, node_id: int) -> None:
-        """Let a paused node go on."""
+        """Let a paused node continue."""
         self._running(node_id).send_signal(signal.SIGCONT)
         self.nodes[node_id].paused = False
 
     def restart(self, node_id: int) -> None:
-        """Start a node again that was killed or stopped, on its port and its data. Does not wait for it."""
+        """Start a killed or stopped node again with its port and data, without waiting until it is ready.
+
+        A broker in ZooKeeper mode gives up if it is still registered.
+        """
         node = self.nodes[node_id]
         if node.process is not None:
             raise ClusterFailed(f"node {node_id} was not killed or stopped")
-        node.process = self._java(node, "kafka.Kafka", str(node.config))
+        keeps = self.zookeeper and node_id in self.controller_ids
+        node.process = self._java(node, ZOOKEEPER if keeps else "kafka.Kafka", str(node.config))
+
+    def move(self, broker: int) -> None:
+        """Give a killed or stopped broker another port, for when it is started again."""
+        node = self.nodes[broker]
+        old, node.port = node.port, free_ports(1)[0]
+        node.config.write_text(node.config.read_text().replace(f":{old}\n", f":{node.port}\n"))
 
     def heal(self) -> None:
-        """Undo every kill, stop and pause, and wait until all brokers are back in every ISR and every
-        preferred replica leads: else Kafka gives the leaderships back at any moment of the next test."""
+        """Undo every kill, stop and pause, and wait until all brokers are in every ISR and every preferred
+        replica leads.
+
+        Otherwise Kafka would move the leaderships back at some moment of the next test.
+        """
         for node in self.nodes.values():
             if node.paused:
                 self.resume(node.id)
+        if self.zookeeper:
+            self.wait_for_brokers(node for node in self.broker_ids if self.nodes[node].process is not None)
+        for node in self.nodes.values():
             if node.process is None:
                 self.restart(node.id)
         self.wait_for_brokers(self.broker_ids)
@@ -166,27 +183,29 @@ class RealKafka:
         self._wait(self._preferred_lead, "every preferred replica leads")
 
     def _preferred_lead(self) -> bool:
-        """Whether they do; where not, ask for it."""
+        """Return whether every preferred replica leads. If not, request an election."""
         seen = partitions_in(metadata(self._any_address(), None))
         if all(one.leader == one.replicas[0] for of_topic in seen.values() for one in of_topic.values()):
             return True
-        elect_preferred(self._any_address())
+        elect_preferred(self._changes_address())
         return False
 
     def create_topic(
         self, name: str, assignments: Sequence[Sequence[int]], configs: Mapping[str, str] | None = None
     ) -> None:
         """Create a topic whose partition p has the replicas `assignments[p]`, and wait for a full ISR."""
-        if why := create_topic(self._any_address(), name, assignments, configs or {}):
+        if why := create_topic(self._changes_address(), name, assignments, configs or {}):
             raise ClusterFailed(why)
         self.wait_for_full_isr(name, partitions=len(assignments))
 
     def partitions(self, topic: str) -> dict[int, PartitionSeen]:
-        """What a broker that answers says of a topic's partitions; empty for an unknown topic."""
+        """Return the partitions of a topic according to a running broker, or nothing if the topic is
+        unknown."""
         return partitions_in(metadata(self._any_address(), [topic])).get(topic, {})
 
     def wait_for_full_isr(self, topic: str | None = None, partitions: int = 0) -> None:
-        """Wait until a topic has `partitions` at least and every replica is in sync; None is all topics."""
+        """Wait until the topic has at least `partitions` partitions and all replicas are in sync. None means
+        all topics."""
 
         def full() -> bool:
             answer = metadata(self._any_address(), None if topic is None else [topic])
@@ -196,7 +215,7 @@ class RealKafka:
         self._wait(full, f"every ISR of {topic or 'every topic'} is full")
 
     def wait_for_brokers(self, broker_ids: Iterable[int]) -> None:
-        """Wait until exactly these brokers are registered and unfenced, as each of them says itself."""
+        """Wait until exactly these brokers are registered and unfenced according to each of them."""
         expected = set(broker_ids)
 
         def known_everywhere() -> bool:
@@ -208,36 +227,51 @@ class RealKafka:
         self._wait(known_everywhere, f"the brokers {sorted(expected)} know one another")
 
     def log_tails(self) -> str:
-        """The last lines of every node's log."""
-        tails = []
-        for node in self.nodes.values():
-            if node.log.exists():
-                with node.log.open(errors="replace") as file:
-                    tails.append(f"--- node {node.id}: {node.log}\n{''.join(deque(file, LOG_TAIL_LINES))}")
-        return "\n".join(tails)
+        """Return the last lines of every node's log."""
+        return log_tails(self.nodes.values())
 
     def _write_files(self) -> None:
         racks = self.racks or racks_by_halves(self.brokers)
-        ports = free_ports(self.brokers + self.controllers)
+        ports = free_ports(
+            self.brokers + self.controllers + bool(self.links) * self.brokers + len(self.links)
+        )
+        self.links_at = {broker: ports.pop() for broker in self.links}
+        self.watched_ports = {broker: ports.pop() for broker in self.broker_ids if self.links}
         for node_id in [*self.controller_ids, *self.broker_ids]:
             folder = self.folder / f"node-{node_id}"
             folder.mkdir(parents=True)
-            self.nodes[node_id] = Node(node_id, ports.pop(), folder)
+            self.nodes[node_id] = Node(node_id, ports.pop(), folder, self.jars)
         (self.folder / "log4j2.xml").write_text(LOGGING)
+        (self.folder / "log4j.properties").write_text(LOGGING_BEFORE_KAFKA_4)
         controller_ports = [self.nodes[controller].port for controller in self.controller_ids]
         internal_replicas = {"offsets.topic.replication.factor": str(min(3, self.brokers))}
         for node in self.nodes.values():
-            role: dict[str, str]
+            role = self._role(node, controller_ports)
             if node.id in self.broker_ids:
                 listener = f"PLAINTEXT://{LOOPBACK}:{node.port}"
-                role = {"process.roles": "broker", "listeners": listener, "broker.rack": racks[node.id]}
-            else:
-                role = {"process.roles": "controller", "listeners": f"CONTROLLER://{LOOPBACK}:{node.port}"}
-            values = {**common(node.folder, node.id, controller_ports), **role, **SMALL, **QUICK}
-            node.config.write_text(properties({**values, **internal_replicas, **self.overrides}))
+                role |= {"listeners": listener, "broker.rack": racks[node.id]}
+                if self.links:
+                    own = self.watched_ports[node.id]
+                    role |= second_listener(node.port, own, self.links_at.get(node.id, own))
+            if not (self.zookeeper and node.id in self.controller_ids):
+                role = {**role, **SMALL, **QUICK, **internal_replicas, **self.overrides}
+            node.config.write_text(properties(role))
+
+    def _role(self, node: Node, controller_ports: Sequence[int]) -> dict[str, str]:
+        """Return what makes a node a broker or a controller in its mode."""
+        broker = node.id in self.broker_ids
+        if self.zookeeper:
+            if broker:
+                return with_zookeeper(node.folder, node.id, *controller_ports)
+            return zookeeper(node.folder, node.port)
+        values = common(node.folder, node.id, controller_ports)
+        if broker:
+            return {**values, "process.roles": "broker"}
+        listener = f"CONTROLLER://{LOOPBACK}:{node.port}"
+        return {**values, "process.roles": "controller", "listeners": listener}
 
     def _format(self) -> None:
-        """Format all data folders at once: each takes a JVM's start."""
+        """Format all data folders in parallel, because each needs the start of a JVM."""
         voters = ",".join(
             f"{controller}@{LOOPBACK}:{self.nodes[controller].port}:{new_uuid()}"
             for controller in self.controller_ids
@@ -255,15 +289,7 @@ class RealKafka:
 
     def _java(self, node: Node, main: str, *arguments: str) -> subprocess.Popen[bytes]:
         assert self._guard is not None
-        logging = f"-Dlog4j2.configurationFile={self.folder / 'log4j2.xml'}"
-        with node.log.open("ab") as log:
-            return subprocess.Popen(
-                [self.java, *HEAP, logging, "-cp", f"{self.jars}/*", main, *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                process_group=self._guard.pid,
-            )
+        return Java(self.java, self.folder).run(node, self._guard.pid, main, *arguments)
 
     def _running(self, node_id: int) -> subprocess.Popen[bytes]:
         process = self.nodes[node_id].process
@@ -279,15 +305,22 @@ class RealKafka:
         self.nodes[node_id].paused = False
 
     def _any_address(self) -> tuple[str, int]:
-        """A broker that runs and is not paused."""
+        """Return the address of a broker that is running and not paused."""
         for broker in self.broker_ids:
             node = self.nodes[broker]
             if node.process is not None and not node.paused:
                 return self.address(broker)
         raise ClusterFailed("no broker is running")
 
+    def _changes_address(self) -> tuple[str, int]:
+        """Return the address of a broker that takes changes: with a ZooKeeper only the controller does."""
+        if not self.zookeeper:
+            return self._any_address()
+        return self.address(self.controller)
+
     def _wait(self, probe: Callable[[], bool], what: str) -> None:
-        """Wait for `probe`; no answer from a broker is a no, a node that died by itself fails at once."""
+        """Wait until `probe` is true. A broker that does not answer counts as False. Fails at once if a node
+        has died."""
 
         def answered() -> bool:
             for node in self.nodes.values():
@@ -302,27 +335,3 @@ class RealKafka:
             wait_until(answered, what, START_TIMEOUT_S)
         except AssertionError as error:
             raise ClusterFailed(f"{error}\n{self.log_tails()}") from None
-
-
-def new_uuid() -> str:
-    """A random id as Kafka writes it; one with a dash in front would be read as a flag."""
-    while True:
-        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        if not text.startswith("-"):
-            return text
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports on which nobody listens, chosen at random so that clusters started at the same time differ."""
-    ports: list[int] = []
-    for port in random.sample(PORTS, len(PORTS)):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((LOOPBACK, port))
-            except OSError:
-                continue
-        ports.append(port)
-        if len(ports) == count:
-            return ports
-    raise ClusterFailed(f"there are no {count} free ports from {PORTS.start} to {PORTS.stop}")

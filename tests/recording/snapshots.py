@@ -1,5 +1,4 @@
-"""Snapshots to record: any that a cluster could ever give, and comparing what was read with what was
-written."""
+"""Snapshots to record, including any that a cluster might produce, and their comparison after reading."""
 
 import itertools
 from collections.abc import Sequence
@@ -24,12 +23,12 @@ START_MS = 1_760_000_000_000
 
 
 def all_of(recording: Recording) -> list[Snapshot]:
-    """Every snapshot of a recording, in the order of recording."""
+    """Return every snapshot of a recording, in the order of recording."""
     return list(recording.stretch(0, len(recording.moments()) - 1))
 
 
 def assert_equal(read: Snapshot, written: Snapshot) -> None:
-    """The same values in the same types in every column."""
+    """Check that two snapshots have the same values of the same types in every column."""
     assert read.observation == written.observation
     for name in TABLES:
         for column in fields(TABLES[name]):
@@ -39,7 +38,7 @@ def assert_equal(read: Snapshot, written: Snapshot) -> None:
 
 
 def assert_all_equal(read: Sequence[Snapshot], written: Sequence[Snapshot]) -> None:
-    """The same snapshots, one by one."""
+    """Check that two sequences consist of equal snapshots."""
     assert len(read) == len(written)
     for got, expected in zip(read, written, strict=True):
         assert_equal(got, expected)
@@ -64,8 +63,8 @@ def _column(draw: st.DrawFn, name: str, kind: Any, rows: int, moment_ms: int) ->
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Snapshot]:
-    """A few snapshots in a row, of which some columns, tables or whole moments are the same objects as
-    before."""
+    """A few consecutive snapshots, in which some columns, tables or complete snapshots are the same objects
+    as before."""
     history: list[Snapshot] = []
     moment_ms = START_MS
     for sequence in range(draw(st.integers(1, 5))):
@@ -95,7 +94,7 @@ def histories(draw: st.DrawFn) -> list[Snapshot]:
             }
             tables[name] = kind(**made)
         made_up = replace(before, observation=seen, **tables)
-        # Replicas are of partitions that there are; all else may be anything.
+        # The replicas belong to existing partitions. Everything else is arbitrary.
         partitions, replicas = len(made_up.partitions), made_up.replicas
         if partitions and (replicas.row % partitions != replicas.row).any():
             made_up = replace(made_up, replicas=replace(replicas, row=replicas.row % np.int32(partitions)))
@@ -106,7 +105,7 @@ def histories(draw: st.DrawFn) -> list[Snapshot]:
 
 
 def ticking(seconds: int, crash_at: int | None = None) -> list[Snapshot]:
-    """A default world over some seconds, in which broker 4 crashes at one of them."""
+    """Return snapshots of a default world, one per second. Broker 4 crashes at second `crash_at`."""
     world = default_world()
     out = []
     for second in range(seconds):
@@ -117,7 +116,7 @@ def ticking(seconds: int, crash_at: int | None = None) -> list[Snapshot]:
 
 
 def moved(snapshot: Snapshot, chance: np.random.Generator) -> Snapshot:
-    """As a real cluster gives it: readings some ms and records off the regular ones."""
+    """Return the snapshot as a real cluster would produce it, with times and offsets slightly shifted."""
     table, replicas = snapshot.partitions, snapshot.replicas
     busy = ~table.internal
     leads = table.leader[replicas.row] == replicas.broker
@@ -144,7 +143,8 @@ def moved(snapshot: Snapshot, chance: np.random.Generator) -> Snapshot:
 
 
 def changed_partitions(snapshots: Sequence[Snapshot]) -> int:
-    """Over all observations, the partitions of which an offset or a replica's log end changed."""
+    """Return the number of partitions with a changed offset or replica log end, summed over all
+    observations."""
     count = 0
     for a, b in itertools.pairwise(snapshots):
         if len(a.replicas) != len(b.replicas) or len(a.partitions) != len(b.partitions):
@@ -158,5 +158,5 @@ def changed_partitions(snapshots: Sequence[Snapshot]) -> int:
 
 
 def size_of(folder: Path) -> int:
-    """Of all files in it."""
+    """Return the size of all files in the folder, in bytes."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

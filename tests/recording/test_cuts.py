@@ -1,4 +1,4 @@
-"""A kill, or a power cut, at any byte: every whole observation before it is there."""
+"""After a kill or a power cut at any byte, every complete observation before it can be read."""
 
 import random
 import shutil
@@ -24,7 +24,8 @@ RANDOM_CUTS = 60
 
 @pytest.fixture(scope="module")
 def stream(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, list[int]]:
-    """A recording of eight observations that was killed, its stream, and where its messages end."""
+    """Return a recording of eight observations that was killed, with its stream and the ends of the stream's
+    messages."""
     folder = tmp_path_factory.mktemp("cut") / "r"
     writer = RecordingWriter(folder)
     ends = []
@@ -81,8 +82,8 @@ def test_zeros_that_a_power_cut_left_behind_are_no_observations(
 
 
 def test_a_kill_while_a_segment_is_being_closed(tmp_path: Path) -> None:
-    """Every state that the folder can be in: Parquet in part, whole but not named, named with the stream
-    still there."""
+    """The folder may have part of the Parquet files, all files but an old manifest, or a new manifest with
+    the stream still there."""
     written = ticking(6)
     writer = RecordingWriter(tmp_path / "r")
     for snapshot in written:

@@ -1,4 +1,4 @@
-"""Deltas as they are read for aggregation: the same from streams and from Parquet, and what derive says."""
+"""The deltas read for aggregation are the same from streams and from Parquet, and equal those of `derive`."""
 
 import itertools
 from pathlib import Path

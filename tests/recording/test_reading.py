@@ -1,4 +1,4 @@
-"""What is read back is what was written, from streams and from Parquet."""
+"""A recording that is read equals what was written, from streams and from Parquet."""
 
 import json
 import sys
@@ -32,7 +32,7 @@ from tests.worlds import default_world
 
 TEN_MINUTES_S = 600
 MOST_BYTES_EACH = 12
-"""For each changed partition and observation."""
+"""Limit of bytes for each changed partition in each observation."""
 
 
 def recorded(folder: Path, snapshots: list[Snapshot], **options: float) -> RecordingWriter:
@@ -42,7 +42,7 @@ def recorded(folder: Path, snapshots: list[Snapshot], **options: float) -> Recor
     return writer
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 def test_any_snapshots_come_back_equal(history: list[Snapshot]) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -104,7 +104,8 @@ def test_the_order_is_that_of_recording_when_the_clock_jumps(tmp_path: Path) -> 
     recorded(tmp_path / "r", written).close()
     recording = Recording.open(tmp_path / "r")
     assert recording.sequences().tolist() == list(range(9))
-    # A clock that was set back, or far on, begins a segment: one that is read for a time has that time.
+    # A clock that jumps back or far ahead begins a new segment, so that times in a segment only rise by small
+    # steps.
     assert [segment.times[0].tolist() for segment in recording.segments()] == [
         [0, 1, 2],
         [3, 4, 5],
@@ -183,7 +184,7 @@ def test_nothing_is_recorded_over(tmp_path: Path) -> None:
 
 
 def test_a_row_without_news_costs_nothing(tmp_path: Path) -> None:
-    """Its cells are read again every second, and their times are kept once for each broker."""
+    """Unchanged values are read again every second, but only one time per broker is stored for them."""
     world = default_world()
     for log in world.logs:
         log.rate = 0.0
@@ -196,7 +197,8 @@ def test_a_row_without_news_costs_nothing(tmp_path: Path) -> None:
 
 
 def test_ten_minutes_of_the_default_world_are_small(tmp_path: Path) -> None:
-    """Three replicas' log ends and times included; the internal topic stands still, which is harder."""
+    """This includes the log ends and times of three replicas. The internal topic is idle, which makes the
+    limit harder to meet."""
     world, chance = default_world(), np.random.default_rng(1)
     for log in world.logs:
         log.rate *= not log.internal

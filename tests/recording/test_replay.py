@@ -1,4 +1,4 @@
-"""Replay: play, pause, step, speed, and jumping to a time or an event."""
+"""Replay: playing, pausing, stepping, changing the speed, and jumping to a time or an event."""
 
 import os
 import time
@@ -172,8 +172,8 @@ def test_gaps_are_not_waited_through(tmp_path: Path) -> None:
 
 
 def test_the_next_and_the_previous_event(replay: Replay) -> None:
-    """A broker falls silent, then it is fenced; a segment ends in between, and its key observation is no
-    event."""
+    """A broker becomes silent and is fenced later. A segment ends in between, but the first observation of
+    the next segment is not an event."""
     found = []
     while (jump := replay.seek_event(1)) is not None:
         found.append(jump.snapshot.observation.sequence)

@@ -1,4 +1,4 @@
-"""The flight recorder: bounded, there after a crash, kept under a name."""
+"""The flight recorder stays within its limits, survives a crash, and can be kept under a name."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.worlds import World, default_world
 
 
 def filled(recorder: FlightRecorder, world: World, segments: int) -> None:
-    """Time passes so quickly that each observation is a segment of its own."""
+    """Record observations so far apart that each of them is in a segment of its own."""
     for _ in range(segments):
         recorder.append(world.tick())
         world.skip(LONGEST_SEGMENT_S)
@@ -55,7 +55,7 @@ def test_the_ring_stays_within_its_bytes(tmp_path: Path) -> None:
         filled(recorder, world, 1)
         assert (
             size_of(recorder.folder) <= limit + 120_000
-        )  # the open segment's stream, which is not yet known
+        )  # the stream of the open segment may exceed the limit
     assert 2 <= len(Recording.open(recorder.folder).moments()) < 30
     assert LARGEST_SEGMENT_BYTES < ring.RING_BYTES / 4
 
@@ -79,6 +79,17 @@ def test_a_run_that_goes_on_is_left_alone(tmp_path: Path) -> None:
     for run in range(EARLIER_RUNS + 3):
         FlightRecorder(tmp_path, f"run-{run}", limit_bytes=1).close()
     assert len(Recording.open(mine.folder).moments()) == 1
+
+
+def test_runs_that_go_on_cost_no_descriptors(tmp_path: Path) -> None:
+    others = [FlightRecorder(tmp_path, f"other-{run}") for run in range(3)]
+    mine, world = FlightRecorder(tmp_path, "mine"), default_world()
+    filled(mine, world, 2)
+    before = len(os.listdir("/proc/self/fd"))
+    filled(mine, world, 5)
+    assert len(os.listdir("/proc/self/fd")) == before
+    for recorder in (mine, *others):
+        recorder.close()
 
 
 def test_keeping_under_a_name(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Recording during a run: it stops with one notice, and never holds up the run."""
+"""Recording during a run stops with one notice, and never delays the run."""
 
 import os
 import subprocess
@@ -51,7 +51,7 @@ def test_a_folder_that_cannot_be_written_is_one_notice(tmp_path: Path, place: st
 
 
 class Held:
-    """A disk that takes its time."""
+    """A slow disk."""
 
     def __init__(self) -> None:
         self.go_on = threading.Event()
@@ -158,7 +158,7 @@ def test_a_small_file_system_that_is_full(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_fills_while_a_segment_is_closed(tmp_path: Path) -> None:
-    """The Parquet file cannot be written where a folder is in its place; the stream stays."""
+    """The Parquet file cannot be written, because a folder with its name exists. The stream remains."""
     writer, written = RecordingWriter(tmp_path / "r"), ticking(5)
     for snapshot in written:
         writer.append(snapshot)
@@ -166,3 +166,46 @@ def test_a_disk_that_fills_while_a_segment_is_closed(tmp_path: Path) -> None:
     with pytest.raises(RecordingStopped):
         writer.close()
     assert_all_equal(all_of(Recording.open(tmp_path / "r")), written)
+
+
+def test_recording_continues_once_there_is_space_again(tmp_path: Path) -> None:
+    """A file in place of the next segment's folder stands for a full disk."""
+    now_s, notices, in_the_way = [50.0], list[Notice](), tmp_path / "r" / "seg-000002"
+    made = threading.Event()
+
+    def new_writer() -> RecordingWriter:
+        writer = RecordingWriter(tmp_path / "r", segment_s=3, small_segment_bytes=0)
+        in_the_way.write_text("")
+        made.set()
+        return writer
+
+    thread = RecordingThread(new_writer, notices.append, lambda: now_s[0])
+    thread.start()
+    assert made.wait(PATIENCE_S)
+    written = ticking(10)
+
+    def offer(first: int, end: int) -> None:
+        """Offer these snapshots, and wait until they have been dealt with."""
+        for snapshot in written[first:end]:
+            thread.offer(snapshot)
+        done = threading.Event()
+
+        def job(writer: Writes) -> Notice:
+            done.set()
+            return Notice(NoticeKind.KEPT, {"name": "nothing"})
+
+        assert thread.ask(job) and done.wait(PATIENCE_S)
+
+    offer(0, 6)
+    in_the_way.unlink()
+    offer(6, 7)  # too early
+    now_s[0] += 10.0
+    offer(7, 10)
+    thread.stop(PATIENCE_S)
+    said = [text(notice) for notice in notices if notice.kind is not NoticeKind.KEPT]
+    assert len(said) == 2
+    assert "has stopped: File exists" in said[0] and said[0].endswith("; trying again every 10 s")
+    assert said[1].startswith("recording continues: 4 observations left out since ")
+    recording = Recording.open(tmp_path / "r")
+    assert_all_equal(all_of(recording), [*written[:3], *written[7:]])
+    assert [segment.number for segment in recording.segments()] == [1, 2]

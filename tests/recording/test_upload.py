@@ -1,10 +1,13 @@
-"""Closed segments reach another file system, sooner or later, and no secret does."""
+"""Closed segments reach another file system sooner or later, but secrets do not reach any message."""
 
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from kview.errors import BadUse
+from kview.language.notices import text
 from kview.model.notices import Notice, NoticeKind
 from kview.recording.reader import Recording
 from kview.recording.upload import Uploading, open_target, upload_missing, without_secrets
@@ -91,3 +94,42 @@ def test_the_error_of_a_bad_target_has_words_and_no_secrets(url: str, says: str)
 )
 def test_messages_leave_secrets_out(url: str, shown: str) -> None:
     assert without_secrets(url) == shown
+
+
+class _Denying(BaseHTTPRequestHandler):
+    """A store that lets nobody in."""
+
+    def _deny(self) -> None:
+        self.send_response(403)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_GET = do_HEAD = do_PUT = do_POST = _deny
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+def test_a_store_that_denies_access_is_named_as_the_reason(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path / "r")
+    writer.append(ticking(1)[0])
+    writer.close()
+    store = ThreadingHTTPServer(("127.0.0.1", 0), _Denying)
+    threading.Thread(target=store.serve_forever, daemon=True).start()
+    notices: list[Notice] = []
+    url = f"s3://key:sesame@bucket/x?region=eu-1&scheme=http&endpoint_override=127.0.0.1:{store.server_port}"
+    try:
+        uploading = Uploading(tmp_path / "r", url, notices.append)
+        uploading.start()
+        assert not uploading.stop(PATIENCE_S)
+    finally:
+        store.shutdown()
+        store.server_close()
+    said = "uploading to s3://bucket/x failed (access denied); retrying"
+    assert [text(notice) for notice in notices] == [said]
+
+
+def test_a_target_that_cannot_be_reached_is_not_called_a_bad_url() -> None:
+    said = r"kview cannot access hdfs://nowhere:1/x \(.*: check the address, the network"
+    with raises_saying(BadUse, said):
+        open_target("hdfs://nowhere:1/x")

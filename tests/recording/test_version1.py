@@ -1,9 +1,9 @@
-"""Recordings that kview made with schema version 1 are read, stepped through and played like today's.
+"""Recordings made with schema version 1 are read, stepped through and played like current ones.
 
-`version1/closed` and `version1/open` are one run of that kview, against `kview serve --brokers 3 --racks 1
---topic invoice:2:3` with a session timeout of 3 s: broker 1 is killed after the third second and started
-again after the ninth, broker 2 hangs from the fifteenth on. The first was closed by the end of the run, the
-second was copied while it was being written.
+`version1/closed` and `version1/open` are from one run of an older kview, which observed `kview serve
+--brokers 3 --racks 1 --topic invoice:2:3` with a session timeout of 3 s. Broker 1 is killed after the third
+second and started again after the ninth. Broker 2 hangs from the fifteenth second on. The first recording was
+closed by the end of the run, the second was copied while it was being written.
 """
 
 from pathlib import Path
@@ -28,8 +28,8 @@ DATA = Path(__file__).parent / "version1"
 FOLDERS = [DATA / "closed", DATA / "open"]
 OBSERVATIONS = 17
 CRASH_SEEN, LOADING, BACK, HANG_SEEN = 3, 6, 11, 16
-"""Observations: the first with broker 1 silent, with a coordinator that loads, with broker 1 up again, and
-with broker 2 silent."""
+"""Numbers of observations: the first with broker 1 silent, the first with a coordinator that is loading, the
+first with broker 1 up again, and the first with broker 2 silent."""
 
 
 @pytest.fixture(params=FOLDERS, ids=["closed", "open"])

@@ -1,4 +1,4 @@
-"""A source whose observations are scripted, and a clock that moves when somebody waits."""
+"""A source with scripted observations, and a clock that advances when the caller waits."""
 
 import queue
 from collections.abc import Callable, Iterable, Iterator
@@ -14,13 +14,13 @@ Step = Snapshot | Exception
 
 
 def snapshot(sequence: int) -> Snapshot:
-    """An observation of nothing."""
+    """Return a snapshot without any brokers or partitions."""
     return Snapshot(Observation(sequence, began_ms=sequence * 1000, ended_ms=sequence * 1000 + 10))
 
 
 class ScriptedSource:
-    """A `Source`: `observe` gives or raises the steps in turn; `connect` raises the connections' errors in
-    turn."""
+    """A `Source` whose `observe` returns or raises the next of `steps`, and whose `connect` raises the next
+    of `connections`."""
 
     def __init__(self, steps: Iterable[Step], connections: Iterable[Exception | None] = ()) -> None:
         self._steps: Iterator[Step] = iter(steps)
@@ -47,7 +47,7 @@ class ScriptedSource:
 
 
 class Clock:
-    """Seconds that pass while somebody waits; `wait` is true, the end, once `ends_s` is reached."""
+    """A clock whose seconds pass during `wait`, which returns True once `ends_s` is reached."""
 
     def __init__(self, ends_s: float) -> None:
         self.now_s = 0.0
@@ -64,19 +64,19 @@ class Clock:
 
 
 class HeldSource:
-    """A `Source` that observes what a test lets it: `observe` waits until there is something."""
+    """A `Source` whose `observe` waits until the test supplies a snapshot."""
 
     def __init__(self) -> None:
         self._held: queue.Queue[Snapshot | None] = queue.Queue()
         self.observed = 0
 
     def let(self, *snapshots: Snapshot) -> None:
-        """Let it observe these, one an interval."""
+        """Supply these snapshots, one for each observation."""
         for one in snapshots:
             self._held.put(one)
 
     def connect(self) -> None:
-        """Nothing to find."""
+        """Do nothing, because there is no cluster."""
 
     def observe(self) -> Snapshot:
         held = self._held.get()
@@ -86,15 +86,15 @@ class HeldSource:
         return held
 
     def release(self) -> None:
-        """Nobody waits any more."""
+        """End the source, so that `observe` no longer waits."""
         self._held.put(None)
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing, because there are no connections."""
 
 
 class Shown:
-    """What a feed has published, in order."""
+    """The views and notices that a feed has published, in order."""
 
     def __init__(self) -> None:
         self.views: list[View] = []
@@ -102,15 +102,15 @@ class Shown:
 
     @property
     def last(self) -> View:
-        """The view on the screen."""
+        """The last view published."""
         return self.views[-1]
 
     def at(self, sequence: int, **moment: object) -> bool:
-        """Whether the view on the screen is of that observation, and its moment so."""
+        """Return whether the last view shows that observation, with these fields of its moment."""
         if not self.views or self.last.snapshot.observation.sequence != sequence:
             return False
         return all(getattr(self.last.moment, name) == value for name, value in moment.items())
 
     def said(self, words: str) -> bool:
-        """Whether a notice has these words."""
+        """Return whether any notice contains these words."""
         return any(words in text(notice) for notice in self.notices)

@@ -1,4 +1,4 @@
-"""What the screen asks of a source reaches the observer that it has, or will have."""
+"""What the screen requests from a source reaches the current observer, or the next one."""
 
 from kview.derive.view import View
 from kview.run.connected import ConnectedSource
@@ -9,12 +9,12 @@ from tests.waiting import wait_until
 
 
 def connected(broker: FakeBroker) -> ConnectedSource:
-    """A source that observes the broker, five times a second."""
+    """Return a source that observes the broker five times a second."""
     return ConnectedSource([broker.address], 0.2)
 
 
 def states(view: View) -> dict[int, str]:
-    """By broker."""
+    """Return the states of the brokers by id."""
     table = view.snapshot.brokers
     return dict(zip(table.id.tolist(), map(str, table.state), strict=True))
 

@@ -1,4 +1,4 @@
-"""The log file, above all when it cannot be written."""
+"""The log file, especially if it cannot be written."""
 
 import os
 import subprocess
@@ -11,7 +11,8 @@ from tests.cli.commands import ROOT
 def test_what_does_not_fit_on_the_disk_is_dropped_quietly(tmp_path: Path) -> None:
     program = """if True:
         import logging
-        from kview.run.log import log_file, log_path, start_log
+        from kview.config.log import log_path
+        from kview.run.log import log_file, start_log
         log_path().parent.mkdir(parents=True)
         log_path().symlink_to("/dev/full")
         start_log()
@@ -27,3 +28,30 @@ def test_what_does_not_fit_on_the_disk_is_dropped_quietly(tmp_path: Path) -> Non
         check=True,
     )
     assert done.stdout.startswith(str(tmp_path)) and done.stderr == ""
+
+
+def test_nothing_from_a_cluster_reaches_the_log_raw(tmp_path: Path) -> None:
+    program = r"""if True:
+        import logging
+        from kview.config.log import log_path
+        from kview.run.log import start_log
+        start_log()
+        try:
+            raise ValueError("\x1b]0;x\x07 a\n2026-01-01 00:00:00,000 1 ERROR kview: forged\r\u202e\x9b")
+        except ValueError:
+            logging.getLogger("kview").exception("topic \x1b[31m\nred")
+        print(log_path().read_text())
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    lines = done.stdout.rstrip("\n").split("\n")
+    assert all(line.isprintable() for line in lines)
+    assert lines[0].endswith("ERROR kview: topic ?[31m?red")
+    assert all(line.startswith("  ") for line in lines[1:]), "no line looks like another entry"
+    assert any("forged" in line for line in lines[1:])

@@ -1,4 +1,4 @@
-"""The pace of observing, and what becomes of failures before and after the first view."""
+"""The pace of observing, and how failures before and after the first view are handled."""
 
 import threading
 from collections.abc import Callable
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kview.errors import ClusterUnreachable, ErrorKind, KviewError
+from kview.errors import BadUse, ClusterUnreachable, ErrorKind, KviewError
 from kview.language.notices import text
 from kview.model.notices import Notice
 from kview.model.snapshot import Snapshot
@@ -20,7 +20,7 @@ UNREACHABLE = ClusterUnreachable(ErrorKind.SERVER_EMPTY, text="")
 
 
 def numbered() -> Callable[[Snapshot], str]:
-    """A fold that counts: views read `2nd of this fold: 7`."""
+    """Return a fold that counts. Its views look like `2nd of this fold: 7`."""
     seen = 0
 
     def fold(taken: Snapshot) -> str:
@@ -77,6 +77,28 @@ def test_errors_before_the_first_picture_are_raised() -> None:
         run(ScriptedSource([ZeroDivisionError("a bug")]), Clock(9))
 
 
+def test_a_patient_run_waits_for_a_cluster_that_cannot_be_reached_yet() -> None:
+    source = ScriptedSource(map(snapshot, range(3)), [UNREACHABLE, UNREACHABLE, UNREACHABLE])
+    clock = Clock(9.5)
+    seen = list(views(source, numbered, 1.0, clock.wait, clock, patient=True))
+    assert [item.values["wait_s"] for item in seen if isinstance(item, Notice)] == [1, 2, 4]
+    assert "retrying in 4 s" in text(notices(seen)[-1])
+    assert seen[3:] == ["1:0", "2:1", "3:2"]
+
+
+def test_a_patient_run_ends_on_any_other_error() -> None:
+    with pytest.raises(BadUse):
+        list(
+            views(
+                ScriptedSource([], [BadUse(ErrorKind.SERVER_EMPTY, text="")]),
+                numbered,
+                1.0,
+                Clock(9).wait,
+                patient=True,
+            )
+        )
+
+
 def test_after_the_first_picture_a_failure_is_a_notice_and_it_goes_on() -> None:
     steps: list[Step] = [snapshot(0), OSError("no descriptors"), OSError("no descriptors"), snapshot(1)]
     shown = run(ScriptedSource(steps), Clock(3.5))
@@ -125,8 +147,8 @@ def test_a_feed_calls_back_until_it_is_stopped_and_closes_its_source() -> None:
     wait_until(lambda: len(seen) >= 3, "three views")
     feed.stop()
     stopped_at = len(seen)
+    wait_until(lambda: not [t for t in threading.enumerate() if t.name == "observer"], "the thread's end")
     assert source.closes == 1
-    assert not [t for t in threading.enumerate() if t.name == "observer"]
     assert len(seen) == stopped_at
     assert seen[:3] == ["1:0", "2:1", "3:2"]
 

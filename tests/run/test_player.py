@@ -1,4 +1,5 @@
-"""The player: a newer command interrupts a look-back, and nothing is lost by that; failures are notices."""
+"""In the player, a newer command interrupts a look-back without losing anything, and failures become
+notices."""
 
 import threading
 from collections.abc import Iterator
@@ -48,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 class Stage:
-    """A player of a recording, and what it has shown."""
+    """A player of a recording, with what it has shown."""
 
     def __init__(self, folder: Path) -> None:
         self.shown = Shown()
@@ -57,7 +58,7 @@ class Stage:
         self.player.start()
 
     def open(self, folder: Path) -> Replay:
-        """As a run opens it."""
+        """Open the recording as a run does."""
         return replay_of(Recording.open(folder), self.player.newer)
 
     def _show(self, view: View, number: int) -> None:

@@ -1,4 +1,4 @@
-"""What can be recorded to."""
+"""The folders that a run can record to."""
 
 from pathlib import Path
 

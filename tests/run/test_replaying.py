@@ -1,5 +1,6 @@
-"""A replay: it plays by itself, takes commands, and gives the same views as the run did."""
+"""A replay plays by itself, accepts commands, and shows the same views as the run did."""
 
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,18 +12,21 @@ from kview.cli.replay import SPEEDS as CLI_SPEEDS
 from kview.derive.fold import State, step
 from kview.derive.view import LIVE, View
 from kview.errors import BadUse
+from kview.language.notices import text
 from kview.recording.names import MANIFEST
 from kview.recording.reader import Recording
 from kview.recording.replay import SPEEDS
 from kview.recording.writer import RecordingWriter
+from kview.run.player import replay_of
 from kview.run.replaying import ReplayTimeline, interval_ms, open_recording, views
 from tests.errors import raises_saying
 from tests.recording.snapshots import all_of, assert_all_equal, ticking
 from tests.run.fakes import Shown
 from tests.waiting import PATIENCE_S, wait_until
+from tests.worlds import default_world
 from tests.worlds.compare import unlike
 
-CRASH_AT = 10
+CRASH_AT, REWOUND_AT = 10, 21
 SNAPSHOTS = ticking(40, crash_at=CRASH_AT)
 LAST = len(SNAPSHOTS) - 1
 
@@ -42,7 +46,7 @@ def at_ms(sequence: int) -> int:
 
 
 class Stage:
-    """A replay and what it has shown."""
+    """A replay, with what it has shown."""
 
     def __init__(self, recording: Recording | Path, begin_ms: int | None = None, speed: int = 1) -> None:
         opened = open_recording(str(recording)) if isinstance(recording, Path) else recording
@@ -51,7 +55,7 @@ class Stage:
         self.timeline.start(self.shown.views.append, self.shown.notices.append)
 
     def wait_for(self, sequence: int, **moment: object) -> View:
-        """Wait for the view of that observation."""
+        """Wait for the view of that observation, and return it."""
         wait_until(lambda: self.shown.at(sequence, **moment), f"view {sequence} {moment}")
         return self.shown.last
 
@@ -176,5 +180,82 @@ def test_what_cannot_be_shown_is_bad_use(tmp_path: Path, folder: Path) -> None:
         open_recording(str(tmp_path / "new"))
 
 
+def test_a_rewound_group_is_an_event_unless_it_is_ignored(tmp_path: Path) -> None:
+    world = default_world()
+    writer = RecordingWriter(tmp_path / "r", segment_s=15, small_segment_bytes=0)
+    for second in range(30):
+        if second == REWOUND_AT:
+            group = world.group("reporting")
+            group.committed = {key: offset - 50_000 for key, offset in group.committed.items()}
+            group.read = {}
+        writer.append(world.tick())
+    writer.close()
+    recording = Recording.open(tmp_path / "r")
+    jump = replay_of(recording, lambda: False).seek_event(1)
+    assert jump is not None and jump.snapshot.observation.sequence == REWOUND_AT
+    assert replay_of(recording, lambda: False, ("rep*",)).seek_event(1) is None
+
+
+def test_a_broker_that_becomes_slow_or_fast_is_an_event(tmp_path: Path) -> None:
+    world = default_world()
+    writer = RecordingWriter(tmp_path / "r", segment_s=15, small_segment_bytes=0)
+    folded, state = [], State()
+    for second in range(50):
+        world.nodes[5].latency_us = 212_000 if 12 <= second < 35 else 1_800
+        snapshot = world.tick()
+        writer.append(snapshot)
+        state, view = step(state, snapshot)
+        if view.new_events:
+            folded.append(second)
+    writer.close()
+    replay = replay_of(Recording.open(tmp_path / "r"), lambda: False)
+    found = []
+    while (jump := replay.seek_event(1)) is not None:
+        found.append(jump.snapshot.observation.sequence)
+    assert found == folded == [17, 35]
+    replay.seek(replay.last_ms, 0.0)
+    for expected in reversed(found):
+        jump = replay.seek_event(-1)
+        assert jump is not None and jump.snapshot.observation.sequence == expected
+    assert replay.seek_event(-1) is None
+
+
 def test_the_flag_offers_the_speeds_that_there_are() -> None:
     assert tuple(map(str, SPEEDS)) == CLI_SPEEDS
+
+
+def test_a_damaged_part_of_a_recording_is_left_out_and_said(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path / "r", segment_s=10, small_segment_bytes=0)
+    for snapshot in SNAPSHOTS:
+        writer.append(snapshot)
+    writer.close()
+    damaged = tmp_path / "r" / "seg-000002" / "numbers.parquet"
+    content = bytearray(damaged.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged.write_bytes(content)
+    stage = Stage(tmp_path / "r")
+    wait_until(lambda: stage.shown.notices, "the notice")
+    stage.timeline.stop()
+    said = [text(notice) for notice in stage.shown.notices]
+    assert len(said) == 1 and said[0].startswith(f"a part of the recording is left out: {damaged} is damaged")
+    shown = [
+        view.snapshot.observation.ended_ms for view in views(open_recording(str(tmp_path / "r")), None, False)
+    ]
+    assert shown == [at_ms(sequence) for sequence in range(40) if not 10 <= sequence < 20]
+
+
+def test_a_recording_whose_only_part_is_damaged_is_an_error(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "r")
+    (tmp_path / "r" / "seg-000001" / "numbers.parquet").write_bytes(b"PAR1")
+    with raises_saying(BadUse, r"numbers\.parquet is damaged"):
+        open_recording(str(tmp_path / "r"))
+
+
+def test_values_that_no_cluster_has_are_damage_and_not_a_bug(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path / "r")
+    for snapshot in SNAPSHOTS:
+        writer.append(snapshot)
+    stream = tmp_path / "r" / "seg-000001" / "observations.arrows"
+    stream.write_bytes(stream.read_bytes().replace(b"silent", b"salent"))
+    with raises_saying(BadUse, r"r is damaged \(.*salent"):
+        list(views(open_recording(str(tmp_path / "r")), None, False))

@@ -1,4 +1,5 @@
-"""Dashboard or text, glyphs or ASCII: from the streams, TERM and the encoding."""
+"""The choice between dashboard and text, and between glyphs and ASCII, by the streams, TERM and the
+encoding."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The live run's timeline: pausing, going back in the recording, and the live moment going on meanwhile."""
+"""The timeline of a live run: pausing and going back in the recording, while the live view continues."""
 
 import resource
 from collections.abc import Callable, Iterator
@@ -29,27 +29,31 @@ SNAPSHOTS = ticking(30, crash_at=CRASH_AT)
 
 
 class Stage:
-    """A run of a timeline on snapshots that the test lets it observe."""
+    """A timeline with a source whose snapshots the test supplies."""
 
     def __init__(self, folder: Path) -> None:
         self.source = HeldSource()
         self.recorder = Recorder(Record(folder))
-        self.timeline = LiveTimeline(self.source, self.recorder, INTERVAL_S, lambda: WALL_MS)
+        self.taken: list[View] = []
+        """What metrics are made of."""
+        self.timeline = LiveTimeline(
+            self.source, self.recorder, INTERVAL_S, lambda: WALL_MS, take=self.taken.append
+        )
         self.shown = Shown()
         self.timeline.start(self.shown.views.append, self.shown.notices.append)
 
     def observe(self, until: int) -> None:
-        """Observe up to the snapshot of that number, and wait until all of it is recorded."""
+        """Observe up to the snapshot with that number, and wait until everything has been recorded."""
         self.source.let(*SNAPSHOTS[self.source.observed : until + 1])
         wait_until(lambda: self.source.observed == until + 1, "everything is observed")
         wait_until(lambda: self.recorded() == until + 1, "everything is recorded")
 
     def recorded(self) -> int:
-        """How many observations are recorded."""
+        """Return the number of recorded observations."""
         return len(Recording.open(self.recorder.folder).moments()) if self.recorder.folder else 0
 
     def wait_for(self, sequence: int, **moment: object) -> View:
-        """Wait for the view of that observation."""
+        """Wait for the view of that observation, and return it."""
         wait_until(lambda: self.shown.at(sequence, **moment), f"view {sequence} {moment}")
         return self.shown.last
 
@@ -63,7 +67,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 def folded(until: int) -> View:
-    """The view of an observation, folded from the first."""
+    """Return the view of an observation, folded from the first observation on."""
     state = State()
     for snapshot in SNAPSHOTS[: until + 1]:
         state, view = step(state, snapshot)
@@ -87,6 +91,9 @@ def test_a_pause_freezes_the_picture_and_nothing_else(stage: Stage) -> None:
     assert stage.timeline.clock_ms() == SNAPSHOTS[3].observation.ended_ms
     stage.observe(6)
     assert stage.shown.at(3, live=False)
+    assert [view.snapshot.observation.sequence for view in stage.taken] == [
+        snapshot.observation.sequence for snapshot in SNAPSHOTS[:7]
+    ], "metrics go on"
     stage.timeline.toggle()
     view = stage.wait_for(6, live=True)
     assert [*unlike(replace(view, moment=LIVE), folded(6))] == []
@@ -191,7 +198,7 @@ def test_without_a_tape_pausing_works_and_the_rest_says_why(tmp_path: Path) -> N
 
 @contextmanager
 def no_file_grows(beyond_bytes: int) -> Iterator[None]:
-    """As on a full disk: the system refuses to write more than that to any file of this process."""
+    """Make the system refuse to extend any file of this process beyond this size, as on a full disk."""
     before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (beyond_bytes, most))
     try:

@@ -1,5 +1,4 @@
-"""Clients that are not ours, with what every test wants of them: short times, and failures that are
-exceptions."""
+"""Producers and consumers of real client libraries, with short timeouts and with failures as exceptions."""
 
 from typing import Any
 
@@ -10,7 +9,7 @@ DELIVERED_WITHIN_S = 30.0
 
 
 def producer(bootstrap: str, **settings: Any) -> confluent_kafka.Producer:
-    """Librdkafka's producer, acks=all unless said otherwise; settings with _ for the dots."""
+    """Create a producer of librdkafka with acks=all. Settings have underscores instead of dots."""
     own = {"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 5, **_dotted(settings)}
     return confluent_kafka.Producer({**own, "log_level": 2})
 
@@ -18,7 +17,8 @@ def producer(bootstrap: str, **settings: Any) -> confluent_kafka.Producer:
 def deliver(
     client: confluent_kafka.Producer, topic: str, values: list[bytes], partition: int = 0
 ) -> list[int]:
-    """Produce the values and wait; their offsets. An error of any is raised."""
+    """Produce the values, wait until they are delivered, and return their offsets. Raises an error of any of
+    them."""
     offsets: list[int] = []
 
     def delivered(error: Any, message: Any) -> None:
@@ -34,7 +34,7 @@ def deliver(
 
 
 def consumer(bootstrap: str, group: str, **settings: Any) -> confluent_kafka.Consumer:
-    """Librdkafka's consumer from the beginning, committing only when told to."""
+    """Create a consumer of librdkafka that begins at the earliest offset and commits only on request."""
     own = {
         "bootstrap.servers": bootstrap,
         "group.id": group,
@@ -49,7 +49,7 @@ def consumer(bootstrap: str, group: str, **settings: Any) -> confluent_kafka.Con
 
 
 def kafka_python_consumer(bootstrap: str, group: str | None, **settings: Any) -> KafkaConsumer:
-    """kafka-python's consumer from the beginning, committing only when told to."""
+    """Create a consumer of kafka-python that begins at the earliest offset and commits only on request."""
     own = {
         "bootstrap_servers": bootstrap.split(","),
         "group_id": group,
@@ -63,7 +63,7 @@ def kafka_python_consumer(bootstrap: str, group: str | None, **settings: Any) ->
 
 
 def values_of(client: confluent_kafka.Consumer) -> list[bytes]:
-    """What one poll brought."""
+    """Return the values that one poll returns."""
     values: list[bytes] = []
     for message in client.consume(500, timeout=0.1):
         error = message.error()
@@ -79,7 +79,7 @@ HARMLESS = (
     confluent_kafka.KafkaError._ALL_BROKERS_DOWN,
     confluent_kafka.KafkaError._RESOLVE,
 )
-"""Told by librdkafka for information: it goes on by itself."""
+"""Errors that librdkafka reports only for information, because it retries by itself."""
 
 
 def _dotted(settings: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import uuid
 from struct import unpack_from
 
 import confluent_kafka
@@ -20,7 +21,7 @@ CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 
 
 def read_all(cluster: Served, topic: str, partitions: int, count: int) -> dict[int, list[bytes]]:
-    """Everything in a topic, by partition, with librdkafka."""
+    """Return all records of a topic by partition, read with librdkafka."""
     found: dict[int, list[bytes]] = {p: [] for p in range(partitions)}
     client = consumer(cluster.bootstrap, "reader")
     client.assign([confluent_kafka.TopicPartition(topic, p, 0) for p in found])
@@ -39,7 +40,7 @@ def read_all(cluster: Served, topic: str, partitions: int, count: int) -> dict[i
 
 
 def raw_batches(cluster: Served, topic: str, broker: int) -> bytes:
-    """The bytes of partition 0 as a Fetch brings them."""
+    """Return the batches of partition 0 as a Fetch response contains them."""
     per_topic = FetchRequest.FetchTopic
     partition = per_topic.FetchPartition(version=11, partition=0, fetch_offset=0, partition_max_bytes=1 << 24)
     request = FetchRequest(
@@ -137,8 +138,9 @@ def test_a_batch_with_a_broken_checksum_is_refused(simulated_cluster: Served) ->
 
 
 def test_a_topic_is_created_by_producing_to_it(simulated_cluster: Served) -> None:
-    deliver(producer(simulated_cluster.bootstrap), "by-asking", [b"first"])
-    assert read_all(simulated_cluster, "by-asking", 1, 1) == {0: [b"first"]}
+    topic = f"by-asking-{uuid.uuid4().hex[:8]}"
+    deliver(producer(simulated_cluster.bootstrap), topic, [b"first"])
+    assert read_all(simulated_cluster, topic, 1, 1) == {0: [b"first"]}
 
 
 def test_large_records_and_many_of_them(simulated_cluster: Served) -> None:

@@ -1,4 +1,4 @@
-"""The clock and the driver: the wall's time, held by pauses; events in slices."""
+"""The clock follows the wall clock but not its pauses, and the driver runs events in slices."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Two client libraries produce and consume in a group through a broker's crash: nothing acknowledged is
+"""Two client libraries produce, and consume in a group, while a broker crashes. No acknowledged record is
 lost."""
 
 import threading
@@ -20,7 +20,7 @@ STEPS_BEFORE, STEPS_AFTER = 40, 40
 
 
 class Ledger:
-    """What a producer was told of its records."""
+    """Records which of a producer's records were acknowledged, and which failed."""
 
     def __init__(self) -> None:
         self.acknowledged: set[bytes] = set()
@@ -29,12 +29,12 @@ class Ledger:
         self._lock = threading.Lock()
 
     def next(self) -> bytes:
-        """The next record's value."""
+        """Return the next record's value."""
         self.sent += 1
         return b"%d" % self.sent
 
     def told(self, value: bytes, error: object) -> None:
-        """A record's outcome."""
+        """Record the outcome of sending one record."""
         with self._lock:
             if error is None:
                 self.acknowledged.add(value)

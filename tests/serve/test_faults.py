@@ -1,4 +1,5 @@
-"""Faults as clients meet them: a killed broker refuses, a hung one is silent, a fenced one is still there."""
+"""Faults as clients see them: a killed broker refuses connections, a hung one is silent, a fenced one still
+answers."""
 
 import signal
 import socket
@@ -15,11 +16,10 @@ from tests.waiting import PATIENCE_S, wait_until
 
 API_VERSIONS = pack(">ihhih", 10, 18, 0, 7, -1)
 FENCED_WITHIN_S = 10.0
-SESSION = "all that comes before the fencing must be done in the quick session of 1.5 s"
 
 
 def answers(cluster: Served, broker: int, timeout_s: float = 1.0) -> bool:
-    """Whether a broker answers on a new connection; OSError where it takes none."""
+    """Return whether a broker answers on a new connection. Raises OSError if it accepts no connection."""
     with socket.create_connection(cluster.addresses[broker], timeout=timeout_s) as connection:
         connection.sendall(API_VERSIONS)
         try:
@@ -28,8 +28,17 @@ def answers(cluster: Served, broker: int, timeout_s: float = 1.0) -> bool:
             return False
 
 
+def opened(cluster: Served, broker: int) -> bool:
+    """Return whether a broker's port accepts connections."""
+    try:
+        socket.create_connection(cluster.addresses[broker], timeout=5).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
 def answering_took_s(cluster: Served, broker: int) -> float:
-    """How long a broker took to answer on a new connection."""
+    """Return how many seconds a broker took to answer on a new connection."""
     began_s = time.monotonic()
     assert answers(cluster, broker, PATIENCE_S)
     return time.monotonic() - began_s
@@ -48,10 +57,10 @@ def test_a_killed_broker_resets_and_refuses_and_keeps_its_port(simulated_cluster
     with socket.socket() as other, pytest.raises(OSError, match="in use"):
         other.bind(address)
     simulated_cluster.do("start 4")
-    assert answers(simulated_cluster, 4), "the same port answers again"
+    wait_until(lambda: opened(simulated_cluster, 4), "the same port opens again", 2 * FENCED_WITHIN_S)
+    assert answers(simulated_cluster, 4)
 
 
-@pytest.mark.retried(reason=SESSION)
 def test_a_crash_is_seen_as_kafka_shows_it(simulated_cluster: Served) -> None:
     topic = "crashed"
     simulated_cluster.create(topic, [[4, 2, 1]])
@@ -95,12 +104,20 @@ def test_a_hung_broker_accepts_and_says_nothing_and_goes_on_when_resumed(simulat
         assert old.recv(1000)[4:8] == pack(">i", 7), "what was asked meanwhile is answered"
 
 
-def test_a_restarted_broker_listens_while_it_is_still_fenced(simulated_cluster: Served) -> None:
+@pytest.mark.parametrize("late", [False, True])
+def test_a_restarted_broker_refuses_connections_until_it_is_unfenced(
+    simulated_cluster: Served, late: bool
+) -> None:
+    topic = f"restarted-{late}"
+    simulated_cluster.create(topic, [[4, 2, 1]])
     simulated_cluster.do("crash 4")
-    wait_until(lambda: simulated_cluster.fenced() == {4}, "it is fenced", FENCED_WITHIN_S)
+    if late:
+        wait_until(lambda: simulated_cluster.fenced() == {4}, "it is fenced", FENCED_WITHIN_S)
     simulated_cluster.do("start 4")
-    assert answers(simulated_cluster, 4)
-    wait_until(lambda: simulated_cluster.fenced() == set(), "it is back", FENCED_WITHIN_S)
+    assert not opened(simulated_cluster, 4)
+    wait_until(lambda: opened(simulated_cluster, 4), "its port is open", 2 * FENCED_WITHIN_S)
+    assert simulated_cluster.partition(topic, broker=4).leader_id == 2, "no answer from before the crash"
+    assert simulated_cluster.fenced() == set()
 
 
 def test_a_slow_broker_answers_later(simulated_cluster: Served) -> None:
@@ -121,7 +138,7 @@ def test_a_stopped_broker_has_handed_over_before_it_is_gone(simulated_cluster: S
             answers(simulated_cluster, 4)
         except ConnectionRefusedError:
             return True
-        except ConnectionResetError:  # taken by the kernel, and closed with the process
+        except ConnectionResetError:  # the kernel accepted the connection, and closed it with the process
             return False
         return False
 
@@ -144,11 +161,12 @@ def test_the_active_controller_is_replaced(simulated_cluster: Served) -> None:
     done = simulated_cluster.do("crash-controller")
     (killed,) = done.nodes
     assert done.role is NodeRole.CONTROLLER and killed in (101, 102, 103)
-    assert simulated_cluster.status().active == (ActiveFault(killed, FaultState.CRASHED),)
+    assert simulated_cluster.status().active == (
+        ActiveFault(killed, FaultState.CRASHED, role=NodeRole.CONTROLLER),
+    )
     simulated_cluster.create("after-the-election", [[0, 1]])
 
 
-@pytest.mark.retried(reason=SESSION)
 def test_acks_1_loses_what_no_follower_has_and_acks_all_does_not(simulated_cluster: Served) -> None:
     topic = "lossy"
     simulated_cluster.create(topic, [[4, 2, 1]])
@@ -158,8 +176,9 @@ def test_acks_1_loses_what_no_follower_has_and_acks_all_does_not(simulated_clust
     wait_until(lambda: simulated_cluster.offset(4, topic).offset == 100, "committed", 10)
     simulated_cluster.do("hang 1")
     simulated_cluster.do("hang 2")
+    deliver(hasty, topic, [b"sent"])  # answers the followers' waiting fetches, into their sockets
     acknowledged = deliver(hasty, topic, [b"lost-%d" % n for n in range(50)])
-    assert max(acknowledged) == 149, "acknowledged by the leader alone"
+    assert max(acknowledged) == 150, "acknowledged by the leader alone"
     simulated_cluster.do("crash 4")
     simulated_cluster.do("start 1")
     simulated_cluster.do("start 2")
@@ -171,11 +190,12 @@ def test_acks_1_loses_what_no_follower_has_and_acks_all_does_not(simulated_clust
     def latest() -> int:
         return int(simulated_cluster.offset(leader, topic).offset)
 
-    wait_until(lambda: latest() == 100, "the committed ones are there, the others are not", 10)
+    wait_until(lambda: latest() == 101, "the committed ones are there, the others are not", 10)
     deliver(producer(simulated_cluster.bootstrap), topic, [b"after"])
     simulated_cluster.do("start 4")
+    wait_until(lambda: opened(simulated_cluster, 4), "its port is open", 2 * FENCED_WITHIN_S)
     wait_until(
-        lambda: simulated_cluster.offset(4, topic, replica_id=DEBUGGING).offset == 101,
+        lambda: simulated_cluster.offset(4, topic, replica_id=DEBUGGING).offset == 102,
         "the old leader has truncated and follows",
         20,
     )
@@ -187,14 +207,13 @@ def test_acks_1_loses_what_no_follower_has_and_acks_all_does_not(simulated_clust
 
     def read() -> bool:
         values.extend(m.value() for m in client.consume(500, timeout=0.1) if m.error() is None)
-        return len(values) >= 101
+        return len(values) >= 102
 
     wait_until(read, "everything that is left", 20)
     client.close()
-    assert values == [*(b"safe-%d" % n for n in range(100)), b"after"]
+    assert values == [*(b"safe-%d" % n for n in range(100)), b"sent", b"after"]
 
 
-@pytest.mark.retried(reason=SESSION)
 def test_acks_all_waits_while_a_silent_follower_is_in_the_isr(simulated_cluster: Served) -> None:
     topic = "frozen"
     simulated_cluster.create(topic, [[4, 2]])
@@ -233,4 +252,4 @@ def test_a_pause_of_the_whole_process_expires_nobodys_session(simulated_cluster:
     resumed = time.monotonic()
     while time.monotonic() < resumed + 2.0:
         assert simulated_cluster.fenced() == set()
-    assert 2_000 < simulated_cluster.status().behind_ms < pause_s * 1000
+    assert simulated_cluster.status().behind_ms > 2_000

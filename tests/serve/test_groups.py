@@ -1,4 +1,4 @@
-"""Consumer groups of real clients: join, rebalance, commit, resume."""
+"""Real clients join consumer groups, rebalance, commit and resume."""
 
 from typing import Any
 
@@ -12,14 +12,14 @@ from tests.served import Served
 from tests.waiting import wait_until
 
 KAFKA_PYTHON_POLL_MS = 500
-"""Long: a poll of kafka-python 3.0 that ends while a join is answered forgets the join, and the member is
-lost."""
+"""Long enough to avoid a bug of kafka-python 3.0: if a poll ends while a join is being answered, the consumer
+forgets the join, and the member is lost."""
 
 FOUR = [[0, 3, 1], [3, 1, 4], [1, 4, 2], [4, 2, 5]]
 
 
 class Member:
-    """A member of a group, whichever library it comes from."""
+    """A member of a group, from either library."""
 
     def __init__(self, library: str, cluster: Served, group: str, topic: str, **settings: Any) -> None:
         self.read: list[bytes] = []
@@ -31,7 +31,7 @@ class Member:
         self.client.subscribe([topic])
 
     def poll(self) -> list[bytes]:
-        """Read what there is, and answer it."""
+        """Poll once, and return the values read."""
         if self._confluent:
             values = values_of(self.client)
         else:
@@ -41,11 +41,11 @@ class Member:
         return values
 
     def assigned(self) -> set[int]:
-        """The partitions it owns now."""
+        """Return the partitions that the member owns now."""
         return {tp.partition for tp in self.client.assignment()}
 
     def commit(self) -> None:
-        """Commit what it has read, and wait for the answer."""
+        """Commit what the member has read, and wait for the answer."""
         if self._confluent:
             self.client.commit(asynchronous=False)
         else:
@@ -129,8 +129,8 @@ def test_members_join_share_commit_and_resume(simulated_cluster: Served, library
 
 
 def two_libraries(cluster: Served, name: str, **settings: Any) -> tuple[Member, Member]:
-    """A member of kafka-python and one of librdkafka (with these settings) that share the four partitions of
-    a topic."""
+    """Create one member with kafka-python and one with librdkafka (with `settings`) that share the four
+    partitions of a topic."""
     cluster.create(name, FOUR)
     one = Member("kafka-python", cluster, name, name)
     wait_until(lambda: one.poll() is not None and one.assigned() == {0, 1, 2, 3}, "the first has all", 30)

@@ -1,4 +1,4 @@
-"""What is packed by hand is, byte for byte, what kafka-python's codec makes of it."""
+"""Responses packed by hand equal those of kafka-python's codec, byte for byte."""
 
 from typing import Any
 from uuid import UUID
@@ -15,6 +15,7 @@ from kview.serve.apis.metadata import Packer
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from kview.simulate.results import OffsetResult, ReadResult
+from kview.wire.primitives import array_length
 
 TOPIC_ID = bytes(range(16))
 
@@ -108,7 +109,8 @@ def test_an_offset_that_is_not_available_yet_is_told_in_the_words_of_the_version
 
 
 def image() -> MetadataImage:
-    """Two brokers, one fenced; a topic with and one without a leader."""
+    """Return metadata with two brokers, one of them fenced, and with a partition that has a leader and one
+    that has none."""
     topic = TopicImage(
         "invoice",
         TOPIC_ID,
@@ -154,7 +156,7 @@ def test_metadata_topics(version: int) -> None:
     packer, there = Packer(version), image()
     packed = b"".join(
         (
-            packer.count(2),
+            array_length(2, packer.flexible),
             packer.topic(there, there.topics["invoice"]),
             packer.no_topic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "none", bytes(16)),
             packer.end(),

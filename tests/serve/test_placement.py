@@ -1,5 +1,5 @@
-"""The placements of `--placement`, as any client sees them, beside the tables that Kafka's courses and its
-old code give."""
+"""The placements of `--placement` as clients see them, compared with the tables in Kafka's courses and of its
+older code."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What a broker of the simulated cluster does with bytes, without a client library in between."""
+"""How a broker of the simulated cluster reacts to raw bytes, without a client library in between."""
 
 import socket
 from struct import pack
@@ -17,9 +17,11 @@ from tests.served import DEBUGGING, EARLIEST, Served
 REAL = {
     0: (0, 13), 1: (4, 18), 2: (1, 11), 3: (0, 13), 8: (2, 10), 9: (1, 10), 10: (0, 6), 11: (0, 9),
     12: (0, 4), 13: (0, 5), 14: (0, 5), 15: (0, 6), 16: (0, 5), 18: (0, 4), 19: (2, 7), 20: (1, 6),
-    22: (0, 5), 23: (2, 4), 32: (1, 4), 35: (1, 5), 46: (0, 0), 55: (0, 2), 60: (0, 2), 75: (0, 0),
+    21: (0, 2), 22: (0, 5), 23: (2, 4), 29: (1, 3), 32: (1, 4), 33: (0, 2), 35: (1, 5), 37: (0, 3),
+    42: (0, 2), 43: (0, 2), 44: (0, 1), 45: (0, 1), 46: (0, 0), 47: (0, 0), 48: (0, 1), 55: (0, 2),
+    60: (0, 2), 61: (0, 0), 66: (0, 2), 74: (0, 1), 75: (0, 0),
 }  # fmt: skip
-"""What a broker of Kafka 4.3.1 advertises of these APIs."""
+"""The versions that a broker of Kafka 4.3.1 advertises for these APIs."""
 
 API_VERSIONS_V0 = pack(">hhih", 18, 0, 7, -1)
 
@@ -39,7 +41,7 @@ def read_frame(connection: socket.socket) -> bytes:
 
 
 def hung_up(connection: socket.socket) -> bool:
-    """Whether the broker ends the connection without a byte."""
+    """Return whether the broker closes the connection without sending a byte."""
     try:
         return connection.recv(1) == b""
     except ConnectionResetError:
@@ -90,7 +92,7 @@ def test_garbage_ends_the_connection_and_nothing_else(simulated_cluster: Served,
     assert "Traceback" not in simulated_cluster.errors()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(key=st.sampled_from(sorted(REAL)), body=st.binary(max_size=60), data=st.data())
 def test_any_bytes_leave_the_cluster_answering(
     shared_simulated: Served, key: int, body: bytes, data: Any

@@ -1,11 +1,11 @@
-"""Random faults, topics that come and go, and clients at work, on the default world; all from one seed."""
+"""Random faults, created and deleted topics, and active clients on the default world, all from one seed."""
 
 import random
+from collections.abc import Sequence
 
-from kview.simulate.cluster import build
-from kview.simulate.groups.invariants import of_the_cluster
+from kview.simulate.cluster import Cluster, build
+from kview.simulate.group_invariants import of_the_cluster
 from kview.simulate.invariants import Checker
-from kview.simulate.nodes import ProcessState
 from kview.simulate.world import default_world
 from tests.simulate.chaos_clients import Clients
 from tests.simulate.engine import START_MS, go
@@ -14,9 +14,9 @@ FAULTS_SECONDS = 45
 EVERYTHING_SECONDS = 32
 HEALING_SECONDS = 40
 STEP_US = 2_000_000
-"""At most so long between two disturbances."""
+"""Longest time between two disturbances."""
 BREATH_US = 250_000
-"""At most so long between two acts of the clients."""
+"""Longest time between two actions of the clients."""
 QUICK = {
     "broker.heartbeat.interval.ms": "1000",
     "broker.session.timeout.ms": "4000",
@@ -36,7 +36,7 @@ OF_THE_WORLD = ("invoice", "payment", "audit-log")
 
 
 class Chaos:
-    """One run: `of_faults` or `of_everything`, then `heal`."""
+    """One run, which consists of `of_faults` or `of_everything`, followed by `heal`."""
 
     def __init__(self, seed: int, variant: str) -> None:
         self.cluster = build(default_world(settings={**QUICK, **VARIANTS[variant]}), seed, START_MS)
@@ -45,7 +45,7 @@ class Chaos:
         self.clients = Clients(self.cluster, self._random, variant == "unclean")
 
     def of_faults(self) -> None:
-        """Disturb the cluster by faults alone."""
+        """Disturb the cluster with faults only."""
         kernel, source = self.cluster.kernel, self._random
         end_us = kernel.now_us + FAULTS_SECONDS * 1_000_000
         while kernel.now_us < end_us:
@@ -53,7 +53,7 @@ class Chaos:
             self._fault()
 
     def of_everything(self) -> None:
-        """Disturb the cluster by faults and by topics that come and go, with clients at work."""
+        """Disturb the cluster with faults, and by creating and deleting topics, while clients are active."""
         kernel, source = self.cluster.kernel, self._random
         end_us = kernel.now_us + EVERYTHING_SECONDS * 1_000_000
         while kernel.now_us < end_us:
@@ -67,56 +67,70 @@ class Chaos:
                 self._fault()
 
     def heal(self) -> None:
-        """End every fault, let time pass, and check everything."""
-        self.cluster.undo()
-        go(self.cluster, HEALING_SECONDS)
-        self.checker.check_all()
-        troubled = [
-            (key, p)
-            for key, p in self.cluster.controller.image.all_partitions()
-            if p.leader < 0 or len(p.isr) < len(p.replicas)
-        ]
-        assert not troubled
+        """End every fault, let time pass, and check all invariants and promises."""
+        heal(self.cluster, self.checker)
         self.clients.check()
 
     def _fault(self) -> None:
-        cluster, source = self.cluster, self._random
-        node = source.choice([*cluster.broker_ids(), *cluster.world.controllers])
-        match source.choice(FAULTS):
-            case "crash":
-                cluster.crash(node)
-            case "stop":
-                cluster.stop(node)
-            case "hang":
-                cluster.hang(node)
-            case "slow":
-                cluster.slow(node, source.choice([50, 200, 3000]))
-            case "start":
-                cluster.start(node)
-            case "controller":
-                cluster.crash_controller()
-            case "rack" if source.random() < 0.2:
-                cluster.lose_rack(source.choice(["R1", "R2"]))
+        disturb(self.cluster, self._random)
 
     def _topics(self, kind: str) -> None:
-        """Create a topic, delete one, or do both under the same name."""
-        cluster, source = self.cluster, self._random
-        running = [b for b in cluster.broker_ids() if cluster.process(b) is ProcessState.RUNNING]
-        if not running:
-            return
-        broker = source.choice(running)
-        name = source.choice(MADE if source.random() < 0.7 else OF_THE_WORLD)
-        partitions = source.randrange(1, 5)
-        if kind != "create":
-            cluster.delete_topic(broker, name, 5000, _heard)
-        if kind != "delete":
-            if source.random() < 0.5:
-                go(cluster, source.choice([0.0005, 0.01, 0.3]))
-            configs = source.choice([{}, {"min.insync.replicas": "2"}])
-            cluster.create_topic(
-                broker, name, partitions, source.randrange(1, 4), None, configs, False, 5000, _heard
-            )
+        change_topics(self.cluster, self._random, kind)
+
+
+def disturb(cluster: Cluster, source: random.Random) -> None:
+    """Do one thing to a node or a rack, or end a fault."""
+    node = source.choice([*cluster.broker_ids(), *cluster.world.controllers])
+    match source.choice(FAULTS):
+        case "crash":
+            cluster.faults.crash(node)
+        case "stop":
+            cluster.faults.stop(node)
+        case "hang":
+            cluster.faults.hang(node)
+        case "slow":
+            cluster.faults.slow(node, source.choice([50, 200, 3000]))
+        case "start":
+            cluster.faults.start(node)
+        case "controller":
+            cluster.faults.crash_controller()
+        case "rack" if source.random() < 0.2:
+            cluster.faults.lose_rack(source.choice(["R1", "R2"]))
+
+
+def change_topics(
+    cluster: Cluster, source: random.Random, kind: str, others: Sequence[str] = OF_THE_WORLD
+) -> None:
+    """Create a topic, delete one, or delete and create one with the same name."""
+    running = [b for b in cluster.broker_ids() if cluster.nodes.serves(b)]
+    if not running:
+        return
+    broker = source.choice(running)
+    name = source.choice(MADE if source.random() < 0.7 else others)
+    partitions = source.randrange(1, 5)
+    if kind != "create":
+        cluster.topics.delete_topic(broker, name, 5000, _heard)
+    if kind != "delete":
+        if source.random() < 0.5:
+            go(cluster, source.choice([0.0005, 0.01, 0.3]))
+        configs = source.choice([{}, {"min.insync.replicas": "2"}])
+        cluster.topics.create_topic(
+            broker, name, partitions, source.randrange(1, 4), None, configs, False, 5000, _heard
+        )
+
+
+def heal(cluster: Cluster, checker: Checker) -> None:
+    """End every fault, let time pass, and check all invariants."""
+    cluster.faults.undo()
+    go(cluster, HEALING_SECONDS)
+    checker.check_all()
+    troubled = [
+        (key, p)
+        for key, p in cluster.metadata.image.all_partitions()
+        if p.leader < 0 or len(p.isr) < len(p.replicas)
+    ]
+    assert not troubled
 
 
 def _heard(result: object) -> None:
-    """Whether the topic was made or not, chaos goes on."""
+    """Ignore the result, because chaos continues whether or not the topic was created."""

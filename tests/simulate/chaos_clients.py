@@ -1,35 +1,40 @@
-"""Clients for the chaos tests: they write, read and commit, and remember what they may rely on."""
+"""Clients for the chaos tests, which write, read and commit, and remember what the cluster has promised
+them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import CommitRequest, CommitResult, OffsetToCommit
 from kview.simulate.metadata import TopicPartition
-from kview.simulate.nodes import ProcessState
+from kview.simulate.records import decode_batch, header
 from kview.simulate.results import ProduceResult
 from kview.simulate.world import OFFSETS_TOPIC
+from tests.simulate.client_batches import recompressed
 
 KEY = b"chaos"
 TIMEOUT_MS = 3_000
 READ_BYTES = 4_000
-GZIP = 1
+CODECS = (0, 1, 2, 3, 4)
+"""No compression, gzip, Snappy, LZ4 and zstd, by their numbers in a batch."""
+
+EARLIEST = -2
 
 REFUSALS = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.INVALID_PRODUCER_EPOCH)
-"""What a broker answers an idempotent producer when batches are missing in its log."""
+"""Errors that a broker returns to an idempotent producer if batches are missing in the broker's log."""
 
 Place = tuple[bytes, int]
-"""A topic id and a partition: what a record belongs to, whatever the topic is called."""
+"""A topic id and a partition. They identify the partition of a record even if a new topic has the same
+name."""
 
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """A batch on its way to a partition; `answers` must hold exactly one in the end."""
+    """A batch sent to a partition. At the end, `answers` must contain exactly one answer."""
 
     topic: str
     place: Place
@@ -40,7 +45,7 @@ class Batch:
 
     @property
     def kept(self) -> bool:
-        """Whether a client may rely on the batch: acks=all, and no error."""
+        """Whether the cluster must not lose the batch: it was acknowledged with acks=all."""
         return (
             self.acks == -1
             and bool(self.answers)
@@ -49,10 +54,16 @@ class Batch:
 
 
 class Writer:
-    """A producer of real batches; an idempotent one sends a batch again until it is acknowledged."""
+    """A producer of real batches. An idempotent producer sends a batch again until it is acknowledged."""
 
     def __init__(
-        self, name: str, cluster: Cluster, random: Random, acks: int, idempotent: bool, compressed: bool
+        self,
+        name: str,
+        cluster: Cluster,
+        random: Random,
+        acks: int,
+        idempotent: bool = False,
+        codecs: tuple[int, ...] = (0,),
     ) -> None:
         self.name = name
         self.sent: list[Batch] = []
@@ -61,16 +72,16 @@ class Writer:
         self._cluster = cluster
         self._random = random
         self._acks = acks
-        self._codec = GZIP if compressed else 0
+        self._codecs = codecs
         self._producer_id = -1
         self._sequences: dict[Place, int] = {}
         self._open: dict[Place, Batch] = {}
-        """The latest batch of each partition, until it is acknowledged."""
+        """The latest batch of each partition that is not acknowledged yet."""
         self._epochs: dict[Place, int] = {}
         self._number = 0
 
     def write(self, broker: int, topic: str, partition: int) -> None:
-        """Send the next batch, or again the one that was not acknowledged, to this broker."""
+        """Send the next batch to this broker, or send the unacknowledged batch again."""
         found = self._cluster.image(broker).topics.get(topic)
         if found is None or partition >= len(found.partitions):
             return
@@ -80,10 +91,10 @@ class Writer:
             return
         epoch = found.partitions[partition].leader_epoch
         if epoch < self._epochs.get(place, -1):
-            return  # a client does not go back to a leader of an older epoch, which lacks its latest batches
+            return  # a client never returns to a leader of an older epoch, which lacks its latest batches
         self._epochs[place] = epoch
         if self._producer_id < 0:
-            self._producer_id = self._cluster.init_producer_id(broker, None).producer_id
+            self._producer_id = self._cluster.records.init_producer_id(broker).producer_id
             if self._producer_id < 0:
                 return
         latest = self._open.get(place)
@@ -101,7 +112,7 @@ class Writer:
 
     def _batch(self, topic: str, place: Place, producer_id: int, sequence: int) -> Batch:
         builder = DefaultRecordBatchBuilder(
-            2, self._codec, False, producer_id, 0 if producer_id >= 0 else -1, sequence, 100_000
+            2, 0, False, producer_id, 0 if producer_id >= 0 else -1, sequence, 100_000
         )
         values: list[bytes] = []
         for delta in range(self._random.randrange(1, 6)):
@@ -109,7 +120,8 @@ class Writer:
             value = f"{place[0].hex()} {place[1]} {self.name} {self._number}".encode()
             values.append(value)
             builder.append(delta, self._cluster.kernel.now_us // 1000, KEY, value, [])
-        return Batch(topic, place, values, self._acks, bytes(builder.build()))
+        codec = self._codecs[self._number % len(self._codecs)]
+        return Batch(topic, place, values, self._acks, recompressed(bytes(builder.build()), codec))
 
     def _send(self, broker: int, batch: Batch) -> None:
         self.sent.append(batch)
@@ -122,27 +134,35 @@ class Writer:
                 self._sequences.clear()
                 self._open.clear()
 
-        self._cluster.produce(broker, batch.topic, batch.place[1], batch.data, batch.acks, TIMEOUT_MS, answer)
+        self._cluster.records.produce(
+            broker, batch.topic, batch.place[1], batch.data, batch.acks, TIMEOUT_MS, answer
+        )
 
 
 class Clients:
-    """Writers, a reader and a committing tool at work on all topics but the internal one."""
+    """Writers, a reader and a tool that commits, all active on all topics except the internal one."""
 
-    def __init__(self, cluster: Cluster, random: Random, loses_records: bool) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        random: Random,
+        loses_records: bool,
+        codecs: tuple[int, ...] = (1,),
+    ) -> None:
         self._cluster = cluster
         self._random = random
         self._loses_records = loses_records
         self._read: dict[tuple[bytes, int, int], bytes] = {}
         self._commits: dict[tuple[str, Place], list[tuple[int, list[ErrorCode]]]] = {}
         self.writers = [
-            Writer("idempotent", cluster, random, acks=-1, idempotent=True, compressed=False),
-            Writer("all", cluster, random, acks=-1, idempotent=False, compressed=True),
-            Writer("one", cluster, random, acks=1, idempotent=False, compressed=False),
-            Writer("none", cluster, random, acks=0, idempotent=False, compressed=False),
+            Writer("idempotent", cluster, random, acks=-1, idempotent=True),
+            Writer("all", cluster, random, acks=-1, codecs=codecs),
+            Writer("one", cluster, random, acks=1),
+            Writer("none", cluster, random, acks=0),
         ]
 
     def act(self) -> None:
-        """Do a little of everything."""
+        """Let each client act once."""
         for writer in self.writers:
             self._at_a_leader(writer.write)
         self._at_a_leader(self.read)
@@ -150,10 +170,11 @@ class Clients:
 
     def _running(self) -> list[int]:
         cluster = self._cluster
-        return [b for b in cluster.broker_ids() if cluster.process(b) is ProcessState.RUNNING]
+        return [b for b in cluster.broker_ids() if cluster.nodes.serves(b)]
 
     def _pick(self) -> tuple[TopicPartition, int] | None:
-        """A partition and its leader, as some running broker knows them: perhaps it is behind."""
+        """Return a partition and its leader according to some running broker, whose metadata may be out of
+        date."""
         running = self._running()
         if not running:
             return None
@@ -169,34 +190,35 @@ class Clients:
     # --- reading
 
     def read(self, broker: int, topic: str, partition: int) -> None:
-        """Read from somewhere in the partition: nothing may come from elsewhere, or have changed."""
-        start = self._cluster.list_offset(broker, topic, partition, -2)
-        end = self._cluster.list_offset(broker, topic, partition, -1)
+        """Read from somewhere in the partition, and check that every record belongs to it and has not
+        changed."""
+        start = self._cluster.records.list_offset(broker, topic, partition, -2)
+        end = self._cluster.records.list_offset(broker, topic, partition, -1)
         if start.error_code or end.error_code or end.offset <= start.offset:
             return
         self._read_at(broker, topic, partition, self._random.randrange(start.offset, end.offset))
 
     def _read_at(self, broker: int, topic: str, partition: int, offset: int) -> None:
-        result = self._cluster.read(broker, topic, partition, offset, READ_BYTES)
+        result = self._cluster.records.read(broker, topic, partition, offset, READ_BYTES)
         if result.error_code is not ErrorCode.NONE:
             return
         topic_id = self._cluster.image(broker).topics[topic].topic_id
         now_ms = self._cluster.kernel.now_us // 1000
-        for batch in MemoryRecords(result.records):
-            for record in batch:
-                assert record.timestamp <= now_ms
-                if record.key == KEY:
-                    assert record.value.startswith(f"{topic_id.hex()} {partition} ".encode()), (
-                        f"{topic}-{partition} at {broker}: {record.value!r} of another topic or partition"
-                    )
-                if not self._loses_records and record.offset < result.high_watermark:
-                    known = self._read.setdefault((topic_id, partition, record.offset), record.value)
-                    assert known == record.value, f"{topic}-{partition}: record {record.offset} changed"
+        for at, key, value, timestamp_ms in records_of(result.records):
+            assert timestamp_ms <= now_ms
+            if key == KEY:
+                assert value.startswith(f"{topic_id.hex()} {partition} ".encode()), (
+                    f"{topic}-{partition} at {broker}: {value!r} of another topic or partition"
+                )
+            if not self._loses_records and at < result.high_watermark:
+                known = self._read.setdefault((topic_id, partition, at), value)
+                assert known == value, f"{topic}-{partition}: record {at} changed"
 
     # --- committing
 
     def _commit(self) -> None:
-        """Commit an offset from outside any membership; the offsets of one partition only rise."""
+        """Commit an offset without being a member of the group. The offsets committed for one partition only
+        rise."""
         picked, running = self._pick(), self._running()
         group = self._random.choice(["tool-1", "tool-2", "tool-3"])
         if picked is None:
@@ -219,14 +241,14 @@ class Clients:
         request = CommitRequest(group, (OffsetToCommit(topic, partition, offset),))
         self._cluster.groups(coordinator).commit(request, answer)
 
-    # --- the end
+    # --- checks at the end
 
     def check(self) -> None:
-        """What clients may rely on, in a healed cluster."""
+        """Check everything that the clients were promised, in a healed cluster."""
         for writer in self.writers:
             for batch in writer.sent:
                 assert len(batch.answers) == 1, f"{len(batch.answers)} answers to one batch"
-        image = self._cluster.controller.image
+        image = self._cluster.metadata.image
         leaders = {key: p.leader for key, p in image.all_partitions() if key[0] != OFFSETS_TOPIC}
         for key, leader in leaders.items():
             for _ in range(3):
@@ -235,18 +257,21 @@ class Clients:
         self._check_commits()
 
     def _check_values(self, leaders: dict[TopicPartition, int]) -> None:
-        """Batches are in their own partition alone, acknowledged ones are there, idempotent ones once."""
-        places = {(self._cluster.controller.image.topics[t].topic_id, p): (t, p) for t, p in leaders}
+        """Check that batches are only in their own partition, that no acknowledged batch is missing, and that
+        idempotent ones are there once."""
+        places = {(self._cluster.metadata.image.topics[t].topic_id, p): (t, p) for t, p in leaders}
         found: dict[Place, dict[bytes, list[int]]] = {}
         for place, key in places.items():
-            for base, data in self._cluster.client_batches(leaders[key], *key):
-                for batch in MemoryRecords(data):
-                    for record in batch:
-                        where = found.setdefault(place, {}).setdefault(record.value, [])
-                        where.append(base + record.offset)
-                        assert record.value.startswith(f"{place[0].hex()} {place[1]} ".encode())
+            for base, data in self._cluster.records.client_batches(leaders[key], *key):
+                for at, _, value, _ in records_of(data):
+                    found.setdefault(place, {}).setdefault(value, []).append(base + at)
+                    assert value.startswith(f"{place[0].hex()} {place[1]} ".encode())
         if self._loses_records:
             return
+        starts = {
+            place: self._cluster.records.list_offset(leaders[key], *key, EARLIEST).offset
+            for place, key in places.items()
+        }
         for writer in self.writers:
             assert not writer.refusals, "an idempotent producer was refused, though nothing was lost"
             for batch in writer.sent:
@@ -255,15 +280,16 @@ class Clients:
                 base = batch.answers[0].base_offset
                 for number, value in enumerate(batch.values):
                     offsets = found.get(batch.place, {}).get(value, [])
-                    if batch.kept:
+                    if batch.kept and base + number >= starts[batch.place]:
                         assert base + number in offsets, f"{value!r} was acknowledged at {base + number}"
                     if writer.idempotent:
                         assert len(offsets) <= 1, f"{value!r} is at {offsets}"
 
     def _check_commits(self) -> None:
-        """An acknowledged commit is there, or a later one; nothing of a deleted topic is."""
+        """Check that the latest acknowledged commit, or a later one, is stored, and none for a deleted
+        topic."""
         cluster = self._cluster
-        topics = cluster.controller.image.topics
+        topics = cluster.metadata.image.topics
         names = {topic.topic_id: name for name, topic in topics.items()}
         for group in sorted({group for group, _ in self._commits}):
             coordinator = cluster.groups(self._running()[0]).find(group)
@@ -279,3 +305,14 @@ class Clients:
                     continue
                 sure = max((o for o, codes in attempts if codes == [ErrorCode.NONE]), default=-1)
                 assert offsets.get((name, partition), -1) >= sure, f"{group} lost a commit on {name}"
+
+
+def records_of(data: bytes) -> Iterator[tuple[int, bytes | None, bytes, int]]:
+    """Yield (offset, key, value, timestamp in ms) of each record in these batches."""
+    at = 0
+    while at < len(data):
+        head = header(data, at)
+        for record in decode_batch(data[at : at + head.size_bytes]):
+            assert record.value is not None
+            yield head.base_offset + record.offset_delta, record.key, record.value, record.timestamp_ms
+        at += head.size_bytes

@@ -1,4 +1,4 @@
-"""What tests of groups share."""
+"""Fixtures that the tests of groups share."""
 
 import pytest
 

@@ -1,12 +1,12 @@
-"""Small clusters for scenarios: no traffic, invariants on after every event."""
+"""Small clusters for scenarios, without traffic, whose invariants are checked after every event."""
 
 from collections.abc import Callable, Mapping, Sequence
 
+from kview.simulate.brokers.replica import Replica
 from kview.simulate.cluster import Cluster, build
 from kview.simulate.invariants import Checker
 from kview.simulate.metadata import PartitionImage
 from kview.simulate.records import encode_batch
-from kview.simulate.replica import Replica
 from kview.simulate.results import ProduceResult
 from kview.simulate.world import CLIENT_BYTES_MAX, TopicSpec, World, racked_brokers
 
@@ -24,7 +24,7 @@ def cluster_of(
     seed: int = 1,
     client_bytes_max: int = CLIENT_BYTES_MAX,
 ) -> Cluster:
-    """A cluster with one empty topic `t`; with one rack, partition 0 is on brokers 0, 1 and 2."""
+    """Build a cluster with one empty topic `t`. With one rack, partition 0 is on brokers 0, 1 and 2."""
     world = World(
         brokers=racked_brokers(brokers, racks),
         topics=(TopicSpec(TOPIC, partitions, replication, dict(configs or {})),),
@@ -38,37 +38,38 @@ def cluster_of(
 
 
 def go(cluster: Cluster, seconds: float) -> None:
-    """Let time pass."""
+    """Let simulated time pass."""
     cluster.run_until(cluster.kernel.now_us + round(seconds * 1_000_000))
 
 
 def seconds_until(
     cluster: Cluster, condition: Callable[[PartitionImage], bool], limit: float = 60.0
 ) -> float:
-    """Let time pass until partition 0, as the controller has it, is as wanted; return how long it took."""
+    """Let time pass until the controller's image of partition 0 fulfils the condition, and return the seconds
+    it took."""
     begin = cluster.kernel.now_us
     while not condition(partition(cluster)):
         assert cluster.kernel.now_us - begin < limit * 1_000_000, f"still {partition(cluster)}"
         go(cluster, 0.01)
     took_us = cluster.kernel.now_us - begin
-    go(cluster, 0.01)  # until the brokers know it too
+    go(cluster, 0.01)  # so that the brokers know it too
     return took_us / 1_000_000
 
 
 def partition(cluster: Cluster, number: int = 0, topic: str = TOPIC) -> PartitionImage:
-    """The partition as the controller has it."""
-    found = cluster.controller.image.partition(topic, number)
+    """Return the controller's image of a partition."""
+    found = cluster.metadata.image.partition(topic, number)
     assert found is not None
     return found
 
 
 def replica(cluster: Cluster, broker: int, number: int = 0, topic: str = TOPIC) -> Replica:
-    """A broker's replica."""
+    """Return a broker's replica of a partition."""
     return cluster.brokers[broker].replicas[topic, number]
 
 
 def batch(values: Sequence[bytes], time_ms: int = START_MS) -> bytes:
-    """A client's batch."""
+    """Return a batch as a client would send it."""
     return encode_batch([(None, value, time_ms) for value in values])
 
 
@@ -80,8 +81,8 @@ def produce(
     data: bytes | None = None,
     timeout_ms: int = 30_000,
 ) -> list[ProduceResult]:
-    """Append as a client; the answers come into the list returned."""
+    """Append as a client would. The answers are added to the returned list as they arrive."""
     answers: list[ProduceResult] = []
     data = batch(values) if data is None else data
-    cluster.produce(broker, TOPIC, 0, data, acks, timeout_ms, answers.append)
+    cluster.records.produce(broker, TOPIC, 0, data, acks, timeout_ms, answers.append)
     return answers

@@ -1,4 +1,4 @@
-"""A cluster of brokers around real coordinators, reduced to what coordinators see: metadata and logs."""
+"""Coordinators in a cluster that consists only of what they can see: metadata and logs."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ S = 1_000_000
 
 @dataclass
 class Offsets:
-    """One log of every offsets partition, led by one broker; commits wait while `frozen`."""
+    """One log for all offsets partitions, led by one broker. Commits wait while `frozen` is set."""
 
     kernel: Kernel = field(default_factory=lambda: Kernel(1, 1_700_000_000 * S))
     leader: int = 0
@@ -64,7 +64,7 @@ class Offsets:
 
 
 class BrokerHost:
-    """The host of one broker's coordinator."""
+    """The host of one broker's coordinator in this cluster."""
 
     def __init__(self, offsets: Offsets, broker: int) -> None:
         self._offsets = offsets
@@ -93,7 +93,7 @@ class BrokerHost:
         if self._offsets.leader != self._broker:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
             return
-        offset = len(self._offsets.batches)  # one offset a batch is enough here
+        offset = len(self._offsets.batches)  # one offset per batch is enough here
         self._offsets.batches.append((partition, batch))
         if self._offsets.frozen:
             self._offsets.waiting.append((done, offset))
@@ -114,7 +114,7 @@ class BrokerHost:
 
 @dataclass
 class Client:
-    """One member as a test drives it, step by step; answers are kept."""
+    """A group member that a test controls step by step. It stores all answers."""
 
     coordinator: GroupCoordinator
     group: str = "g"
@@ -130,7 +130,7 @@ class Client:
     committed: list[CommitResult] = field(default_factory=list)
 
     def join(self, require_known_member_id: bool = True) -> None:
-        """Joins, taking the id it is given when it has none."""
+        """Join the group. A member without an id joins again with the id that it receives."""
         for _ in range(2):
             before = len(self.joined)
             self.coordinator.join(
@@ -155,7 +155,7 @@ class Client:
 
     @property
     def result(self) -> JoinResult:
-        """The latest answer to JoinGroup; the member takes its id from it."""
+        """The latest answer to JoinGroup. Reading it also sets the member's id."""
         result = self.joined[-1]
         self.member_id = result.member_id
         return result
@@ -182,7 +182,8 @@ class Client:
 
 
 def stable(offsets: Offsets, coordinator: GroupCoordinator, *clients: Client) -> None:
-    """Brings the clients' group to Stable, each assigned its own name; the first leads."""
+    """Bring the clients' group to Stable, with each client's name as its assignment. The first client is the
+    leader."""
     for client in clients:
         client.join()
     offsets.run(10)
@@ -199,7 +200,7 @@ def stable(offsets: Offsets, coordinator: GroupCoordinator, *clients: Client) ->
 
 
 def pair(offsets: Offsets, coordinator: GroupCoordinator) -> tuple[Client, Client]:
-    """Two members of a stable group."""
+    """Return two members of a stable group."""
     a, b = Client(coordinator, name="a"), Client(coordinator, name="b")
     stable(offsets, coordinator, a, b)
     return a, b

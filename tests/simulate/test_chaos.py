@@ -1,22 +1,23 @@
-"""Chaos on the default world with every invariant on: nothing breaks, nothing is lost, and all heals."""
+"""Chaos on the default world with all invariants. Nothing breaks, nothing is lost, and the cluster heals."""
 
 import pytest
 
-from kview.simulate.invariants import ClusterInvariant, Invariant
+from kview.simulate.invariants import ClusterInvariant
+from kview.simulate.partition_invariants import Invariant
 from tests.simulate.chaos import VARIANTS, Chaos
 
 FOUND_BY_FAULTS = [
     ("unclean", 4),  # an epoch without records hid the older ones
-    ("unclean", 11),  # the same, at another partition
+    ("unclean", 11),  # the same, in another partition
     ("elr", 102),  # a controller that came back was still the leader
     ("elr", 113),  # a member never found its coordinator again
 ]
 FOUND_BY_EVERYTHING = [
-    ("elr", 2001),  # a topic was placed on fenced brokers alone, and no broker could ever lead it
+    ("elr", 2001),  # a topic was placed only on fenced brokers, so no broker could ever lead it
     ("elr", 2002),  # a broker that missed a deletion kept the old log under the new topic
-    ("no-elr", 2003),  # offsets committed on a deleted topic stayed
-    ("no-elr", 2005),  # a follower without the new topic counted as in sync, by the deleted topic's log
-    ("no-elr", 2011),  # a consumer of a topic created again got a record of the deleted one
+    ("no-elr", 2003),  # offsets committed for a deleted topic remained
+    ("no-elr", 2005),  # a follower without the new topic counted as in sync by the old topic's log
+    ("no-elr", 2011),  # a consumer of a recreated topic received a record of the deleted topic
 ]
 
 

@@ -1,9 +1,9 @@
-"""One partition's change by Kafka's rules, without a cluster."""
+"""Changes of one partition by Kafka's rules, without a cluster."""
 
 from collections.abc import Callable
 from typing import Any
 
-from kview.simulate.election import changed
+from kview.simulate.controllers.election import changed
 from kview.simulate.metadata import PartitionImage
 
 START = PartitionImage(0, 5, 7, (0, 1, 2), (0, 1, 2))
@@ -81,3 +81,23 @@ def test_the_preferred_leader_is_taken_only_if_it_is_in_sync() -> None:
         behind, isr=(1, 2), active=active(0, 1, 2), min_insync_replicas=1, elr_enabled=True, prefer=True
     )
     assert none is None
+
+
+def test_an_election_from_the_elr_leaves_the_rest_of_it_and_no_last_known_leader() -> None:
+    """As on a real cluster: min ISR 2, three replicas, the last of them hung and resumed."""
+    lost = START._replace(leader=-1, isr=(), elr=(0, 2), last_known_elr=(0,))
+    back = change(lost, isr=(), active=active(0), min_insync_replicas=2)
+    assert (back.leader, back.isr, back.elr, back.last_known_elr) == (0, (0,), (2,), ())
+
+
+def test_after_an_unclean_election_nobody_is_eligible() -> None:
+    lost = START._replace(leader=-1, isr=(), elr=(0, 2), last_known_elr=(0,))
+    forced = change(lost, isr=(), active=active(1), min_insync_replicas=2, unclean=True)
+    assert (forced.leader, forced.isr, forced.elr, forced.last_known_elr) == (1, (1,), (), ())
+    assert forced.recovering
+
+
+def test_after_the_last_known_leaders_election_nobody_is_eligible() -> None:
+    lost = START._replace(leader=-1, isr=(), elr=(), last_known_elr=(0,))
+    back = change(lost, isr=(), active=active(0, 1, 2), min_insync_replicas=2)
+    assert (back.leader, back.isr, back.elr, back.last_known_elr) == (0, (0,), (), ())

@@ -1,4 +1,4 @@
-"""The classic group coordinator: rebalances and sessions."""
+"""Rebalances and sessions of the classic group coordinator."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_an_empty_group_waits_three_seconds_for_more_members(offsets: Offsets) -
     a.join()
     offsets.run(2.9)
     assert coordinator.describe("g").state == "PreparingRebalance"
-    b.join()  # a newcomer makes it wait again
+    b.join()  # another new member prolongs the delay
     offsets.run(2.9)
     assert not a.joined
     offsets.run(0.2)
@@ -83,7 +83,7 @@ def test_a_newcomer_makes_the_others_rejoin(offsets: Offsets) -> None:
     assert a.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
     a.join()
     offsets.run(1)
-    assert len(a.joined) == 1  # b has not come yet
+    assert len(a.joined) == 1  # b has not rejoined yet
     b.join()
     assert {client.result.generation for client in (a, b, c)} == {2}
     assert a.heartbeat() is ErrorCode.NONE
@@ -94,7 +94,7 @@ def test_a_newcomer_makes_the_others_rejoin(offsets: Offsets) -> None:
 def test_who_does_not_rejoin_in_time_is_out(offsets: Offsets) -> None:
     coordinator = offsets.coordinator()
     a, b = pair(offsets, coordinator)
-    a.join()  # the leader rejoins: a rebalance
+    a.join()  # the leader rejoins, which starts a rebalance
     for _ in range(20):
         assert b.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
         offsets.run(2.9)

@@ -1,4 +1,5 @@
-"""Kafka's assignors: the tables of its documentation, and what must hold for any group."""
+"""Kafka's assignors, compared with the tables in its documentation, and properties that any group must
+have."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Bytes of the group protocol: equal to what kafka-python reads and writes, and safe against garbage."""
+"""The bytes of the group protocol equal those of kafka-python, and garbage does no harm."""
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,7 @@ from kview.simulate.groups.records import (
     decode_batch,
     encode_batch,
 )
-from kview.simulate.groups.wire import MalformedBytes, Reader
+from kview.wire.primitives import MalformedBytes, Reader
 
 TOPIC_ID = bytes(range(16))
 COMMIT = (OffsetKey("billing", "invoice", 3), OffsetValue(4711, 2, "note", 1_700_000_000_000, TOPIC_ID))
@@ -67,7 +67,7 @@ def test_a_group_s_value_has_the_fields_of_version_3() -> None:
     assert (reader.int64(), reader.int32()) == (1_700_000_000_000, 1)
     assert (reader.string(), reader.nullable_string(), reader.string()) == ("a-1", None, "a")
     assert (reader.string(), reader.int32(), reader.int32()) == ("/127.0.0.1", 300_000, 45_000)
-    assert (reader.data(), reader.data(), reader.left) == (b"sub" * 100, b"assigned", 0)
+    assert (reader.nullable_bytes(), reader.nullable_bytes(), reader.left) == (b"sub" * 100, b"assigned", 0)
 
 
 def test_subscriptions_are_kafka_pythons() -> None:
@@ -111,3 +111,12 @@ def test_a_group_s_partition_is_kafkas(group: str, partition: int) -> None:
 def test_the_hash_is_javas() -> None:
     assert java_string_hash("polygenelubricants") == -(1 << 31)
     assert java_string_hash("😀") == 1772899  # two UTF-16 units: 0xD83D * 31 + 0xDE00
+
+
+@pytest.mark.parametrize("length", [1, 255, 256, 257, 258, 32_767])
+def test_the_hash_of_a_text_of_any_length_is_javas(length: int) -> None:
+    text = ("group-é" * 5_000)[:length]
+    expected = 0
+    for unit in text:
+        expected = (31 * expected + ord(unit)) % 2**32
+    assert java_string_hash(text) % 2**32 == expected

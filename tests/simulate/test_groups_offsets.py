@@ -1,4 +1,4 @@
-"""The classic group coordinator: commits, how long they are kept, and its move to another broker."""
+"""Commits to the classic group coordinator, their retention, and the coordinator's move to another broker."""
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.coordinator import GroupCoordinator
@@ -10,6 +10,7 @@ from kview.simulate.groups.results import (
     CommitResult,
     GroupProtocol,
     LeavingMember,
+    OffsetDeleteResult,
     OffsetToCommit,
 )
 from kview.simulate.groups.shard import COMPACT_AFTER_BATCHES
@@ -44,7 +45,7 @@ def test_a_commit_that_waits_too_long_counts_when_it_is_committed_after_all(offs
 def test_who_may_commit(offsets: Offsets) -> None:
     coordinator = offsets.coordinator()
     outsider = Client(coordinator)
-    outsider.commit(1)  # no group yet: a consumer that assigns itself
+    outsider.commit(1)  # there is no group yet, as for a consumer that assigns partitions to itself
     offsets.run(0.1)
     assert outsider.committed[-1].error_codes == (ErrorCode.NONE,)
     outsider.commit(1, generation=3)
@@ -82,7 +83,7 @@ def test_offsets_of_an_empty_group_are_forgotten_after_their_retention(offsets: 
     assert coordinator.describe("g").state == "Dead"
     offsets.move(0)
     offsets.run(1)
-    assert coordinator.fetch_offsets("g", None).offsets == ()  # nor is it in the log
+    assert coordinator.fetch_offsets("g", None).offsets == ()  # the log does not contain it either
 
 
 def test_only_an_empty_group_can_be_deleted(offsets: Offsets) -> None:
@@ -114,7 +115,7 @@ def test_a_group_goes_on_at_its_new_coordinator(offsets: Offsets) -> None:
     for _ in range(14):
         offsets.run(3)
         a.heartbeat()
-    assert b.heartbeat() is ErrorCode.NONE  # its session began anew with the move
+    assert b.heartbeat() is ErrorCode.NONE  # its session began again after the move
     assert [m.assignment for m in new.describe("g").members] == [b"a", b"b"]
 
 
@@ -149,7 +150,7 @@ def test_what_is_not_in_the_new_leaders_log_was_never_committed(offsets: Offsets
     a.commit(41)
     offsets.run(0.1)
     a.commit(42)
-    offsets.batches.pop()  # the leader died before a follower had it
+    offsets.batches.pop()  # the leader died before a follower had the batch
     offsets.move(1)
     offsets.run(0.1)
     assert new.fetch_offsets("g", [("t", 0)]).offsets[0].offset == 41
@@ -173,7 +174,7 @@ def test_a_log_is_not_compacted_while_a_write_is_under_way(offsets: Offsets) -> 
     old, new = offsets.coordinator(0), offsets.coordinator(1)
     a, b = pair(offsets, old)
     for offset in range(COMPACT_AFTER_BATCHES + 100):
-        a.commit(offset)  # the next one before the last one is committed
+        a.commit(offset)  # each commit is sent before the previous one is committed
         b.heartbeat()
         offsets.run(0.0005)
     assert not offsets.start
@@ -266,3 +267,15 @@ def test_a_commit_with_the_id_of_another_topic_is_refused(offsets: Offsets) -> N
 
 def committed(coordinator: GroupCoordinator) -> int:
     return coordinator.fetch_offsets("g", [("t", 0)]).offsets[0].offset
+
+
+def test_an_offset_named_twice_is_deleted_once(offsets: Offsets) -> None:
+    coordinator = offsets.coordinator()
+    outsider = Client(coordinator)
+    outsider.commit(1)
+    offsets.run(0.1)
+    answers: list[OffsetDeleteResult] = []
+    coordinator.delete_offsets("g", [("t", 0), ("t", 0)], answers.append)
+    offsets.run(0.1)
+    assert answers == [OffsetDeleteResult(ErrorCode.NONE, (ErrorCode.NONE, ErrorCode.NONE))]
+    assert coordinator.fetch_offsets("g", [("t", 0)]).offsets[0].offset == -1

@@ -1,11 +1,11 @@
-"""Each invariant finds what it is there for: clusters broken on purpose."""
+"""Each invariant detects a cluster that was broken on purpose."""
 
 from collections.abc import Callable
 
 import pytest
 
 from kview.simulate.cluster import Cluster
-from kview.simulate.groups.invariants import of_the_cluster
+from kview.simulate.group_invariants import of_the_cluster
 from kview.simulate.groups.results import CommitRequest, OffsetToCommit
 from kview.simulate.invariants import Checker, InvariantBroken
 from tests.simulate.engine import TOPIC, cluster_of, go, partition, produce, replica
@@ -20,8 +20,8 @@ def healthy() -> Cluster:
 
 
 def decide(cluster: Cluster, **how: object) -> None:
-    """Let the controller decide something that its rules forbid."""
-    cluster.controller.commit({(TOPIC, 0): partition(cluster)._replace(**how)})  # type: ignore[arg-type]
+    """Make the controller decide something that its rules forbid."""
+    cluster.metadata.commit({(TOPIC, 0): partition(cluster)._replace(**how)})  # type: ignore[arg-type]
 
 
 def cut(cluster: Cluster) -> None:
@@ -42,8 +42,8 @@ def beyond(cluster: Cluster) -> None:
 
 
 def fence(cluster: Cluster) -> None:
-    known = cluster.controller.image.brokers[0]
-    cluster.controller.commit({}, {0: known._replace(fenced=True)})
+    known = cluster.metadata.image.brokers[0]
+    cluster.metadata.commit({}, {0: known._replace(fenced=True)})
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The queue and its randomness."""
+"""The event queue and its random sources."""
 
 from kview.simulate.kernel import Kernel
 

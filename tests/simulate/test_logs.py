@@ -1,4 +1,4 @@
-"""Logs, alone: epochs, truncation, times and sizes, against a plain list of records."""
+"""Logs on their own: epochs, truncation, times and sizes, compared with a plain list of records."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,6 +43,22 @@ def test_a_follower_that_was_ahead_is_cut_to_where_the_epochs_agree() -> None:
     assert old.agreement(new) == 130
 
 
+def test_a_follower_whose_records_were_all_deleted_is_cut_to_a_leader_that_never_had_them() -> None:
+    own = written(Log(), 0, 100)
+    own.advance_start(100)
+    leader = written(Log(), 3, 20)
+    own.truncate(own.agreement(leader))
+    own.copy(leader, leader.end)
+    assert (own.start, own.end, [(s.epoch, s.start) for s in own.spans]) == (0, 20, [(3, 0)])
+
+
+def test_a_follower_keeps_what_a_leader_has_only_deleted() -> None:
+    own, leader = written(Log(), 0, 100), Log()
+    leader.reset(60)
+    written(leader, 3, 20)
+    assert own.agreement(leader) == 60
+
+
 def test_two_logs_that_went_apart_twice_agree_on_what_is_common() -> None:
     base = written(Log(), 0, 10)
     one, other = follower_of(base, 10), follower_of(base, 8)
@@ -64,7 +80,9 @@ def test_an_epoch_without_records_does_not_hide_older_ones() -> None:
 
 def test_the_end_of_an_epoch() -> None:
     log = written(written(Log(), 1, 10), 4, 5)
-    assert [log.end_of_epoch(e) for e in (0, 1, 3, 4, 9)] == [(-1, -1), (1, 10), (1, 10), (4, 15), (4, 15)]
+    asked = (-1, 0, 1, 3, 4, 9)
+    ends = [(-1, -1), (0, 0), (1, 10), (1, 10), (-1, -1), (-1, -1)]
+    assert [log.end_of_epoch(epoch) for epoch in asked] == ends
 
 
 @given(

@@ -1,4 +1,4 @@
-"""The partitioner against Kafka's own vectors."""
+"""The partitioner, compared with Kafka's own test vectors."""
 
 from random import Random
 
@@ -34,7 +34,7 @@ def test_without_a_key_a_batch_goes_to_one_partition_then_to_another() -> None:
     first = sticky.spread(100, 100)
     assert len(first) == 1
     (partition,) = first
-    rest = sticky.spread(STICKY_BATCH_BYTES // 100 + 1 - 100, 100)  # fills the batch
+    rest = sticky.spread(STICKY_BATCH_BYTES // 100 + 1 - 100, 100)  # this fills the batch
     assert rest == {partition: 64}
     assert partition not in sticky.spread(10, 100)
 

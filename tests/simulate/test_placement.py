@@ -1,4 +1,5 @@
-"""The three placements, on six brokers in two racks, against the tables that Kafka's own code gives."""
+"""The three placements on six brokers in two racks, compared with the tables that Kafka's own code
+produces."""
 
 from random import Random
 
@@ -12,7 +13,7 @@ SIX = [BrokerImage(spec.id, spec.rack, False, 1) for spec in racked_brokers(6, 2
 
 
 class FromZero:
-    """Randomness that starts every list at 0 and leaves it as it is."""
+    """Randomness that starts every list at index 0 and shuffles nothing."""
 
     def randrange(self, stop: int, /) -> int:
         return 0
@@ -59,3 +60,9 @@ def test_striped_gives_leaderships_to_unfenced_brokers_alone() -> None:
     brokers = [b._replace(fenced=b.id in (0, 4)) for b in SIX]
     assignment = striped(brokers, 8, 6, Random(3))
     assert all(replicas[0] not in (0, 4) and len(set(replicas)) == 6 for replicas in assignment)
+
+
+def test_striped_on_the_only_unfenced_broker() -> None:
+    brokers = [b._replace(fenced=b.id != 4) for b in SIX]
+    assert [replicas[0] for replicas in striped(brokers, 5, 2, Random(1))] == [4] * 5
+    assert striped(SIX[:1], 3, 1, Random(1)) == ((0,), (0,), (0,))

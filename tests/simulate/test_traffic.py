@@ -1,12 +1,14 @@
-"""Simulated clients on a whole cluster: who keeps up, who lags, what a crash does to producers and groups."""
+"""Simulated clients on an entire cluster: which groups keep up or lag, and what a crash does to clients."""
 
 from kview.simulate.cluster import Cluster, build
+from kview.simulate.group_invariants import of_the_cluster, owned_twice
 from kview.simulate.groups.consumer_protocol import decode_assignment, encode_assignment
 from kview.simulate.groups.group import Group, GroupState, Member
-from kview.simulate.groups.invariants import of_the_cluster, owned_twice
 from kview.simulate.groups.placement import offsets_partition
 from kview.simulate.groups.results import DescribedGroup, GroupProtocol, JoinRequest, JoinResult
 from kview.simulate.invariants import Checker
+from kview.simulate.partitioner import partition_for_key
+from kview.simulate.records import decode_batch
 from kview.simulate.traffic.member import Phase
 from kview.simulate.world import (
     OFFSETS_TOPIC,
@@ -27,11 +29,11 @@ def run(cluster: Cluster, seconds: float) -> None:
 
 
 def watermark(cluster: Cluster, topic: str, partition: int) -> int:
-    """The high watermark as a client asks for it, of the leader of whom a broker knows."""
-    alive = next(b for b in cluster.broker_ids() if cluster.process(b).value == "running")
+    """Return the high watermark that a client would get from the leader that some running broker names."""
+    alive = next(b for b in cluster.broker_ids() if cluster.nodes.state(b).value == "running")
     found = cluster.image(alive).partition(topic, partition)
     assert found is not None
-    return cluster.list_offset(found.leader, topic, partition, -1).offset
+    return cluster.records.list_offset(found.leader, topic, partition, -1).offset
 
 
 def watermarks(cluster: Cluster, topic: str, partitions: int) -> list[int]:
@@ -39,7 +41,7 @@ def watermarks(cluster: Cluster, topic: str, partitions: int) -> list[int]:
 
 
 def coordinator_of(cluster: Cluster, group: str) -> int:
-    alive = next(b for b in cluster.broker_ids() if cluster.process(b).value == "running")
+    alive = next(b for b in cluster.broker_ids() if cluster.nodes.state(b).value == "running")
     return cluster.groups(alive).find(group)
 
 
@@ -75,7 +77,7 @@ def test_in_the_default_world_every_group_has_its_temper() -> None:
     grown = {topic: sum(watermarks(cluster, topic, n)) - begun[topic] for topic, n in topics.items()}
     for topic, rate in (("invoice", 4400), ("payment", 2500), ("audit-log", 1000)):
         assert abs(grown[topic] - 60 * rate) < rate, topic
-    assert 0 <= lag(cluster, "billing", "invoice", 10) < 6 * 4400  # a commit interval's worth
+    assert 0 <= lag(cluster, "billing", "invoice", 10) < 6 * 4400  # at most what one commit interval brings
     slower = lag(cluster, "reporting", "payment", 6)
     assert 40 * 140 - 2 * 2500 < slower - slow < 40 * 140 + 2 * 2500
     assert lag(cluster, "audit-export", "audit-log", 4) == stopped + grown["audit-log"]
@@ -92,13 +94,13 @@ def test_acks_all_loses_nothing_through_a_crash_stalls_and_catches_up() -> None:
     producer = cluster.traffic.producers["p"]
     run(cluster, 5)
     victim = cluster.image(1).topics["t"].partitions[0].leader
-    cluster.crash(victim)
+    cluster.faults.crash(victim)
     run(cluster, 1)
     stalled = list(producer.counters.acknowledged)
     run(cluster, 4)
     held = [p for p in range(6) if producer.counters.acknowledged[p] == stalled[p]]
-    assert 0 in held  # its leader is gone and not fenced yet
-    assert len(held) > 1  # and where it follows, the watermark is frozen
+    assert 0 in held  # its leader has crashed and is not fenced yet
+    assert len(held) > 1  # the watermark is also frozen where that broker is a follower
     assert producer.buffered_records > 3000
     run(cluster, 30)
     counters = producer.counters
@@ -113,8 +115,8 @@ def test_a_full_buffer_stops_the_application() -> None:
     cluster = build(small_world(ProducerSpec("p", "t", 2000.0, 4000)), 1, START_MS)
     producer = cluster.traffic.producers["p"]
     run(cluster, 1)
-    cluster.lose_rack("R1")
-    cluster.lose_rack("R2")
+    cluster.faults.lose_rack("R1")
+    cluster.faults.lose_rack("R2")
     run(cluster, 10)
     room = 33_554_432 // 4000
     assert producer.buffered_records <= room
@@ -134,7 +136,7 @@ def test_a_group_survives_its_coordinators_crash_without_a_rebalance() -> None:
     old = coordinator_of(cluster, "g")
     before = described(cluster, "g")
     generation = {m.generation for m in cluster.traffic.members["g"]}
-    cluster.crash(old)
+    cluster.faults.crash(old)
     run(cluster, 40)
     assert coordinator_of(cluster, "g") != old
     after = described(cluster, "g")
@@ -154,7 +156,7 @@ def test_commits_are_records_of_the_real_offsets_topic() -> None:
     begun = watermark(cluster, OFFSETS_TOPIC, partition)
     run(cluster, 10.5)
     commits = watermark(cluster, OFFSETS_TOPIC, partition) - begun
-    assert 9 * 6 <= commits <= 11 * 6  # an offset for each of six partitions, every second
+    assert 9 * 6 <= commits <= 11 * 6  # each second, one offset for each of six partitions
 
 
 def test_a_member_more_and_a_member_less_are_rebalances() -> None:
@@ -172,7 +174,8 @@ def test_a_member_more_and_a_member_less_are_rebalances() -> None:
     assert len(described(cluster, "g").members) == 2
     assert sorted(owners(cluster, "g")) == [("t", p) for p in range(6)]
     read = sum(m.read_records for m in cluster.traffic.members["g"])
-    assert abs(read - 32 * 1000) < 3 * 1000  # a second of warm lag, and each record once
+    # including a second of lag from the warm start, and each record once
+    assert abs(read - 32 * 1000) < 3 * 1000
 
 
 def test_a_hung_coordinator_is_left_when_its_time_out_is_over() -> None:
@@ -181,10 +184,10 @@ def test_a_hung_coordinator_is_left_when_its_time_out_is_over() -> None:
     run(cluster, 2)
     members = [m.member_id for m in described(cluster, "g").members]
     old = coordinator_of(cluster, "g")
-    cluster.hang(old)
+    cluster.faults.hang(old)
     run(cluster, 60)
     assert [m.member_id for m in described(cluster, "g").members] == members
-    cluster.start(old)
+    cluster.faults.start(old)
     run(cluster, 20)
     assert described(cluster, "g").state == "Stable"
     assert all(m.phase is Phase.ASSIGNED for m in cluster.traffic.members["g"])
@@ -194,7 +197,7 @@ def test_the_same_seed_gives_the_same_traffic() -> None:
     def counters(seed: int) -> list[list[int]]:
         cluster = build(default_world(), seed, START_MS)
         run(cluster, 5)
-        cluster.crash(0)
+        cluster.faults.crash(0)
         run(cluster, 15)
         return [p.counters.acknowledged for p in cluster.traffic.producers.values()]
 
@@ -207,10 +210,10 @@ def test_the_offsets_topic_stays_small_and_a_moved_coordinator_knows_everything(
     partition = offsets_partition("g", 50)
     run(cluster, 400)
     leader = coordinator_of(cluster, "g")
-    start = cluster.list_offset(leader, OFFSETS_TOPIC, partition, -2).offset
+    start = cluster.records.list_offset(leader, OFFSETS_TOPIC, partition, -2).offset
     assert start > 2000
-    assert len(list(cluster.client_batches(leader, OFFSETS_TOPIC, partition))) < 2000
-    cluster.crash(leader)
+    assert len(list(cluster.records.client_batches(leader, OFFSETS_TOPIC, partition))) < 2000
+    cluster.faults.crash(leader)
     run(cluster, 30)
     assert len(described(cluster, "g").members) == 3
     assert lag(cluster, "g", "t", 6) < 200
@@ -220,7 +223,12 @@ def test_through_faults_a_partition_has_one_owner_and_every_other_invariant_hold
     cluster = build(default_world(), 7, START_MS)
     checker = Checker(cluster, others=of_the_cluster(cluster))
     extra = cluster.traffic.add_member(GroupSpec("billing", ("invoice",), 3))
-    for fault in (lambda: cluster.crash(0), lambda: cluster.hang(4), lambda: cluster.stop(2), cluster.undo):
+    for fault in (
+        lambda: cluster.faults.crash(0),
+        lambda: cluster.faults.hang(4),
+        lambda: cluster.faults.stop(2),
+        cluster.faults.undo,
+    ):
         run(cluster, 12)
         fault()
     run(cluster, 12)
@@ -236,16 +244,50 @@ def test_clients_of_a_topic_that_is_created_again_begin_at_its_start() -> None:
         ProducerSpec("p", "t", 600.0), GroupSpec("g", ("t",), 2, commit_interval_ms=1000), min_isr=1
     )
     cluster = build(world, 1, START_MS)
-    cluster.crash(5)  # so that leader epochs rise above those of the next topic
+    cluster.faults.crash(5)  # so that leader epochs rise above those of the next topic
     run(cluster, 30)
-    cluster.delete_topic(0, "t", 1000, lambda result: None)
-    cluster.create_topic(0, "t", 6, 3, None, {}, False, 1000, lambda result: None)
+    cluster.topics.delete_topic(0, "t", 1000, lambda result: None)
+    cluster.topics.create_topic(0, "t", 6, 3, None, {}, False, 1000, lambda result: None)
     read = sum(member.read_records for member in cluster.traffic.members["g"])
     run(cluster, 20)
     written = sum(watermarks(cluster, "t", 6))
     assert 600 * 15 < written < 600 * 25
     assert 0 <= lag(cluster, "g", "t", 6) < 600 * 3
     assert sum(member.read_records for member in cluster.traffic.members["g"]) - read >= written - 600
+
+
+def test_clients_use_new_partitions_once_their_metadata_is_too_old() -> None:
+    topic = TopicSpec("t", 6, 3)
+    producers = (
+        ProducerSpec("keyed", "t", 40.0, keys=100),
+        ProducerSpec("in-turn", "t", 40.0, record_bytes=4000),
+    )
+    group = GroupSpec("g", ("t",), 2, commit_interval_ms=1000)
+    cluster = build(World(racked_brokers(3, 1), (topic,), producers, (group,)), 1, START_MS)
+    run(cluster, 2)
+    generation = cluster.traffic.members["g"][0].generation
+    before = cluster.records.read(cluster.image(0).topics["t"].partitions[0].leader, "t", 0, 0, 1000).records
+    assert cluster.admin.create_partitions("t", 8, None, False).error_code == 0
+    run(cluster, 290)
+    assert watermarks(cluster, "t", 8)[6:] == [0, 0]
+    assert cluster.traffic.members["g"][0].generation == generation and len(owners(cluster, "g")) == 6
+    run(cluster, 30)
+    created = [producer.counters.created for producer in cluster.traffic.producers.values()]
+    assert all(len(counts) == 8 and min(counts) > 0 for counts in created), (
+        "both producers use all partitions"
+    )
+    assert sorted(owners(cluster, "g")) == [("t", p) for p in range(8)]
+    assert cluster.traffic.members["g"][0].generation == generation + 1, (
+        "one rebalance, which the leader starts"
+    )
+    assert lag(cluster, "g", "t", 8) < 80 * 3
+    for p in (6, 7):
+        leader = cluster.image(0).topics["t"].partitions[p].leader
+        records = cluster.records.read(leader, "t", p, 0, 16_384).records
+        keys = [record.key for record in decode_batch(records) if record.key is not None]
+        assert keys and {partition_for_key(key, 8) for key in keys} == {p}
+    leader = cluster.image(0).topics["t"].partitions[0].leader
+    assert cluster.records.read(leader, "t", 0, 0, 1000).records == before, "older records stay as they are"
 
 
 def test_two_owners_are_seen() -> None:
@@ -267,7 +309,7 @@ def test_records_that_retention_took_are_passed_over() -> None:
     )
     cluster = build(world, 1, START_MS)
     run(cluster, 90)
-    assert lag(cluster, "g", "t", 2) < 25_000  # of 80,000 that it is slower by
+    assert lag(cluster, "g", "t", 2) < 25_000  # although it falls behind by 80,000 records
 
 
 def test_who_waits_at_a_coordinator_that_crashes_never_hears_of_it() -> None:
@@ -278,8 +320,8 @@ def test_who_waits_at_a_coordinator_that_crashes_never_hears_of_it() -> None:
     protocols = (GroupProtocol("range", b"\0\0\0\0\0\0\xff\xff\xff\xff"),)
     request = JoinRequest("g", "", "c", "/h", "consumer", protocols, 45_000, 300_000, None, False)
     cluster.groups(old).join(request, answers.append)
-    cluster.crash(old)
+    cluster.faults.crash(old)
     run(cluster, 20)
-    cluster.start(old)
+    cluster.faults.start(old)
     run(cluster, 60)
     assert answers == []

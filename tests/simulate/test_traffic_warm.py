@@ -1,4 +1,4 @@
-"""Groups that are there from the start: what their past left in the log, as a coordinator loads it."""
+"""Groups that exist from the start, as a coordinator loads them from the log."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""The default world as it starts."""
+"""The default world at its start."""
 
 import subprocess
 import sys
@@ -29,12 +29,12 @@ def test_the_default_world_looks_as_if_it_had_run_for_ten_minutes() -> None:
     assert {b.rack for b in image.brokers.values() if b.id < 3} == {"R1"}
     for topic, per_second in (("invoice", 4400), ("payment", 2500), ("audit-log", 1000)):
         ends = [
-            cluster.list_offset(p.leader, topic, n, -1).offset
+            cluster.records.list_offset(p.leader, topic, n, -1).offset
             for n, p in enumerate(image.topics[topic].partitions)
         ]
         assert abs(sum(ends) - 600 * per_second) < 600 * per_second * 0.01
         first = image.topics[topic].partitions[0]
-        ago = cluster.list_offset(first.leader, topic, 0, START_MS - 300_000)
+        ago = cluster.records.list_offset(first.leader, topic, 0, START_MS - 300_000)
         assert abs(ago.offset - ends[0] / 2) < ends[0] * 0.01
         assert abs(ago.timestamp_ms - (START_MS - 300_000)) < 1000
 
@@ -72,7 +72,7 @@ def test_traffic_goes_on_where_the_past_ended() -> None:
 def test_without_traffic_topics_are_empty_and_stay_so() -> None:
     cluster = build(default_world(traffic=False), 1, START_MS)
     go(cluster, 5)
-    rows = [row for b in cluster.broker_ids() for row in cluster.log_dirs(b)]
+    rows = [row for b in cluster.broker_ids() for row in cluster.descriptions.log_dirs(b)]
     assert len(rows) == 10 * 3 + 6 * 3 + 4 + 50 * 3 and all(row.size_bytes == 0 for row in rows)
 
 
@@ -99,12 +99,14 @@ cluster = build(default_world(), {seed}, 1_700_000_000_000)
 cluster.kernel.trace_sink = lambda line: digest.update(line.encode() + b"\\n")
 def go(seconds):
     cluster.run_until(cluster.kernel.now_us + seconds * 1_000_000)
-go(3); cluster.crash(0); go(12); cluster.crash_controller(); cluster.hang(4); go(5); cluster.undo(); go(10)
+faults = cluster.faults
+go(3); faults.crash(0); go(12); faults.crash_controller(); faults.hang(4); go(5); faults.undo(); go(10)
 for b in cluster.broker_ids():
-    digest.update(repr(cluster.log_dirs(b)).encode())
+    digest.update(repr(cluster.descriptions.log_dirs(b)).encode())
 digest.update(repr(cluster.counters()).encode())
 digest.update(repr(cluster.image(1).partition("invoice", 0)).encode())
-digest.update(cluster.read(cluster.image(1).partition("invoice", 1).leader, "invoice", 1, 1000, 9999).records)
+leader = cluster.image(1).partition("invoice", 1).leader
+digest.update(cluster.records.read(leader, "invoice", 1, 1000, 9999).records)
 print(digest.hexdigest())
 """
 

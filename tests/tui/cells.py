@@ -41,7 +41,7 @@ CELLS: dict[str, tuple[str, ...]] = {
         *FENCED_BROKER,
         row("4", "✕ fenced 10 s", "0", "10", "–", "–"),
         row("audit-log", "3", "none·6", "4✕", "1/1", "318,054"),
-        row("invoice", "3", "2▲·6", "4✕ 2● 5○", "2/3", "1,229,923", "+4"),
+        row("payment", "3", "2▲·6", "4✕ 2● 5○", "2/3", "437,479", "+4"),
     ),
     "overview-back": (
         r"^ ● ",
@@ -60,7 +60,7 @@ CELLS: dict[str, tuple[str, ...]] = {
     "placement": (
         *FENCED_BROKER,
         row("4", "✕ fenced 10 s", "(P3)✕"),
-        row("R1", "0", "●", "P0"),
+        row("R1", "0", "● up", "P0"),
         row("audit-log", "4", "1", "1", "750") + " .*✕",
         row("invoice", "10", "3", "1", "4,400") + " .*▲",
     ),
@@ -72,37 +72,41 @@ CELLS: dict[str, tuple[str, ...]] = {
     ),
     "groups": (
         *FENCED_BROKER,
-        row("▸ audit-export", "Empty 0/0", "≥150,795", "3 m 21 s ▲"),
+        row("▸ audit-export", "Empty 0/0", "≥198,310", "≥3 m 9 s"),
         row("billing", "Stable 3/3", "270"),
         row("fraud-check", "Stable 4/5", "60"),
     ),
     "group": (
         *FENCED_BROKER,
         r"audit-export  Empty 0/0",
-        r"lag ≥150,795 +behind 3 m 21 s",
-        row("audit-log", "0", "50,265", "3 m 21 s"),
-        row("audit-log", "3", "–"),
+        r"lag ≥198,310 +behind ≥3 m 9 s",
+        row("audit-log", "0", "50,265", "≥3 m 9 s"),
+        row("audit-log", "3", "≥47,515"),
     ),
     "help": (row("Enter", "open"), row("K", "crash"), row("q", "quit")),
     "commands": (row("open", "Enter"), row("crash", "K"), row("quit", "q"), r"theme dark"),
     "throughput-running": (
         r"^ Spark ● ",
-        row("cluster", "9,123", "14,804"),
+        row("all topics", "9,123", "14,804"),
         row("in", "9,123", "7,771", "7,901"),
         row("hottest", "invoice-9"),
     ),
-    "throughput-starting": (r"^ Spark ◌ ", row("cluster", "9,312", "14,495"), row("invoice", "5,256", "–")),
+    "throughput-starting": (
+        r"^ Spark ◌ ",
+        row("all topics", "9,312", "14,495"),
+        row("invoice", "5,256", "–"),
+    ),
     "throughput-failed": (
         r"^ Spark ✕ .*SIGKILL",
         r"retrying in 7 s",
-        row("cluster", "9,312", "14,495"),
-        row("in", "–", "6,205", "7,811"),
+        row("all topics", "9,312", "14,495"),
+        row("in", "6,560", "6,531", "7,811"),
     ),
-    "throughput-off": (r"^ Spark ○ ", row("cluster", "9,312", "14,495"), row("invoice", "5,256", "–")),
+    "throughput-off": (r"^ Spark ○ ", row("all topics", "9,312", "14,495"), row("invoice", "5,256", "–")),
     "throughput-incident": (
         r"^ Spark ● ",
-        r"✕ partition-seconds: 11 offline",
-        row("✕", "cluster", "9,043", "12,290"),
+        r"✕ partition-seconds: 11 no leader",
+        row("✕", "all topics", "9,043", "12,290"),
         row("in", "9,043", "8,365", "7,831"),
         row("hottest", "invoice-0"),
     ),
@@ -110,7 +114,14 @@ CELLS: dict[str, tuple[str, ...]] = {
 """Patterns, each for one line, by the name of a state's golden file."""
 
 OVERVIEW_LINES: dict[Size, dict[int, tuple[str, ...]]] = {
-    (80, 24): {0: ("kview ▸",), 4: ("BROKERS",), 12: ("PARTITIONS",), -1: ("? help", "q quit")},
+    (80, 24): {
+        0: ("kview ▸",),
+        4: ("BROKERS",),
+        12: ("PARTITIONS",),
+        -4: ("GROUPS",),
+        -3: ("EVENTS",),
+        -1: ("? help", "q quit"),
+    },
     (200, 50): {
         0: ("kview ▸",),
         5: ("BROKERS", "THROUGHPUT"),

@@ -73,6 +73,11 @@ class FakeLab:
     def __init__(self, reply: FaultReply | None = None) -> None:
         self.commands: list[FaultCommand] = []
         self.reply = reply
+        self.in_force: tuple[ActiveFault, ...] = ()
+
+    async def active(self) -> tuple[ActiveFault, ...] | None:
+        """What the last command left in force, unless a test says something else."""
+        return self.in_force
 
     async def apply(self, command: FaultCommand) -> FaultReply:
         """Note the command."""
@@ -81,10 +86,15 @@ class FakeLab:
             return self.reply
         ends = command.kind in (FaultKind.UNDO, FaultKind.START)
         nodes = () if command.node == UNKNOWN_ID else (command.node,)
+        left = () if command.kind is FaultKind.UNDO else self.in_force
+        self.in_force = tuple(fault for fault in left if fault.node not in nodes)
+        if not ends:
+            self.in_force += tuple(ActiveFault(node, FaultState.CRASHED) for node in nodes)
+        undo = FaultCommand(FaultKind.START, nodes[0]) if nodes else FaultCommand(FaultKind.UNDO)
         return FaultReply(
             FaultDone(command.kind, nodes or (4,), rack=command.rack, slow_ms=command.slow_ms),
-            undone_by=None if ends else FaultCommand(FaultKind.UNDO),
-            active=() if ends else tuple(ActiveFault(node, FaultState.CRASHED) for node in nodes),
+            undone_by=None if ends else undo,
+            active=self.in_force,
         )
 
 

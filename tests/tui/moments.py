@@ -9,6 +9,8 @@ from kview.model.ports import Moment
 from kview.tui.widgets.header import SourceInfo
 from tests.tui.harness import CRASH, script, state
 
+DAY_MS = 86_400_000
+
 FIRST_MS = script()[0].snapshot.observation.ended_ms
 LAST_MS = script()[-1].snapshot.observation.ended_ms + 3_600_000
 

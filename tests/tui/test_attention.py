@@ -26,7 +26,7 @@ from tests.tui.moments import paused
 from tests.worlds import crash_script, views
 
 GONE = 5
-"""The broker that has left the cluster."""
+"""The broker that the cluster no longer lists."""
 
 
 @cache
@@ -62,7 +62,7 @@ async def test_in_the_placement_table_too() -> None:
     attention = FakeAttention()
     async with dashboard(left(), attention=attention) as (app, pilot):
         await press(pilot, ["2"])
-        await until(pilot, lambda: "LEADERS" in text(app), "the placement")
+        await until(pilot, lambda: "PREFERRED LEADER" in text(app), "the placement")
         assert app.screen.query_one("#grid", Table).select(GONE)
         await press(pilot, ["delete"])
         assert attention.dismissed == [GONE]
@@ -74,10 +74,10 @@ async def test_on_other_rows_it_says_why_it_does_nothing() -> None:
     async with dashboard(left(), attention=attention) as (app, pilot):
         select(app, 0)
         await press(pilot, ["delete"])
-        assert "broker 0 is up: Delete removes only brokers that have left the cluster" in text(app)
+        assert "broker 0 is up: Delete removes only brokers that the cluster no longer lists" in text(app)
         await press(pilot, ["tab", "delete"])
         assert (
-            "Delete removes the row of a broker that has left the cluster: select such a row first"
+            "Delete removes the row of a broker that the cluster no longer lists: select such a row first"
             in text(app)
         )
         assert attention.dismissed == []

@@ -112,3 +112,18 @@ async def test_without_any_theme_it_is_plain() -> None:
         assert app.palette is PLAIN
         await press(pilot, ["t"])
         assert "BROKERS" in text(app)
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+@running
+async def test_what_is_wrong_keeps_its_colour_in_the_selected_row(theme: str) -> None:
+    async with dashboard(state(CRASH), theme=theme) as (app, pilot):
+        await press(pilot, ["down"] * 4)
+        (selected,) = [strip for strip in drawn_strips(app.screen) if re.match("▸ +4 +✕", strip.text)]
+        own = own_themes().loaded[theme]
+        styles = {segment.text.strip(): segment.style for segment in selected if segment.style}
+        silent, replicas = styles["✕ silent 3 s"], styles["10"]
+        assert silent.color is not None and silent.color.name == own.risk
+        assert replicas.color is not None and replicas.color.name == own.on_accent
+        for style in (silent, replicas):
+            assert style.bgcolor is not None and style.bgcolor.name == own.accent

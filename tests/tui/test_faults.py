@@ -1,10 +1,21 @@
 """Faults: each key acts on what is selected, never without a lab, and never on something else."""
 
+import re
+
 import pytest
 
-from kview.errors import BadUse, ErrorKind
-from kview.model.faults import FaultCommand, FaultKind, FaultReply
-from kview.tui.keys import FAULT_KEYS
+from kview.errors import BadUse, ErrorKind, KviewError
+from kview.model.faults import (
+    ActiveFault,
+    FaultCommand,
+    FaultDone,
+    FaultKind,
+    FaultReply,
+    FaultState,
+    NodeRole,
+)
+from kview.tui.text import content
+from kview.tui.widgets.bottom import StatusMessage, status_lines
 from kview.tui.widgets.table import Table
 from tests.tui.harness import CRASH, FENCED, HEALTHY, FakeLab, dashboard, press, running, state, text, until
 
@@ -12,21 +23,21 @@ TO_PARTITIONS = ["tab"]
 
 
 @pytest.mark.parametrize(
-    ("key", "command", "said"),
+    ("key", "command", "said", "undo"),
     [
-        ("K", FaultCommand(FaultKind.CRASH, 0), "broker 0 was killed (kill −9)"),
-        ("S", FaultCommand(FaultKind.STOP, 0), "broker 0 is stopping"),
-        ("H", FaultCommand(FaultKind.HANG, 0), "broker 0 is hung"),
-        ("W", FaultCommand(FaultKind.SLOW, 0, slow_ms=200), "takes 200 ms longer"),
-        ("B", FaultCommand(FaultKind.START, 0), "broker 0 is back"),
-        ("X", FaultCommand(FaultKind.LOSE_RACK, rack="R1"), "every broker in rack R1 has lost power"),
-        ("C", FaultCommand(FaultKind.CRASH_CONTROLLER), "was killed: the other voters elect a new one"),
-        ("U", FaultCommand(FaultKind.UNDO), "all faults undone; every node is started"),
+        ("K", FaultCommand(FaultKind.CRASH, 0), "broker 0 was killed (kill −9)", "B restore 0"),
+        ("S", FaultCommand(FaultKind.STOP, 0), "broker 0 is stopping cleanly", "B restore 0"),
+        ("H", FaultCommand(FaultKind.HANG, 0), "broker 0 is hung", "B restore 0"),
+        ("W", FaultCommand(FaultKind.SLOW, 0, slow_ms=200), "takes 200 ms longer", "B restore 0"),
+        ("B", FaultCommand(FaultKind.START, 0), "broker 0 was started", ""),
+        ("X", FaultCommand(FaultKind.LOSE_RACK, rack="R1"), "every broker in rack R1 has lost", "U undo all"),
+        ("C", FaultCommand(FaultKind.CRASH_CONTROLLER), "was killed: the other voters elect", "U undo all"),
+        ("U", FaultCommand(FaultKind.UNDO), "all faults undone; every node is running", ""),
     ],
 )
 @running
 async def test_each_key_says_what_it_did_and_how_to_undo_it(
-    key: str, command: FaultCommand, said: str
+    key: str, command: FaultCommand, said: str, undo: str
 ) -> None:
     lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
@@ -34,8 +45,7 @@ async def test_each_key_says_what_it_did_and_how_to_undo_it(
         await until(pilot, lambda: said in text(app), "the reply")
         assert lab.commands == [command]
         (line,) = (line for line in text(app).splitlines() if said in line)
-        undo = FAULT_KEYS[key].undo
-        assert line.rstrip().endswith(f" · undo: {undo}") if undo else "undo:" not in line
+        assert line.rstrip().endswith(f" · {undo}") if undo else " · " not in line
 
 
 @running
@@ -75,11 +85,143 @@ async def test_on_groups_no_broker_is_meant() -> None:
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
         await press(pilot, ["5"])
         await until(pilot, lambda: "write/s" in text(app), "the groups")
-        await press(pilot, ["K", "X"])
+        await press(pilot, ["X", "K"])
         assert lab.commands == []
+        assert "K needs a selected broker, and this screen has none: press 1 or 2 first" in text(app)
+        await press(pilot, ["delete"])
+        assert "Del does nothing here" in text(app)
         assert "crash" not in text(app).splitlines()[-1]
         await press(pilot, ["U"])
         await until(pilot, lambda: lab.commands, "undo needs no broker")
+
+
+@running
+async def test_back_means_the_broker_that_was_hit_though_its_partition_has_another_leader() -> None:
+    lab, feed_view = FakeLab(), state(FENCED)
+    async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
+        await press(pilot, TO_PARTITIONS)
+        app.screen.query_one("#partitions", Table).select(("invoice", 3))
+        await press(pilot, ["K"])
+        await until(pilot, lambda: "leader of invoice-3: broker 4 was killed" in text(app), "the crash")
+        app.feed.show(feed_view)  # type: ignore[attr-defined]
+        await until(pilot, lambda: "broker 4 fenced" in text(app), "the new leaders")
+        assert "B restore 4" in text(app).splitlines()[-1]
+        await press(pilot, ["B"])
+        await until(pilot, lambda: "broker 4 was started" in text(app), "the reply")
+        assert lab.commands[-1] == FaultCommand(FaultKind.START, 4)
+
+
+@running
+async def test_back_prefers_the_selected_broker_and_the_line_follows_the_selection() -> None:
+    lab = FakeLab()
+    async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
+        await press(pilot, ["K", "down", "K", "down"])
+        await until(pilot, lambda: "B restore 1" in text(app).splitlines()[-1], "the last one")
+        await press(pilot, ["home"])
+        await until(pilot, lambda: "B restore 0" in text(app).splitlines()[-1], "the selected one")
+        await press(pilot, ["end", "B"])
+        await until(pilot, lambda: "broker 1 was started" in text(app), "the last one is back")
+        await press(pilot, ["B"])
+        await until(pilot, lambda: "broker 0 was started" in text(app), "then the one before")
+        assert not re.search(r"B restore \d", text(app).splitlines()[-1])
+        assert [command.node for command in lab.commands] == [0, 1, 1, 0]
+
+
+@running
+async def test_the_message_and_the_key_line_name_the_same_node() -> None:
+    lab = FakeLab()
+    async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
+        await press(pilot, ["down", "down", "down", "down", "W"])
+        await until(pilot, lambda: "takes 200 ms longer" in text(app), "a slow broker")
+        lab.in_force = (
+            ActiveFault(4, FaultState.SLOW, 200),
+            ActiveFault(103, FaultState.CRASHED, role=NodeRole.CONTROLLER),
+        )
+        lab.reply = FaultReply(
+            FaultDone(FaultKind.CRASH_CONTROLLER, (103,), NodeRole.CONTROLLER),
+            undone_by=FaultCommand(FaultKind.START, 103),
+            active=lab.in_force,
+        )
+        await press(pilot, ["C"])
+        await until(pilot, lambda: "the active controller 103 was killed" in text(app), "the reply")
+        *_, status, keys = text(app).splitlines()
+        assert status.endswith(" · B restore 4, U undo all") and "B restore 4 " in keys
+        await press(pilot, ["up"])
+        *_, status, keys = text(app).splitlines()
+        assert status.endswith(" · B restore 103") and "B restore 103 " in keys
+
+
+@running
+async def test_the_faults_in_force_are_asked_for_at_every_view() -> None:
+    stopping = FaultReply(
+        FaultDone(FaultKind.STOP, (0,)),
+        undone_by=FaultCommand(FaultKind.START, 0),
+        active=(ActiveFault(0, FaultState.STOPPING),),
+    )
+    lab = FakeLab(stopping)
+    async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
+        await press(pilot, ["S"])
+        await until(pilot, lambda: "is stopping cleanly" in text(app), "the reply")
+        lab.in_force = (ActiveFault(0, FaultState.STOPPED),)
+        app.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
+        app.clock_ms.now_ms += 60_000  # type: ignore[attr-defined]
+        await until(pilot, lambda: "faults in force: broker 0 stopped" in text(app), "it has stopped")
+        lab.in_force = ()
+        app.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
+        await until(pilot, lambda: "faults" not in text(app).splitlines()[-2], "nothing is in force")
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        (
+            "K",
+            "broker 4 crashed: 3 partitions got new leaders after 19 s; 1 partition has no leader: ",
+        ),
+        (
+            "S",
+            "broker 4 stopped cleanly: 3 partitions got new leaders before it exited; 1 partition has ",
+        ),
+    ],
+)
+@running
+async def test_the_outcome_says_what_a_crash_and_a_clean_stop_did(key: str, said: str) -> None:
+    lab = FakeLab()
+    async with dashboard(state(HEALTHY), lab=lab, size=(160, 40)) as (app, pilot):
+        await press(pilot, ["down", "down", "down", "down", key])
+        await until(pilot, lambda: "B restore 4" in text(app), "the reply")
+        app.feed.show(state(CRASH))  # type: ignore[attr-defined]
+        await until(pilot, lambda: "broker 4 silent" in text(app), "the silence")
+        assert " moved " not in text(app).splitlines()[-2]
+        app.feed.show(state(FENCED))  # type: ignore[attr-defined]
+        await until(pilot, lambda: said in text(app), "the outcome")
+
+
+@running
+async def test_a_long_message_takes_two_lines_and_nothing_of_it_is_cut() -> None:
+    async with dashboard(state(HEALTHY), lab=FakeLab(), size=(80, 24)) as (app, pilot):
+        await press(pilot, ["K"])
+        await until(pilot, lambda: "was killed" in text(app), "the reply")
+        said = " ".join(" ".join(text(app).splitlines()[-3:-1]).split())
+        assert said == (
+            "broker 0 was killed (kill −9): its port refuses connections; it is fenced when its session ends"
+            " · B restore 0"
+        )
+        await press(pilot, ["5"])
+        await until(pilot, lambda: "Stable 2/2" in text(app), "the groups")
+        app.clock_ms.now_ms += 60_000  # type: ignore[attr-defined]
+        await until(
+            pilot, lambda: "faults in force: broker 0 crashed" in text(app).splitlines()[-2], "one line again"
+        )
+
+
+def test_a_tail_on_a_line_of_its_own_begins_without_a_separator() -> None:
+    message = StatusMessage("broker 4 was started", "B restore 3")
+    assert content(*status_lines(message, (), 60)) == " broker 4 was started · B restore 3 "
+    assert [content(made) for made in status_lines(message, (), 30)] == [
+        " broker 4 was started",
+        " B restore 3 ",
+    ]
 
 
 @running
@@ -88,7 +230,23 @@ async def test_a_refusal_is_shown() -> None:
     lab = FakeLab(FaultReply(refused=down, undone_by=FaultCommand(FaultKind.START, 0)))
     async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
         await press(pilot, ["K"])
-        await until(pilot, lambda: "broker 0 is already down: B brings it back" in text(app), "the reason")
+        await until(pilot, lambda: "broker 0 is already down: B restores it" in text(app), "the reason")
+
+
+@running
+async def test_a_cluster_that_hung_says_what_became_of_the_fault_once_it_answers() -> None:
+    silent = KviewError(ErrorKind.CLUSTER_SILENT, within_s=5.0).facts
+    lab = FakeLab(FaultReply(refused=silent))
+    async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
+        await press(pilot, ["K"])
+        await until(
+            pilot, lambda: "the simulated cluster did not answer within 5 s" in text(app), "the reason"
+        )
+        lab.in_force = (ActiveFault(0, FaultState.CRASHED),)
+        app.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
+        said = "the simulated cluster answers again; faults in force: broker 0 crashed"
+        await until(pilot, lambda: said in text(app), "what became of it")
+        assert "B restore 0" in text(app).splitlines()[-1]
 
 
 @running
@@ -98,7 +256,7 @@ async def test_faults_in_force_stay_on_the_screen() -> None:
         await press(pilot, ["K"])
         await until(pilot, lambda: "was killed" in text(app), "the reply")
         app.clock_ms.now_ms += 60_000  # type: ignore[attr-defined]
-        await until(pilot, lambda: "faults 0 crashed" in text(app), "the faults in force")
+        await until(pilot, lambda: "faults in force: broker 0 crashed" in text(app), "the faults in force")
         await press(pilot, ["U"])
         await until(pilot, lambda: "all faults undone" in text(app), "the reply")
         app.clock_ms.now_ms += 60_000  # type: ignore[attr-defined]
@@ -110,7 +268,8 @@ async def test_faults_in_force_stay_on_the_screen() -> None:
 async def test_without_a_lab_there_are_no_faults() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         assert "crash" not in text(app)
-        await press(pilot, ["K", "X", "U"])
+        await press(pilot, ["X", "U", "K"])
+        assert "K does nothing here: faults need a simulated cluster" in text(app)
         await press(pilot, ["question_mark"])
         assert "HELP" in text(app) and "FAULTS" not in text(app)
 

@@ -27,7 +27,7 @@ from tests.tui.moments import paused
 
 
 @pytest.mark.parametrize(
-    ("keys", "shows"), [([], "EVENTS"), (["2"], "LEADERS"), (["5"], "write/s"), (["6"], "last  1 m")]
+    ("keys", "shows"), [([], "EVENTS"), (["2"], "PREFERRED LEADER"), (["5"], "write/s"), (["6"], "last  1 m")]
 )
 @running
 async def test_help_lists_every_key_of_its_screen(keys: list[str], shows: str) -> None:
@@ -67,9 +67,12 @@ async def test_later_screens_have_no_keys_yet() -> None:
     async with dashboard(state(HEALTHY), lab=FakeLab(), size=(200, 50)) as (app, pilot):
         last = text(app).splitlines()[-1]
         assert "1 overview  2 placement  5 groups" in last
-        before = text(app)
-        await press(pilot, ["3", "4", "7", "D"])
-        assert text(app) == before
+        before = text(app).splitlines()
+        for key in ("3", "4", "7", "D", "z"):
+            await press(pilot, [key])
+            shown = text(app).splitlines()
+            assert shown[-2].strip() == f"{key} does nothing here · ? lists the keys"
+            assert (shown[:-2], shown[-1]) == (before[:-2], before[-1])
 
 
 @running
@@ -79,7 +82,7 @@ async def test_the_filter_narrows_topics_and_groups() -> None:
         table = app.screen.query_one("#partitions", Table)
         assert {key[0] for key in table.rows.keys} == {"payment"}  # type: ignore[attr-defined]
         assert "/pay" in text(app) and "no group matches /pay" in text(app)
-        assert text(app).splitlines()[-1].startswith(" Enter done  Esc back  ")
+        assert text(app).splitlines()[-1].startswith(" Enter keep  Esc clear  ")
         await press(pilot, ["enter"])
         assert app.focused is not None and app.focused.id == "brokers"
         assert {key[0] for key in table.rows.keys} == {"payment"}  # type: ignore[attr-defined]
@@ -173,7 +176,7 @@ async def test_enter_goes_deeper_and_escape_back() -> None:
         await press(pilot, ["escape", "escape"])
         app.screen.query_one("#brokers", Table).focus()
         await press(pilot, ["down", "enter"])
-        await until(pilot, lambda: "LEADERS" in text(app), "the placement")
+        await until(pilot, lambda: "PREFERRED LEADER" in text(app), "the placement")
         assert app.screen.query_one("#grid", Table).selected == 1
 
 
@@ -211,11 +214,11 @@ async def test_escape_leaves_a_filter_that_is_being_typed_before_the_one_in_forc
 async def test_a_number_shows_its_screen_from_the_top() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         await press(pilot, ["2"])
-        await until(pilot, lambda: "LEADERS" in text(app), "the placement")
+        await until(pilot, lambda: "PREFERRED LEADER" in text(app), "the placement")
         await press(pilot, ["enter"])
         await until(pilot, lambda: "log start" in text(app), "the partitions")
         await press(pilot, ["1", "2"])
-        await until(pilot, lambda: "LEADERS" in text(app), "the placement")
+        await until(pilot, lambda: "PREFERRED LEADER" in text(app), "the placement")
 
 
 @running
@@ -223,10 +226,10 @@ async def test_the_palette_runs_commands_by_name() -> None:
     async with dashboard(state(HEALTHY), lab=FakeLab()) as (app, pilot):
         await press(pilot, ["ctrl+p"])
         shown = text(app)
-        for name in ("overview", "placement", "groups", "theme dark", "theme light", "back", "quit"):
+        for name in ("overview", "placement", "groups", "theme dark", "theme light", "restore", "quit"):
             assert name in shown
         await press(pilot, [*"placem", "enter"])
-        await until(pilot, lambda: "LEADERS" in text(app), "the placement")
+        await until(pilot, lambda: "PREFERRED LEADER" in text(app), "the placement")
 
 
 @running

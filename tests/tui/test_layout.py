@@ -18,10 +18,12 @@ def test_every_size_adds_up(brokers: int) -> None:
                 assert shared.throughput_width + 70 <= width + 5 and shared.groups_width + 60 <= width
 
 
-def test_the_small_screen_keeps_the_first_three() -> None:
+def test_the_small_screen_has_brokers_partitions_and_a_line_each_for_groups_and_events() -> None:
     shared = layout.overview(80, 24, 6, 4)
-    assert shared.brokers == 7 and shared.partitions >= 9
-    assert shared.events == 0 and shared.groups == 0 and not shared.side_by_side
+    assert shared.brokers == 7 and shared.partitions >= 8
+    assert shared.events == 1 and shared.groups == 1 and not shared.side_by_side
+    tiny = layout.overview(60, 15, 6, 4)
+    assert tiny.events == 0 and tiny.groups == 0
 
 
 def test_more_room_shows_more() -> None:

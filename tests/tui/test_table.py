@@ -11,7 +11,7 @@ from kview.tui.rows.common import Keyed
 from kview.tui.rows.row import Row
 from kview.tui.text import Line, Span, line
 from kview.tui.widgets.table import Table
-from tests.tui.harness import HEALTHY, dashboard, lines, press, running, state
+from tests.tui.harness import CRASH, HEALTHY, dashboard, lines, press, running, state
 
 
 class Numbers(Keyed[str]):
@@ -70,6 +70,35 @@ async def test_a_row_that_goes_leaves_the_selection_where_it_was() -> None:
 
 
 @running
+async def test_a_list_stays_at_its_top_until_the_user_selects_a_row() -> None:
+    names = [f"row {number:03}" for number in range(100)]
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        table = await table_of(pilot, Numbers(names))
+        table.set_rows(Numbers(["worst", *names[1:], names[0]]))
+        await pilot.pause()
+        chosen = [table.selected]
+        assert table.scroll_offset.y == 0
+        await press(pilot, ["down", "home"])
+        table.set_rows(Numbers(["worse still", *names]))
+        await pilot.pause()
+        assert [*chosen, table.selected] == ["worst", "worse still"]
+        assert any("worse still" in shown for shown in lines(app))
+
+
+@running
+async def test_rows_in_trouble_above_the_ones_in_sight_are_counted() -> None:
+    async with dashboard(state(CRASH), size=(120, 30)) as (app, pilot):
+        table = app.screen.query_one("#partitions", Table)
+        table.focus()
+        assert not any("worse above" in shown for shown in lines(app))
+        await press(pilot, ["end"])
+        top = table.scroll_offset.y
+        assert top > 5
+        assert any(f"▲ {min(top, 10)} worse above" in shown for shown in lines(app))
+        assert any("PARTITIONS worst first" in shown for shown in lines(app))
+
+
+@running
 async def test_keys_move_it_and_stop_at_the_ends() -> None:
     async with dashboard(state(HEALTHY)) as (_, pilot):
         table = await table_of(pilot, Numbers([f"row {number:03}" for number in range(100)]))
@@ -95,13 +124,13 @@ async def test_ten_thousand_rows_scroll_like_ten() -> None:
         rows = Numbers([f"row {number:05}" for number in range(10_000)])
         table = await table_of(pilot, rows)
         rows.made = 0
-        began_s = time.perf_counter()
+        began_s = time.thread_time()
         for key in ("end", "home", *["pagedown"] * 20):
             await pilot.press(key)
-        took_s = (time.perf_counter() - began_s) / 22
+        took_s = (time.thread_time() - began_s) / 22
         assert rows.made < 22 * 12 * table.size.height, "only rows in sight are made"
         assert any("of 10,000" in shown for shown in lines(app))
-        assert took_s < 0.25, f"{took_s * 1000:.0f} ms a key on a machine that does other things too"
+        assert took_s < 0.25, f"{took_s * 1000:.0f} ms a key"
 
 
 @running
@@ -111,11 +140,12 @@ async def test_the_selected_row_stays_in_sight() -> None:
         table.focus()
         await press(pilot, ["end"])
         last = table.selected
+        assert isinstance(last, tuple)
         for size in ((80, 24), (60, 15), (120, 40)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
             assert table.selected == last
-            assert any(shown.startswith("▸ payment") for shown in lines(app)), size
+            assert any(shown.startswith(f"▸ {last[0]}") for shown in lines(app)), size
 
 
 @running

@@ -4,7 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from kview.tui.paint import PLAIN, strip
 from kview.tui.text import Role, Span, content, cut, joined, justified, line, line_width, middle, pad
+from kview.tui.widgets.prompt import fitting
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 LINES = st.lists(NAMES.filter(str.isprintable).map(Span), max_size=5).map(tuple)
@@ -18,7 +20,8 @@ def test_names_are_cut_in_the_middle() -> None:
 
 
 def test_a_name_cannot_move_the_cursor() -> None:
-    assert middle("evil\x1b[2J\nname", 40) == "evil?[2J?name"
+    assert content(line("evil\x1b[2J\nname")) == "evil?[2J?name"
+    assert content(line(Span("\u202eevil\x9b2J", Role.DIM))) == "?evil?2J"
 
 
 @given(NAMES, st.integers(0, 50))
@@ -55,3 +58,13 @@ def test_parts_are_whole_or_not_there() -> None:
 def test_two_ends_of_a_line() -> None:
     assert content(justified(line("left"), line("right"), 12)) == "left   right"
     assert content(justified(line("a long left"), line("right"), 10)) == "a lo…right"
+
+
+def test_a_line_that_is_drawn_too_long_ends_in_an_ellipsis() -> None:
+    drawn = strip(line("one ", Span("two three", Role.DIM)), 8, PLAIN, ascii_only=False)
+    assert drawn.text == "one two…"
+
+
+def test_a_hint_fits_its_input() -> None:
+    assert fitting("a hint of twenty-one.", 23) == "a hint of twenty-one."
+    assert fitting("a hint of twenty-one.", 22) == "a hint of twenty-on…"

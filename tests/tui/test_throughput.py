@@ -1,12 +1,15 @@
 """Screen 6 and the overview's throughput panel: Spark's figures if there are any, else direct rates."""
 
+import math
 import re
 from dataclasses import replace
+from datetime import UTC
 
 import pytest
 from textual.pilot import Pilot
 
 from kview.derive.windows import whole_until_s, window
+from kview.language import words
 from kview.model.aggregates import Aggregates, Kind, Rollups, SparkState, SparkStatus
 from kview.model.ports import Moment
 from kview.tui.app import KviewApp
@@ -16,7 +19,7 @@ from kview.tui.screens.group import GroupScreen
 from kview.tui.screens.topic import TopicScreen
 from kview.tui.spark import covered_until_s
 from tests.tui.cells import GOLDEN_SIZE, Size
-from tests.tui.harness import FakeFeed, FakeLab, dashboard, lines, press, running, text, until
+from tests.tui.harness import HEALTHY, FakeFeed, FakeLab, dashboard, lines, press, running, state, text, until
 from tests.tui.test_screens import agrees, at_other_sizes, fits, shows_the_same, update
 from tests.tui.throughput_states import (
     FAILED,
@@ -37,7 +40,7 @@ STATES = (RUNNING, STARTING, FAILED, OFF, INCIDENT)
 async def open_throughput(app: KviewApp, pilot: Pilot[int]) -> None:
     """Press 6, and wait for the list."""
     await press(pilot, ["6"])
-    await until(pilot, lambda: "out rec/s" in text(app) and "cluster" in text(app), "the screen")
+    await until(pilot, lambda: "out rec/s" in text(app) and "all topics" in text(app), "the screen")
 
 
 @pytest.mark.parametrize("name", STATES)
@@ -65,7 +68,7 @@ async def test_in_ascii_and_on_the_overview(update: bool) -> None:
         await until(pilot, lambda: "records in /s" in text(app), "the plots")
         shown = text(app)
         assert shown.isascii() and "?" not in shown.replace("? help", "")
-        assert re.search(r"^. x +cluster +9,043 +12,290 ", shown, re.MULTILINE)
+        assert re.search(r"^. x +all topics +9,043 +12,290 ", shown, re.MULTILINE)
         assert re.search(r"^ Spark \* ", shown, re.MULTILINE)
     for name in (RUNNING, FAILED):
         async with dashboard(throughput_state(name), lab=FakeLab()) as (app, _):
@@ -124,11 +127,11 @@ async def test_the_head_says_how_the_job_is_doing() -> None:
         r"· retrying in 7 s · \^r restarts it now",
         OFF: r"Spark ○ off: --no-spark · direct rates",
     }
-    for name, words in heads.items():
+    for name, head in heads.items():
         async with dashboard(throughput_state(name)) as (app, pilot):
             await press(pilot, ["6"])
-            await until(pilot, lambda: "last  1 m" in text(app), "the screen")
-            assert re.search(words, text(app)), text(app)
+            await until(pilot, lambda: "[5 m]" in text(app), "the screen")
+            assert re.search(head, text(app)), text(app)
 
 
 @running
@@ -145,10 +148,67 @@ async def test_a_lost_broker_is_counted_in_seconds_and_plotted() -> None:
     async with dashboard(throughput_state(RUNNING)) as (app, pilot):
         await press(pilot, ["6"])
         await until(pilot, lambda: "no partition problems" in text(app), "calm")
-        assert "partitions silent or offline none" in text(app)
+        assert "no leader or silent one: none" in text(app)
         app.feed.show(throughput_state(INCIDENT))  # type: ignore[attr-defined]
-        await until(pilot, lambda: "partition-seconds: 11 offline · 36 silent · 99 under" in text(app), "it")
-        assert "offline none" not in text(app)
+        await until(
+            pilot, lambda: "partition-seconds: 11 no leader · 36 leader silent · 99 under" in text(app), "it"
+        )
+        assert "silent one: none" not in text(app)
+
+
+@pytest.mark.parametrize("live", [True, False])
+@running
+async def test_old_figures_claim_nothing_for_the_time_after_their_end(live: bool) -> None:
+    view = replace(throughput_state(FAILED), moment=Moment(live=live))
+    end_s = whole_until_s(view.aggregates.rollups, view.snapshot.observation.ended_ms)
+    ends = words.clock(end_s * 1000, UTC, tenths=False)
+    async with dashboard(view) as (app, pilot):
+        await press(pilot, ["6"])
+        await until(pilot, lambda: "[5 m]" in text(app), "the screen")
+        shown = text(app)
+        assert re.search(rf"● no partition problems in 4 m \d+ s up to {ends}", shown), shown
+        assert f"up to {ends}  1 m" in shown and "last  1 m" not in shown
+        assert f" {ends} │" in shown or re.search(rf" {ends} *$", shown, re.MULTILINE), "the axes end there"
+        assert not re.search(r"−5 m +now", shown) and " 0 s " not in shown
+
+
+@running
+async def test_windows_keep_their_names_while_they_are_not_full() -> None:
+    view = script()[56]
+    async with dashboard(view) as (app, pilot):
+        await press(pilot, ["6"])
+        await until(pilot, lambda: "[5 m]" in text(app), "the screen")
+        assert re.search(r" /s \(5\d s so far\) +10 s +1 m +5 m", text(app)), text(app)
+        assert "silent one: none yet" in text(app)
+        await press(pilot, ["w"])
+        await until(pilot, lambda: "[1 h]" in text(app), "the hour")
+        assert re.search(r" so far\) +1 m +5 m +1 h", text(app)), text(app)
+
+
+@running
+async def test_the_first_row_has_the_worst_sign_of_the_rows_below_it() -> None:
+    async with dashboard(throughput_state(RUNNING)) as (app, pilot):
+        await press(pilot, ["6"])
+        await until(pilot, lambda: "all topics" in text(app), "the topics")
+        assert re.search(r"^▸   +all topics ", text(app), re.MULTILINE), text(app)
+        await press(pilot, ["left"])
+        await until(pilot, lambda: "all groups" in text(app), "the groups")
+        assert re.search(r"^▸ ▲ +all groups ", text(app), re.MULTILINE), text(app)
+
+
+@running
+async def test_a_sum_that_leaves_out_groups_is_a_lower_bound() -> None:
+    view = throughput_state(OFF)
+    rates = view.groups.read_rate.copy()
+    rates[0] = math.nan
+    partly = replace(view, groups=replace(view.groups, read_rate=rates))
+    async with dashboard(partly, size=(200, 50)) as (app, pilot):
+        assert re.search(r"THROUGHPUT direct rates.* out ≥", text(app)), text(app)
+        await press(pilot, ["6"])
+        await until(pilot, lambda: "all topics" in text(app), "the list")
+        assert rates_shown(text(app), "all topics")[1].startswith("≥")
+        app.feed.show(view)  # type: ignore[attr-defined]
+        await until(pilot, lambda: "≥" not in rates_shown(text(app), "all topics")[1], "the whole sum")
 
 
 @running
@@ -166,6 +226,15 @@ async def test_what_is_selected_is_drawn_and_opened() -> None:
         assert "│ group billing " in text(app) and "records in /s" not in text(app)
         await press(pilot, ["enter"])
         await until(pilot, lambda: isinstance(app.screen, GroupScreen), "the group")
+
+
+@running
+async def test_enter_on_the_cluster_says_what_enter_opens() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await press(pilot, ["6"])
+        await until(pilot, lambda: "all topics" in text(app), "the list")
+        await press(pilot, ["enter"])
+        await until(pilot, lambda: "Enter opens topics, groups and brokers" in text(app), "the line")
 
 
 @running
@@ -188,13 +257,16 @@ async def test_a_paused_view_ends_at_its_moment() -> None:
     async with dashboard(view) as (app, pilot):
         app.clock_ms.now_ms += 3_600_000  # type: ignore[attr-defined]
         await press(pilot, ["6"])
-        await until(pilot, lambda: "until 08:57:" in text(app), "the moment")
+        await until(pilot, lambda: "figures up to 08:57:" in text(app), "the moment")
         shown = text(app)
-        assert "no partition problems" in shown and "now" not in shown
+        assert (
+            re.search(r"no partition problems in \d m (?:\d+ s )?up to 08:57:\d\d", shown)
+            and "now" not in shown
+        )
         found = window(
             view.aggregates.rollups, Kind.CLUSTER, view.snapshot.observation.ended_ms // 1000 - 1, 10
         )
-        assert rates_shown(shown, "cluster")[0] == f"{found.in_rate[0]:,.0f}"
+        assert rates_shown(shown, "all topics")[0] == f"{found.in_rate[0]:,.0f}"
 
 
 @running

@@ -3,18 +3,16 @@
 import re
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC
 
 import pytest
 from textual.pilot import Pilot
 
-from kview.model.notices import Notice, NoticeKind
 from kview.model.ports import Moment
 from kview.model.units import UNKNOWN
 from kview.tui.app import KviewApp
 from kview.tui.keys import FAULT_KEYS
 from kview.tui.text import Role
-from kview.tui.time_keys import asked_ms
 from kview.tui.widgets.header import header_line
 from kview.tui.widgets.moment import shown_moment
 from tests.tui.cells import GOLDEN_SIZE, Size, misplaced
@@ -33,12 +31,10 @@ from tests.tui.harness import (
     text,
     until,
 )
-from tests.tui.moments import FIRST_MS, PAUSED, PLAYED, REPLAY, incomplete, paused
+from tests.tui.moments import DAY_MS, FIRST_MS, PAUSED, PLAYED, REPLAY, incomplete, paused
 from tests.tui.test_screens import agrees, at_other_sizes, shows_the_same, update
 
 __all__ = ["update"]
-
-DAY_MS = 86_400_000
 
 MOMENTS = {
     "paused": (paused(), False),
@@ -108,7 +104,7 @@ async def test_back_at_the_live_moment_the_header_says_how_fresh_it_is() -> None
         assert isinstance(app.feed, FakeFeed)
         app.wall_ms = app.clock_ms
         app.feed.show(state(CRASH))
-        await until(pilot, lambda: "seen" in text(app).splitlines()[0], "the freshness")
+        await until(pilot, lambda: "5 of 6 brokers answer" in text(app).splitlines()[0], "the freshness")
         assert "❚❚" not in text(app)
 
 
@@ -151,7 +147,7 @@ def test_the_moment_in_words() -> None:
 async def test_keys_ask_the_timeline_on_every_screen() -> None:
     timeline = FakeTimeline()
     async with dashboard(state(HEALTHY), timeline=timeline) as (app, pilot):
-        for screen, shows in (("1", "EVENTS"), ("2", "LEADERS"), ("5", "write/s"), ("6", "Spark")):
+        for screen, shows in (("1", "EVENTS"), ("2", "PREFERRED LEADER"), ("5", "write/s"), ("6", "Spark")):
             await press(pilot, [screen])
             await until(pilot, lambda shows=shows: shows in text(app), shows)  # type: ignore[misc]
             timeline.asked.clear()
@@ -191,7 +187,7 @@ async def test_a_replay_is_played_and_has_a_speed() -> None:
         await until(pilot, lambda: "space play" in text(app), "the way on")
         await press(pilot, ["space"])
         assert timeline.asked[-1] == ("toggle",)
-        await press(pilot, ["ctrl+p", *"last moment", "enter"])
+        await press(pilot, ["ctrl+p", *"end of recording", "enter"])
         await until(pilot, lambda: timeline.asked[-1] == ("live",), "the end of the recording")
 
 
@@ -207,7 +203,7 @@ async def test_at_every_width_the_keys_of_time_are_there(width: int) -> None:
         app.feed.show(paused())
         await until(pilot, lambda: "space live" in text(app), "the moment")
         last = text(app).splitlines()[-1]
-        for key in ("space live", "[ ] step", "{ } event", "g time jump", "? help", "q quit"):
+        for key in ("space live", "[ ] step", "{ } event", "g jump to time", "? help", "q quit"):
             assert key in last
         assert "K crash" not in last
 
@@ -217,8 +213,10 @@ async def test_without_a_timeline_there_are_no_keys_of_time() -> None:
     async with dashboard(state(HEALTHY), lab=FakeLab()) as (app, pilot):
         before = text(app)
         assert "pause" not in before
-        await press(pilot, ["space", *KEYS, "g", "k", "less_than_sign", "greater_than_sign", "escape"])
-        assert text(app) == before
+        for key in ("space", *KEYS, "g", "k", "less_than_sign", "greater_than_sign"):
+            await press(pilot, [key])
+            assert "does nothing here" in text(app)
+        assert text(app).splitlines()[:-2] == before.splitlines()[:-2]
         await press(pilot, ["question_mark"])
         assert "TIME" not in text(app)
 
@@ -230,7 +228,7 @@ async def test_help_and_palette_have_the_keys_of_time() -> None:
         await press(pilot, ["question_mark"])
         shown = text(app)
         assert "TIME" in shown and "speed" not in shown
-        for key, name in (("space", "pause"), ("[", "step back"), ("}", "next event"), ("g", "time jump")):
+        for key, name in (("space", "pause"), ("[", "step back"), ("}", "next event"), ("g", "jump to time")):
             assert re.search(rf"^ +{re.escape(key)} +{name}: ", shown, re.MULTILINE), name
         await press(pilot, ["space"])
         assert timeline.asked == [("toggle",)]
@@ -259,51 +257,31 @@ async def test_faults_do_not_work_in_the_past() -> None:
 
 
 @running
-async def test_a_time_is_asked_for() -> None:
-    timeline = FakeTimeline()
-    view = paused()
-    shown_ms = view.snapshot.observation.ended_ms
-    async with dashboard(view, timeline=timeline) as (app, pilot):
-        before = app.focused
-        await press(pilot, ["g"])
-        assert "jump to 14:05, 14:05:30, -5m, +30s" in text(app)
-        await press(pilot, [*"08:54:00", "enter"])
-        assert timeline.asked == [("seek", shown_ms // 60_000 * 60_000)]
-        assert app.focused is before
-        await press(pilot, ["g", *"-10s", "enter"])
-        assert timeline.asked[-1] == ("seek", shown_ms - 10_000)
-        await press(pilot, ["g", *"-1h", "enter"])
-        await until(pilot, lambda: "the recording starts at 08:53:20" in text(app), "where it ends up")
-        timeline.asked.clear()
-        await press(pilot, ["g", "enter", "g", "q", "space", "escape"])
-        assert timeline.asked == [] and app.focused is before
+async def test_a_message_of_another_moment_goes_when_time_moves() -> None:
+    async with dashboard(state(HEALTHY), lab=FakeLab(), timeline=FakeTimeline()) as (app, pilot):
+        await press(pilot, ["K"])
+        await until(pilot, lambda: "was killed" in text(app), "the reply")
+        await press(pilot, ["left_square_bracket"])
+        assert "was killed" not in text(app)
+        app.feed.show(paused())  # type: ignore[attr-defined]
+        await until(pilot, lambda: "space live" in text(app), "the moment")
+        assert "faults in force: broker 0 crashed" not in text(app), (
+            "the faults in force are not those of that moment"
+        )
+        app.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
+        await until(pilot, lambda: "faults in force: broker 0 crashed" in text(app), "live again")
 
 
 @running
-async def test_a_time_that_is_not_valid_says_which_are_and_can_be_corrected() -> None:
-    timeline = FakeTimeline()
-    async with dashboard(paused(), timeline=timeline) as (app, pilot):
-        await press(pilot, ["g", *"8:5", "enter"])
-        would = "'8:5' is not a valid time · write 14:05, 14:05:30, -5m, +30s or 2026-03-01T14:05"
-        await until(pilot, lambda: would in text(app), "what would be one")
-        assert timeline.asked == []
-        await press(pilot, ["g", "4", "enter"])
-        assert [asked[0] for asked in timeline.asked] == ["seek"]
-        await press(pilot, ["g"])
-        assert "8:54" not in text(app).splitlines()[-2], "what was right is not asked for again"
-
-
-@running
-async def test_a_name_is_asked_for_and_the_result_is_shown() -> None:
-    timeline = FakeTimeline()
-    async with dashboard(state(HEALTHY), timeline=timeline) as (app, pilot):
-        await press(pilot, ["k", *"friday", "space", "2", "enter"])
-        assert timeline.asked == [("keep", "friday 2")]
-        assert isinstance(app.feed, FakeFeed)
-        app.feed.note(Notice(NoticeKind.KEPT, {"name": "friday"}))
-        await until(pilot, lambda: "recording kept: kview replay friday" in text(app), "the answer")
-        await press(pilot, ["slash", "k", "k", "g", "enter"])
-        assert app.options.filter == "kkg" and len(timeline.asked) == 1
+async def test_the_help_of_a_replay_does_not_speak_of_live() -> None:
+    view = paused(moment=PLAYED)
+    async with dashboard(view, timeline=FakeTimeline(replay=True), source=REPLAY, size=(120, 90)) as (
+        app,
+        pilot,
+    ):
+        await press(pilot, ["question_mark"])
+        assert "TIME" in text(app) and "pause: freeze the view" in text(app)
+        assert not re.search(r"\blive\b|recording continues", text(app))
 
 
 @running
@@ -313,19 +291,3 @@ async def test_a_message_goes_away_while_time_is_paused() -> None:
         assert "works only on the live view" in text(app)
         app.wall_ms.now_ms += 60_000  # type: ignore[attr-defined]
         await until(pilot, lambda: "works only on the live view" not in text(app), "its end")
-
-
-def test_a_time_of_day_is_one_of_the_day_shown() -> None:
-    zone = timezone(timedelta(hours=2))
-
-    def ms(*parts: int) -> int:
-        return round(datetime(*parts, tzinfo=zone).timestamp() * 1000)  # type: ignore[arg-type, misc]
-
-    shown_ms, last_ms = ms(2026, 3, 2, 0, 10), ms(2026, 3, 5, 12, 0)
-    assert asked_ms("14:05", shown_ms, last_ms, zone) == ms(2026, 3, 2, 14, 5)
-    assert asked_ms("14:05:30", shown_ms, UNKNOWN, zone) == ms(2026, 3, 2, 14, 5, 30)
-    assert asked_ms("23:50", shown_ms, ms(2026, 3, 2, 0, 20), zone) == ms(2026, 3, 1, 23, 50)
-    assert asked_ms("−5m", shown_ms, last_ms, zone) == shown_ms - 300_000
-    assert asked_ms("+30s", shown_ms, last_ms, zone) == shown_ms + 30_000
-    assert asked_ms("2026-03-04T01:00", shown_ms, last_ms, zone) == ms(2026, 3, 4, 1, 0)
-    assert asked_ms("noon", shown_ms, last_ms, zone) is None

@@ -6,7 +6,6 @@ from functools import cache
 from kview.derive.view import View
 from kview.errors import ErrorKind, KviewError
 from kview.model.aggregates import Aggregates, SparkState, SparkStatus
-from kview.model.units import UNKNOWN
 from tests.worlds import views
 from tests.worlds.aggregates import wavy_crash, with_aggregates
 
@@ -32,7 +31,7 @@ def throughput_state(name: str) -> View:
     if name == STARTING:
         return replace(view, aggregates=Aggregates(SparkStatus(SparkState.STARTING, None, now_ms - 3_000)))
     if name == FAILED:
-        status = SparkStatus(SparkState.FAILED, JAVA_KILLED, now_ms - 2_000, UNKNOWN, now_ms + 8_000)
+        status = SparkStatus(SparkState.FAILED, JAVA_KILLED, now_ms - 2_000, now_ms + 8_000)
         return replace(view, aggregates=Aggregates(status, script()[HEALTHY_S - 43].aggregates.rollups))
     if name == OFF:
         return replace(view, aggregates=Aggregates())

@@ -19,7 +19,8 @@ from kafka.protocol.frame import KafkaBytes
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
 from kview.wire import list_offsets, metadata, offset_fetch
-from kview.wire.message import LayoutError, Message
+from kview.wire.message import Message
+from kview.wire.primitives import MalformedBytes
 
 INT16 = st.integers(-(2**15), 2**15 - 1)
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -299,9 +300,9 @@ def test_garbage_is_a_value_error_and_nothing_else(data: bytes) -> None:
     attempt(lambda d: metadata.decode_topics(12, bytes(d)))
 
 
-def test_a_cut_answer_is_a_layout_error() -> None:
+def test_a_cut_answer_is_malformed() -> None:
     topics = {"invoice": (0, uuid.UUID(int=5), False, [(0, 0, 1, 4, (1, 2), (1,), (2,))])}
     answer = received(metadata.request(12), metadata_body(12, topics), True)
     for length in range(len(answer.topics_bytes)):
-        with pytest.raises(LayoutError):
+        with pytest.raises(MalformedBytes):
             metadata.decode_topics(12, answer.topics_bytes[:length])

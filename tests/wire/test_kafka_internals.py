@@ -4,14 +4,15 @@ import errno
 import inspect
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import kafka.errors as kafka_errors
 import pytest
 from kafka.net.connection import KafkaConnection
 from kafka.net.transport import KafkaTCPTransport
+from kafka.protocol.admin import DescribeConfigsRequest, DescribeConfigsResponse
 from kafka.protocol.consumer import HeartbeatRequest
 from kafka.protocol.frame import KafkaBytes
 from kafka.protocol.parser import KafkaProtocol
@@ -26,12 +27,15 @@ from kview.wire.kafka_internals import (
     Transport,
     connect,
     network_error,
-    request_decoder,
     response_header,
 )
+from kview.wire.kafka_requests import request_decoder
+from kview.wire.kafka_responses import response_encoder
+from kview.wire.stepwise import ELEMENTS
 from tests.waiting import wait_until
 
 WITHIN_S = 5.0
+T = TypeVar("T")
 
 
 @dataclass
@@ -181,6 +185,17 @@ def test_the_selector_has_what_the_loop_uses() -> None:
     assert (future.is_done, outcomes) == (True, [7])
 
 
+def in_steps(work: Generator[None, None, T]) -> tuple[T, int]:
+    """Return the result of a generator, and how often it has yielded."""
+    steps = 0
+    while True:
+        try:
+            next(work)
+            steps += 1
+        except StopIteration as end:
+            return end.value, steps
+
+
 @pytest.mark.parametrize("version", [0, 3, 4])
 def test_a_request_is_decoded_and_its_end_is_known(version: int) -> None:
     """`_struct.compiled_decode_from` gives the message and the place after it."""
@@ -188,9 +203,36 @@ def test_a_request_is_decoded_and_its_end_is_known(version: int) -> None:
     sent = HeartbeatRequest(version=version, group_id="billing", generation_id=3, member_id="m")
     body = bytes(sent.encode())
     frame = memoryview(b"head" + body + b"rest")
-    request, end = request_decoder(HeartbeatRequest, version, flexible)(frame, 4)
+    (request, end), _ = in_steps(request_decoder(HeartbeatRequest, version, flexible)(frame, 4))
     assert (request.group_id, request.generation_id, request.member_id) == ("billing", 3, "m")
     assert end == 4 + len(body)
+
+
+@pytest.mark.parametrize("version", [1, 4])
+def test_requests_and_responses_are_coded_in_steps_as_the_library_codes_them(version: int) -> None:
+    """`emit_decode_from` and `emit_encode_into` write loops that begin with `for` and end with a colon."""
+    flexible = DescribeConfigsRequest.flexible_version_q(version)
+    per_resource = DescribeConfigsRequest.DescribeConfigsResource
+    resources = [
+        per_resource(version=version, resource_type=2, resource_name=f"é{n}", configuration_keys=["a", "b"])
+        for n in range(300)
+    ]
+    body = bytes(DescribeConfigsRequest(version=version, resources=resources).encode())
+    (request, end), steps = in_steps(
+        request_decoder(DescribeConfigsRequest, version, flexible)(memoryview(body), 0)
+    )
+    assert (request, end) == (DescribeConfigsRequest.decode(body, version=version), len(body))
+    assert steps >= 3 * 300 // ELEMENTS
+    per_result = DescribeConfigsResponse.DescribeConfigsResult
+    config = per_result.DescribeConfigsResourceResult(version=version, name="k", value="v" * 50, synonyms=[])
+    results = [
+        per_result(version=version, resource_type=2, resource_name=f"é{n}", configs=[config] * 2)
+        for n in range(300)
+    ]
+    response = DescribeConfigsResponse(version=version, results=results)
+    encoded, steps = in_steps(response_encoder(DescribeConfigsResponse, version)(response))
+    assert encoded == response.encode(version=version)
+    assert steps >= 3 * 300 // ELEMENTS
 
 
 @pytest.mark.parametrize(("flexible", "data"), [(False, b"\0\0\0\7"), (True, b"\0\0\0\7\0")])

@@ -1,7 +1,8 @@
-"""Small clusters that exist only as snapshots: what tests of derive, tui and run look at.
+"""Small clusters that exist only as snapshots, for the tests of derive, tui and run.
 
-`World` is a clockwork, not the simulated cluster: rates are constant, replicas follow at a fixed delay, and
-time passes only when `tick` is called. A silent broker is fenced nine seconds after its first silence.
+`World` is a simple model, not the simulated cluster. Rates are constant, replicas follow with a fixed delay,
+and time passes only when `tick` is called. A silent broker is fenced nine seconds after its first unanswered
+request.
 """
 
 from tests.worlds.scripts import crash_script, views, wide_snapshots

@@ -1,4 +1,4 @@
-"""Roll-ups of a world, added up second by second from its snapshots in plain Python."""
+"""Roll-ups of a world, computed second by second from its snapshots in plain Python."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -28,8 +28,10 @@ RUNNING = SparkStatus(SparkState.RUNNING, None, UNKNOWN, 800)
 
 @dataclass
 class Adding:
-    """Roll-ups that grow by snapshots one second apart; what comes between two counts for the second in
-    which the first one ended."""
+    """Adds up roll-ups from snapshots that are one second apart.
+
+    Records between two snapshots count for the second in which the first snapshot ended.
+    """
 
     keys: list[Key] = field(default_factory=lambda: [Key(Kind.CLUSTER), Key(Kind.INTERNAL)])
     partitions: list[tuple[str, int]] = field(default_factory=list)
@@ -39,7 +41,7 @@ class Adding:
     until_ms: int = UNKNOWN
 
     def add(self, snapshot: Snapshot) -> Rollups:
-        """The roll-ups with one more observation in them."""
+        """Add one more observation, and return the roll-ups."""
         self.until_ms = snapshot.observation.ended_ms
         if self.before is None:
             self.from_ms = self.until_ms
@@ -143,14 +145,15 @@ class Adding:
 
 
 def with_aggregates(views: Iterable[View], status: SparkStatus = RUNNING) -> Iterator[View]:
-    """The views of one script, each with the roll-ups of all before it."""
+    """Yield the views of one script, each with the roll-ups of all observations up to it."""
     adding = Adding()
     for view in views:
         yield replace(view, aggregates=Aggregates(status, adding.add(view.snapshot)))
 
 
 def wavy_crash(*, healthy_s: int = 300, silent_s: int = 30) -> Iterator[Snapshot]:
-    """Broker 4 crashes after `healthy_s` seconds of traffic that rises and falls; a snapshot a second."""
+    """Yield a snapshot per second of traffic that rises and falls. Broker 4 crashes after `healthy_s`
+    seconds."""
     world = default_world()
     usual = {log.key: log.rate for log in world.logs}
     for second in range(healthy_s + silent_s):

@@ -1,4 +1,4 @@
-"""Snapshots of a world, as an observer would have them."""
+"""Takes snapshots of a world, as an observer would."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -29,18 +29,19 @@ if TYPE_CHECKING:
     from tests.worlds.world import World
 
 ROUND_MS = 100
-"""From an observation's begin to its end."""
+"""Time from the beginning to the end of an observation, in ms."""
 
 
 class Camera:
-    """Takes snapshots of a world. Columns that did not change since the last one are the same objects."""
+    """Takes snapshots of a world. Columns that did not change since the last snapshot are the same
+    objects."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
         self._shared: dict[str, Any] = {}
 
     def snapshot(self, began: int, groups: tuple[Groups, Members, Offsets]) -> Snapshot:
-        """What was read since `began`, and those tables of groups."""
+        """Return a snapshot of what was read since `began`, with these tables of groups."""
         world = self._world
         if world.time_points is None:
             world.time_points = self._time_points()
@@ -58,7 +59,7 @@ class Camera:
         )
 
     def _share(self, name: str, key: Any, build: Callable[[], Any]) -> Any:
-        """The value built for the same `key` before, so that columns that did not change are the same
+        """Return the value built before for the same `key`, so that columns that did not change are the same
         objects."""
         held = self._shared.get(name)
         if held is None or held[0] != key:
@@ -66,7 +67,7 @@ class Camera:
         return held[1]
 
     def _observation(self, began: int) -> Observation:
-        silent = [node for node in self._world.nodes.values() if not node.up]
+        silent = [node for node in self._world.nodes.values() if not node.answers]
         return Observation(
             sequence=self._world.sequence,
             began_ms=began,
@@ -101,9 +102,10 @@ class Camera:
                     "rack": node.rack,
                     "state": self._state(node),
                     "since_ms": START_MS if node.silent_ms == UNKNOWN else node.silent_ms,
-                    "answers": node.up,
+                    "answers": node.answers,
                     "answered_ms": node.answered_ms,
                     "last_fetch_ms": node.fetched_ms,
+                    "latency_us": node.latency_us,
                     "error": node.why.value,
                     "disk_bytes": 1_100_000_000 + 1_000_000 * node.id,
                     "session_timeout_ms": SESSION_TIMEOUT_MS,
@@ -166,6 +168,7 @@ class Camera:
     def _replica_table(self) -> Replicas:
         cells = [(row, log, id) for row, log in enumerate(self._world.logs) for id in log.replicas]
         ends = np.array([log.seen.get(str(id), (UNKNOWN, UNKNOWN)) for _, log, id in cells], np.int64)
+        ends = ends.reshape(-1, 2)
         if "debugging_replica" not in self._world.capabilities:
             ends[:] = UNKNOWN
 
@@ -224,15 +227,15 @@ class Camera:
         return table(Quorum, sorted(nodes + observers, key=lambda row: int(str(row["node"]))))
 
     def group_tables(self) -> tuple[Groups, Members, Offsets]:
-        """What coordinators say now; of one that is silent, what it said last."""
+        """Return the tables of groups. If a coordinator is silent, its groups have their last known rows."""
         groups: list[Any] = []
         members: list[Any] = []
         offsets: list[Any] = []
         for group in self._world.groups:
-            if self._world.nodes[group.coordinator].up or not group.seen:
+            if self._world.nodes[group.coordinator].answers or not group.seen:
                 group.seen = self._group_rows(group)
             row, its_members, its_offsets = group.seen
-            if not self._world.nodes[group.coordinator].up:
+            if not self._world.nodes[group.coordinator].answers:
                 row = row | {"error": FailureKind.COORDINATOR_SILENT.value}
             groups.append(row)
             members.extend(its_members)

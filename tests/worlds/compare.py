@@ -1,14 +1,19 @@
-"""Whether two values made of dataclasses, arrays and tuples are the same, and where they are not."""
+"""Compares two values made of dataclasses, arrays and tuples, and finds where they differ."""
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
+from kview.derive.view import GroupFigures, OffsetFigures, View
+from kview.model.units import UNKNOWN
+
+Figures = TypeVar("Figures", GroupFigures, OffsetFigures)
+
 
 def unlike(a: Any, b: Any, path: str = "") -> Iterator[str]:
-    """The paths at which `a` and `b` differ; NaN equals NaN."""
+    """Yield the paths at which `a` and `b` differ. NaN equals NaN."""
     if is_dataclass(a) and type(a) is type(b):
         for field in fields(a):
             yield from unlike(getattr(a, field.name), getattr(b, field.name), f"{path}.{field.name}")
@@ -24,10 +29,48 @@ def unlike(a: Any, b: Any, path: str = "") -> Iterator[str]:
 
 
 def frozen(value: Any) -> Any:
-    """The same value with every array in it made read-only: whoever writes to one fails."""
+    """Make every array in the value read-only, so that any write to one fails, and return the value."""
     if is_dataclass(value):
         for field in fields(value):
             frozen(getattr(value, field.name))
     elif isinstance(value, np.ndarray):
         value.setflags(write=False)
     return value
+
+
+WATCHED_MS = 450_000
+"""A lag in time beyond this may be known better by those who watched for longer than the look-back."""
+
+
+def forgetful(view: View) -> View:
+    """Return the view without the lags in time that may depend on more than the look-back, and without the
+    order of the groups that are so far behind."""
+
+    def without(figures: Figures) -> Figures:
+        far = figures.behind_ms > WATCHED_MS
+        return replace(
+            figures,
+            behind_ms=np.where(far, WATCHED_MS, figures.behind_ms),
+            behind_is_bound=figures.behind_is_bound & ~far,
+            behind_is_estimate=figures.behind_is_estimate & ~far,
+        )
+
+    groups, offsets = without(view.groups), without(view.offsets)
+    far = groups.behind_ms == WATCHED_MS
+    findings = tuple(
+        replace(finding, group="", behind_ms=WATCHED_MS, behind_is_bound=False, behind_is_estimate=False)
+        if finding.behind_ms > WATCHED_MS
+        else finding
+        for finding in view.headline.findings
+    )
+    return replace(
+        view,
+        headline=replace(view.headline, findings=findings),
+        groups=replace(
+            groups,
+            reason_ms=np.where(far, WATCHED_MS, groups.reason_ms),
+            place=np.where(far, UNKNOWN, groups.place),
+            behind_trend=np.where(far, 0, groups.behind_trend),
+        ),
+        offsets=offsets,
+    )

@@ -1,4 +1,4 @@
-"""Histories that hypothesis makes up: a default world to which things happen at chosen moments."""
+"""Histories for hypothesis: a default world in which things happen at chosen moments."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -110,7 +110,7 @@ class Plan:
     happenings: tuple[tuple[int, str], ...]
 
     def snapshots(self, interval_s: int, observations: int) -> list[Snapshot]:
-        """So many observations of it."""
+        """Return the first `observations` snapshots of this history."""
         world = default_world()
         world.logs = [log for log in world.logs if not log.internal or log.partition < 4]
         world.interval_ms = interval_s * 1000
@@ -124,7 +124,8 @@ class Plan:
 
 
 def plans(observations: int, most: int = 12) -> st.SearchStrategy[Plan]:
-    """At most so many things happen during so many observations."""
+    """Return a strategy for plans in which at most `most` things happen during `observations`
+    observations."""
     at = st.integers(1, observations - 1)
     happenings = st.lists(st.tuples(at, st.sampled_from(sorted(HAPPENINGS))), max_size=most)
     return st.builds(Plan, happenings.map(tuple))

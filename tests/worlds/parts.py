@@ -1,4 +1,4 @@
-"""What a world is made of: brokers, partitions and groups."""
+"""The parts of a world: brokers, partitions and groups."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,29 +8,38 @@ from kview.model.states import GroupState
 from kview.model.units import UNKNOWN
 
 PLACEMENT = (0, 3, 1, 4, 2, 5)
-"""The teaching placement's list: it alternates the racks."""
+"""The order of brokers in the teaching placement, which alternates between the racks."""
 
 SESSION_TIMEOUT_MS = 9000
 
 
 @dataclass
 class Node:
-    """A broker: `up` is its process, `fenced` what the controller says, `silent_ms` our first unanswered
-    request."""
+    """A broker. `up` is the state of its process, `fenced` the controller's decision, and `silent_ms` the
+    time of our first unanswered request. With `cut`, only the network between kview and the broker is
+    down."""
 
     id: int
     rack: str
     up: bool = True
+    cut: bool = False
     fenced: bool = False
     silent_ms: int = UNKNOWN
     answered_ms: int = UNKNOWN
     fetched_ms: int = UNKNOWN
+    latency_us: int = 1_800
     why: FailureKind = FailureKind.NONE
+
+    @property
+    def answers(self) -> bool:
+        """Whether it answers kview."""
+        return self.up and not self.cut
 
 
 @dataclass
 class Log:
-    """A partition, with where each replica's log ends (a float: records are counted when it is read)."""
+    """A partition, with the log end of each replica. Log ends are floats, which are rounded down when they
+    are read."""
 
     topic: str
     partition: int
@@ -47,9 +56,9 @@ class Log:
     min_isr: int = 1
     watermark: float = 0.0
     stalled: frozenset[int] = frozenset()
-    """Living followers that copy nothing and stay out of the ISR once they are."""
+    """Followers that are up but copy nothing. Once they have left the ISR, they stay outside."""
     seen: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """What the observer last read, by 'hw', 'end', 'start' and broker id, as (value, received)."""
+    """What the observer read last, as (value, received ms), by 'hw', 'end', 'start' or broker id."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -58,8 +67,8 @@ class Log:
 
 @dataclass
 class Consumers:
-    """A group: members own partitions in turn; a commit comes every `commit_every_ms` for all that was
-    read."""
+    """A group. Its members own partitions in turn, and it commits everything that it has read every
+    `commit_every_ms`."""
 
     name: str
     coordinator: int
@@ -68,8 +77,8 @@ class Consumers:
     state: str = GroupState.STABLE
     commit_every_ms: int = 1000
     read_share: float = 1.0
-    """How much of the traffic it manages to read: 0.5 falls behind at half the rate, 1.5 catches up; 1
-    reads all there is."""
+    """The share of the traffic that the group can read. With 0.5 it falls behind at half the rate, with 1.5
+    it catches up, and with 1 it reads everything."""
     read: dict[tuple[str, int], float] = field(default_factory=dict)
     seen: tuple[Any, ...] = ()
 
@@ -77,8 +86,8 @@ class Consumers:
 def topic(
     name: str, partitions: int, replicas: int, rate: float, *, size: int = 1_000_000, **settings: Any
 ) -> list[Log]:
-    """A topic's partitions by the teaching placement; `size` is the records that partition 0 has at the
-    start."""
+    """Return a topic's partitions by the teaching placement. `size` is the number of records in partition 0
+    at the start."""
     logs = []
     for number in range(partitions):
         brokers = [PLACEMENT[(number + step) % len(PLACEMENT)] for step in range(replicas)]

@@ -1,4 +1,4 @@
-"""Sequences of snapshots: a crash second by second, and wide clusters for benchmarks and big screens."""
+"""Sequences of snapshots: a crash second by second, and wide clusters for benchmarks and large screens."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -16,11 +16,12 @@ from tests.worlds.world import World, default_world
 def crash_script(
     broker: int = 4, *, healthy_s: int = 60, silent_s: int = 30, after_s: int = 10, world: World | None = None
 ) -> Iterator[Snapshot]:
-    """A snapshot a second: healthy, `broker` crashes, is fenced 9 s after its first silence, comes back, is
-    in sync.
+    """Yield a snapshot per second in which `broker` crashes, is fenced 9 s after its first silence, and
+    returns.
 
-    Second `healthy_s` is the first silent one; `healthy_s + 9` the first after the metadata step; at
-    `healthy_s + silent_s` the broker answers again, unfenced; one second later it is in every ISR.
+    Second `healthy_s` is the first in which it is silent, and `healthy_s + 9` the first after the metadata
+    step. At `healthy_s + silent_s` the broker answers again and is unfenced. One second later it is in every
+    ISR.
     """
     world = world or default_world()
     for _ in range(healthy_s):
@@ -34,7 +35,7 @@ def crash_script(
 
 
 def views(snapshots: Iterable[Snapshot], state: State | None = None) -> Iterator[View]:
-    """The views of a sequence, folded from `state` or from nothing."""
+    """Yield the views of a sequence, folded from `state` or from an empty state."""
     state = state or State()
     for snapshot in snapshots:
         state, view = step(state, snapshot)
@@ -42,8 +43,8 @@ def views(snapshots: Iterable[Snapshot], state: State | None = None) -> Iterator
 
 
 def wide_world(partitions: int, *, per_topic: int = 100, groups: int = 5, brokers: int = 6) -> World:
-    """A cluster of `partitions` partitions × 3 replicas in topics of `per_topic`, half of them read by
-    `groups` groups."""
+    """Return a cluster of `partitions` partitions with 3 replicas each, in topics of `per_topic` partitions.
+    `groups` groups read half of the partitions."""
     nodes = [Node(id, "R1" if id < brokers // 2 else "R2") for id in range(brokers)]
     topics = -(-partitions // per_topic)
     logs = [
@@ -65,7 +66,7 @@ def wide_world(partitions: int, *, per_topic: int = 100, groups: int = 5, broker
 
 
 def wide_snapshots(partitions: int, seconds: int, *, groups: int = 5) -> list[Snapshot]:
-    """`seconds` healthy snapshots of a wide cluster; a crash of broker 4 in the last third."""
+    """Return `seconds` snapshots of a wide cluster in which broker 4 crashes in the last third."""
     world = wide_world(partitions, groups=groups)
     made = []
     for second in range(seconds):
@@ -76,8 +77,8 @@ def wide_snapshots(partitions: int, seconds: int, *, groups: int = 5) -> list[Sn
 
 
 def growing_snapshots(partitions: int, seconds: int) -> Iterator[Snapshot]:
-    """`seconds` healthy snapshots of a wide cluster in which every offset grows every second, by different
-    numbers; made faster than a world ticks."""
+    """Yield `seconds` healthy snapshots of a wide cluster in which every offset grows by a different number
+    every second. They are made faster than a world ticks."""
     base = wide_world(partitions).tick()
     chance = np.random.default_rng(partitions)
     table, replicas, rows = base.partitions, base.replicas, partition_rows(base.offsets, base.partitions)

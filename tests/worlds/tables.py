@@ -1,4 +1,4 @@
-"""Columns from rows: what the builders of snapshots share."""
+"""Makes columns from rows, for the builders of snapshots."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,12 +9,12 @@ from kview.model.snapshot import AnyTable, columns, empty
 from kview.model.units import NO_BROKER
 
 START_MS = 1_760_000_000_000
-"""The moment of a world's first observation: a round number on a minute's boundary would hide bucket
-mistakes."""
+"""The moment of a world's first observation. It is not on a minute's boundary, where mistakes in buckets
+could go unnoticed."""
 
 
 def matrix(rows: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
-    """Replica lists as an int32 matrix, padded with NO_BROKER."""
+    """Return replica lists as an int32 matrix, padded with NO_BROKER."""
     width = max((len(row) for row in rows), default=0)
     out = np.full((len(rows), width), NO_BROKER, np.int32)
     for at, row in enumerate(rows):
@@ -23,7 +23,7 @@ def matrix(rows: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
 
 
 def table(kind: type[AnyTable], rows: Iterable[dict[str, Any]]) -> AnyTable:
-    """A table of `kind` from one dictionary a row; every column must be given."""
+    """Return a table of `kind` from one dictionary per row, which must have every column."""
     all_rows = list(rows)
     if not all_rows:
         return empty(kind)

@@ -1,4 +1,4 @@
-"""The clockwork: brokers, partitions and groups that move at constant rates."""
+"""A simple model of a cluster, whose brokers, partitions and groups change at constant rates."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,16 +12,16 @@ from tests.worlds.tables import START_MS
 
 CAPABILITIES = frozenset({"quorum", "debugging_replica", "topic_ids", "elr", "fenced_brokers"})
 LAST_FETCH_MS = 100
-"""How long before an observation each broker last fetched metadata."""
-COMMIT_READ_MS, FOLLOWER_READ_MS, LEADER_READ_MS = 20, 40, 60
-"""When, after an observation began, its readings are received."""
+"""Age of each broker's last metadata fetch at the time of an observation, in ms."""
+START_READ_MS, COMMIT_READ_MS, FOLLOWER_READ_MS, LEADER_READ_MS = 10, 20, 40, 60
+"""Times after the beginning of an observation at which its readings are received, in ms."""
 FOLLOWER_DELAY_MS = 10
 ACKS_ALL_IN_FLIGHT_MS = 200
-"""An acks=all producer stops when this much of its traffic waits for the watermark."""
+"""An acks=all producer stops once this much of its traffic waits for the watermark, in ms."""
 
 
 class World:
-    """Brokers, logs and groups; `tick` lets `interval_ms` pass and gives the next snapshot."""
+    """Brokers, logs and groups. `tick` lets `interval_ms` pass and returns the next snapshot."""
 
     def __init__(self, nodes: Sequence[Node], logs: Sequence[Log], groups: Sequence[Consumers]) -> None:
         self.nodes = {node.id: node for node in nodes}
@@ -38,30 +38,36 @@ class World:
         self.time_points: TimePoints | None = None
         self._camera = Camera(self)
 
-    # What happens to it.
+    # What happens to the world.
 
     def crash(self, broker: int, why: FailureKind = FailureKind.REFUSED) -> None:
-        """The process ends now; the cluster learns of it when the session does."""
+        """End a broker's process. The cluster reacts when the broker's session ends."""
         node = self.nodes[broker]
         node.up, node.why = False, why
 
-    def back(self, broker: int) -> None:
-        """The process is there again; unfenced at the next tick, in sync at the one after."""
+    def cut(self, broker: int, why: FailureKind = FailureKind.SILENT) -> None:
+        """Only kview cannot reach the broker from now on."""
         node = self.nodes[broker]
-        node.up, node.why = True, FailureKind.NONE
+        node.cut, node.why = True, why
+
+    def back(self, broker: int) -> None:
+        """Start a broker's process again. It is unfenced at the next tick, and in sync at the one after
+        that."""
+        node = self.nodes[broker]
+        node.up, node.cut, node.why = True, False, FailureKind.NONE
 
     def add(self, logs: Iterable[Log]) -> None:
-        """Partitions that are new."""
+        """Add new partitions."""
         made = list(logs)
         self.logs = sorted([*self.logs, *made], key=lambda log: log.key)
         self._by_key.update({log.key: log for log in made})
 
     def log(self, topic: str, partition: int) -> Log:
-        """The partition of that name."""
+        """Return the partition of that topic and number."""
         return self._by_key[topic, partition]
 
     def group(self, name: str) -> Consumers:
-        """The group of that name."""
+        """Return the group of that name."""
         return next(group for group in self.groups if group.name == name)
 
     def _leads(self, log: Log) -> bool:
@@ -111,9 +117,9 @@ class World:
             group.committed.update({key: int(at) for key, at in group.read.items()})
 
     def _govern(self) -> None:
-        """What the controller does: fences, elects, unfences, lets replicas back into ISRs."""
+        """Act as the controller: fence and unfence brokers, elect leaders, and let replicas rejoin ISRs."""
         for node in self.nodes.values():
-            silent = node.silent_ms != UNKNOWN
+            silent = node.silent_ms != UNKNOWN and not node.up
             if silent and not node.fenced and self.next_ms - node.silent_ms >= SESSION_TIMEOUT_MS:
                 self._fence(node.id)
             elif node.up and node.fenced:
@@ -150,36 +156,41 @@ class World:
                 log.ends[broker] = log.ends[log.leader]
                 log.isr = [id for id in log.replicas if id in (*log.isr, broker)]
 
-    # What is seen of it.
+    # What an observer sees of the world.
 
     def tick(self) -> Snapshot:
-        """Let time pass to the next observation and return it."""
+        """Let time pass until the next observation, and return its snapshot."""
         began = self.next_ms
         self._run_to(began)
         for node in self.nodes.values():
-            if node.up:
-                node.silent_ms, node.answered_ms, node.fetched_ms = UNKNOWN, began, began - LAST_FETCH_MS
+            if node.up or node.silent_ms == UNKNOWN:
+                node.fetched_ms = began - LAST_FETCH_MS
+            if node.answers:
+                node.silent_ms, node.answered_ms = UNKNOWN, began
             elif node.silent_ms == UNKNOWN:
-                node.silent_ms, node.fetched_ms = began, began - LAST_FETCH_MS
+                node.silent_ms = began
         self._govern()
         for group in self.groups:
             if group.members:
                 self._commit(group)
+        self._run_to(began + START_READ_MS)
+        for log in self.logs:
+            if self._leads(log) and self.nodes[log.leader].answers:
+                log.seen["start"] = (log.start, self.now_ms)
         self._run_to(began + COMMIT_READ_MS)
         groups = self._camera.group_tables()
         self._run_to(began + FOLLOWER_READ_MS)
         for log in self.logs:
             for broker in log.replicas:
-                if self.nodes[broker].up and broker != log.leader:
+                if self.nodes[broker].answers and broker != log.leader:
                     log.seen[str(broker)] = (int(log.ends[broker]), self.now_ms)
         self._run_to(began + LEADER_READ_MS)
         for log in self.logs:
-            if self._leads(log):
+            if self._leads(log) and self.nodes[log.leader].answers:
                 end = int(log.ends[log.leader])
                 log.seen |= {
                     "hw": (min(int(log.watermark), end), self.now_ms),
                     "end": (end, self.now_ms),
-                    "start": (log.start, self.now_ms),
                     str(log.leader): (end, self.now_ms),
                 }
         snapshot = self._camera.snapshot(began, groups)
@@ -188,17 +199,18 @@ class World:
         return snapshot
 
     def skip(self, seconds: int) -> None:
-        """Time in which nobody looks."""
+        """Let time pass without an observation."""
         self.next_ms += seconds * 1000
 
 
 def default_world() -> World:
-    """The default simulated world's shape: 6 brokers on racks R1 = {0,1,2} and R2 = {3,4,5}, three topics,
-    four groups.
+    """Return a world like the default simulated cluster, with 6 brokers in two racks, three topics and four
+    groups.
 
-    `invoice` is written with acks=1, `payment` with acks=all and min.insync.replicas 2. `billing` and
-    `reporting` keep up, `fraud-check` has a member too many, `audit-export` stopped 130 s ago. Broker 4
-    leads invoice 3 and 9, payment 3 and audit-log 3, and coordinates `fraud-check`.
+    The racks are R1 = {0,1,2} and R2 = {3,4,5}. `invoice` is written with acks=1, `payment` with acks=all and
+    min.insync.replicas 2. `billing` and `reporting` keep up, `fraud-check` has one member too many,
+    `audit-export` stopped 130 s ago. Broker 4 leads invoice 3 and 9, payment 3 and audit-log 3, and
+    coordinates `fraud-check`.
     """
     nodes = [Node(id, "R1" if id < 3 else "R2") for id in range(6)]
     invoice = topic("invoice", 10, 3, 440.0, size=1_200_000)

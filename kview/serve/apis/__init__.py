@@ -1,49 +1,40 @@
-"""The APIs that the simulated cluster answers, in a short file for each API or a few related ones."""
+"""The APIs that the simulated cluster answers, in a short file for each API or a few related ones.
+
+A file registers its APIs itself, with their keys, versions and handlers, in a tuple named `APIS`. To add an
+API, write its file and name the file in `FILES`.
+"""
+
+from importlib import import_module
 
 from kview.serve.call import Api
 
+FILES = (
+    "api_versions",
+    "cluster",
+    "configs",
+    "fetch",
+    "find_coordinator",
+    "group_deletion",
+    "group_offsets",
+    "groups",
+    "leader_epochs",
+    "list_offsets",
+    "log_dirs",
+    "membership",
+    "metadata",
+    "not_kept",
+    "partitions",
+    "produce",
+    "producer_ids",
+    "reassignments",
+    "records",
+    "topic_partitions",
+    "topics",
+)
+"""The files of this package that have `APIS`. Handlers are imported only when the cluster is served."""
+
 
 def all_apis() -> dict[int, Api]:
-    """Return all APIs by their keys."""
-    from kview.serve.apis import (
-        api_versions,
-        cluster,
-        configs,
-        fetch,
-        find_coordinator,
-        group_offsets,
-        groups,
-        leader_epochs,
-        list_offsets,
-        log_dirs,
-        membership,
-        metadata,
-        produce,
-        producer_ids,
-        reassignments,
-        topic_partitions,
-        topics,
-    )
-
-    modules = (
-        api_versions,
-        cluster,
-        configs,
-        fetch,
-        find_coordinator,
-        group_offsets,
-        groups,
-        leader_epochs,
-        list_offsets,
-        log_dirs,
-        membership,
-        metadata,
-        produce,
-        producer_ids,
-        reassignments,
-        topic_partitions,
-        topics,
-    )
-    apis = {api.key: api for module in modules for api in module.APIS}
-    apis[api_versions.KEY] = api_versions.api(apis)
-    return dict(sorted(apis.items()))
+    """Return all supported APIs by their API keys, in order."""
+    registered: list[Api] = [api for file in FILES for api in import_module(f"{__name__}.{file}").APIS]
+    return {api.key: api for api in sorted(registered, key=lambda api: api.key)}

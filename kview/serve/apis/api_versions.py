@@ -1,12 +1,12 @@
 """ApiVersions (18), versions 0–4: lists the supported APIs and their versions.
 
-v1 adds the throttle time. v3 is flexible and adds the client's name, but the response header never is
-flexible, so that an older client can read it. v4 changes what a feature's minimum may be. A request with a
+v1 adds the throttle time. v3 is flexible and adds the client's name, but the response header is never
+flexible, so that older clients can read it. v4 allows a feature's minimum version to be 0. A request with a
 later version is answered in version 0, with error 35 and the full list. Left out on purpose: features, which
 only transactional clients and feature upgrades use.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
@@ -14,32 +14,22 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 from kview.serve.call import Api, Call
 from kview.simulate.codes import ErrorCode
 
-KEY = 18
-APIS: tuple[Api, ...] = ()
-"""Empty, because ApiVersions lists the other APIs, so `api` creates it after them."""
+
+def api_versions(call: Call) -> None:
+    """Answer with all APIs that this broker has registered."""
+    call.answer(_response(call.version, ErrorCode.NONE, call.wire.apis.values()))
 
 
-def api(others: Mapping[int, Api]) -> Api:
-    """Return ApiVersions itself, which advertises `others` and itself."""
-
-    def handle(call: Call) -> None:
-        call.answer(_response(call.version, ErrorCode.NONE, everything))
-
-    own = Api(KEY, ApiVersionsRequest, (0, 4), handle, plain_header=True)
-    everything = tuple(sorted((*others.values(), own), key=lambda api: api.key))
-    return own
-
-
-def answer_unsupported(call: Call, apis: Mapping[int, Api]) -> None:
+def answer_unsupported(call: Call) -> None:
     """Answer a request whose version is too new.
 
     The response is in version 0, with UNSUPPORTED_VERSION and the full list.
     """
-    response = _response(0, ErrorCode.UNSUPPORTED_VERSION, tuple(apis.values()))
+    response = _response(0, ErrorCode.UNSUPPORTED_VERSION, call.wire.apis.values())
     call.answer_packed((response.encode(version=0),))
 
 
-def _response(version: int, error: ErrorCode, apis: tuple[Api, ...]) -> Any:
+def _response(version: int, error: ErrorCode, apis: Iterable[Api]) -> Any:
     entry = ApiVersionsResponse.ApiVersion
     keys = [
         entry(
@@ -51,3 +41,6 @@ def _response(version: int, error: ErrorCode, apis: tuple[Api, ...]) -> Any:
         for api in apis
     ]
     return ApiVersionsResponse(version=version, error_code=error, api_keys=keys)
+
+
+APIS = (Api(18, ApiVersionsRequest, (0, 4), api_versions, unsupported=answer_unsupported, plain_header=True),)

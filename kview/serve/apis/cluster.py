@@ -1,6 +1,6 @@
-"""DescribeCluster (60) 0–2 and DescribeQuorum (55) 0–2: brokers, and the KRaft quorum.
+"""DescribeCluster (60) 0–2 lists the brokers, DescribeQuorum (55) 0–2 describes the KRaft quorum.
 
-DescribeCluster: v1 adds the endpoint type (controller endpoints are left out: UNSUPPORTED_ENDPOINT_TYPE), v2
+DescribeCluster: v1 adds the endpoint type (a request for controllers gets MISMATCHED_ENDPOINT_TYPE), v2 adds
 fenced brokers. As in Metadata, the controller in the response is any live broker.
 
 DescribeQuorum: v1 adds the times of the last fetches, v2 error messages, directory ids (left out) and the
@@ -18,11 +18,12 @@ from kafka.protocol.admin import (
 )
 
 from kview.serve.apis.metadata import any_live_broker
-from kview.serve.call import Api, Call
+from kview.serve.call import Api, Call, Steps
 from kview.simulate.codes import ErrorCode
 from kview.simulate.results import QuorumInfo, QuorumReplica
 
-BROKERS = 1
+BROKERS, CONTROLLERS = 1, 2
+MISMATCHED_ENDPOINT_TYPE = 114
 UNSUPPORTED_ENDPOINT_TYPE = 115
 METADATA_TOPIC = "__cluster_metadata"
 
@@ -31,11 +32,11 @@ def describe_cluster(call: Call) -> None:
     """Answer with the brokers in this broker's metadata."""
     request, version, image = call.request, call.version, call.image
     if version >= 1 and request.endpoint_type != BROKERS:
-        message = "Only brokers can be described by a broker"
+        asked_controllers = request.endpoint_type == CONTROLLERS
+        error = MISMATCHED_ENDPOINT_TYPE if asked_controllers else UNSUPPORTED_ENDPOINT_TYPE
+        message = f"A broker does not describe endpoints of type {request.endpoint_type}."
         call.answer(
-            DescribeClusterResponse(
-                version=version, error_code=UNSUPPORTED_ENDPOINT_TYPE, error_message=message, brokers=[]
-            )
+            DescribeClusterResponse(version=version, error_code=error, error_message=message, brokers=[])
         )
         return
     fenced_too = version >= 2 and request.include_fenced_brokers
@@ -66,31 +67,32 @@ def describe_cluster(call: Call) -> None:
 
 def describe_quorum(call: Call) -> None:
     """Answer with the voters and observers as the active controller sees them."""
-    version = call.version
 
     def described(info: QuorumInfo) -> None:
-        if info.error_code:
-            message = "There is no active controller to forward the request to."
-            call.answer(
-                DescribeQuorumResponse(
-                    version=version, error_code=info.error_code, error_message=message, topics=[]
-                )
-            )
-            return
-        per_topic = DescribeQuorumResponse.TopicData
-        topics = [
-            per_topic(
-                version=version,
-                topic_name=entry.topic_name,
-                partitions=[
-                    _partition(version, per_topic, entry, p.partition_index, info) for p in entry.partitions
-                ],
-            )
-            for entry in call.request.topics
-        ]
-        call.answer(DescribeQuorumResponse(version=version, topics=topics, nodes=[], error_message=None))
+        call.run(_answer_quorum(call, info))
 
-    call.cluster.quorum(call.broker, described)
+    call.cluster.forwarding.describe_quorum(call.later(described))
+
+
+def _answer_quorum(call: Call, info: QuorumInfo) -> Steps:
+    version, per_topic = call.version, DescribeQuorumResponse.TopicData
+    if info.error_code:
+        message = "There is no active controller to forward the request to."
+        call.answer(
+            DescribeQuorumResponse(
+                version=version, error_code=info.error_code, error_message=message, topics=[]
+            )
+        )
+        return
+    topics = []
+    for entry in call.request.topics:
+        partitions = []
+        for p in entry.partitions:
+            partitions.append(_partition(version, per_topic, entry, p.partition_index, info))
+            yield
+        topics.append(per_topic(version=version, topic_name=entry.topic_name, partitions=partitions))
+        yield
+    call.answer(DescribeQuorumResponse(version=version, topics=topics, nodes=[], error_message=None))
 
 
 def _partition(version: int, per_topic: Any, entry: Any, index: int, info: QuorumInfo) -> Any:

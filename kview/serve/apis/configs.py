@@ -1,77 +1,212 @@
-"""DescribeConfigs (32), versions 1–4: the settings of topics and of the broker that answers.
+"""DescribeConfigs (32) 1–4, AlterConfigs (33) 0–2, IncrementalAlterConfigs (44) 0–1, ListConfigResources (74)
+0–1: read and change the settings of topics and brokers.
 
-v1 adds the source of a value, v3 types and documentation, v4 is flexible. The only synonym listed is the
-value itself. Left out on purpose: types (UNKNOWN), documentation (null), a broker's log levels
-(INVALID_REQUEST), and settings that the simulated cluster does not use.
+DescribeConfigs: v1 adds the source of a value, v3 types and documentation, v4 is flexible. AlterConfigs
+replaces all settings of a resource, IncrementalAlterConfigs changes single ones. ListConfigResources v0 lists
+client metrics only. Left out on purpose: documentation (null), log levels, client metrics, settings of groups
+(INVALID_REQUEST), and broker settings that the simulated cluster does not use.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kafka.protocol.admin import DescribeConfigsRequest, DescribeConfigsResponse
+from kafka.protocol.admin import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
 
-from kview.serve.call import Api, Call
+from kview.serve.apis.config_rows import ConfigRows, config_row
+from kview.serve.apis.gather import Gather, forward, message_of
+from kview.serve.call import Api, Call, Steps, shortened
+from kview.simulate.alterations import Alteration, Operation
 from kview.simulate.codes import ErrorCode
-from kview.simulate.results import ConfigEntry
+from kview.simulate.refusals import wrong_topic_name
+from kview.simulate.requests.admin import NO_CONTROLLER
+from kview.simulate.results import AdminResult, ConfigEntry
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+RESOURCE_TYPES = (GROUP, CLIENT_METRICS, BROKER_LOGGER, BROKER, TOPIC)
+CLIENT_METRICS_ONLY = 0
+"""The version of ListConfigResources that lists client metrics only."""
+
+Entries = tuple[ErrorCode, str | None, Sequence[ConfigEntry]]
 
 
-def describe_configs(call: Call) -> None:
+def describe_configs(call: Call) -> Steps:
     """Answer with the settings of each resource, either those requested or all."""
-    results = [_resource(call, entry) for entry in call.request.resources]
+    results = []
+    rows = ConfigRows(lambda setting: _row(call, setting))
+    for entry in call.request.resources:
+        results.append(_resource(call, entry, rows))
+        yield
     call.answer(DescribeConfigsResponse(version=call.version, results=results))
 
 
-def _resource(call: Call, entry: Any) -> Any:
+def _resource(call: Call, entry: Any, rows: ConfigRows) -> Any:
     error, message, entries = _entries(call, entry.resource_type, entry.resource_name)
     named = entry.configuration_keys
-    wanted = [e for e in entries if named is None or e.name in named]
-    per_result = DescribeConfigsResponse.DescribeConfigsResult
-    return per_result(
+    return DescribeConfigsResponse.DescribeConfigsResult(
         version=call.version,
         error_code=error,
-        error_message=message,
+        error_message=None if message is None else shortened(message),
         resource_type=entry.resource_type,
         resource_name=entry.resource_name,
-        configs=[
-            _entry(call, per_result.DescribeConfigsResourceResult, e, entry.resource_type) for e in wanted
-        ],
+        configs=rows.of([e for e in entries if named is None or e.name in named]),
     )
 
 
-def _entries(call: Call, kind: int, name: str) -> tuple[ErrorCode, str | None, Sequence[ConfigEntry]]:
+def _entries(call: Call, kind: int, name: str) -> Entries:
     if kind == TOPIC:
+        wrong = wrong_topic_name(name)
+        if wrong is not None:
+            return ErrorCode.INVALID_TOPIC_EXCEPTION, wrong, ()
         if name not in call.image.topics:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None, ()
-        return ErrorCode.NONE, None, call.cluster.topic_configs(call.broker, name)
+        return ErrorCode.NONE, None, call.cluster.descriptions.topic_configs(call.broker, name)
     if kind == BROKER:
-        if name not in ("", str(call.broker)):
-            message = f"Unexpected broker id, expected {call.broker} or empty string, but received {name}"
-            return ErrorCode.INVALID_REQUEST, message, ()
-        return ErrorCode.NONE, None, call.cluster.broker_configs(call.broker)
+        wrong = _wrong_broker(call, name)
+        if wrong is not None:
+            return ErrorCode.INVALID_REQUEST, wrong, ()
+        return (
+            ErrorCode.NONE,
+            None,
+            call.cluster.descriptions.broker_configs(call.broker, default_only=not name),
+        )
     return ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}", ()
 
 
-def _entry(call: Call, per_entry: Any, entry: ConfigEntry, kind: int) -> Any:
+def _wrong_broker(call: Call, name: str) -> str | None:
+    """Return why this broker does not answer for the broker `name`. The empty name means all brokers."""
+    if name in ("", str(call.broker)):
+        return None
+    return f"Unexpected broker id, expected {call.broker} or empty string, but received {name}"
+
+
+def _row(call: Call, entry: ConfigEntry) -> Any:
     version = call.version
+    per_entry = DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResourceResult
     synonyms = []
     if call.request.include_synonyms:
         synonyms = [
-            per_entry.DescribeConfigsSynonym(
-                version=version, name=entry.name, value=entry.value, source=entry.source
-            )
+            per_entry.DescribeConfigsSynonym(version=version, name=s.name, value=s.value, source=s.source)
+            for s in entry.synonyms
         ]
-    return per_entry(
-        version=version,
-        name=entry.name,
-        value=entry.value,
-        read_only=kind == BROKER,
-        config_source=entry.source,
-        is_sensitive=False,
-        synonyms=synonyms,
-        documentation=None,
+    return config_row(
+        per_entry, version, entry, synonyms=synonyms, config_type=entry.type, documentation=None
     )
 
 
-APIS = (Api(32, DescribeConfigsRequest, (1, 4), describe_configs),)
+def alter_configs(call: Call) -> Steps:
+    """Replace all settings of each resource, and answer once the controller has decided on all."""
+
+    def changes(entry: Any) -> list[Alteration]:
+        return [Alteration(config.name, Operation.SET, config.value) for config in entry.configs]
+
+    return _alter_all(call, AlterConfigsResponse, changes, others_too=True)
+
+
+def incremental_alter_configs(call: Call) -> Steps:
+    """Change single settings of each resource, and answer once the controller has decided on all."""
+
+    def changes(entry: Any) -> list[Alteration]:
+        return [Alteration(c.name, c.config_operation, c.value) for c in entry.configs]
+
+    return _alter_all(call, IncrementalAlterConfigsResponse, changes, others_too=False)
+
+
+def _alter_all(
+    call: Call, response: Any, changes: Callable[[Any], list[Alteration]], others_too: bool
+) -> Steps:
+    resources = call.request.resources
+    gather = Gather(call, lambda rows: response(version=call.version, responses=rows))
+    times = Counter(map(_resource_of, resources))
+    for entry in resources:
+        _alter(call, gather, response, entry, changes(entry), times, others_too)
+        yield
+    gather.close()
+
+
+def _resource_of(entry: Any) -> tuple[int, str]:
+    return entry.resource_type, entry.resource_name
+
+
+def _alter(
+    call: Call,
+    gather: Gather,
+    response: Any,
+    entry: Any,
+    changes: Sequence[Alteration],
+    times: Mapping[tuple[int, str], int],
+    others_too: bool,
+) -> None:
+    """Change one resource. `times` says how often the request names each."""
+    kind, name, admin = entry.resource_type, entry.resource_name, call.cluster.admin
+    validate_only = call.request.validate_only
+    place = gather.place()
+
+    def altered(result: AdminResult) -> None:
+        row = response.AlterConfigsResourceResponse(
+            version=call.version,
+            error_code=result.error_code,
+            error_message=message_of(result),
+            resource_type=kind,
+            resource_name=name,
+        )
+        gather.put(place, row)
+
+    def ask() -> AdminResult:
+        if kind == TOPIC:
+            return admin.alter_topic(name, changes, others_too, validate_only)
+        return admin.alter_broker(name, changes, others_too, validate_only)
+
+    wrong = None
+    if times[kind, name] > 1:
+        wrong = AdminResult(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+    elif kind == TOPIC and (message := wrong_topic_name(name)) is not None:
+        wrong = AdminResult(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
+    elif kind == BROKER and (message := _wrong_broker(call, name)) is not None:
+        wrong = AdminResult(ErrorCode.INVALID_REQUEST, message)
+    elif kind not in (TOPIC, BROKER):
+        wrong = AdminResult(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
+    if wrong is not None:
+        altered(wrong)
+    else:
+        forward(call, ask, NO_CONTROLLER, altered)
+
+
+def list_config_resources(call: Call) -> None:
+    """Answer with the resources of the requested types, or of all types, that can have settings."""
+    version, image = call.version, call.image
+    if version == CLIENT_METRICS_ONLY:
+        types: Sequence[int] = (CLIENT_METRICS,)
+    else:
+        types = call.request.resource_types or RESOURCE_TYPES
+    names: dict[int, Sequence[str]] = {
+        TOPIC: list(image.topics),
+        BROKER: [str(broker) for broker in image.live_brokers()],
+        BROKER_LOGGER: [str(broker) for broker in image.live_brokers()],
+    }
+    known = set(types) <= set(RESOURCE_TYPES)
+    rows = [
+        ListConfigResourcesResponse.ConfigResource(version=version, resource_name=name, resource_type=kind)
+        for kind in RESOURCE_TYPES
+        if known and kind in types
+        for name in names.get(kind, ())
+    ]
+    error = ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_VERSION
+    call.answer(ListConfigResourcesResponse(version=version, error_code=error, config_resources=rows))
+
+
+APIS = (
+    Api(32, DescribeConfigsRequest, (1, 4), describe_configs),
+    Api(33, AlterConfigsRequest, (0, 2), alter_configs),
+    Api(44, IncrementalAlterConfigsRequest, (0, 1), incremental_alter_configs),
+    Api(74, ListConfigResourcesRequest, (0, 1), list_config_resources),
+)

@@ -1,36 +1,41 @@
-"""Fetch (1), versions 4–18: reads record batches below the high watermark, or waits for some.
+"""Fetch (1), versions 4–18: returns record batches below the high watermark, or waits until there are some.
 
 v4 adds the isolation level and the last stable offset, v5 the log start offset, v7 a top-level error and
 sessions, v9 the leader epoch that the client knows, v11 racks and the preferred replica, v12 is flexible, v13
 has topic ids instead of names, v15 makes the replica state a tagged field. The response is packed by hand,
 because the codec takes 6.4 µs per partition, and a consumer of many partitions would keep the process busy.
-Left out on purpose: sessions (session id 0 satisfies every client, and each fetch is a full one), reading
-from the nearest replica, and the hint at the new leader (clients ask for metadata). Followers in the
-simulated cluster do not fetch over the network.
+From v11 on, a follower answers, too. Left out on purpose: sessions (session id 0 satisfies every client, and
+each fetch is a full one), the preferred replica (as in Kafka without a replica selector), and the new leader
+in the response (clients request metadata instead). Followers in the simulated cluster do not fetch over the
+network.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from struct import Struct
 from typing import NamedTuple
 
 from kafka.protocol.consumer import FetchRequest
 
-from kview.serve.call import Api, Call
+from kview.serve.call import Api, Call, Steps, id_bytes
 from kview.simulate.codes import ErrorCode
 from kview.simulate.results import ReadResult
+from kview.wire.primitives import INT32, array_length, string, uvarint
+
+FOLLOWERS_FROM = 11
+"""The first version in which a consumer may read from a follower (KIP-392)."""
 
 TOPIC_IDS_FROM = 13
 READ_COMMITTED = 1
 
-MAX_ANSWER_BYTES = 52_428_800
-"""A client's default `fetch.max.bytes`. Requests for more get only this, which limits a response's memory."""
+MAX_ANSWER_BYTES = 2 << 20
+"""Limit of the records in a response, which limits the memory for a client that does not read it. As in
+Kafka, a client that wants more gets the rest with its next fetches. The kernel takes as much at once. More
+costs three times the processor time per byte, because asyncio copies what the kernel leaves."""
 
 FETCH_SESSION_ID_NOT_FOUND = 70
+PARTITIONS_PER_STEP = 16
 
-_THROTTLE = Struct(">i")
 _THROTTLE_ERROR_SESSION = Struct(">ihi")
-_COUNT = Struct(">i")
-_LENGTH = Struct(">h")
 _PARTITION_V4 = Struct(">ihqqi")  # index, error, high watermark, last stable offset, aborted transactions
 _PARTITION_V5 = Struct(">ihqqqi")  # with the log start offset before the last field
 _PARTITION_V11 = Struct(">ihqqqii")  # with the preferred replica at the end
@@ -52,16 +57,16 @@ class FetchedTopic(NamedTuple):
     partitions: Sequence[FetchedPartition]
 
 
-def fetch(call: Call) -> None:
-    """Answer once there is enough to read.
+def fetch(call: Call) -> Steps:
+    """Answer when enough records can be read.
 
-    Errors are answered at once, and so are clients that do not wait.
+    Errors, and requests that do not wait, are answered at once.
     """
     request = call.request
     if request.session_id:
         call.answer_packed(pack_response(call.version, False, (), FETCH_SESSION_ID_NOT_FOUND))
         return
-    topics, size, failed = _read(call)
+    topics, size, failed = yield from _read(call)
     if failed or size >= request.min_bytes or request.max_wait_ms <= 0:
         _answer(call, topics)
         return
@@ -70,34 +75,41 @@ def fetch(call: Call) -> None:
         topic = call.topic(entry, "topic", TOPIC_IDS_FROM)
         if topic is not None:
             positions += [(topic.name, p.partition, p.fetch_offset) for p in entry.partitions]
+        yield
 
     def readable() -> None:
-        _answer(call, _read(call)[0])
+        call.run(_read_and_answer(call))
 
-    handle = call.cluster.when_readable(
-        call.broker, positions, request.min_bytes, request.max_wait_ms, readable
+    handle = call.cluster.records.when_readable(
+        call.broker, positions, request.min_bytes, request.max_wait_ms, call.later(readable)
     )
-    call.when_client_leaves(lambda: call.cluster.cancel(handle))
+    call.when_client_leaves(lambda: call.cluster.records.cancel(handle))
+
+
+def _read_and_answer(call: Call) -> Steps:
+    topics, _, _ = yield from _read(call)
+    _answer(call, topics)
 
 
 def _answer(call: Call, topics: Sequence[FetchedTopic]) -> None:
     call.answer_packed(pack_response(call.version, call.request.isolation_level == READ_COMMITTED, topics))
 
 
-def _read(call: Call) -> tuple[list[FetchedTopic], int, bool]:
+def _read(call: Call) -> Generator[None, None, tuple[list[FetchedTopic], int, bool]]:
     """Read what is available.
 
     Returns the topics, the bytes of records in them, and whether any partition has an error. The first
     partition with records returns at least one batch, however large. The others stay within the limits.
     """
-    request, read, broker = call.request, call.cluster.read, call.broker
+    request, read, broker = call.request, call.cluster.records.read, call.broker
     committed = request.isolation_level == READ_COMMITTED
+    followers = call.version >= FOLLOWERS_FROM
     left = min(request.max_bytes, MAX_ANSWER_BYTES)
     size, failed = 0, False
     topics = []
     for entry in request.topics:
         topic = call.topic(entry, "topic", TOPIC_IDS_FROM)
-        key: str | bytes = entry.topic if call.version < TOPIC_IDS_FROM else _id_bytes(entry.topic_id)
+        key: str | bytes = entry.topic if call.version < TOPIC_IDS_FROM else id_bytes(entry.topic_id)
         partitions = []
         for p in entry.partitions:
             if topic is None:
@@ -108,7 +120,14 @@ def _read(call: Call) -> tuple[list[FetchedTopic], int, bool]:
             else:
                 limit = max(0, min(p.partition_max_bytes, left))
                 result = read(
-                    broker, topic.name, p.partition, p.fetch_offset, limit, p.current_leader_epoch, committed
+                    broker,
+                    topic.name,
+                    p.partition,
+                    p.fetch_offset,
+                    limit,
+                    p.current_leader_epoch,
+                    committed,
+                    followers,
                 )
                 if (
                     size and len(result.records) > limit
@@ -118,7 +137,10 @@ def _read(call: Call) -> tuple[list[FetchedTopic], int, bool]:
             left -= len(result.records)
             failed = failed or result.error_code != 0
             partitions.append(FetchedPartition(p.partition, result))
+            if not len(partitions) % PARTITIONS_PER_STEP:
+                yield
         topics.append(FetchedTopic(key, partitions))
+        yield
     return topics, size, failed
 
 
@@ -130,7 +152,7 @@ def pack_response(
     As in Kafka, aborted transactions are an empty list for a client with isolation level read_committed, and
     null for other clients.
     """
-    pieces = [_THROTTLE.pack(0) if version < 7 else _THROTTLE_ERROR_SESSION.pack(0, error_code, 0)]
+    pieces = [INT32.pack(0) if version < 7 else _THROTTLE_ERROR_SESSION.pack(0, error_code, 0)]
     if version >= 12:
         _pack_flexible(pieces, version, read_committed, topics)
     else:
@@ -142,11 +164,10 @@ def _pack_plain(
     pieces: list[bytes], version: int, read_committed: bool, topics: Sequence[FetchedTopic]
 ) -> None:
     aborted = 0 if read_committed else -1
-    pieces.append(_COUNT.pack(len(topics)))
+    pieces.append(array_length(len(topics)))
     for key, partitions in topics:
         assert isinstance(key, str)
-        name = key.encode()
-        pieces += (_LENGTH.pack(len(name)), name, _COUNT.pack(len(partitions)))
+        pieces += (string(key), array_length(len(partitions)))
         for index, (error, watermark, stable, start, records) in partitions:
             if version >= 11:
                 head = _PARTITION_V11.pack(index, error, watermark, stable, start, aborted, NO_REPLICA)
@@ -154,42 +175,22 @@ def _pack_plain(
                 head = _PARTITION_V5.pack(index, error, watermark, stable, start, aborted)
             else:
                 head = _PARTITION_V4.pack(index, error, watermark, stable, aborted)
-            pieces += (head, _COUNT.pack(len(records)), records)
+            pieces += (head, INT32.pack(len(records)), records)
 
 
 def _pack_flexible(
     pieces: list[bytes], version: int, read_committed: bool, topics: Sequence[FetchedTopic]
 ) -> None:
     aborted = 1 if read_committed else 0
-    pieces.append(unsigned(len(topics) + 1))
+    pieces.append(uvarint(len(topics) + 1))
     for key, partitions in topics:
-        if isinstance(key, str):
-            name = key.encode()
-            pieces += (unsigned(len(name) + 1), name)
-        else:
-            pieces.append(key)
-        pieces.append(unsigned(len(partitions) + 1))
+        pieces.append(string(key, compact=True) if isinstance(key, str) else key)
+        pieces.append(uvarint(len(partitions) + 1))
         for index, (error, watermark, stable, start, records) in partitions:
             head = _PARTITION_V12.pack(index, error, watermark, stable, start, aborted, NO_REPLICA)
-            pieces += (head, unsigned(len(records) + 1), records, b"\0")
+            pieces += (head, uvarint(len(records) + 1), records, b"\0")
         pieces.append(b"\0")
     pieces.append(b"\0")
-
-
-def unsigned(value: int) -> bytes:
-    """Encode an unsigned varint."""
-    if value < 0x80:
-        return bytes((value,))
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _id_bytes(topic_id: object) -> bytes:
-    return topic_id.bytes if topic_id is not None else bytes(16)  # type: ignore[attr-defined]
 
 
 APIS = (Api(1, FetchRequest, (4, 18), fetch),)

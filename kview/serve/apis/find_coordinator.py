@@ -1,40 +1,54 @@
 """FindCoordinator (10), versions 0–6: returns the broker that coordinates a group.
 
 v1 adds the type of key and an error message, v3 is flexible, v4 takes several keys, v5 and v6 only add errors
-and types. Left out on purpose: coordinators of transactions and of share groups (COORDINATOR_NOT_AVAILABLE).
+and types. As in Kafka, a missing offsets topic is created, and the client asks again. Left out on purpose:
+coordinators of transactions and of share groups (INVALID_REQUEST, with a message).
 """
 
 from typing import Any
 
 from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
 
-from kview.serve.call import Api, Call
+from kview.serve.call import Api, Call, Steps
 from kview.simulate.codes import ErrorCode
 
-GROUP = 0
+GROUP, TRANSACTION = 0, 1
 BATCHED_FROM = 4
+NOT_SUPPORTED = {
+    TRANSACTION: "The simulated cluster does not support transactions.",
+    2: "The simulated cluster does not support share groups.",
+}
+NOT_AVAILABLE = "The coordinator is not available."
 
 
-def find_coordinator(call: Call) -> None:
+def find_coordinator(call: Call) -> Steps:
     """Answer with the coordinator of each key, from this broker's metadata."""
     request, version = call.request, call.version
     if version < BATCHED_FROM:
         call.answer(FindCoordinatorResponse(version=version, **_found(call, request.key)))
         return
-    coordinators = [
-        FindCoordinatorResponse.Coordinator(version=version, key=key, **_found(call, key))
-        for key in request.coordinator_keys
-    ]
+    coordinators = []
+    for key in request.coordinator_keys:
+        coordinators.append(
+            FindCoordinatorResponse.Coordinator(version=version, key=key, **_found(call, key))
+        )
+        yield
     call.answer(FindCoordinatorResponse(version=version, coordinators=coordinators))
 
 
 def _found(call: Call, key: str) -> dict[str, Any]:
-    node = -1
-    if call.version < 1 or call.request.key_type == GROUP:
+    kind = call.request.key_type if call.version >= 1 else GROUP
+    node, error, message = -1, ErrorCode.NONE, ""
+    if kind != GROUP:
+        error = ErrorCode.INVALID_REQUEST
+        message = NOT_SUPPORTED.get(kind, f"{kind} is not a type of coordinator.")
+    else:
         node = call.cluster.groups(call.broker).find(key)
+        if node < 0:
+            error, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, NOT_AVAILABLE
+            call.cluster.topics.create_offsets_topic(call.broker, call.image)
     host, port = call.wire.endpoint(node)
-    error = ErrorCode.NONE if node >= 0 else ErrorCode.COORDINATOR_NOT_AVAILABLE
-    return {"error_code": error, "node_id": node, "host": host, "port": port}
+    return {"error_code": error, "error_message": message, "node_id": node, "host": host, "port": port}
 
 
 APIS = (Api(10, FindCoordinatorRequest, (0, 6), find_coordinator),)

@@ -1,4 +1,4 @@
-"""OffsetCommit (8) 2–10 and OffsetFetch (9) 1–10: the offsets that a group has committed.
+"""OffsetCommit (8) 2–10 and OffsetFetch (9) 1–10: store and return the offsets that a group has committed.
 
 OffsetCommit: v3 adds the throttle time, v5 removes the retention time, v6 adds the leader epoch, v7 static
 members, v8 is flexible, v10 has topic ids.
@@ -10,6 +10,7 @@ consumer protocol, v10 topic ids.
 Left out on purpose: the retention time of a commit, and member epochs (groups of the new protocol).
 """
 
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -20,16 +21,17 @@ from kafka.protocol.consumer import (
     OffsetFetchResponse,
 )
 
-from kview.serve.call import Api, Call, topic_uuid
+from kview.serve.apis.gather import ask_in_parts, in_parts
+from kview.serve.call import Api, Call, Steps, topic_uuid
 from kview.simulate.codes import ErrorCode
-from kview.simulate.groups.results import CommitRequest, CommitResult, FetchedOffset, OffsetToCommit
+from kview.simulate.groups.results import CommitRequest, FetchedOffset, OffsetToCommit
 
 TOPIC_IDS_FROM = 10
 ERROR_OF_THE_WHOLE_FROM = 2
 SEVERAL_GROUPS_FROM = 8
 
 
-def commit(call: Call) -> None:
+def commit(call: Call) -> Steps:
     """Commit the offsets of partitions that exist, and answer the others with an error."""
     request, version = call.request, call.version
     errors: list[list[int]] = []
@@ -44,6 +46,7 @@ def commit(call: Call) -> None:
         )
         errors.append([missing] * len(entry.partitions))
         for p, data in enumerate(entry.partitions):
+            yield
             if topic is not None and 0 <= data.partition_index < len(topic.partitions):
                 places.append((t, p))
                 offsets.append(
@@ -56,65 +59,75 @@ def commit(call: Call) -> None:
                     )
                 )
 
-    def committed(result: CommitResult) -> None:
-        for (t, p), error in zip(places, result.error_codes, strict=True):
+    def ask(part: Sequence[OffsetToCommit], done: Callable[[Sequence[int]], None]) -> None:
+        call.cluster.groups(call.broker).commit(
+            CommitRequest(
+                request.group_id,
+                tuple(part),
+                request.generation_id_or_member_epoch,
+                request.member_id,
+                request.group_instance_id,
+            ),
+            call.later(lambda result: done(result.error_codes)),
+        )
+
+    def committed(codes: Sequence[int]) -> None:
+        for (t, p), error in zip(places, codes, strict=True):
             errors[t][p] = error
-        call.answer(OffsetCommitResponse(version=version, topics=_commit_topics(call, errors)))
+        call.run(_answer_commit(call, errors))
 
-    call.cluster.groups(call.broker).commit(
-        CommitRequest(
-            request.group_id,
-            tuple(offsets),
-            request.generation_id_or_member_epoch,
-            request.member_id,
-            request.group_instance_id,
-        ),
-        committed,
-    )
+    yield from ask_in_parts(offsets, ask, committed)
 
 
-def _commit_topics(call: Call, errors: list[list[int]]) -> list[Any]:
+def _answer_commit(call: Call, errors: list[list[int]]) -> Steps:
     per_topic = OffsetCommitResponse.OffsetCommitResponseTopic
     version = call.version
-    return [
-        per_topic(
-            version=version,
-            name=entry.name,
-            topic_id=entry.topic_id,
-            partitions=[
-                per_topic.OffsetCommitResponsePartition(
-                    version=version, partition_index=data.partition_index, error_code=error
-                )
-                for data, error in zip(entry.partitions, topic_errors, strict=True)
-            ],
+    topics = []
+    for entry, topic_errors in zip(call.request.topics, errors, strict=True):
+        partitions = [
+            per_topic.OffsetCommitResponsePartition(
+                version=version, partition_index=data.partition_index, error_code=error
+            )
+            for data, error in zip(entry.partitions, topic_errors, strict=True)
+        ]
+        topics.append(
+            per_topic(version=version, name=entry.name, topic_id=entry.topic_id, partitions=partitions)
         )
-        for entry, topic_errors in zip(call.request.topics, errors, strict=True)
-    ]
+        yield
+    call.answer(OffsetCommitResponse(version=version, topics=topics))
 
 
-def fetch_offsets(call: Call) -> None:
+def fetch_offsets(call: Call) -> Steps:
     """Answer with the committed offsets of each group, either for the partitions requested or for all."""
     request, version = call.request, call.version
     if version >= SEVERAL_GROUPS_FROM:
-        groups = [_group(call, entry) for entry in request.groups]
+        groups = []
+        for entry in request.groups:
+            groups.append((yield from _group(call, entry)))
+            yield
         call.answer(OffsetFetchResponse(version=version, groups=groups))
         return
-    error, topics = _fetched(
+    error, topics = yield from _fetched(
         call, request.group_id, request.topics, OffsetFetchResponse.OffsetFetchResponseTopic
     )
     call.answer(OffsetFetchResponse(version=version, topics=topics, error_code=error))
 
 
-def _group(call: Call, entry: Any) -> Any:
+def _group(call: Call, entry: Any) -> Generator[None, None, Any]:
     per_group = OffsetFetchResponse.OffsetFetchResponseGroup
-    error, topics = _fetched(call, entry.group_id, entry.topics, per_group.OffsetFetchResponseTopics)
+    error, topics = yield from _fetched(
+        call, entry.group_id, entry.topics, per_group.OffsetFetchResponseTopics
+    )
     return per_group(version=call.version, group_id=entry.group_id, topics=topics, error_code=error)
 
 
-def _fetched(call: Call, group: str, asked: Any, per_topic: Any) -> tuple[int, list[Any]]:
-    """Return one group's error and topics.
+def _fetched(
+    call: Call, group: str, asked: Any, per_topic: Any
+) -> Generator[None, None, tuple[int, list[Any]]]:
+    """Return one group's error code and its topics with committed offsets.
 
-    If `asked` is null, these are all topics for which the group has committed offsets.
+    `asked` lists the requested topics. If it is null, all topics for which the group has committed offsets
+    are returned.
     """
     version, image = call.version, call.image
     partitions = unknown = None
@@ -127,17 +140,20 @@ def _fetched(call: Call, group: str, asked: Any, per_topic: Any) -> tuple[int, l
             for p in entry.partition_indexes
             if topic is not None or version < TOPIC_IDS_FROM
         ]
-    fetched = call.cluster.groups(call.broker).fetch_offsets(
-        group, partitions, bool(call.request.require_stable)
-    )
-    offsets = fetched.offsets
+    coordinator, stable = call.cluster.groups(call.broker), bool(call.request.require_stable)
+    fetched = coordinator.fetch_offsets(group, None if partitions is None else (), stable)
+    offsets = list(fetched.offsets)
+    for part in in_parts(partitions or ()):
+        offsets += coordinator.fetch_offsets(group, part, stable).offsets
+        yield
     if fetched.error_code and version < ERROR_OF_THE_WHOLE_FROM and partitions:
-        offsets = tuple(FetchedOffset(t, p, -1, error_code=fetched.error_code) for t, p in partitions)
+        offsets = [FetchedOffset(t, p, -1, error_code=fetched.error_code) for t, p in partitions]
     by_topic: dict[str, list[FetchedOffset]] = {}
     for offset in offsets:
         by_topic.setdefault(offset.topic, []).append(offset)
     topics = []
     for name, rows in by_topic.items():
+        yield
         if version < TOPIC_IDS_FROM:
             topics.append(_topic(call, per_topic, rows, name=name))
         elif name in image.topics:

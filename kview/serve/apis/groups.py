@@ -1,8 +1,8 @@
-"""DescribeGroups (15) 0–6 and ListGroups (16) 0–5: the groups that this broker coordinates.
+"""DescribeGroups (15) 0–6 and ListGroups (16) 0–5: describe and list the groups that this broker coordinates.
 
 DescribeGroups: v3 adds authorized operations (left out: null), v4 static members, v5 is flexible, v6 answers
-an unknown group with an error instead of state `Dead`. ListGroups: v3 is flexible, v4 adds states (as filter
-and in the response), v5 likewise types.
+an unknown group with an error instead of state `Dead`. ListGroups: v3 is flexible, v4 adds states (as a
+filter and in the response), v5 adds types in the same way.
 """
 
 from typing import Any
@@ -14,17 +14,20 @@ from kafka.protocol.admin import (
     ListGroupsResponse,
 )
 
-from kview.serve.call import Api, Call
+from kview.serve.call import Api, Call, Steps
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import DescribedGroup
 
 UNKNOWN_GROUP_IS_AN_ERROR_FROM = 6
 
 
-def describe_groups(call: Call) -> None:
+def describe_groups(call: Call) -> Steps:
     """Answer with the state and members of each group."""
     coordinator = call.cluster.groups(call.broker)
-    groups = [_described(call.version, coordinator.describe(group)) for group in call.request.groups]
+    groups = []
+    for group in call.request.groups:
+        groups.append(_described(call.version, coordinator.describe(group)))
+        yield
     call.answer(DescribeGroupsResponse(version=call.version, groups=groups))
 
 

@@ -7,23 +7,23 @@ from typing import Any
 
 from kafka.protocol.consumer import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 
-from kview.serve.call import Api, Call
+from kview.serve.call import Api, Call, Steps
 from kview.simulate.codes import ErrorCode
 from kview.simulate.results import EpochEndResult
 
 
-def offset_for_leader_epoch(call: Call) -> None:
+def offset_for_leader_epoch(call: Call) -> Steps:
     """Answer from this broker's own log, for the partitions it leads."""
     version = call.version
     per_topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
-    topics = [
-        per_topic(
-            version=version,
-            topic=entry.topic,
-            partitions=[_partition(call, per_topic, entry.topic, p) for p in entry.partitions],
-        )
-        for entry in call.request.topics
-    ]
+    topics = []
+    for entry in call.request.topics:
+        partitions = []
+        for p in entry.partitions:
+            partitions.append(_partition(call, per_topic, entry.topic, p))
+            yield
+        topics.append(per_topic(version=version, topic=entry.topic, partitions=partitions))
+        yield
     call.answer(OffsetForLeaderEpochResponse(version=version, topics=topics))
 
 
@@ -46,7 +46,7 @@ def _epoch_end(call: Call, topic: str, asked: Any) -> EpochEndResult:
         return EpochEndResult(ErrorCode.FENCED_LEADER_EPOCH)
     if asked.current_leader_epoch > partition.leader_epoch:
         return EpochEndResult(ErrorCode.UNKNOWN_LEADER_EPOCH)
-    return call.cluster.epoch_end(call.broker, topic, asked.partition, asked.leader_epoch)
+    return call.cluster.records.epoch_end(call.broker, topic, asked.partition, asked.leader_epoch)
 
 
 APIS = (Api(23, OffsetForLeaderEpochRequest, (2, 4), offset_for_leader_epoch),)

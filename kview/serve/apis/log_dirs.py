@@ -1,4 +1,4 @@
-"""DescribeLogDirs (35), versions 1–5: the sizes of this broker's replicas on disk.
+"""DescribeLogDirs (35), versions 1–5: returns the sizes of this broker's replicas on disk.
 
 v2 is flexible, v3 adds a top-level error, v4 the bytes of the volume (unknown: −1), v5 whether the volume is
 cordoned. A broker has one log directory.
@@ -11,14 +11,14 @@ from kview.simulate.results import LogDirRow
 
 
 def describe_log_dirs(call: Call) -> None:
-    """Answer with the requested replicas, or with all.
+    """Answer with the requested replicas, or with all replicas of this broker.
 
     The lag of a replica is relative to its own high watermark, as in Kafka.
     """
     request, version = call.request, call.version
     asked = None if request.topics is None else {t.topic: set(t.partitions) for t in request.topics}
     by_topic: dict[str, list[LogDirRow]] = {}
-    for row in call.cluster.log_dirs(call.broker):
+    for row in call.cluster.descriptions.log_dirs(call.broker):
         if asked is None or row.partition in asked.get(row.topic, ()):
             by_topic.setdefault(row.topic, []).append(row)
     per_dir = DescribeLogDirsResponse.DescribeLogDirsResult

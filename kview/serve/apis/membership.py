@@ -10,6 +10,8 @@ adds a reason. SyncGroup: v3 adds static members, v4 is flexible, v5 adds the pr
 A join or sync that waits blocks only its own connection.
 """
 
+from collections.abc import Callable, Sequence
+
 from kafka.protocol.consumer import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -21,11 +23,13 @@ from kafka.protocol.consumer import (
     SyncGroupResponse,
 )
 
-from kview.serve.call import Api, Call
+from kview.serve.apis.gather import ask_in_parts
+from kview.serve.call import Api, Call, Steps
 from kview.simulate.groups.results import (
     GroupProtocol,
     JoinRequest,
     JoinResult,
+    LeaveResult,
     LeavingMember,
     SyncRequest,
     SyncResult,
@@ -80,12 +84,12 @@ def join_group(call: Call) -> None:
             require_known_member_id=version >= KNOWN_MEMBER_ID_FROM,
             supports_skipping_assignment=version >= SKIP_ASSIGNMENT_FROM,
         ),
-        joined,
+        call.later(joined),
     )
 
 
 def sync_group(call: Call) -> None:
-    """Hand in the leader's assignment or wait for it, then answer with the member's own assignment."""
+    """Accept the leader's assignment or wait for it, then answer with the member's own part."""
     request, version = call.request, call.version
 
     def synced(result: SyncResult) -> None:
@@ -109,7 +113,7 @@ def sync_group(call: Call) -> None:
             protocol=request.protocol_name,
             assignments=tuple((a.member_id, a.assignment) for a in request.assignments),
         ),
-        synced,
+        call.later(synced),
     )
 
 
@@ -122,28 +126,40 @@ def heartbeat(call: Call) -> None:
     call.answer(HeartbeatResponse(version=call.version, error_code=error))
 
 
-def leave_group(call: Call) -> None:
-    """Remove members. Below v3 there is only one member, and its error is the top-level error."""
+def leave_group(call: Call) -> Steps:
+    """Remove members. Before v3, a request names only one member, whose error is the top-level error."""
     request, version = call.request, call.version
-    if version >= LEAVE_SEVERAL_FROM:
-        leaving = [LeavingMember(m.member_id, m.group_instance_id) for m in request.members]
-    else:
-        leaving = [LeavingMember(request.member_id)]
-    result = call.cluster.groups(call.broker).leave(request.group_id, leaving)
+    coordinator = call.cluster.groups(call.broker)
     if version < LEAVE_SEVERAL_FROM:
+        result = coordinator.leave(request.group_id, [LeavingMember(request.member_id)])
         error = result.error_code or next((m.error_code for m in result.members), 0)
         call.answer(LeaveGroupResponse(version=version, error_code=error))
         return
-    members = [
-        LeaveGroupResponse.MemberResponse(
-            version=version,
-            member_id=m.member_id,
-            group_instance_id=m.group_instance_id,
-            error_code=m.error_code,
-        )
-        for m in result.members
-    ]
-    call.answer(LeaveGroupResponse(version=version, error_code=result.error_code, members=members))
+    leaving = [LeavingMember(m.member_id, m.group_instance_id) for m in request.members]
+
+    def leave(part: Sequence[LeavingMember], done: Callable[[Sequence[LeaveResult]], None]) -> None:
+        done([coordinator.leave(request.group_id, part)])
+
+    def left(results: Sequence[LeaveResult]) -> None:
+        call.run(_answer_leave(call, results))
+
+    yield from ask_in_parts(leaving, leave, left)
+
+
+def _answer_leave(call: Call, results: Sequence[LeaveResult]) -> Steps:
+    members = []
+    for result in results:
+        for m in result.members:
+            row = LeaveGroupResponse.MemberResponse(
+                version=call.version,
+                member_id=m.member_id,
+                group_instance_id=m.group_instance_id,
+                error_code=m.error_code,
+            )
+            members.append(row)
+            yield
+    error = results[0].error_code
+    call.answer(LeaveGroupResponse(version=call.version, error_code=error, members=members))
 
 
 APIS = (

@@ -1,4 +1,4 @@
-"""Metadata (3), versions 0–13: the live brokers, and topics with leaders, replicas and ISRs.
+"""Metadata (3), versions 0–13: returns the live brokers, and topics with leaders, replicas and ISRs.
 
 v1 adds racks and the controller, v2 the cluster id, v3 the throttle time, v4 whether the request may create
 topics, v5 offline replicas, v7 leader epochs, v8–v10 authorized operations, v9 is flexible, v10 adds topic
@@ -7,28 +7,31 @@ Instead it returns a random live broker, a different one each time. Topics are p
 metadata image, because every client asks for them. Left out on purpose: authorized operations (null).
 """
 
+from collections.abc import Sequence
 from struct import Struct, pack
-from typing import Any
 
 from kafka.protocol.metadata import MetadataRequest
 
-from kview.serve.apis.fetch import unsigned
-from kview.serve.call import Api, Call
+from kview.serve.call import NO_ID, Api, Call, Steps, id_bytes, no_such_topic
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import MetadataImage, PartitionImage, TopicImage
+from kview.wire.primitives import INT16, INT32, array_length, string
 
 NO_OPERATIONS = -(2**31)
 AUTO_CREATE = "auto.create.topics.enable"
 BROKER_DEFAULT = -1
 """Requests the broker's default number of partitions and replicas for an auto-created topic."""
 
-AUTO_CREATE_TIMEOUT_MS = 30_000
-MAX_KEPT_TOPICS = 20_000
-"""Limit of cached packed topics: 100,000 partitions in topics of five."""
+TOPIC_IDS_FROM = 10
 
-_COUNT = Struct(">i")
-_LENGTH = Struct(">h")
-_BROKER = Struct(">i")
+AUTO_CREATE_TIMEOUT_MS = 30_000
+CREATED_PER_REQUEST = 100
+"""Limit of the topics that one request creates, so that other clients do not wait for it. A client that wants
+more asks again, as all clients do until a topic exists."""
+
+MAX_KEPT_TOPICS = 20_000
+"""Limit of topics in the cache, enough for 100,000 partitions in topics of five."""
+
 _PARTITION = Struct(">hii")  # error, index, leader
 
 
@@ -40,27 +43,16 @@ class Packer:
         self.flexible = version >= 9
         self.tags = b"\0" if self.flexible else b""
 
-    def count(self, number: int) -> bytes:
-        """Encode the length of an array."""
-        return unsigned(number + 1) if self.flexible else _COUNT.pack(number)
-
-    def string(self, text: str | None) -> bytes:
-        """Encode a nullable string."""
-        if text is None:
-            return b"\0" if self.flexible else b"\xff\xff"
-        data = text.encode()
-        return (unsigned(len(data) + 1) if self.flexible else _LENGTH.pack(len(data))) + data
-
     def ids(self, ids: tuple[int, ...]) -> bytes:
         """Encode an array of broker ids."""
-        return self.count(len(ids)) + pack(f">{len(ids)}i", *ids)
+        return array_length(len(ids), self.flexible) + pack(f">{len(ids)}i", *ids)
 
     def partition(self, image: MetadataImage, index: int, partition: PartitionImage) -> bytes:
         """Encode one partition, with LEADER_NOT_AVAILABLE if it has no leader."""
         error = ErrorCode.NONE if partition.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE
         out = _PARTITION.pack(error, index, partition.leader)
         if self.version >= 7:
-            out += _COUNT.pack(partition.leader_epoch)
+            out += INT32.pack(partition.leader_epoch)
         out += self.ids(partition.replicas) + self.ids(partition.isr)
         if self.version >= 5:
             out += self.ids(image.offline_replicas(partition))
@@ -83,38 +75,38 @@ class Packer:
         self, error: ErrorCode, name: str | None, topic_id: bytes, internal: bool, partitions: int
     ) -> bytes:
         """Encode the part of a topic before its partitions."""
-        out = _LENGTH.pack(error) + self.string(name)
+        out = INT16.pack(error) + string(name, self.flexible)
         if self.version >= 10:
             out += topic_id
         if self.version >= 1:
             out += bytes((internal,))
-        return out + self.count(partitions)
+        return out + array_length(partitions, self.flexible)
 
     def topic_end(self) -> bytes:
         """Encode the part of a topic after its partitions."""
-        return (_COUNT.pack(NO_OPERATIONS) if self.version >= 8 else b"") + self.tags
+        return (INT32.pack(NO_OPERATIONS) if self.version >= 8 else b"") + self.tags
 
     def head(self, call: Call, image: MetadataImage) -> bytes:
         """Encode the part before the topics: brokers, cluster id, controller."""
         live = image.live_brokers()
-        out = _COUNT.pack(0) if self.version >= 3 else b""
-        out += self.count(len(live))
+        out = INT32.pack(0) if self.version >= 3 else b""
+        out += array_length(len(live), self.flexible)
         for broker in live:
             host, port = call.wire.endpoint(broker)
-            out += _BROKER.pack(broker) + self.string(host) + _BROKER.pack(port)
+            out += INT32.pack(broker) + string(host, self.flexible) + INT32.pack(port)
             if self.version >= 1:
-                out += self.string(image.brokers[broker].rack)
+                out += string(image.brokers[broker].rack, self.flexible)
             out += self.tags
         if self.version >= 2:
-            out += self.string(image.cluster_id)
+            out += string(image.cluster_id, self.flexible)
         if self.version >= 1:
-            out += _BROKER.pack(any_live_broker(call, live))
+            out += INT32.pack(any_live_broker(call, live))
         return out
 
     def end(self) -> bytes:
         """Encode the part after the topics."""
-        out = _COUNT.pack(NO_OPERATIONS) if 8 <= self.version <= 10 else b""
-        return out + (_LENGTH.pack(ErrorCode.NONE) if self.version >= 13 else b"") + self.tags
+        out = INT32.pack(NO_OPERATIONS) if 8 <= self.version <= 10 else b""
+        return out + (INT16.pack(ErrorCode.NONE) if self.version >= 13 else b"") + self.tags
 
 
 class KeptTopics:
@@ -136,46 +128,59 @@ class KeptTopics:
 
 
 KEPT = KeptTopics()
-"""The cache of the process, because brokers share an image except in the moments after a change."""
+"""One cache for the entire process, because its brokers share one image except just after a change."""
 
 
-def metadata(call: Call) -> None:
+def metadata(call: Call) -> Steps:
     """Answer from this broker's metadata image, which may be old if the broker is cut off."""
     request, image = call.request, call.image
     packer = Packer(call.version)
     everything = request.topics is None or (call.version == 0 and not request.topics)
     if everything:
-        topics = [KEPT.packed(packer, image, topic) for topic in image.topics.values()]
+        topics = []
+        for topic in image.topics.values():
+            topics.append(KEPT.packed(packer, image, topic))
+            yield
     else:
-        topics = [_topic(call, packer, image, entry) for entry in request.topics]
-    call.answer_packed((packer.head(call, image), packer.count(len(topics)), *topics, packer.end()))
+        by_id = call.version >= TOPIC_IDS_FROM
+        named: dict[tuple[str | None, bytes], bytes] = {}
+        for entry in request.topics:
+            name_and_id = (entry.name, id_bytes(entry.topic_id) if by_id else NO_ID)
+            if name_and_id not in named:
+                named[name_and_id] = _topic(call, packer, image, *name_and_id)
+            yield
+        topics = list(named.values())
+        if call.version < 4 or request.allow_auto_topic_creation:
+            _create(call, [name for name, _ in named if name is not None and name not in image.topics])
+    call.answer_packed(
+        (packer.head(call, image), array_length(len(topics), packer.flexible), *topics, packer.end())
+    )
 
 
 def any_live_broker(call: Call, live: tuple[int, ...]) -> int:
-    """Return the broker that a KRaft broker names as the controller, which is a random live broker."""
+    """Return a random live broker, which is what a KRaft broker names as the controller, or −1 if there is
+    none."""
     return call.cluster.kernel.random("serve/controller").choice(live) if live else -1
 
 
-def _topic(call: Call, packer: Packer, image: MetadataImage, entry: Any) -> bytes:
-    if entry.name is None:
-        topic_id = entry.topic_id.bytes if entry.topic_id is not None else bytes(16)
+def _topic(call: Call, packer: Packer, image: MetadataImage, name: str | None, topic_id: bytes) -> bytes:
+    if name is None:
         by_id = image.topic_by_id(topic_id)
         if by_id is None:
             return packer.no_topic(ErrorCode.UNKNOWN_TOPIC_ID, None if packer.version >= 12 else "", topic_id)
         return KEPT.packed(packer, image, by_id)
-    found = image.topics.get(entry.name)
+    found = image.topics.get(name)
     if found is not None:
         return KEPT.packed(packer, image, found)
-    if call.version < 4 or call.request.allow_auto_topic_creation:
-        _create(call, entry.name)
-    return packer.no_topic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, entry.name, bytes(16))
+    return packer.no_topic(no_such_topic(name), name, NO_ID)
 
 
-def _create(call: Call, name: str) -> None:
-    """Create a topic that a client asked for, if the settings allow it. The client will ask again."""
-    configs = {entry.name: entry.value for entry in call.cluster.broker_configs(call.broker)}
-    if configs.get(AUTO_CREATE, "true") == "true":
-        call.cluster.create_topic(
+def _create(call: Call, names: Sequence[str]) -> None:
+    """Create topics that a client asked for, if the settings allow it. The client will ask again."""
+    if not names or not call.cluster.settings.flag(AUTO_CREATE):
+        return
+    for name in names[:CREATED_PER_REQUEST]:
+        call.cluster.topics.create_topic(
             call.broker,
             name,
             BROKER_DEFAULT,

@@ -1,25 +1,31 @@
 """Produce (0), versions 3–13, advertised from 0: appends record batches.
 
-v5 adds the log start offset, v8 errors of single records, v9 is flexible, v10 may name the new leader, v13
-has topic ids instead of names. As in Kafka 4, versions 0–2 are advertised but not answered, because some
-clients look for them. Batches are stored as they come, compressed or not. With acks=0 there is no response:
-an error closes the connection. Left out on purpose: transactions, and the hint at the new leader (clients ask
-for metadata).
+v5 adds the log start offset, v7 allows zstd, v8 errors of single records, v9 is flexible, v10 may name the
+new leader, v13 has topic ids instead of names. A partition's records are exactly one batch. As in Kafka 4,
+versions 0–2 are advertised but not answered, because some clients look for them. A batch is stored as it
+comes, compressed or not. With acks=0 there is no response, and an error closes the connection. Left out on
+purpose: transactions, and the new leader in the response (clients request metadata instead).
 """
 
 from typing import Any
 
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from kview.serve.call import Api, Call
+from kview.serve.call import Api, Call, Steps
+from kview.serve.frames import MAX_REQUEST_BYTES
 from kview.simulate.codes import ErrorCode
+from kview.simulate.compression import ZSTD
+from kview.simulate.records import codec
 from kview.simulate.results import ProduceResult
 
 TOPIC_IDS_FROM = 13
+ZSTD_FROM = 7
 ACKS = (-1, 0, 1)
+ADMIN_CLIENT = "__admin_client"
+"""The client id with which Kafka's own tools write to internal topics. Other clients must not."""
 
 
-def produce(call: Call) -> None:
+def produce(call: Call) -> Steps:
     """Append the batches of each partition, and answer once the result of every partition is known."""
     request = call.request
     waiting = 1  # starts at 1 for the loop itself, because results may arrive at once
@@ -29,11 +35,12 @@ def produce(call: Call) -> None:
         nonlocal waiting
         waiting -= 1
         if waiting == 0:
-            _answer(call, results)
+            call.run(_answer(call, results))
 
     for t, entry in enumerate(request.topic_data):
         topic = call.topic(entry, ids_from=TOPIC_IDS_FROM)
         for p, data in enumerate(entry.partition_data):
+            yield
 
             def decided(result: ProduceResult, place: tuple[int, int] = (t, p)) -> None:
                 results[place] = result
@@ -49,20 +56,24 @@ def produce(call: Call) -> None:
                         ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                     )
                 )
+            elif call.version < ZSTD_FROM and codec(data.records or b"") == ZSTD:
+                decided(ProduceResult(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE))
+            elif topic.internal and call.client_id != ADMIN_CLIENT:
+                decided(ProduceResult(ErrorCode.INVALID_TOPIC_EXCEPTION))
             else:
-                call.cluster.produce(
+                call.cluster.records.produce(
                     call.broker,
                     topic.name,
                     data.index,
                     data.records or b"",
                     request.acks,
                     request.timeout_ms,
-                    decided,
+                    call.later(decided),
                 )
     done()
 
 
-def _answer(call: Call, results: dict[tuple[int, int], ProduceResult]) -> None:
+def _answer(call: Call, results: dict[tuple[int, int], ProduceResult]) -> Steps:
     request, version = call.request, call.version
     if request.acks == 0:
         if any(result.error_code for result in results.values()):
@@ -89,10 +100,11 @@ def _answer(call: Call, results: dict[tuple[int, int], ProduceResult]) -> None:
                     log_start_offset=result.log_start_offset,
                 )
             )
+            yield
         topics.append(
             per_topic(version=version, name=entry.name, topic_id=entry.topic_id, partition_responses=answers)
         )
     call.answer(ProduceResponse(version=version, responses=topics))
 
 
-APIS = (Api(0, ProduceRequest, (3, 13), produce, advertised_from=0),)
+APIS = (Api(0, ProduceRequest, (3, 13), produce, advertised_from=0, max_bytes=MAX_REQUEST_BYTES),)

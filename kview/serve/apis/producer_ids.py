@@ -1,18 +1,22 @@
 """InitProducerId (22), versions 0–5: assigns an id to an idempotent producer.
 
 v2 is flexible, v3 adds the producer's previous id and epoch (an idempotent producer gets a new id anyway), v4
-and v5 only add errors. Left out on purpose: transactions. The result for a transactional id comes from the
-engine.
+and v5 only add errors. Left out on purpose: transactions (INVALID_REQUEST).
 """
 
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
 
 from kview.serve.call import Api, Call
+from kview.simulate.codes import ErrorCode
+from kview.simulate.results import ProducerIdResult
 
 
 def init_producer_id(call: Call) -> None:
     """Answer with an id that no other producer has."""
-    result = call.cluster.init_producer_id(call.broker, call.request.transactional_id)
+    if call.request.transactional_id is None:
+        result = call.cluster.records.init_producer_id(call.broker)
+    else:
+        result = ProducerIdResult(ErrorCode.INVALID_REQUEST)
     call.answer(
         InitProducerIdResponse(
             version=call.version,

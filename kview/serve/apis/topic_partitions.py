@@ -1,26 +1,35 @@
-"""DescribeTopicPartitions (75), version 0: pages of topics with eligible leader replicas (KIP-966)."""
+"""DescribeTopicPartitions (75), version 0: returns topics with eligible leader replicas (KIP-966), in
+pages."""
 
 from typing import Any
 
 from kafka.protocol.admin import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 
-from kview.serve.call import Api, Call, topic_uuid
+from kview.serve.call import Api, Call, Steps, no_such_topic, topic_uuid
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import MetadataImage, PartitionImage
 
 MAX_PARTITIONS = 2000
-"""A broker's `max.request.partition.size.limit`."""
+"""Kafka's default of `max.request.partition.size.limit`."""
 
 
-def describe_topic_partitions(call: Call) -> None:
-    """Answer with the requested topics, or all, by name, from the cursor up to the partition limit."""
+def describe_topic_partitions(call: Call) -> Steps:
+    """Answer with the requested topics, or with all, sorted by name, from the cursor up to the partition
+    limit."""
     request, image, version = call.request, call.image, call.version
     cursor = request.cursor
     names = sorted({t.name for t in request.topics} or image.topics)
+    if cursor is not None and (
+        cursor.partition_index < 0 or (request.topics and cursor.topic_name not in names)
+    ):
+        wrong = [_error(version, t.name, ErrorCode.INVALID_REQUEST) for t in request.topics]
+        call.answer(DescribeTopicPartitionsResponse(version=version, topics=wrong, next_cursor=None))
+        return
     left = max(1, min(request.response_partition_limit, MAX_PARTITIONS))
     topics: list[Any] = []
     next_cursor = None
     for name in names:
+        yield
         if cursor is not None and name < cursor.topic_name:
             continue
         begin = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
@@ -32,8 +41,9 @@ def describe_topic_partitions(call: Call) -> None:
         topic = image.topics.get(name)
         if topic is None:
             if request.topics:
-                topics.append(_unknown(version, name))
+                topics.append(_error(version, name, no_such_topic(name)))
             continue
+        begin = min(begin, len(topic.partitions))
         end = min(len(topic.partitions), begin + left)
         left -= end - begin
         topics.append(
@@ -53,10 +63,10 @@ def describe_topic_partitions(call: Call) -> None:
     call.answer(DescribeTopicPartitionsResponse(version=version, topics=topics, next_cursor=next_cursor))
 
 
-def _unknown(version: int, name: str) -> Any:
+def _error(version: int, name: str, error: ErrorCode) -> Any:
     return DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic(
         version=version,
-        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        error_code=error,
         name=name,
         topic_id=None,
         partitions=[],

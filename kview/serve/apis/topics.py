@@ -1,9 +1,8 @@
-"""CreateTopics (19) 2–7 and DeleteTopics (20) 1–6.
+"""CreateTopics (19) 2–7 and DeleteTopics (20) 1–6: create and delete topics.
 
-CreateTopics: v4 lets −1 partitions or replicas mean the broker's defaults, v5 is flexible and returns the
+CreateTopics: since v4, −1 partitions or replicas mean the broker's defaults, v5 is flexible and returns the
 topic's settings, v7 its id. DeleteTopics: v4 is flexible, v5 adds an error message, v6 topics by id. Both
-requests are carried out by the controller. Without a controller, they wait until they time out. Left out on
-purpose: the settings in the response (none are listed).
+requests are carried out by the controller. Without a controller, they wait until they time out.
 """
 
 from typing import Any
@@ -15,83 +14,87 @@ from kafka.protocol.admin import (
     DeleteTopicsResponse,
 )
 
-from kview.language.errors import sentence
-from kview.serve.call import Api, Call, topic_uuid
+from kview.serve.apis.config_rows import ConfigRows, config_row
+from kview.serve.apis.gather import Gather, message_of
+from kview.serve.call import Api, Call, Steps, topic_uuid
 from kview.simulate.codes import ErrorCode
+from kview.simulate.controllers.quorum import FORWARD_TIMEOUT_MS
 from kview.simulate.results import CreateTopicResult, DeleteTopicResult
 
 TOPIC_ENTRIES_FROM = 6
+CONFIGS_FROM = 5
+PARTITIONS_PER_REQUEST = 10_000
+"""Limit of the partitions that one CreateTopics request creates, as in Kafka."""
 
 
-class Gather:
-    """Collects several results and answers with them, in order, once all have arrived."""
-
-    def __init__(self, call: Call, respond: Any) -> None:
-        self._call = call
-        self._respond = respond
-        self._rows: list[Any] = []
-        self._missing = 1  # starts at 1 for `close`, because results may arrive at once
-
-    def place(self) -> int:
-        """Reserve a place for one more result, and return the place."""
-        self._rows.append(None)
-        self._missing += 1
-        return len(self._rows) - 1
-
-    def put(self, place: int, row: Any) -> None:
-        """Store the result for a place."""
-        self._rows[place] = row
-        self.close()
-
-    def close(self) -> None:
-        """Count down the missing results, and answer when none is missing.
-
-        Call this once all places are reserved.
-        """
-        self._missing -= 1
-        if self._missing == 0:
-            self._call.answer(self._respond(self._rows))
-
-
-def create_topics(call: Call) -> None:
+def create_topics(call: Call) -> Steps:
     """Create each topic, and answer once the controller has decided on all."""
     request, version = call.request, call.version
-    gather = Gather(call, lambda rows: CreateTopicsResponse(version=version, topics=rows))
+    per_topic = CreateTopicsResponse.CreatableTopicResult
+    gather = Gather(call, lambda topics: CreateTopicsResponse(version=version, topics=topics))
+    rows = ConfigRows(lambda setting: config_row(per_topic.CreatableTopicConfigs, version, setting))
+    too_many = sum(_partitions(entry) for entry in request.topics) > PARTITIONS_PER_REQUEST
     for entry in request.topics:
+        yield
         place = gather.place()
 
         def created(result: CreateTopicResult, place: int = place, name: str = entry.name) -> None:
-            row = CreateTopicsResponse.CreatableTopicResult(
+            row = per_topic(
                 version=version,
                 name=name,
                 topic_id=topic_uuid(result.topic_id),
                 error_code=result.error_code,
-                error_message=result.message if result.wrong is None else sentence(result.wrong),
+                error_message=message_of(result),
                 num_partitions=result.partitions,
                 replication_factor=result.replication,
+                configs=rows.of(result.configs) if version >= CONFIGS_FROM else None,
             )
             gather.put(place, row)
 
+        wrong = _wrong_entry(entry)
+        if wrong is not None:
+            created(wrong)
+            continue
+        if too_many:
+            message = "Excessively large number of partitions per request."
+            created(CreateTopicResult(ErrorCode.POLICY_VIOLATION, message))
+            continue
         by_index = sorted((a.partition_index, tuple(a.broker_ids)) for a in entry.assignments)
         if [index for index, _ in by_index] != list(range(len(by_index))):
             message = "partitions of an assignment must be numbered from 0, without gaps"
             created(CreateTopicResult(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message))
             continue
-        call.cluster.create_topic(
+        call.cluster.topics.create_topic(
             call.broker,
             entry.name,
             entry.num_partitions,
             entry.replication_factor,
             [replicas for _, replicas in by_index] or None,
-            {c.name: c.value for c in entry.configs if c.value is not None},
+            {c.name: c.value for c in entry.configs},
             request.validate_only,
-            request.timeout_ms,
-            created,
+            FORWARD_TIMEOUT_MS,
+            call.later(created),
         )
     gather.close()
 
 
-def delete_topics(call: Call) -> None:
+def _wrong_entry(entry: Any) -> CreateTopicResult | None:
+    """Return what is wrong with a topic's entry itself, or None."""
+    if entry.assignments and (entry.num_partitions != -1 or entry.replication_factor != -1):
+        message = "A manual assignment was specified, but the number of partitions or replicas is not -1."
+        return CreateTopicResult(ErrorCode.INVALID_REQUEST, message)
+    null = [config.name for config in entry.configs if config.value is None]
+    if null:
+        message = f"Null value not supported for topic configs: {null[0]}"
+        return CreateTopicResult(ErrorCode.INVALID_CONFIG, message)
+    return None
+
+
+def _partitions(entry: Any) -> int:
+    return int(max(1, entry.num_partitions, len(entry.assignments)))
+
+
+def delete_topics(call: Call) -> Steps:
     """Delete each topic, given by name or id, and answer once the controller has decided on all."""
     request, version = call.request, call.version
     gather = Gather(call, lambda rows: DeleteTopicsResponse(version=version, responses=rows))
@@ -100,6 +103,7 @@ def delete_topics(call: Call) -> None:
     else:
         asked = [(name, None) for name in request.topic_names]
     for name, id_bytes in asked:
+        yield
         place = gather.place()
         if name is None:
             topic = call.image.topic_by_id(id_bytes or b"")
@@ -127,7 +131,7 @@ def delete_topics(call: Call) -> None:
             unknown = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             deleted(DeleteTopicResult(unknown))
         else:
-            call.cluster.delete_topic(call.broker, topic.name, request.timeout_ms, deleted)
+            call.cluster.topics.delete_topic(call.broker, topic.name, FORWARD_TIMEOUT_MS, call.later(deleted))
     gather.close()
 
 

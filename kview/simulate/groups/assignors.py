@@ -17,7 +17,10 @@ Assignor = Callable[[Mapping[str, Subscription], Mapping[str, int]], Assignment]
 
 
 def assign_range(members: Mapping[str, Subscription], partitions: Mapping[str, int]) -> Assignment:
-    """Assign each member a block of every topic. The first members get the partitions left over."""
+    """Assign each member a block of consecutive partitions of every topic that it subscribes to.
+
+    If a topic's partitions cannot be divided evenly, the first members get one more each.
+    """
     assignment: Assignment = {member: [] for member in members}
     for topic in _topics(members, partitions):
         takers = [member for member, subscription in members.items() if topic in subscription.topics]
@@ -73,7 +76,7 @@ ASSIGNORS: dict[str, Assignor] = {
     "roundrobin": assign_round_robin,
     "sticky": assign_sticky,
 }
-"""The assignors by the names that members offer in JoinGroup."""
+"""The assignors, by the names under which members offer them in JoinGroup."""
 
 
 def _topics(members: Mapping[str, Subscription], partitions: Mapping[str, int]) -> list[str]:

@@ -7,7 +7,7 @@ written as v1) and StickyAssignorUserData.json (v1). Newer versions only add fie
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kview.simulate.groups.wire import MalformedBytes, Reader, Writer
+from kview.wire.primitives import MalformedBytes, Reader, Writer
 
 CONSUMER = "consumer"
 """The protocol type of consumer groups."""
@@ -42,26 +42,27 @@ def _write_partitions(writer: Writer, partitions: Partitions) -> Writer:
 
 
 def _read_partitions(reader: Reader) -> dict[str, tuple[int, ...]]:
-    return {reader.string(): reader.int32s() for _ in range(reader.count())}
+    return {reader.string(): reader.int32s() for _ in range(reader.array_length())}
 
 
 def encode_subscription(subscription: Subscription) -> bytes:
-    """Encode a subscription. The sticky assignor finds the owned partitions in the user data."""
+    """Encode a subscription. The owned partitions are also in the user data, where the sticky assignor reads
+    them."""
     user_data = None
     if subscription.owned:
         user_data = _write_partitions(Writer(), subscription.owned).int32(subscription.generation).done()
     writer = Writer().int16(1).int32(len(subscription.topics))
     for topic in subscription.topics:
         writer.string(topic)
-    return _write_partitions(writer.data(user_data), subscription.owned).done()
+    return _write_partitions(writer.nullable_bytes(user_data), subscription.owned).done()
 
 
 def decode_subscription(data: bytes) -> Subscription:
     """Decode a subscription of any version. Raises MalformedBytes."""
     reader = Reader(data)
     version = reader.int16()
-    topics = tuple(reader.string() for _ in range(reader.count()))
-    user_data = reader.data()
+    topics = tuple(reader.string() for _ in range(reader.array_length()))
+    user_data = reader.nullable_bytes()
     owned = _read_partitions(reader) if version >= 1 else {}
     generation = reader.int32() if version >= 2 else -1
     if generation < 0 and user_data:
@@ -77,7 +78,7 @@ def decode_subscription(data: bytes) -> Subscription:
 
 def encode_assignment(partitions: Partitions) -> bytes:
     """Encode an assignment."""
-    return _write_partitions(Writer().int16(1), partitions).data(None).done()
+    return _write_partitions(Writer().int16(1), partitions).nullable_bytes(None).done()
 
 
 def decode_assignment(data: bytes) -> list[tuple[str, int]]:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups import offsets
+from kview.simulate.groups.consumer_protocol import CONSUMER
+from kview.simulate.groups.description import described
 from kview.simulate.groups.group import Group, GroupState
 from kview.simulate.groups.host import GroupSettings, Host
 from kview.simulate.groups.membership import Membership
@@ -18,7 +20,6 @@ from kview.simulate.groups.results import (
     CommitResult,
     DeleteDone,
     DescribedGroup,
-    DescribedMember,
     FetchedOffsets,
     JoinDone,
     JoinRequest,
@@ -28,6 +29,8 @@ from kview.simulate.groups.results import (
     LeftMember,
     ListedGroup,
     ListResult,
+    OffsetDeleteDone,
+    OffsetDeleteResult,
     SyncDone,
     SyncRequest,
     SyncResult,
@@ -35,13 +38,18 @@ from kview.simulate.groups.results import (
 from kview.simulate.groups.shard import Shard
 
 LOAD_MS = 50
-"""Time a new coordinator spends reading a partition of `__consumer_offsets` before it answers."""
+"""Time in ms that a new coordinator takes to read a partition of `__consumer_offsets` before it answers."""
+
+
+METADATA_BYTES_MAX = 1 << 20
+"""Limit of a member's subscriptions, in bytes. They are held in memory until the member's session ends, and
+more would not fit into a record of `__consumer_offsets`."""
 
 
 class GroupCoordinator:
     """One broker's coordinator.
 
-    `elected`, `resigned` and `process_ended` notify the coordinator of changes of its broker.
+    `elected`, `resigned`, `topics_changed` and `process_ended` inform it about changes at its broker.
     """
 
     def __init__(self, broker: int, host: Host, settings: GroupSettings) -> None:
@@ -51,7 +59,7 @@ class GroupCoordinator:
         self._shards: dict[int, Shard] = {}
         self._memberships: dict[int, Membership] = {}
 
-    # --- the broker's life
+    # --- changes at the broker
 
     def elected(self, partition: int, load_ms: int = LOAD_MS) -> None:
         """Load the groups of an offsets partition that the broker now leads, after `load_ms`."""
@@ -77,14 +85,14 @@ class GroupCoordinator:
             self._memberships.pop(partition).answer_all(ErrorCode.NOT_COORDINATOR)
 
     def topics_changed(self) -> None:
-        """Forget the offsets of deleted topics, after topics were created or deleted."""
+        """Delete the committed offsets of topics that no longer exist."""
         for shard in self._shards.values():
             offsets.forget_deleted_topics(shard)
 
     def _expire_later(self, shard: Shard) -> None:
         def due() -> None:
-            offsets.expire(shard)
             self._expire_later(shard)
+            offsets.expire(shard)
 
         shard.after(self._settings.offsets_retention_check_interval_ms, due)
 
@@ -98,7 +106,7 @@ class GroupCoordinator:
     # --- finding the coordinator
 
     def find(self, group: str) -> int:
-        """Return the broker that coordinates this group by this broker's metadata, or −1."""
+        """Return the broker that coordinates this group according to this broker's metadata, or −1."""
         return self._host.offsets_leader(self._partition(group))
 
     def _partition(self, group: str) -> int:
@@ -112,9 +120,10 @@ class GroupCoordinator:
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard.loading else ErrorCode.NONE
 
     def _find(self, group: str, refusal: ErrorCode) -> tuple[Group | None, ErrorCode]:
-        """Return a member's group, or why the request is refused.
+        """Return the group and an error code.
 
-        For an unknown group the reason is `refusal`.
+        The group is None if the request is refused or the group does not exist. In the latter case the code
+        is `refusal`.
         """
         if not group:
             return None, ErrorCode.INVALID_GROUP_ID
@@ -136,6 +145,8 @@ class GroupCoordinator:
         group, code = self._find(request.group, unknown)
         if code is ErrorCode.NONE and not low <= request.session_timeout_ms <= high:
             code = ErrorCode.INVALID_SESSION_TIMEOUT
+        elif code is ErrorCode.NONE and sum(len(p.metadata) for p in request.protocols) > METADATA_BYTES_MAX:
+            code = ErrorCode.INVALID_REQUEST
         if code is not ErrorCode.NONE:
             done(JoinResult(code, request.member_id))
             return
@@ -146,10 +157,10 @@ class GroupCoordinator:
             shard.groups[request.group] = group
         self._memberships[partition].join(group, request, done)
         if not group.members and not group.pending_members and not group.offsets and not group.generation:
-            del shard.groups[request.group]  # Refused: the group was never created.
+            del shard.groups[request.group]  # No member was accepted, so the group is not created.
 
     def sync(self, request: SyncRequest, done: SyncDone) -> None:
-        """Accept the leader's assignment, or wait for it."""
+        """Accept the assignment from the group's leader, or let another member wait for it."""
         group, code = self._find(request.group, ErrorCode.UNKNOWN_MEMBER_ID)
         if group is None:
             done(SyncResult(code))
@@ -167,7 +178,7 @@ class GroupCoordinator:
         return membership.heartbeat(found, generation, member_id, group_instance_id)
 
     def leave(self, group: str, members: Sequence[LeavingMember]) -> LeaveResult:
-        """Remove members from the group."""
+        """Remove members from the group, and return the outcome for each."""
         found, code = self._find(group, ErrorCode.UNKNOWN_MEMBER_ID)
         if found is None:
             if code is not ErrorCode.UNKNOWN_MEMBER_ID:
@@ -200,10 +211,10 @@ class GroupCoordinator:
     def fetch_offsets(
         self, group: str, partitions: Sequence[tuple[str, int]] | None, require_stable: bool = False
     ) -> FetchedOffsets:
-        """Return the committed offsets of these (topic, partition) pairs, or all of them.
+        """Return a group's committed offsets of these (topic, partition) pairs, or all of them if
+        `partitions` is None.
 
-        `require_stable` changes nothing, because without transactions no commit is ever pending behind a
-        transaction.
+        `require_stable` has no effect, because without transactions no commit is ever pending.
         """
         code = self._refusal(group)
         if code is not ErrorCode.NONE:
@@ -219,27 +230,12 @@ class GroupCoordinator:
         if found is None:
             state = GroupState.DEAD.value if code is ErrorCode.GROUP_ID_NOT_FOUND else ""
             return DescribedGroup(group, code, state)
-        stable = found.state is GroupState.STABLE
-        members = tuple(
-            DescribedMember(
-                m.member_id,
-                m.group_instance_id,
-                m.client_id,
-                m.client_host,
-                m.metadata(found.protocol) if stable else b"",
-                m.assignment if stable else b"",
-            )
-            for m in found.members.values()
-        )
-        protocol = (found.protocol or "") if stable else ""
-        return DescribedGroup(
-            group, ErrorCode.NONE, found.state.value, found.protocol_type, protocol, members
-        )
+        return described(found)
 
     def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> ListResult:
         """List the groups that this broker coordinates.
 
-        States and types, if given, filter the groups (in any case).
+        `states` and `types`, if not empty, select groups. They may be in upper or lower case.
         """
         wanted = {state.lower() for state in states}
         loading = any(shard.loading for shard in self._shards.values())
@@ -257,6 +253,8 @@ class GroupCoordinator:
     def delete(self, group: str, done: DeleteDone) -> None:
         """Delete an empty group and its offsets, and answer with an error code."""
         found, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
+        if not group:
+            code = ErrorCode.GROUP_ID_NOT_FOUND
         if found is not None and found.state is not GroupState.EMPTY:
             code = ErrorCode.NON_EMPTY_GROUP
         if found is None or code is not ErrorCode.NONE:
@@ -264,6 +262,29 @@ class GroupCoordinator:
             return
         offsets.forget(self._shards[self._partition(group)], found, sorted(found.offsets), done)
 
+    def delete_offsets(
+        self, group: str, partitions: Sequence[tuple[str, int]], done: OffsetDeleteDone
+    ) -> None:
+        """Delete a group's offsets of partitions that none of its members reads."""
+        found, code = self._find(group, ErrorCode.GROUP_ID_NOT_FOUND)
+        if found is None:
+            done(OffsetDeleteResult(code))
+            return
+        if found.members and found.protocol_type != CONSUMER:
+            done(OffsetDeleteResult(ErrorCode.NON_EMPTY_GROUP))
+            return
+        read = found.subscribed_topics()
+        unread = [key for key in partitions if key[0] not in read]
+        shard = self._shards[self._partition(group)]
+
+        def answer(error: ErrorCode) -> None:
+            codes = (
+                ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if topic in read else error for topic, _ in partitions
+            )
+            done(OffsetDeleteResult(ErrorCode.NONE, tuple(codes)))
+
+        offsets.delete(shard, found, unread, answer)
+
     def groups(self) -> list[Group]:
-        """Return the groups themselves, for invariants and tests. Callers must not change them."""
+        """Return the group objects themselves, for invariants and tests. Callers must not change them."""
         return [group for shard in self._shards.values() for group in shard.groups.values()]

@@ -1,10 +1,11 @@
-"""A classic consumer group as its coordinator sees it: members, votes, generation (Kafka's ClassicGroup)."""
+"""A classic consumer group as its coordinator sees it. Source: Kafka's ClassicGroup."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kview.simulate.codes import ErrorCode
+from kview.simulate.groups.consumer_protocol import decode_subscription
 from kview.simulate.groups.records import GroupValue, MemberValue, OffsetValue
 from kview.simulate.groups.results import (
     GroupProtocol,
@@ -15,6 +16,7 @@ from kview.simulate.groups.results import (
     SyncResult,
 )
 from kview.simulate.kernel import Timer
+from kview.wire.primitives import MalformedBytes
 
 
 class GroupState(StrEnum):
@@ -31,7 +33,8 @@ class GroupState(StrEnum):
 class Member:
     """A member of a group.
 
-    `join_done` and `sync_done` are set while the member waits for that answer.
+    `join_done` is set while the member waits for the answer to JoinGroup, `sync_done` while it waits for the
+    answer to SyncGroup.
     """
 
     member_id: str
@@ -43,8 +46,8 @@ class Member:
     rebalance_timeout_ms: int
     assignment: bytes = b""
     is_new: bool = False
-    """True from the member's first JoinGroup until the answer. A client that gave up must not stay for
-    ever."""
+    """True from the member's first JoinGroup until the answer. In this time the wait is limited, because the
+    client may have given up."""
     join_done: JoinDone | None = None
     sync_done: SyncDone | None = None
     session_ends_us: int = 0
@@ -94,7 +97,7 @@ class Group:
     """(topic, partition) → committed offset."""
 
     def enter(self, state: GroupState, now_ms: int) -> None:
-        """Change to this state."""
+        """Change to `state` at `now_ms`."""
         if state is GroupState.PREPARING_REBALANCE:
             self.before_rebalance = self.state
         self.state = state
@@ -111,8 +114,8 @@ class Group:
     def remove(self, member_id: str) -> None:
         """Remove a member.
 
-        If the member was the leader, the next member waiting in JoinGroup becomes the leader, or else the
-        next member.
+        If the member was the leader, the first member that waits in JoinGroup becomes the leader. If none
+        waits there, the first member does.
         """
         member = self.members.pop(member_id)
         self.pending_sync.pop(member_id, None)
@@ -123,7 +126,10 @@ class Group:
             self.elect_leader()
 
     def elect_leader(self) -> bool:
-        """Make a member that has joined the leader, and return whether there is such a member."""
+        """Make sure that the leader waits in JoinGroup, and return False if no member waits there.
+
+        A leader that does not wait is replaced by a member that does.
+        """
         leader = self.members.get(self.leader or "")
         if leader is not None and leader.join_done is not None:
             return True
@@ -135,7 +141,7 @@ class Group:
         return joined is not None
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Return whether a member with these protocols is compatible with the present members."""
+        """Return whether a member with these protocols is compatible with the current members."""
         offered = set(names)
         if not self.members:
             return bool(protocol_type) and bool(offered)
@@ -158,7 +164,7 @@ class Group:
         return max(votes, key=lambda name: votes[name])
 
     def all_joined(self) -> bool:
-        """Return whether every member waits in JoinGroup and no assigned member id is pending."""
+        """Return whether every member waits in JoinGroup and every assigned member id has been used."""
         return not self.pending_members and all(m.join_done is not None for m in self.members.values())
 
     def rebalance_timeout_ms(self) -> int:
@@ -166,11 +172,22 @@ class Group:
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def joined_members(self) -> tuple[JoinedMember, ...]:
-        """Return the members as the leader sees them."""
+        """Return the members as the leader's JoinGroup answer lists them."""
         return tuple(
             JoinedMember(m.member_id, m.group_instance_id, m.metadata(self.protocol))
             for m in self.members.values()
         )
+
+    def subscribed_topics(self) -> frozenset[str]:
+        """Return the topics that the members read. A subscription that cannot be decoded counts as none."""
+        topics: set[str] = set()
+        for member in self.members.values():
+            for protocol in member.protocols:
+                try:
+                    topics.update(decode_subscription(protocol.metadata).topics)
+                except MalformedBytes:
+                    continue
+        return frozenset(topics)
 
     def refusal_of(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
         """Return why a request of this member is refused, or NONE."""
@@ -183,7 +200,7 @@ class Group:
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def value(self) -> GroupValue:
-        """Return the group as stored in the log."""
+        """Return the group in the form in which the log stores it."""
         return GroupValue(
             self.protocol_type,
             self.generation,

@@ -1,4 +1,4 @@
-"""The narrow interface through which a group coordinator uses its broker and cluster."""
+"""The interface through which a group coordinator uses its broker and its cluster."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ class Host(Protocol):
         """Call `fn` after `delay_us`."""
 
     def cancel(self, timer: Timer) -> None:
-        """Keep a timer from firing. A timer that has already fired is ignored."""
+        """Cancel a timer. Does nothing if the timer has already fired."""
 
     def is_running(self) -> bool:
-        """Return whether the broker's process works, that is, has not crashed, stopped or hung."""
+        """Return whether the broker's process is running, that is, it has not crashed, stopped or hung."""
 
     def offsets_leader(self, partition: int) -> int:
-        """Return the leader of an offsets partition by the broker's metadata, or −1."""
+        """Return the leader of an offsets partition according to the broker's metadata, or −1."""
 
     def topic_id(self, topic: str, partition: int) -> bytes | None:
         """Return the topic's id, or None if the broker's metadata has no such partition."""
@@ -36,8 +36,8 @@ class Host(Protocol):
     def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode, int], None]) -> None:
         """Append a batch to an offsets partition with acks=all.
 
-        `done` is called once: with the batch's offset when the high watermark has passed it, or with the
-        error that ended the wait.
+        `done` is called once, either with the batch's offset when the batch is committed, or with the error
+        that ended the wait.
         """
 
     def forget_before(self, partition: int, offset: int) -> None:
@@ -52,7 +52,7 @@ class Host(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """A coordinator's settings, named by Kafka's keys with underscores."""
+    """A coordinator's settings, named like Kafka's keys but with underscores."""
 
     offsets_topic_num_partitions: int = 50
     group_initial_rebalance_delay_ms: int = 3_000
@@ -66,7 +66,7 @@ class GroupSettings:
 
     @classmethod
     def of(cls, settings: Settings) -> "GroupSettings":
-        """Return the coordinator's part of the brokers' settings."""
+        """Return the coordinator's settings, taken from the brokers' settings."""
         return cls(**{field: settings.number(key) for key, field in _FIELDS.items()})
 
 
@@ -81,4 +81,4 @@ _FIELDS: Mapping[str, str] = {
     "offsets.retention.minutes": "offsets_retention_minutes",
     "offsets.retention.check.interval.ms": "offsets_retention_check_interval_ms",
 }
-"""Kafka's key → the field above."""
+"""Kafka's key → the name of the field above."""

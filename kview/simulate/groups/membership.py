@@ -1,4 +1,4 @@
-"""Joining, heartbeats and leaving (Kafka's GroupMetadataManager)."""
+"""How members join their groups, send heartbeats and leave. Source: Kafka's GroupMetadataManager."""
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.group import Group, GroupState, Member
@@ -13,6 +13,9 @@ from kview.simulate.groups.results import (
     SyncResult,
 )
 from kview.simulate.groups.shard import Shard
+
+MEMBER_ID_BYTES_MAX = 32_767
+"""Limit of a string on the wire and in the log. A member's id is its client id or instance id and a UUID."""
 
 
 class Membership:
@@ -47,7 +50,9 @@ class Membership:
             done(JoinResult(ErrorCode.GROUP_MAX_SIZE_REACHED, ""))
             return
         member_id = f"{request.client_id if instance is None else instance}-{self._shard.host.random_id()}"
-        if instance is not None and instance in group.static_members:
+        if len(member_id.encode()) > MEMBER_ID_BYTES_MAX:
+            done(JoinResult(ErrorCode.INVALID_REQUEST, ""))
+        elif instance is not None and instance in group.static_members:
             old = group.members[group.static_members[instance]]
             self._replace_static(group, old, member_id, request, done)
         elif instance is None and request.require_known_member_id:
@@ -84,7 +89,7 @@ class Membership:
             group.state is GroupState.COMPLETING_REBALANCE
             or (group.state is GroupState.STABLE and member.member_id != group.leader)
         ):
-            done(joined(group, member))  # The earlier answer was lost, or nothing has changed.
+            done(joined(group, member))  # The member missed the earlier answer, or nothing has changed.
             return
         self._update(member, request, done)
         self._rebalance.begin(group)
@@ -140,8 +145,9 @@ class Membership:
     ) -> None:
         """Answer with the current generation, because nothing changes for the other members.
 
-        Clients below v9 get the old id as the leader, so that they do not assign partitions. From v9 on,
-        clients are asked to skip the assignment (KIP-814).
+        If the replaced member was the leader, its new process must not assign partitions again. From
+        JoinGroup v9 on, the answer asks it to skip the assignment (KIP-814). Before v9, the answer names the
+        old member id as the leader.
         """
 
         def written(code: ErrorCode) -> None:
@@ -162,7 +168,7 @@ class Membership:
 
         self._shard.write([change(group)], None, written)
 
-    # --- staying
+    # --- staying in the group
 
     def sync(self, group: Group, request: SyncRequest, done: SyncDone) -> None:
         """Handle SyncGroup; see `Rebalance.sync`."""
@@ -201,16 +207,16 @@ class Membership:
             self._rebalance.remove(group, group.members[member_id])
         return refusal
 
-    # --- the shard's life
+    # --- loading and closing the shard
 
     def start_sessions(self) -> None:
-        """Start a full session for every member of the loaded groups."""
+        """Start a session of full length for every member of the loaded groups."""
         for group in self._shard.groups.values():
             for member in group.members.values():
                 self.sessions.restart(group, member)
 
     def answer_all(self, code: ErrorCode) -> None:
-        """Answer everyone who is waiting with this error."""
+        """Answer every waiting JoinGroup and SyncGroup with this error."""
         for group in self._shard.groups.values():
             for member in list(group.members.values()):
                 member.answer_join(JoinResult(code, member.member_id))

@@ -1,60 +1,63 @@
-"""The coordinators of a cluster's brokers, which follow the brokers' metadata and processes."""
+"""The group coordinators of a cluster, which react to changes of their brokers' metadata and processes."""
 
 from collections.abc import Callable, Iterator, Mapping
 
-from kview.simulate.cluster import Cluster
+from kview.simulate.brokers.broker import Broker
+from kview.simulate.brokers.retention import Retention
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.coordinator import LOAD_MS, GroupCoordinator
 from kview.simulate.groups.host import GroupSettings
 from kview.simulate.kernel import Timer
 from kview.simulate.metadata import NO_LEADER, TopicImage
-from kview.simulate.nodes import ProcessState
-from kview.simulate.retention import move_start
+from kview.simulate.nodes import Nodes, ProcessState
+from kview.simulate.requests.records import RecordRequests
 from kview.simulate.world import OFFSETS_TOPIC
 
 APPEND_TIMEOUT_MS = 60_000
-"""Longest time a coordinator waits for its append to be committed. Longer than an outage that ends by
-fencing."""
+"""Longest time a coordinator waits for its append to be committed. It is longer than the time until the
+controller fences a silent broker."""
 
 
 class BrokerHost:
-    """A broker and the cluster as the broker's coordinator sees them."""
+    """Connects a coordinator to its broker in the simulated cluster (implements `Host`)."""
 
-    def __init__(self, cluster: Cluster, broker: int) -> None:
-        self._cluster = cluster
+    def __init__(self, broker: Broker, records: RecordRequests, retention: Retention) -> None:
         self._broker = broker
-        self._random = cluster.kernel.random(f"coordinator/{broker}")
+        self._kernel = broker.kernel
+        self._records = records
+        self._retention = retention
+        self._random = broker.kernel.random(f"coordinator/{broker.id}")
 
     def now_us(self) -> int:
         """Return the engine's time in µs."""
-        return self._cluster.kernel.now_us
+        return self._kernel.now_us
 
     def after(self, delay_us: int, fn: Callable[[], None]) -> Timer:
         """Call `fn` after `delay_us`."""
-        return self._cluster.kernel.after(delay_us, fn)
+        return self._kernel.after(delay_us, fn)
 
     def cancel(self, timer: Timer) -> None:
-        """Keep a timer from firing."""
-        self._cluster.kernel.cancel(timer)
+        """Cancel a timer."""
+        self._kernel.cancel(timer)
 
     def is_running(self) -> bool:
-        """Return whether the broker's process works."""
-        return self._cluster.process(self._broker) is ProcessState.RUNNING
+        """Return whether the broker's process is running."""
+        return self._broker.node.running
 
     def offsets_leader(self, partition: int) -> int:
-        """Return the leader of an offsets partition by the broker's own metadata."""
-        found = self._cluster.image(self._broker).partition(OFFSETS_TOPIC, partition)
+        """Return the leader of an offsets partition according to the broker's own metadata."""
+        found = self._broker.image.partition(OFFSETS_TOPIC, partition)
         return NO_LEADER if found is None else found.leader
 
     def topic_id(self, topic: str, partition: int) -> bytes | None:
         """Return the topic's id, or None if the broker's metadata has no such partition."""
-        found = self._cluster.image(self._broker).topics.get(topic)
+        found = self._broker.image.topics.get(topic)
         return found.topic_id if found is not None and 0 <= partition < len(found.partitions) else None
 
     def append(self, partition: int, batch: bytes, done: Callable[[ErrorCode, int], None]) -> None:
         """Append a batch to an offsets partition with acks=all."""
-        self._cluster.produce(
-            self._broker,
+        self._records.produce(
+            self._broker.id,
             OFFSETS_TOPIC,
             partition,
             batch,
@@ -65,13 +68,13 @@ class BrokerHost:
 
     def forget_before(self, partition: int, offset: int) -> None:
         """Advance the log start, as a client's DeleteRecords would."""
-        replica = self._cluster.brokers[self._broker].replicas.get((OFFSETS_TOPIC, partition))
+        replica = self._broker.replicas.get((OFFSETS_TOPIC, partition))
         if replica is not None and replica.leading:
-            move_start(self._cluster, replica, offset)
+            self._retention.move_start(replica, offset)
 
     def batches(self, partition: int) -> Iterator[bytes]:
-        """Return the batches in the broker's own log."""
-        for _, batch in self._cluster.client_batches(self._broker, OFFSETS_TOPIC, partition):
+        """Yield the batches in the broker's own log of an offsets partition."""
+        for _, batch in self._records.client_batches(self._broker.id, OFFSETS_TOPIC, partition):
             yield batch
 
     def random_id(self) -> str:
@@ -81,35 +84,52 @@ class BrokerHost:
 
 
 class Coordinators:
-    """One coordinator per broker. Each follows what its broker's metadata says about `__consumer_offsets`."""
+    """The group coordinators, one per broker.
 
-    def __init__(self, cluster: Cluster, settings: GroupSettings) -> None:
-        self._cluster = cluster
-        self._of = {b: GroupCoordinator(b, BrokerHost(cluster, b), settings) for b in cluster.broker_ids()}
+    Each coordinates the partitions of `__consumer_offsets` that its broker leads according to the broker's
+    metadata.
+    """
+
+    def __init__(
+        self,
+        nodes: Nodes,
+        brokers: Mapping[int, Broker],
+        records: RecordRequests,
+        retention: Retention,
+        settings: GroupSettings,
+    ) -> None:
+        self._brokers = brokers
+        self._of = {
+            b: GroupCoordinator(b, BrokerHost(broker, records, retention), settings)
+            for b, broker in brokers.items()
+        }
         self._topics: dict[int, TopicImage | None] = dict.fromkeys(self._of)
         self._names: dict[int, Mapping[bytes, str]] = {b: {} for b in self._of}
-        """Broker → the topics in the latest metadata it had."""
+        """Broker → the topics (id → name) in the metadata that its coordinator saw last."""
         self._led: dict[int, dict[int, tuple[bytes, int]]] = {b: {} for b in self._of}
         """Broker → offsets partition that it leads → (id of the offsets topic, leader epoch)."""
-        cluster.on_process_change(self._process_changed)
+        for broker in brokers.values():
+            broker.on_metadata(self.metadata_changed)
+        nodes.on_process_change(self._process_changed)
 
     def of(self, broker: int) -> GroupCoordinator:
         """Return the coordinator of this broker."""
         return self._of[broker]
 
     def load(self) -> None:
-        """Immediately load from the logs what every broker leads, as after the warm start."""
+        """Load all groups from the logs without a delay, for a warm start."""
         for broker in self._of:
             self._topics[broker] = None
             self._led[broker].clear()
             self.metadata_changed(broker, load_ms=0)
 
     def metadata_changed(self, broker: int, load_ms: int = LOAD_MS) -> None:
-        """Follow a broker's new metadata.
+        """React to a broker's new metadata.
 
-        Load the partitions that the broker newly leads, and release those it no longer leads.
+        The coordinator loads the offsets partitions that the broker newly leads, and releases those that it
+        no longer leads.
         """
-        image = self._cluster.image(broker)
+        image = self._brokers[broker].image
         if image.topic_names is not self._names[broker]:
             self._names[broker] = image.topic_names
             self._of[broker].topics_changed()

@@ -1,4 +1,4 @@
-"""Committed offsets: how they are committed, fetched and expired (OffsetMetadataManager)."""
+"""How offsets are committed, fetched and expired. Source: Kafka's OffsetMetadataManager."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +19,7 @@ MS_PER_MINUTE = 60_000
 
 
 def commit_refusal(group: Group | None, request: CommitRequest) -> ErrorCode:
-    """Return why a commit is refused completely, or NONE."""
+    """Return why an entire commit request is refused, or NONE."""
     anonymous = request.generation < 0 and not request.member_id and request.group_instance_id is None
     if group is None:
         return ErrorCode.NONE if request.generation < 0 else ErrorCode.ILLEGAL_GENERATION
@@ -44,7 +44,10 @@ def commit(
     refused: dict[int, ErrorCode],
     done: CommitDone,
 ) -> None:
-    """Append the offsets that are not refused (index → reason), and answer when they are committed."""
+    """Append a request's offsets to the log, and answer when the append is committed.
+
+    Offsets in `refused` (index → error) are left out.
+    """
     count = len(request.offsets)
     group = shard.groups.get(request.group)
     refusal = commit_refusal(group, request)
@@ -63,7 +66,7 @@ def commit(
     }
 
     def apply() -> None:
-        # A topic may have been deleted since then, so its offsets no longer count.
+        # A topic may have been deleted while the append was pending. Then its offsets no longer count.
         living = {key: value for key, value in values.items() if shard.lives(key, value)}
         shard.groups.setdefault(request.group, group).offsets.update(living)
 
@@ -81,7 +84,7 @@ def commit(
 
 
 def fetch(group: Group | None, partitions: Sequence[tuple[str, int]] | None) -> tuple[FetchedOffset, ...]:
-    """Return the committed offsets of these partitions, or of all partitions, sorted."""
+    """Return the committed offsets of these partitions, or of all partitions in sorted order."""
     offsets = group.offsets if group is not None else {}
     wanted = sorted(offsets) if partitions is None else partitions
     fetched: list[FetchedOffset] = []
@@ -95,9 +98,9 @@ def fetch(group: Group | None, partitions: Sequence[tuple[str, int]] | None) -> 
 
 
 def expire(shard: Shard) -> None:
-    """Forget offsets whose group has had no members for offsets.retention.minutes, then the group itself.
+    """Delete offsets whose group has had no members for offsets.retention.minutes, then the group itself.
 
-    In a group that never had members, each offset expires on its own, counted from its commit (KIP-211).
+    In a group that never had members, the time of each offset counts from its own commit (KIP-211).
     """
     before_ms = shard.now_ms - shard.settings.offsets_retention_minutes * MS_PER_MINUTE
     for group in list(shard.groups.values()):
@@ -122,13 +125,29 @@ def forget_deleted_topics(shard: Shard) -> None:
         shard.write(changes, None, lambda code: None)
 
 
+def delete(
+    shard: Shard, group: Group, keys: Sequence[tuple[str, int]], answer: Callable[[ErrorCode], None]
+) -> None:
+    """Delete the offsets of these partitions by writing tombstones. The group stays, even without offsets."""
+    gone = [key for key in dict.fromkeys(keys) if key in group.offsets]
+    for key in gone:
+        del group.offsets[key]
+    if gone:
+        shard.write([(OffsetKey(group.name, *key), None) for key in gone], None, answer)
+    else:
+        answer(ErrorCode.NONE)
+
+
 def forget(
     shard: Shard,
     group: Group,
     gone: Sequence[tuple[str, int]],
     answer: Callable[[ErrorCode], None] = lambda code: None,
 ) -> None:
-    """Write tombstones for these offsets, and for the group if it has none left. Callers need not wait."""
+    """Delete these offsets, and the group if it has no other offsets, by writing tombstones.
+
+    `answer` is called when the tombstones are committed.
+    """
     changes: list[Change] = [(OffsetKey(group.name, topic, partition), None) for topic, partition in gone]
     for key in gone:
         del group.offsets[key]

@@ -7,9 +7,12 @@ from kview.simulate.groups.results import JoinResult, SyncDone, SyncRequest, Syn
 from kview.simulate.groups.sessions import Sessions
 from kview.simulate.groups.shard import Shard
 
+GENERATION_MAX = 2**31 - 1
+"""Limit of a generation, which is an int32. A client's own records in the log may name any."""
+
 
 class Rebalance:
-    """The rebalances of one shard's groups, and the sessions whose end triggers rebalances."""
+    """Handles the rebalances of one shard's groups, including those that begin when a session ends."""
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
@@ -18,7 +21,7 @@ class Rebalance:
     def begin(self, group: Group) -> None:
         """Begin a rebalance.
 
-        If one is already gathering members, end the gathering instead if it was waiting only for this change.
+        If the group is already gathering members, end the gathering if no other member is missing.
         """
         if group.state is GroupState.PREPARING_REBALANCE:
             self.maybe_complete(group)
@@ -41,7 +44,10 @@ class Rebalance:
             self.maybe_complete(group)
 
     def _delay_initial(self, group: Group, delay_ms: int, left_ms: int) -> None:
-        """Wait for more members of an empty group, as long as new members come and the timeout allows."""
+        """Delay the first rebalance of an empty group, and prolong the delay while more members join.
+
+        The delay is prolonged by at most `left_ms` in total.
+        """
 
         def due() -> None:
             if group.new_member_added and left_ms > 0:
@@ -54,7 +60,10 @@ class Rebalance:
         group.rebalance_timer = self._shard.after(delay_ms, due)
 
     def maybe_complete(self, group: Group) -> None:
-        """End the gathering of members once all expected members are there."""
+        """End the gathering of members if every member has joined.
+
+        A group that was empty waits for the end of its initial delay instead.
+        """
         gathering = group.state is GroupState.PREPARING_REBALANCE
         if gathering and group.before_rebalance is not GroupState.EMPTY and group.all_joined():
             self._complete(group)
@@ -74,7 +83,7 @@ class Rebalance:
             # All members are static and none is back, so wait for them until their sessions end.
             group.rebalance_timer = shard.after(group.rebalance_timeout_ms(), lambda: self._complete(group))
             return
-        group.generation += 1
+        group.generation = group.generation % GENERATION_MAX + 1
         if not group.members:
             group.protocol = None
             group.leader = None
@@ -107,7 +116,7 @@ class Rebalance:
     # --- the assignment
 
     def sync(self, group: Group, request: SyncRequest, done: SyncDone) -> None:
-        """Handle SyncGroup. Only the leader sends the assignment with it."""
+        """Handle SyncGroup, with which the leader also sends the assignment."""
         refusal = group.refusal_of(request.member_id, request.group_instance_id)
         if refusal is ErrorCode.NONE and request.generation != group.generation:
             refusal = ErrorCode.ILLEGAL_GENERATION

@@ -1,4 +1,4 @@
-"""The records of `__consumer_offsets`: their contents, and their bytes in Kafka's format.
+"""The records of `__consumer_offsets`, as values and as bytes in Kafka's format.
 
 Key versions: 1 for an offset (OffsetCommitKey), 2 for a group (GroupMetadataKey). Value versions: 4 for an
 offset, which includes the topic's id, and 3 for a group. A value of None is a tombstone.
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kview.simulate import records
-from kview.simulate.groups.wire import MalformedBytes, Reader, Writer
+from kview.wire.primitives import MalformedBytes, Reader, Writer
 
 
 class OffsetKey(NamedTuple):
@@ -84,7 +84,7 @@ def encode_value(value: OffsetValue | GroupValue) -> bytes:
     if isinstance(value, OffsetValue):
         writer = Writer().int16(_OFFSET_VALUE_VERSION).int64(value.offset).int32(value.leader_epoch)
         writer.compact_string(value.metadata).int64(value.commit_ms)
-        return writer.tagged(_TOPIC_ID_TAG, value.topic_id).done()
+        return writer.tagged_field(_TOPIC_ID_TAG, value.topic_id).done()
     writer = Writer().int16(_GROUP_VALUE_VERSION)
     writer.string(value.protocol_type).int32(value.generation).string(value.protocol)
     writer.string(value.leader).int64(value.state_since_ms).int32(len(value.members))
@@ -92,7 +92,7 @@ def encode_value(value: OffsetValue | GroupValue) -> bytes:
         writer.string(member.member_id).string(member.group_instance_id)
         writer.string(member.client_id).string(member.client_host)
         writer.int32(member.rebalance_timeout_ms).int32(member.session_timeout_ms)
-        writer.data(member.subscription).data(member.assignment)
+        writer.nullable_bytes(member.subscription).nullable_bytes(member.assignment)
     return writer.done()
 
 
@@ -132,7 +132,7 @@ def decode_value(key: Key, data: bytes) -> OffsetValue | GroupValue:
             raise MalformedBytes(f"an offset of version {version}")
         offset, epoch, metadata = reader.int64(), reader.int32(), reader.compact_string()
         commit_ms = reader.int64()
-        topic_id = reader.tagged().get(_TOPIC_ID_TAG, bytes(_TOPIC_ID_BYTES))
+        topic_id = reader.tagged_fields().get(_TOPIC_ID_TAG, bytes(_TOPIC_ID_BYTES))
         return OffsetValue(offset, epoch, metadata, commit_ms, topic_id)
     return GroupValue(
         protocol_type=reader.string(),
@@ -148,9 +148,9 @@ def decode_value(key: Key, data: bytes) -> OffsetValue | GroupValue:
                 reader.string(),
                 reader.int32(),
                 reader.int32(),
-                reader.data() or b"",
-                reader.data() or b"",
+                reader.nullable_bytes() or b"",
+                reader.nullable_bytes() or b"",
             )
-            for _ in range(reader.count())
+            for _ in range(reader.array_length())
         ),
     )

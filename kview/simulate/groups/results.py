@@ -23,7 +23,7 @@ class GroupProtocol(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JoinRequest:
-    """JoinGroup (11). Below v1, the session timeout is also the rebalance timeout."""
+    """A JoinGroup request (API key 11). Before v1, the session timeout is also the rebalance timeout."""
 
     group: str
     member_id: str
@@ -64,7 +64,7 @@ class JoinResult:
 
 @dataclass(frozen=True, slots=True)
 class SyncRequest:
-    """SyncGroup (14).
+    """A SyncGroup request (API key 14).
 
     Only the leader sends `assignments` (member id, bytes). The protocol is sent from v5 on.
     """
@@ -89,7 +89,7 @@ class SyncResult:
 
 
 class LeavingMember(NamedTuple):
-    """One member of a LeaveGroup (13).
+    """One member in a LeaveGroup request (API key 13).
 
     A static member may leave by its instance id, with an empty member id.
     """
@@ -108,14 +108,15 @@ class LeftMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LeaveResult:
-    """The answer to LeaveGroup. Below v3, the single member's error is the error of the complete request."""
+    """The answer to LeaveGroup. Before v3, a request has one member, and that member's error is the answer's
+    error."""
 
     error_code: ErrorCode
     members: tuple[LeftMember, ...] = ()
 
 
 class OffsetToCommit(NamedTuple):
-    """One partition's offset as a client commits it. A topic id, if given, must be the id of that topic."""
+    """An offset that a client commits for one partition. `topic_id`, if set, must be the id of that topic."""
 
     topic: str
     partition: int
@@ -127,7 +128,8 @@ class OffsetToCommit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CommitRequest:
-    """OffsetCommit (8). A client that is not a member sends generation −1 and an empty member id."""
+    """An OffsetCommit request (API key 8). A client outside the group sends generation −1 and an empty member
+    id."""
 
     group: str
     offsets: tuple[OffsetToCommit, ...]
@@ -156,7 +158,10 @@ class FetchedOffset(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FetchedOffsets:
-    """One group of an OffsetFetch (9), in the order requested, or sorted if all offsets were requested."""
+    """One group in the answer to OffsetFetch (API key 9).
+
+    The offsets are in the requested order, or sorted if all offsets were requested.
+    """
 
     group: str
     error_code: ErrorCode
@@ -165,7 +170,8 @@ class FetchedOffsets:
 
 @dataclass(frozen=True, slots=True)
 class DescribedMember:
-    """One member in DescribeGroups. `metadata` and `assignment` are filled while the group is Stable."""
+    """One member in the answer to DescribeGroups. `metadata` and `assignment` are empty unless the group is
+    Stable."""
 
     member_id: str
     group_instance_id: str | None
@@ -177,9 +183,9 @@ class DescribedMember:
 
 @dataclass(frozen=True, slots=True)
 class DescribedGroup:
-    """One group of a DescribeGroups (15).
+    """One group in the answer to DescribeGroups (API key 15).
 
-    An unknown group has the state `Dead` and the error GROUP_ID_NOT_FOUND (0 below v6).
+    An unknown group has the state `Dead` and the error GROUP_ID_NOT_FOUND (before v6, no error).
     """
 
     group: str
@@ -192,7 +198,7 @@ class DescribedGroup:
 
 @dataclass(frozen=True, slots=True)
 class ListedGroup:
-    """One group of a ListGroups (16)."""
+    """One group in the answer to ListGroups (API key 16)."""
 
     group: str
     protocol_type: str
@@ -215,3 +221,14 @@ JoinDone = Callable[[JoinResult], None]
 SyncDone = Callable[[SyncResult], None]
 CommitDone = Callable[[CommitResult], None]
 DeleteDone = Callable[[ErrorCode], None]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetDeleteResult:
+    """The answer to OffsetDelete, with an error code for each partition, in order, if there is no other."""
+
+    error_code: ErrorCode
+    error_codes: tuple[ErrorCode, ...] = ()
+
+
+OffsetDeleteDone = Callable[[OffsetDeleteResult], None]

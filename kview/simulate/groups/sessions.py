@@ -7,11 +7,12 @@ from kview.simulate.groups.host import MS
 from kview.simulate.groups.shard import Shard
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""Longest wait of a member in its first JoinGroup, when it sends no heartbeats yet and may have gone away."""
+"""Longest time a new member waits in its first JoinGroup. It sends no heartbeats yet, so it may have gone
+away."""
 
 
 class Sessions:
-    """The sessions of one shard's members. `ended` is called for members that were silent too long."""
+    """The sessions of one shard's members. `ended` is called for each member whose session has ended."""
 
     def __init__(self, shard: Shard, ended: Callable[[Group, Member], None]) -> None:
         self._shard = shard

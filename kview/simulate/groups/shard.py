@@ -1,4 +1,4 @@
-"""One offsets partition on the broker that leads it: its groups, loaded from its log and written to it."""
+"""One offsets partition at its leader, with the groups that are loaded from its log and written to it."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,8 +14,8 @@ from kview.simulate.groups.records import (
     decode_batch,
     encode_batch,
 )
-from kview.simulate.groups.wire import MalformedBytes
 from kview.simulate.kernel import Timer
+from kview.wire.primitives import MalformedBytes
 
 HUNG_RETRY_MS = 100
 """Interval at which a timer that came due in a hung process checks whether the process has resumed."""
@@ -59,7 +59,7 @@ class Shard:
         return self.host.now_us() // MS
 
     def load(self) -> None:
-        """Load the groups from the log, which is all that this coordinator knows of the past."""
+        """Load the groups and their offsets from the partition's log."""
         groups: dict[str, Group] = {}
         offsets: dict[str, dict[tuple[str, int], OffsetValue]] = {}
         values: dict[str, GroupValue] = {}
@@ -109,14 +109,14 @@ class Shard:
             self.host.after(HUNG_RETRY_MS * MS, lambda: self._due(fn))
 
     def cancel(self, timer: Timer | None) -> None:
-        """Keep a timer from firing."""
+        """Cancel a timer, if there is one."""
         if timer is not None:
             self.host.cancel(timer)
 
     def write(self, changes: Sequence[Change], apply: Callable[[], None] | None, answer: Answer) -> None:
         """Append changes to the log, and call `apply` when they are committed, however late.
 
-        `answer` is called once: when the changes are committed, when that failed, or after
+        `answer` is called once: when the changes are committed, when the append fails, or after
         offsets.commit.timeout.ms.
         """
         number = self._write_number = self._write_number + 1
@@ -146,10 +146,10 @@ class Shard:
             answer(code)
 
     def _compact(self) -> None:
-        """Write the current state again and move the log start there, which replaces Kafka's log cleaner.
+        """Compact the log by writing the current state again and moving the log start to it.
 
-        Compaction waits until the log and the groups agree: no write is pending, and no rebalance is in
-        progress.
+        This replaces Kafka's log cleaner. It waits until the log and the groups agree, that is, until no
+        write is pending and no rebalance is in progress.
         """
         settled = all(g.state in (GroupState.EMPTY, GroupState.STABLE) for g in self.groups.values())
         if self._batches < COMPACT_AFTER_BATCHES or self._uncommitted or not settled:

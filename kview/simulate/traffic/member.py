@@ -1,14 +1,14 @@
-"""A simulated member of a consumer group, a client of the real coordinator code with a single timer.
+"""A simulated member of a consumer group, which uses the simulated coordinator as a real client would.
 
-The member joins, syncs, sends heartbeats, reads, and commits at its interval. It finds a new coordinator with
-a real client's delays. Rebalancing is eager: the member commits, releases all its partitions, and then joins.
+On a single timer, the member joins, syncs, sends heartbeats, reads, and commits at its interval. It finds a
+new coordinator with a real client's delays. Rebalancing is eager: the member commits, releases all its
+partitions, and then joins.
 """
 
 from collections.abc import Callable
 from enum import Enum
 from random import Random
 
-from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.consumer_protocol import (
     CONSUMER,
@@ -29,22 +29,22 @@ from kview.simulate.groups.results import (
     SyncResult,
 )
 from kview.simulate.metadata import TopicPartition
-from kview.simulate.nodes import ProcessState
-from kview.simulate.traffic.assignment import assign, assigned
+from kview.simulate.traffic.assignment import KnownTopics, assign, assigned
+from kview.simulate.traffic.connections import Connections
+from kview.simulate.traffic.coordinator_link import CoordinatorLink
 from kview.simulate.traffic.metadata import ClientMetadata
 from kview.simulate.traffic.reader import Reader
 from kview.simulate.world import GroupSpec
 
 STEP_US = 500_000
-"""Interval at which a member acts. From outside only its commits are visible, and they are seconds apart."""
+"""Interval at which a member acts. It need not be shorter, because other clients see only the member's
+commits, which are seconds apart."""
 ANSWER_US = 1_000
 """Time between a broker's answer and the client's next step."""
 RETRY_US = 100_000
 """Kafka's retry.backoff.ms."""
 HEARTBEAT_US = 3_000_000
 """heartbeat.interval.ms."""
-REQUEST_TIMEOUT_US = 30_000_000
-"""A consumer's request.timeout.ms: the longest wait for a coordinator that hangs."""
 SESSION_TIMEOUT_MS = 45_000
 MAX_POLL_INTERVAL_MS = 300_000
 """max.poll.interval.ms, which is also the rebalance timeout."""
@@ -72,7 +72,7 @@ _LOST_MEMBERSHIP = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID)
 class SimulatedMember:
     """One member of a group."""
 
-    def __init__(self, cluster: Cluster, spec: GroupSpec, number: int) -> None:
+    def __init__(self, cluster: Connections, spec: GroupSpec, number: int) -> None:
         self.spec = spec
         self.client_id = f"{spec.name}-{number}"
         self.member_id = ""
@@ -84,8 +84,9 @@ class SimulatedMember:
         self._random: Random = cluster.kernel.random(f"member/{self.client_id}")
         self._metadata = ClientMetadata(cluster, spec.topics, self._random)
         self._reader = Reader(cluster, self._metadata, spec.records_per_second)
-        self._coordinator = -1
-        self._silent_since_us: int | None = None
+        self._link = CoordinatorLink(cluster, self._metadata, spec.name)
+        self._led: KnownTopics | None = None
+        """What this member knew when it made the group's assignment, or None if another member made it."""
         self._attempt = 0
         self._committing = False
         self._next_us = {"heartbeat": 0, "commit": 0}
@@ -96,14 +97,17 @@ class SimulatedMember:
         """The number of records the member has read in all."""
         return self._reader.records
 
-    def resume(self, member_id: str, generation: int, owned: list[TopicPartition]) -> None:
-        """Start as a member that is already at work after the warm start.
+    def resume(self, member_id: str, generation: int, owned: list[TopicPartition], leads: bool) -> None:
+        """Start as a member that already has an assignment, for a warm start.
 
-        It only has to fetch its offsets.
+        The member only has to fetch its offsets. If it leads the group, it made the assignment.
         """
         now_us = self._kernel.now_us
         self.member_id, self.generation, self._reader.owned = member_id, generation, owned
         self.phase = Phase.ASSIGNED
+        if leads:
+            anyone = next(iter(self._cluster.brokers))  # At the start, all have the same metadata.
+            self._led = KnownTopics.of(self.spec.topics, self._cluster.image(anyone), self._metadata)
         self._next_us["heartbeat"] = now_us + self._random.randrange(HEARTBEAT_US)
         self._next_us["commit"] = now_us + self._random.randrange(self.spec.commit_interval_ms * 1000)
 
@@ -111,16 +115,17 @@ class SimulatedMember:
         """Commit, leave the group, and do nothing more."""
         if self.phase is Phase.ASSIGNED and self._reachable():
             self._commit()
-            coordinator = self._cluster.groups(self._coordinator)
+            coordinator = self._link.coordinator()
             coordinator.leave(self.spec.name, [LeavingMember(self.member_id)])
         self.phase = Phase.LEFT
 
-    # --- the clock
+    # --- steps
 
     def _step(self) -> None:
         if self.phase is Phase.LEFT:
             return
         self._kernel.after(STEP_US, self._step)
+        self._metadata.renew()
         if not self._reachable():
             if self.phase is Phase.ASSIGNED:
                 self._reader.read_on()
@@ -134,56 +139,48 @@ class SimulatedMember:
         now_us = self._kernel.now_us
         if now_us >= self._next_us["heartbeat"]:
             self._next_us["heartbeat"] = now_us + HEARTBEAT_US
-            coordinator = self._cluster.groups(self._coordinator)
+            coordinator = self._link.coordinator()
             self._heed(coordinator.heartbeat(self.spec.name, self.generation, self.member_id))
             if self.phase is not Phase.ASSIGNED:
                 return
-        if self._coordinator >= 0 and self._reader.unplaced():
+        if self._led is not None and self._led.outdated(self._metadata):
+            self._rejoin(keep_id=True)
+            return
+        if self._link.broker >= 0 and self._reader.unplaced():
             self._fetch_positions()
         self._reader.read_on()
-        if now_us >= self._next_us["commit"] and not self._committing and self._coordinator >= 0:
+        if now_us >= self._next_us["commit"] and not self._committing and self._link.broker >= 0:
             self._next_us["commit"] = now_us + self.spec.commit_interval_ms * 1000
             self._commit()
 
     def _reachable(self) -> bool:
         """Return whether the coordinator can be asked, and look for one if the member has no connection."""
-        if self._coordinator >= 0:
-            state = self._cluster.process(self._coordinator)
-            if state is ProcessState.RUNNING:
-                self._silent_since_us = None
+        link = self._link
+        if link.broker >= 0:
+            if link.answers():
                 return True
-            if state is ProcessState.HUNG:
-                since_us = self._silent_since_us or self._kernel.now_us
-                self._silent_since_us = since_us
-                if self._kernel.now_us - since_us < REQUEST_TIMEOUT_US:
-                    return False
+            if not link.broken():
+                return False
             self._lost_coordinator()
-        broker = self._metadata.any_broker()
-        found = self._cluster.groups(broker).find(self.spec.name) if broker >= 0 else -1
-        if found < 0 or self._cluster.process(found) in (ProcessState.CRASHED, ProcessState.STOPPED):
-            return False
-        self._coordinator = found
-        return self._cluster.process(found) is ProcessState.RUNNING
+        return link.find()
 
     def _lost_coordinator(self) -> None:
         """Drop the connection to the coordinator, and all requests on it."""
-        self._coordinator = -1
-        self._silent_since_us = None
+        self._link.drop()
         self._attempt += 1
         self._committing = False
         if self.phase in (Phase.JOINING, Phase.SYNCING):
             self.phase = Phase.OUTSIDE
 
     def _later(self, fn: Callable[..., None], *args: object) -> None:
-        """Handle an answer after its time on the network, unless the member has moved on."""
+        """Call `fn` with an answer after the network's delay, unless the member has given up that request."""
         attempt = self._attempt
 
         def arrived() -> None:
             if attempt == self._attempt and self.phase is not Phase.LEFT:
                 fn(*args)
 
-        slow_us = self._cluster.slow_ms(self._coordinator) * 1000 if self._coordinator >= 0 else 0
-        self._kernel.after(ANSWER_US + slow_us, arrived)
+        self._kernel.after(ANSWER_US + self._link.slow_us(), arrived)
 
     # --- membership
 
@@ -202,7 +199,7 @@ class SimulatedMember:
 
     def _rejoin(self, keep_id: bool) -> None:
         """Release the partitions and join again, after a last commit if it can still succeed."""
-        if keep_id and self.phase is Phase.ASSIGNED and self._coordinator >= 0:
+        if keep_id and self.phase is Phase.ASSIGNED and self._link.broker >= 0:
             self._commit()
         if not keep_id:
             self.member_id = ""
@@ -211,7 +208,7 @@ class SimulatedMember:
         self._committing = False
         self._reader.positions = {}
         self.phase = Phase.OUTSIDE
-        if self._coordinator >= 0:
+        if self._link.broker >= 0:
             self._join()
 
     def _join(self) -> None:
@@ -225,7 +222,7 @@ class SimulatedMember:
             if attempt == self._attempt:
                 self._later(self._joined, result)
 
-        self._cluster.groups(self._coordinator).join(
+        self._link.coordinator().join(
             JoinRequest(
                 self.spec.name,
                 self.member_id,
@@ -263,10 +260,12 @@ class SimulatedMember:
                 self._later(self._synced, answer)
 
         assignment: tuple[tuple[str, bytes], ...] = ()
+        self._led = None
         if result.leader == self.member_id and not result.skip_assignment:
-            image = self._cluster.image(self._coordinator)
+            image = self._cluster.image(self._link.broker)
             assignment = assign(result, result.protocol or self.spec.assignor, image)
-        self._cluster.groups(self._coordinator).sync(
+            self._led = KnownTopics.of(self.spec.topics, image, self._metadata)
+        self._link.coordinator().sync(
             SyncRequest(
                 self.spec.name,
                 self.generation,
@@ -299,9 +298,10 @@ class SimulatedMember:
     # --- offsets
 
     def _fetch_positions(self) -> None:
-        """Start at the committed offsets, or at offset 0 in partitions without one."""
+        """Set the missing positions to the committed offsets, or to 0 in partitions without a committed
+        offset."""
         missing = self._reader.unplaced()
-        fetched = self._cluster.groups(self._coordinator).fetch_offsets(self.spec.name, missing)
+        fetched = self._link.coordinator().fetch_offsets(self.spec.name, missing)
         if fetched.error_code is not ErrorCode.NONE:
             self._heed(fetched.error_code)
             return
@@ -309,7 +309,7 @@ class SimulatedMember:
             self._reader.positions[offset.topic, offset.partition] = max(0, offset.offset)
 
     def _commit(self) -> None:
-        """Commit every position, as auto.commit does."""
+        """Commit every position, as enable.auto.commit does."""
         offsets = tuple(
             OffsetToCommit(topic, partition, position, topic_id=self._reader.topic_id(topic))
             for (topic, partition), position in sorted(self._reader.positions.items())
@@ -324,7 +324,7 @@ class SimulatedMember:
                 self._later(self._committed, offsets, result)
 
         request = CommitRequest(self.spec.name, offsets, self.generation, self.member_id)
-        self._cluster.groups(self._coordinator).commit(request, done)
+        self._link.coordinator().commit(request, done)
 
     def _committed(self, offsets: tuple[OffsetToCommit, ...], result: CommitResult) -> None:
         self._committing = False

@@ -1,25 +1,31 @@
-"""A client's own view of the leaders of partitions, as old as its last refresh."""
+"""A client's own copy of the partitions' leaders, which may be out of date until the next refresh."""
 
 from collections.abc import Iterable
 from random import Random
 
-from kview.simulate.cluster import Cluster
 from kview.simulate.metadata import NO_LEADER
-from kview.simulate.nodes import ProcessState
+from kview.simulate.traffic.connections import Connections
 
 RETRY_BACKOFF_US = 100_000
 """Kafka's retry.backoff.ms."""
 RETRY_BACKOFF_MAX_US = 1_000_000
 """Kafka's retry.backoff.max.ms."""
 
+MAX_AGE_US = 300_000_000
+"""Kafka's metadata.max.age.ms."""
+
 
 class ClientMetadata:
-    """The leaders of some topics, refreshed on demand, after a back-off, from a broker that answers.
+    """The partitions' leaders of some topics. A refresh asks a random running broker after a back-off.
 
-    Left out on purpose: a client that asks a hung broker first and waits until that request times out.
+    Without a reason to refresh, a client renews its metadata at its maximum age and so learns of new
+    partitions.
+
+    A real client may ask a hung broker first and wait until that request times out. This is left out on
+    purpose.
     """
 
-    def __init__(self, cluster: Cluster, topics: Iterable[str], random: Random) -> None:
+    def __init__(self, cluster: Connections, topics: Iterable[str], random: Random) -> None:
         self._cluster = cluster
         self._random = random
         self._leaders: dict[str, list[int]] = {topic: [] for topic in topics}
@@ -28,6 +34,7 @@ class ClientMetadata:
         self._refreshing = False
         self._backoff_us = RETRY_BACKOFF_US
         self.refreshes = 0
+        self._taken_us = cluster.kernel.now_us
         self._take()
 
     def partitions(self, topic: str) -> int:
@@ -35,7 +42,8 @@ class ClientMetadata:
         return len(self._leaders[topic])
 
     def topic_id(self, topic: str) -> bytes | None:
-        """Return the id of the topic these leaders belong to, or None if no broker has named it yet."""
+        """Return the id of the topic whose leaders the client knows, or None if no broker has reported the
+        topic yet."""
         return self._ids.get(topic)
 
     def leader(self, topic: str, partition: int) -> int:
@@ -49,6 +57,12 @@ class ClientMetadata:
             self._refreshing = True
             self._cluster.kernel.after(self._backoff_us, self._refreshed)
 
+    def renew(self) -> None:
+        """Ask for metadata if what the client has is too old. Clients call this all the time."""
+        if self._cluster.kernel.now_us - self._taken_us >= MAX_AGE_US:
+            self.refreshes += 1
+            self._take()
+
     def _refreshed(self) -> None:
         self._refreshing = False
         self.refreshes += 1
@@ -57,7 +71,7 @@ class ClientMetadata:
 
     def any_broker(self) -> int:
         """Return a random broker that answers, or −1."""
-        running = [b for b in self._cluster.broker_ids() if self._cluster.process(b) is ProcessState.RUNNING]
+        running = [b for b in self._cluster.nodes.broker_ids if self._cluster.nodes.serves(b)]
         return self._random.choice(running) if running else -1
 
     def _take(self) -> bool:
@@ -65,6 +79,7 @@ class ClientMetadata:
         broker = self.any_broker()
         if broker < 0:
             return False
+        self._taken_us = self._cluster.kernel.now_us
         image = self._cluster.image(broker)
         changed = False
         for topic, leaders in self._leaders.items():

@@ -1,25 +1,26 @@
-"""A simulated producer, which makes records at a rate, buffers them by partition, sends and retries them.
+"""A simulated producer, which creates records at a rate, buffers them by partition, sends and retries them.
 
 The producer has the defaults of Kafka's producer: five requests in flight per broker, buffer.memory, request
 and delivery timeouts. It is not idempotent, so a bunch that was written but not answered is written again.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kview.simulate.cluster import Cluster, ProduceDone
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import NO_LEADER
 from kview.simulate.nodes import ProcessState
-from kview.simulate.partitioner import StickyPartitioner, partition_for_key, weights_for_keys
+from kview.simulate.partitioner import StickyPartitioner, weights_for_keys
+from kview.simulate.requests.records import ProduceDone
 from kview.simulate.results import ProduceResult
+from kview.simulate.traffic.connections import Connections
+from kview.simulate.traffic.keys import KEY_PREFIX, keys_of
 from kview.simulate.traffic.metadata import RETRY_BACKOFF_US, ClientMetadata
 from kview.simulate.world import ProducerSpec
 
 BUNCH_US = 50_000
-"""Interval at which a producer sends. With one append per partition and bunch, the engine stays fast."""
+"""Interval at which a producer creates and sends records. Fewer, larger appends keep the engine fast."""
 IN_FLIGHT_MAX = 5
 """max.in.flight.requests.per.connection."""
 REQUEST_BYTES_MAX = 1_048_576
@@ -31,14 +32,11 @@ REQUEST_TIMEOUT_US = 30_000_000
 DELIVERY_TIMEOUT_US = 120_000_000
 """delivery.timeout.ms. Older records expire."""
 BUNCHES_MAX = 16
-"""Appends of one partition per request. The rest waits for the next request."""
-KEY_PREFIX = "key-"
-KEYS_SHOWN_MAX = 1_000
-"""Different keys per partition in a producer's records: enough variety, and bounded memory."""
+"""Limit of bunches of one partition per request. Further bunches wait for the next request."""
 
 
 class Bunch(NamedTuple):
-    """Records of one partition, of which record i was created at first_us + i·step_us."""
+    """Records of one partition, with record i created at first_us + i·step_us."""
 
     partition: int
     records: int
@@ -63,7 +61,8 @@ class ProducerCounters:
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """Bunches on their way to one broker. `settled` has the numbers of the bunches that are done."""
+    """A produce request to one broker. `settled` contains the indexes of the bunches that have been
+    answered."""
 
     broker: int
     sent_us: int
@@ -77,29 +76,41 @@ class _Request:
 class SimulatedProducer:
     """A producer that writes to one topic."""
 
-    def __init__(self, cluster: Cluster, spec: ProducerSpec) -> None:
+    def __init__(self, cluster: Connections, spec: ProducerSpec) -> None:
         self.spec = spec
         self._cluster = cluster
         self._kernel = cluster.kernel
         random = cluster.kernel.random(f"producer/{spec.client_id}")
         self._metadata = ClientMetadata(cluster, (spec.topic,), random)
-        count = self._metadata.partitions(spec.topic)
-        self.counters = ProducerCounters([0] * count, [0] * count, [0] * count, [0] * count)
-        self._buffers: list[deque[Bunch]] = [deque() for _ in range(count)]
+        self._random = random
+        self.counters = ProducerCounters([], [], [], [])
+        self._buffers: list[deque[Bunch]] = []
         self._buffered = 0
-        self._retry_us = [0] * count
+        self._retry_us: list[int] = []
         self._in_flight: dict[int, list[_Request]] = {}
         self._lost: dict[int, int] = {}
-        """Broker whose connection broke → metadata refreshes up to then. After another refresh it is used
-        again."""
-        self._sticky = StickyPartitioner(count, random) if not spec.keys else None
-        weights = weights_for_keys(spec.keys, count, spec.skew, KEY_PREFIX) if spec.keys else [1.0]
+        """Broker whose connection broke → number of metadata refreshes at that time. The producer uses the
+        broker again after another refresh."""
+        self._next_us: list[int] = []
+        self._spread_over(self._metadata.partitions(spec.topic))
+        cluster.nodes.on_process_change(self._process_changed)
+        self._kernel.after(random.randrange(BUNCH_US), self._tick)
+
+    def _spread_over(self, partitions: int) -> None:
+        """Send records to so many partitions from now on: each to the partition of its key, or in turn."""
+        spec, counters, now_us = self.spec, self.counters, self._kernel.now_us
+        more = max(0, partitions - len(self._buffers))
+        for column in (counters.created, counters.sent, counters.acknowledged, counters.expired):
+            column += [0] * more
+        self._buffers += [deque() for _ in range(more)]
+        self._retry_us += [0] * more
+        self._partitions = partitions
+        self._sticky = StickyPartitioner(partitions, self._random) if not spec.keys else None
+        weights = weights_for_keys(spec.keys, partitions, spec.skew, KEY_PREFIX) if spec.keys else [1.0]
         rates = [spec.records_per_second * weight for weight in weights]
         self._steps_us = [max(1, round(1_000_000 / rate)) if rate > 0 else 0 for rate in rates]
-        self._next_us: list[int] = [cluster.kernel.now_us] * len(rates)
-        self._producer = cluster.register_producer(spec.client_id, keys_of(spec, count))
-        cluster.on_process_change(self._process_changed)
-        self._kernel.after(random.randrange(BUNCH_US), self._tick)
+        self._next_us = [*self._next_us, *[now_us] * len(rates)][: len(rates)]
+        self._producer = self._cluster.records.register_producer(spec.client_id, keys_of(spec, partitions))
 
     @property
     def buffered_records(self) -> int:
@@ -107,10 +118,14 @@ class SimulatedProducer:
         counters = self.counters
         return sum(counters.created) - sum(counters.acknowledged) - sum(counters.expired)
 
-    # --- creating
+    # --- creating records
 
     def _tick(self) -> None:
         self._kernel.after(BUNCH_US, self._tick)
+        self._metadata.renew()
+        partitions = self._metadata.partitions(self.spec.topic)
+        if partitions != self._partitions:
+            self._spread_over(partitions)
         self._create(self._kernel.now_us)
         self._time_out(self._kernel.now_us)
         self._send()
@@ -166,7 +181,7 @@ class SimulatedProducer:
     def _connected(self, broker: int) -> bool:
         if self._lost.get(broker, -1) >= self._metadata.refreshes:
             return False
-        return self._cluster.process(broker) in (ProcessState.RUNNING, ProcessState.HUNG)
+        return not self._cluster.nodes.refuses(broker)
 
     def _request(self, leader: int, partitions: list[int]) -> None:
         room = max(1, REQUEST_BYTES_MAX // self.spec.record_bytes)
@@ -174,11 +189,11 @@ class SimulatedProducer:
         bunches = [bunch for partition in partitions for bunch in self._draw(partition, share)]
         request = _Request(leader, self._kernel.now_us, bunches)
         self._in_flight[leader].append(request)
-        if self._cluster.process(leader) is ProcessState.RUNNING:
+        if self._cluster.nodes.serves(leader):
             self._deliver(request)
 
     def _draw(self, partition: int, most: int) -> list[Bunch]:
-        """Return the next records in a partition's buffer, up to `most`."""
+        """Remove the next records, up to `most`, from a partition's buffer and return them."""
         buffer = self._buffers[partition]
         drawn: list[Bunch] = []
         while buffer and most > 0 and len(drawn) < BUNCHES_MAX:
@@ -197,7 +212,7 @@ class SimulatedProducer:
         spec, counters = self.spec, self.counters
         for number, bunch in enumerate(request.bunches):
             counters.sent[bunch.partition] += bunch.records
-            self._cluster.append_run(
+            self._cluster.records.append_run(
                 request.broker,
                 spec.topic,
                 bunch.partition,
@@ -215,7 +230,7 @@ class SimulatedProducer:
 
     def _answer_to(self, request: _Request, number: int) -> ProduceDone:
         def answer(result: ProduceResult) -> None:
-            slow_ms = self._cluster.slow_ms(request.broker)
+            slow_ms = self._cluster.nodes.slow_ms(request.broker)
             if slow_ms:
                 self._kernel.after(slow_ms * 1000, self._settle, request, number, result.error_code)
             else:
@@ -224,7 +239,8 @@ class SimulatedProducer:
         return answer
 
     def _settle(self, request: _Request, number: int, code: ErrorCode) -> None:
-        """Handle the answer to one bunch. The request ends with its last bunch, as in a real response."""
+        """Handle the answer to one bunch. The request ends when its last bunch is answered, as in a real
+        response."""
         if request.over:
             return
         bunch = request.bunches[number]
@@ -250,7 +266,7 @@ class SimulatedProducer:
         buffer.appendleft(bunch)
         buffer.extendleft(reversed(earlier))
 
-    # --- failing
+    # --- failures
 
     def _process_changed(self, node: int, state: ProcessState) -> None:
         requests = self._in_flight.get(node)
@@ -298,15 +314,3 @@ class SimulatedProducer:
 def _without_first(bunch: Bunch, records: int) -> Bunch:
     first_us = bunch.first_us + records * bunch.step_us
     return bunch._replace(records=bunch.records - records, first_us=first_us)
-
-
-def keys_of(spec: ProducerSpec, partitions: int) -> Callable[[str, int], Sequence[bytes]] | None:
-    """Return the possible keys of a producer's records by (topic, partition), or None for null keys."""
-    if not spec.keys:
-        return None
-
-    def keys(topic: str, partition: int) -> Sequence[bytes]:
-        every = (f"{KEY_PREFIX}{i}".encode() for i in range(spec.keys))
-        return [key for key in every if partition_for_key(key, partitions) == partition][:KEYS_SHOWN_MAX]
-
-    return keys

@@ -1,13 +1,12 @@
-"""The reading of a simulated member, which reads below the high watermark, at its rate, and in turn."""
+"""How a simulated member reads its partitions in turn, at its rate, up to the high watermark."""
 
-from kview.simulate.cluster import Cluster
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import TopicPartition
-from kview.simulate.nodes import ProcessState
+from kview.simulate.traffic.connections import Connections
 from kview.simulate.traffic.metadata import ClientMetadata
 
 UNBOUNDED_RECORDS = 1_000_000_000
-"""Limit of records per step of a member whose rate is not limited."""
+"""Limit of records that a member without a limited rate reads per step, too high ever to be reached."""
 
 
 class Reader:
@@ -16,7 +15,7 @@ class Reader:
     With `records_per_second` 0, everything available is read.
     """
 
-    def __init__(self, cluster: Cluster, metadata: ClientMetadata, records_per_second: float) -> None:
+    def __init__(self, cluster: Connections, metadata: ClientMetadata, records_per_second: float) -> None:
         self.owned: list[TopicPartition] = []
         self.positions: dict[TopicPartition, int] = {}
         self._of_topics: dict[str, bytes | None] = {}
@@ -28,7 +27,7 @@ class Reader:
         self._until_us = cluster.kernel.now_us
 
     def begin(self, owned: list[TopicPartition]) -> None:
-        """Own these partitions from now on. They are read once they have positions."""
+        """Replace the owned partitions. They are read once they have positions."""
         self.owned, self.positions = owned, {}
         self._until_us = self._cluster.kernel.now_us
 
@@ -37,7 +36,8 @@ class Reader:
         return [pair for pair in self.owned if pair not in self.positions]
 
     def read_on(self) -> None:
-        """Continue reading from responsive leaders, up to what the rate allows since the last call."""
+        """Read from responsive leaders as many records as the rate allows for the time since the last
+        call."""
         self._forget_deleted_topics()
         now_us = self._cluster.kernel.now_us
         elapsed_us, self._until_us = now_us - self._until_us, now_us
@@ -65,11 +65,11 @@ class Reader:
 
     def _read(self, pair: TopicPartition, records: int) -> int:
         leader = self._metadata.leader(*pair)
-        if leader < 0 or self._cluster.process(leader) is not ProcessState.RUNNING:
+        if leader < 0 or not self._cluster.nodes.serves(leader):
             self._metadata.refresh()
             return 0
         position = self.positions[pair]
-        taken = self._cluster.take(leader, *pair, position, records, self.topic_id(pair[0]))
+        taken = self._cluster.records.take(leader, *pair, position, records, self.topic_id(pair[0]))
         if taken.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
             # Below the log's start, records were deleted; above its end, the log was truncated.
             self.positions[pair] = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kview.simulate.cluster import Cluster
+from kview.simulate.traffic.connections import Connections
 from kview.simulate.traffic.member import SimulatedMember
 from kview.simulate.traffic.producer import SimulatedProducer
 from kview.simulate.traffic.warm import WarmGroup
@@ -12,30 +12,30 @@ from kview.simulate.world import GroupSpec, ProducerSpec
 class Traffic:
     """All producers by client id, and the members of groups by group name."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
         self.producers: dict[str, SimulatedProducer] = {}
         self.members: dict[str, list[SimulatedMember]] = {}
 
     def start(self, producers: Sequence[ProducerSpec], groups: Sequence[WarmGroup]) -> None:
-        """Start clients that appear to have been at work already."""
+        """Start producers and groups that appear to have been running for a while."""
         for producer in producers:
             self.add_producer(producer)
         for group in groups:
             members = self.members.setdefault(group.spec.name, [])
             for i, warm in enumerate(group.members):
-                member = SimulatedMember(self._cluster, group.spec, i)
-                member.resume(warm.member_id, group.generation, list(warm.owned))
+                member = SimulatedMember(self._connections, group.spec, i)
+                member.resume(warm.member_id, group.generation, list(warm.owned), leads=i == 0)
                 members.append(member)
 
     def add_producer(self, spec: ProducerSpec) -> SimulatedProducer:
         """Add a producer."""
-        producer = self.producers[spec.client_id] = SimulatedProducer(self._cluster, spec)
+        producer = self.producers[spec.client_id] = SimulatedProducer(self._connections, spec)
         return producer
 
     def add_member(self, spec: GroupSpec) -> SimulatedMember:
         """Add a member to a group. The member still has to join."""
         members = self.members.setdefault(spec.name, [])
-        member = SimulatedMember(self._cluster, spec, len(members))
+        member = SimulatedMember(self._connections, spec, len(members))
         members.append(member)
         return member

@@ -1,4 +1,4 @@
-"""Groups that seem to have been at work for a while, with what their past left in `__consumer_offsets`."""
+"""Groups that appear to have been running for a while, with their records in `__consumer_offsets`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from kview.simulate.traffic.member import HOST, MAX_POLL_INTERVAL_MS, SESSION_TI
 from kview.simulate.world import GroupSpec
 
 PAST_GENERATIONS_MAX = 6
-"""Highest past generation, because a group that has been at work has rebalanced a few times."""
+"""A group's generation at the start is below this, as if the group had rebalanced a few times."""
 
 OffsetAt = Callable[[str, int, int], tuple[int, int]]
 """(topic, partition, epoch ms) → (offset of the first record at that time or later, its leader epoch)."""
@@ -43,7 +43,8 @@ class WarmMember:
 
 @dataclass(frozen=True, slots=True)
 class WarmGroup:
-    """A group that exists from the start; `batch` belongs in its partition of `__consumer_offsets`."""
+    """A group that exists from the start. `batch` contains its records for `partition` of
+    `__consumer_offsets`."""
 
     spec: GroupSpec
     partition: int
@@ -62,10 +63,10 @@ def warm_group(
     offsets_partitions: int,
     topic_ids: Mapping[str, bytes],
 ) -> WarmGroup:
-    """Return a group's members, assignment and commits as of `start_ms`.
+    """Create a group with its members, assignment and commits as of `start_ms`.
 
-    `partitions` has the partition counts of its topics. A group without members has stopped, so its commits
-    and its end are `stopped_ms` old.
+    `partitions` maps each topic to its number of partitions. A group without members has stopped, so its
+    commits and its end are `stopped_ms` old.
     """
     subscription = Subscription(spec.topics, {})
     ids = [f"{spec.name}-{i}-{_uuid(random)}" for i in range(spec.members)]

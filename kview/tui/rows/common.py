@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.view import PartitionStatus, Verdict, View
-from kview.language import glyphs, verdicts, words
-from kview.model.events import Severity
+from kview.language import brokers, glyphs, verdicts, words
+from kview.language import replicas as replica_words
+from kview.model.events import SEVERITY_ORDER, Severity
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.text import Line, Role, Span, line
 
@@ -22,7 +23,7 @@ ROLES: dict[str, Role] = {
     Severity.CALM: Role.DIM,
 }
 SIGNS = glyphs.SIGNS
-SEVERITY_ORDER: dict[str, int] = {Severity.RISK: 0, Severity.WARN: 1, Severity.GOOD: 2, Severity.CALM: 3}
+_RANKS: dict[str, int] = {severity: rank for rank, severity in enumerate(SEVERITY_ORDER)}
 
 STATUS_SIGNS: dict[str, str] = {
     PartitionStatus.NO_LEADER: glyphs.DEAD,
@@ -31,18 +32,26 @@ STATUS_SIGNS: dict[str, str] = {
     PartitionStatus.UNDER_MIN_ISR: glyphs.OUT_OF_SYNC,
     PartitionStatus.AT_MIN_ISR: glyphs.OUT_OF_SYNC,
     PartitionStatus.UNDER_REPLICATED: glyphs.OUT_OF_SYNC,
+    PartitionStatus.UNREAD: words.UNSEEN,
     PartitionStatus.REASSIGNING: glyphs.ARROW,
     PartitionStatus.NOT_PREFERRED: glyphs.UP,
     PartitionStatus.OK: glyphs.OK,
-    PartitionStatus.UNKNOWN: "?",
+    PartitionStatus.UNKNOWN: words.UNSEEN,
     PartitionStatus.PENDING: glyphs.ELLIPSIS,
 }
 
 Key = TypeVar("Key", bound=Hashable)
 
 
+def troubled(severities: NDArray[np.object_]) -> int:
+    """Return the number of rows that need attention."""
+    return int(((severities == Severity.RISK) | (severities == Severity.WARN)).sum())
+
+
 class Keyed(Generic[Key]):
     """Finds rows by key, with an index that is built on first use."""
+
+    troubled: int = 0
 
     def __init__(self, keys: Sequence[Key]) -> None:
         self.keys = keys
@@ -82,7 +91,7 @@ def count_width(values: NDArray[np.int64], least: int, extra: int = 0) -> int:
 
 
 def rate_width(values: NDArray[np.float64], least: int) -> int:
-    """Return the width that the highest of these rates needs."""
+    """Return the width in cells that the highest rate needs, at least `least`."""
     known = values[np.isfinite(values)]
     return max(least, len(words.rate(float(known.max())))) if len(known) else least
 
@@ -97,6 +106,14 @@ def fresh(changed_ms: int, now_ms: int) -> bool:
     return changed_ms != UNKNOWN and now_ms - changed_ms < FRESH_MS
 
 
+def broker_state(view: View, row: int, now_ms: int) -> Line:
+    """Return what a broker is doing, with its sign: `✕ silent 4 s`."""
+    said = brokers.state(view.snapshot.brokers, view.brokers, row, now_ms)
+    if said.fine:
+        return line(Span(f"{said.sign} ", Role.GOOD), Span(said.text, Role.DIM))
+    return line(Span(f"{said.sign} {said.text}", ROLES[view.brokers.severity[row]]))
+
+
 def leader_epoch(view: View, row: int) -> Line:
     """Return a partition's leader and its epoch: `4✕·6`, `none·7`."""
     table, figures = view.snapshot.partitions, view.partitions
@@ -106,8 +123,8 @@ def leader_epoch(view: View, row: int) -> Line:
         return line(Span("none", Role.RISK), Span(after, Role.DIM))
     if leader == UNKNOWN_ID:
         return line(Span(words.NONE, Role.DIM), Span(after, Role.DIM))
-    if figures.leader_silent_since_ms[row] != UNKNOWN:
-        return line(Span(f"{leader}{glyphs.DEAD}", Role.RISK), Span(after, Role.DIM))
+    if sign := replica_words.leader_sign(table, figures, row):
+        return line(Span(f"{leader}{sign}", replica_role(sign, in_isr=True)), Span(after, Role.DIM))
     if not figures.preferred[row]:
         return line(f"{leader}", Span(glyphs.UP, Role.DIM), Span(after, Role.DIM))
     return line(f"{leader}", Span(after, Role.DIM))
@@ -116,24 +133,30 @@ def leader_epoch(view: View, row: int) -> Line:
 def replicas(view: View, row: int) -> Line:
     """Return a partition's replicas in the order of its list, each with its sign: `4✕ 2○ 5○`."""
     table, figures = view.snapshot.partitions, view.partitions
-    leader = int(table.leader[row])
     spans: list[Span] = []
     for position, broker in enumerate(table.replicas[row].tolist()):
         if broker == NO_BROKER:
             continue
-        silent = bool(figures.replica_silent[row, position])
-        member = bool(figures.in_isr[row, position])
-        role = Role.TEXT
-        if silent:
-            sign, role = glyphs.DEAD, Role.RISK if member else Role.WARN
-        elif broker == leader:
-            sign = glyphs.LEADER
-        elif member:
-            sign, role = glyphs.FOLLOWER, Role.DIM
-        else:
-            sign, role = glyphs.OUT_OF_SYNC, Role.WARN
+        sign = replica_words.sign(table, figures, row, position)
+        role = replica_role(sign, bool(figures.in_isr[row, position]))
         spans.append(Span(f"{' ' if spans else ''}{broker}{sign}", role))
     return tuple(spans)
+
+
+_REPLICA_ROLES: dict[str, Role] = {
+    glyphs.LEADER: Role.TEXT,
+    glyphs.FOLLOWER: Role.DIM,
+    glyphs.OUT_OF_SYNC: Role.WARN,
+    words.UNSEEN: Role.WARN,
+    words.NOT_YET: Role.DIM,
+}
+
+
+def replica_role(sign: str, in_isr: bool) -> Role:
+    """Return how a replica with that sign is drawn. A silent one is a risk while it is in the ISR."""
+    if sign == glyphs.DEAD:
+        return Role.RISK if in_isr else Role.WARN
+    return _REPLICA_ROLES[sign]
 
 
 def isr(view: View, row: int) -> Line:
@@ -154,17 +177,22 @@ def replicas_width(view: View) -> int:
 
 def rank(severity: object) -> int:
     """Return the position of a severity, where 0 is the worst."""
-    return SEVERITY_ORDER[str(severity)]
+    return _RANKS[str(severity)]
 
 
-def verdict(kind: str, reason: str, severity: str) -> Line:
+def verdict(kind: str, reason: str, severity: str, age_ms: int = UNKNOWN, lost: int = 0) -> Line:
     """Return a `Verdict` with its sign and its reason: `✕ blocked: 10 partitions`.
 
-    While the verdict is pending, return `…` alone.
+    Without a verdict, return `…` alone. If the verdict is old (`age_ms`), its words are dim. `lost` is the
+    number of records that were deleted before they were read.
     """
-    text = verdicts.VERDICTS[kind]
-    if kind == Verdict.PENDING:
-        return (Span(f"{text} {reason}".rstrip(), Role.DIM),)
+    text = verdicts.name(kind, age_ms, lost)
+    if kind in (Verdict.PENDING, Verdict.UNDECIDED) and text != verdicts.LOST:
+        pending = Span(f"{text} {reason}".rstrip(), Role.DIM)
+        calm = kind == Verdict.PENDING or severity == Severity.CALM
+        return (pending,) if calm else (Span(f"{SIGNS[severity]} ", ROLES[severity]), pending)
     words_ = f"{text}: {reason}" if reason else text
-    sign = "?" if kind == Verdict.UNKNOWN else SIGNS[severity]
+    sign = "?" if kind == Verdict.UNKNOWN and text != verdicts.LOST else SIGNS[severity]
+    if age_ms != UNKNOWN:
+        return (Span(f"{sign} ", ROLES[severity]), Span(words_, Role.DIM))
     return (Span(f"{sign} {words_}", ROLES[severity]),)

@@ -5,9 +5,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from kview.derive.verdicts import RANK, SEVERITIES
+from kview.derive.verdicts import RANK, severity
 from kview.derive.view import Verdict, View
 from kview.language import glyphs, verdicts, words
+from kview.language.lists import Order, order_name
+from kview.model.states import REBALANCING, GroupState
 from kview.model.units import NO_OFFSET, UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.columns import Column
@@ -23,7 +25,7 @@ from kview.tui.rows.common import (
 from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, Span, line
 
-ORDERS = ("worst first", "by name", "by lag")
+ORDERS = (Order.WORST_FIRST, Order.BY_NAME, Order.BY_LAG)
 PANEL = "offsets"
 
 
@@ -38,6 +40,13 @@ def ranges(numbers: Iterable[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
 
 
+def without_partitions(state: str) -> str:
+    """Return why a member of a group in that state owns no partition."""
+    if state in REBALANCING:
+        return "waits until the rebalance ends"
+    return "idle: no partition is assigned to it" if state == GroupState.STABLE else ""
+
+
 class MemberRows(Keyed[str]):
     """The rows of a group's members. The key is the member's id."""
 
@@ -45,13 +54,15 @@ class MemberRows(Keyed[str]):
         table, offsets = view.snapshot.members, view.snapshot.offsets
         self._table = table
         self._rows = np.flatnonzero(table.group == group)
+        states = view.snapshot.groups.state[view.snapshot.groups.group == group].tolist()
+        self._without = without_partitions(states[0] if states else GroupState.UNKNOWN)
         super().__init__([str(table.member_id[row]) for row in self._rows])
         owned: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         for row in np.flatnonzero(offsets.group == group):
             owned[str(offsets.owner[row])][str(offsets.topic[row])].append(int(offsets.partition[row]))
         self._owned = owned
         self.title: Line = title("MEMBERS")
-        self.empty = "no members: nothing reads for this group"
+        self.empty = "no members: nobody is reading"
         self.columns: Sequence[Column] = (
             Column(
                 "client",
@@ -80,9 +91,7 @@ class MemberRows(Keyed[str]):
                 line(str(table.client_id[at])),
                 line(Span(str(table.host[at]), Role.DIM)),
                 figure(words.count(count)),
-                line(owns)
-                if owns
-                else line(Span("idle: no partition is assigned to it" if not count else "", Role.WARN)),
+                line(owns) if owns else line(Span(self._without if not count else "", Role.WARN)),
                 line(Span(member, Role.DIM)),
             )
         )
@@ -96,25 +105,25 @@ class OffsetRows(Keyed[tuple[str, int]]):
         rows = [
             int(row) for row in np.flatnonzero(table.group == group) if options.matches(str(table.topic[row]))
         ]
-        match ORDERS[options.sort(PANEL, len(ORDERS))]:
-            case "worst first":
-                rows.sort(key=lambda row: -RANK[Verdict(str(figures.verdict[row]))])
-            case "by lag":
+        match options.order(PANEL, ORDERS):
+            case Order.WORST_FIRST:
+                rows.sort(key=lambda row: (figures.lost[row] <= 0, -RANK[Verdict(str(figures.verdict[row]))]))
+            case Order.BY_LAG:
                 rows.sort(key=lambda row: -int(figures.lag[row]))
         self._rows = rows
         super().__init__([(str(table.topic[row]), int(table.partition[row])) for row in rows])
         self._view = view
         self._options = options
+        ages_ms = view.groups.verdict_age_ms[view.snapshot.groups.group == group]
+        self._is_old = bool((ages_ms != UNKNOWN).any())
         members = view.snapshot.members
         self._clients = {
             str(members.member_id[row]): str(members.client_id[row])
             for row in np.flatnonzero(members.group == group)
         }
-        self.title: Line = title("PARTITIONS", ORDERS[options.sort(PANEL, len(ORDERS))])
+        self.title: Line = title("PARTITIONS", order_name(options.order(PANEL, ORDERS)))
         self.empty = (
-            f"no topic matches /{options.filter}"
-            if options.filter
-            else "no partition is committed or assigned"
+            f"no topic matches /{options.filter}" if options.filter else "no committed or assigned partitions"
         )
         at = np.array(rows, np.int64)
         self.columns: Sequence[Column] = (
@@ -124,11 +133,11 @@ class OffsetRows(Keyed[tuple[str, int]]):
             Column("p", "p", max(2, len(str(max((key[1] for key in self.keys), default=0)))), right=True),
             Column("committed", "CURRENT-OFFSET", count_width(table.committed[at], 14), right=True, rank=2),
             Column("end", "LOG-END-OFFSET", count_width(figures.log_end_offset[at], 14), right=True, rank=2),
-            Column("lag", "LAG", count_width(figures.lag[at], 7), right=True),
+            Column("lag", "LAG", count_width(figures.lag[at], 7, 1), right=True),
             Column("behind", "behind", self._behind_width(), right=True),
             Column("read", "read/s", rate_width(figures.read_rate[at], 7), right=True, rank=1),
             Column("write", "write/s", rate_width(figures.write_rate[at], 7), right=True, rank=1),
-            Column("catch", "catches up", 10, right=True, rank=3),
+            Column("catch", "caught up in", 12, right=True, rank=3),
             Column(
                 "owner",
                 "owner",
@@ -141,9 +150,13 @@ class OffsetRows(Keyed[tuple[str, int]]):
             Column("verdict", "verdict", 16, flex=3, most=70),
         )
 
+    def _lag(self, at: int) -> str:
+        figures = self._view.offsets
+        return words.at_least(words.count(int(figures.lag[at])), bool(figures.lag_is_bound[at]))
+
     def _behind(self, at: int) -> str:
         figures = self._view.offsets
-        return words.at_least(words.duration(int(figures.behind_ms[at])), bool(figures.behind_is_bound[at]))
+        return verdicts.behind(figures, at)
 
     def _behind_width(self) -> int:
         """Return the width of the widest lag in time, because none of its digits may be cut."""
@@ -157,8 +170,10 @@ class OffsetRows(Keyed[tuple[str, int]]):
         old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms
         committed = int(table.committed[at])
         kind = Verdict(str(figures.verdict[at]))
-        severity = SEVERITIES[kind]
+        lost = int(figures.lost[at])
         notes = [verdicts.of_offset(figures, at)]
+        if figures.lag_is_bound[at] and not old:
+            notes.append(f"log end {words.age(int(figures.log_end_ms[at]), now_ms)} old")
         if old:
             notes.append(f"{words.age(received_ms, now_ms)} old")
         after = ", ".join(note for note in notes if note)
@@ -169,7 +184,7 @@ class OffsetRows(Keyed[tuple[str, int]]):
                 figure(str(int(table.partition[at]))),
                 figure(words.NONE if committed == NO_OFFSET else words.count(committed), dim=old),
                 figure(words.count(int(figures.log_end_offset[at])), dim=old),
-                figure(words.count(int(figures.lag[at])), dim=old),
+                figure(self._lag(at), dim=old or bool(figures.lag_is_bound[at])),
                 figure(self._behind(at), dim=old),
                 figure(words.rate(float(figures.read_rate[at])), dim=old),
                 figure(words.rate(float(figures.write_rate[at])), dim=old),
@@ -180,6 +195,6 @@ class OffsetRows(Keyed[tuple[str, int]]):
                     dim=old,
                 ),
                 line(Span(self._clients.get(str(table.owner[at]), "") or words.NONE, Role.DIM)),
-                verdict(kind, after, severity),
+                verdict(kind, after, severity(kind, lost, self._is_old), lost=lost),
             )
         )

@@ -4,13 +4,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kview.derive.view import View
+from kview.derive.unheard import unheard
+from kview.derive.view import Verdict, View
 from kview.language import failures, glyphs, verdicts, words
+from kview.language import unheard as whose
+from kview.language.lists import NEXT_GROUP_LIST, Order, order_name
+from kview.language.verdicts import UNDECIDED
+from kview.model.events import Severity
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.options import Options
 from kview.tui.plot import sparkline
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import (
+    ROLES,
+    SIGNS,
     Keyed,
     count_width,
     figure,
@@ -22,23 +29,66 @@ from kview.tui.rows.common import (
     verdict,
 )
 from kview.tui.rows.row import Row
-from kview.tui.text import Line, Role, Span, line
+from kview.tui.text import Line, Role, Span, joined, line
 
 PANEL = "groups"
-ORDERS = ("worst first", "by name", "by lag")
+ORDERS = (Order.WORST_FIRST, Order.BY_NAME, Order.BY_LAG)
 SPARK_CELLS = 20
+VERDICT_CELLS = 14
+"""The age of an old verdict and a loss fit, because neither may be cut."""
+SUMMARY_LABEL = "  GROUPS  "
+
+
+def _listed(view: View, options: Options) -> list[int]:
+    """Return the rows of the groups that are listed."""
+    table, figures = view.snapshot.groups, view.groups
+    abandoned = figures.verdict == Verdict.ABANDONED
+    quiet = zip(figures.ignored.tolist(), abandoned.tolist(), strict=True)
+    rows = [row for row, each in enumerate(quiet) if options.lists(*each)]
+    return [row for row in rows if options.matches(str(table.group[row]))]
 
 
 def _order(view: View, options: Options) -> list[int]:
-    table, figures = view.snapshot.groups, view.groups
-    rows = [row for row in range(len(table)) if options.matches(str(table.group[row]))]
-    match ORDERS[options.sort(PANEL, len(ORDERS))]:
-        case "worst first":
-            return sorted(rows, key=lambda row: rank(figures.severity[row]))
-        case "by lag":
+    figures = view.groups
+    rows = _listed(view, options)
+    match options.order(PANEL, ORDERS):
+        case Order.WORST_FIRST:
+            return sorted(rows, key=lambda row: int(figures.place[row]))
+        case Order.BY_LAG:
             return sorted(rows, key=lambda row: -int(figures.lag[row]))
         case _:
             return rows
+
+
+def summary(view: View, options: Options, cells: int) -> Line:
+    """Return all groups in one line, counted by verdict, the worst first: `✕ 2 blocked · ● 1 ok`."""
+    figures = view.groups
+    counts: dict[tuple[str, str], int] = {}
+    for row in sorted(_listed(view, options), key=lambda row: rank(figures.severity[row])):
+        is_old = int(figures.verdict_age_ms[row]) != UNKNOWN
+        name = verdicts.of_many(figures.verdict[row], is_old, bool(figures.lost[row] > 0))
+        key = str(figures.severity[row]), name
+        counts[key] = counts.get(key, 0) + 1
+    parts: list[Line] = []
+    if missing := whose.heading(unheard(view.snapshot.observation)):
+        parts.append((Span(missing, Role.WARN),))
+    for (severity, name), number in counts.items():
+        sign = "" if severity == Severity.CALM and name == UNDECIDED else f"{SIGNS[severity]} "
+        parts.append((Span(f"{sign}{number:,} {name}", ROLES[severity]),))
+    if not parts:
+        parts.append((Span(_none(view, options), Role.DIM),))
+    between = Span(f" {glyphs.DOT} ", Role.DIM)
+    return (Span(SUMMARY_LABEL, Role.HEAD), *joined(parts, between, cells - len(SUMMARY_LABEL)))
+
+
+def _none(view: View, options: Options) -> str:
+    """Return why no group is listed."""
+    if options.filter:
+        return f"no group matches /{options.filter}"
+    hidden = hidden_groups(view, options)
+    if hidden:
+        return f"no groups to show ({hidden:,} hidden {glyphs.DOT} {NEXT_GROUP_LIST[options.groups]})"
+    return "no consumer groups seen"
 
 
 def changes(view: View) -> dict[str, int]:
@@ -49,7 +99,7 @@ def changes(view: View) -> dict[str, int]:
 def behind(view: View, row: int, trend: bool = True) -> str:
     """Return a group's lag in time, with its trend: `2 m 10 s ▲`."""
     figures = view.groups
-    text = words.at_least(words.duration(int(figures.behind_ms[row])), bool(figures.behind_is_bound[row]))
+    text = verdicts.behind(figures, row)
     if not trend:
         return text
     sign = {1: glyphs.UP, -1: glyphs.DOWN}.get(int(figures.behind_trend[row]), " ")
@@ -63,6 +113,14 @@ def members(view: View, row: int) -> str:
     return f"{table.state[row]} {active}/{joined}"
 
 
+def hidden_groups(view: View, options: Options) -> int:
+    """Return the number of groups that are not listed because they are ignored or abandoned."""
+    figures = view.groups
+    abandoned = figures.verdict == Verdict.ABANDONED
+    quiet = zip(figures.ignored.tolist(), abandoned.tolist(), strict=True)
+    return sum(not options.lists(*each) for each in quiet)
+
+
 class GroupRows(Keyed[str]):
     """The rows of groups. The key is the group's name."""
 
@@ -73,10 +131,21 @@ class GroupRows(Keyed[str]):
         self._view = view
         self._options = options
         self._changed = changes(view)
-        self.empty = f"no group matches /{options.filter}" if options.filter else "no group is known"
-        notes = [ORDERS[options.sort(PANEL, len(ORDERS))]]
+        missing = whose.sentence(unheard(view.snapshot.observation))
+        self.empty = _none(view, options)
+        if missing and not len(table):
+            self.empty = f"groups: {missing}"
+        notes = [order_name(options.order(PANEL, ORDERS))]
         notes += [f"/{options.filter}"] if options.filter else []
+        hidden = hidden_groups(view, options)
+        notes += [f"{glyphs.DOT} {hidden:,} hidden"] if hidden else []
         self.title: Line = title("GROUPS", *notes)
+        if missing:
+            self.title = line(
+                Span("GROUPS", Role.HEAD),
+                Span(f" {whose.heading(unheard(view.snapshot.observation))} {glyphs.DOT}", Role.WARN),
+                *self.title[1:],
+            )
         at = np.array(self._rows, np.int64)
         self.columns: Sequence[Column] = (
             Column("group", "group", name_width(self.keys, 6, 14), flex=1, most=40, name=True),
@@ -88,8 +157,8 @@ class GroupRows(Keyed[str]):
             Column("coordinator", "coordinator", 11, right=True, rank=6),
             Column("strategy", "assignor", 12, flex=1, most=24, name=True, rank=7),
             Column("spark", "lag, last minute", SPARK_CELLS, rank=5),
-            Column("verdict", "verdict", 9, flex=2, most=16),
-            Column("reason", "", 16, flex=3, most=70, rank=2),
+            Column("verdict", "verdict", VERDICT_CELLS, flex=2, most=16),
+            Column("reason", "", 11, flex=3, most=70, rank=2),
         )
 
     def _behind_width(self) -> int:
@@ -105,10 +174,13 @@ class GroupRows(Keyed[str]):
         old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms
         coordinator = int(table.coordinator[at])
         lag = words.at_least(words.count(int(figures.lag[at])), bool(figures.lag_is_bound[at]))
-        verdict_cell = verdict(figures.verdict[at], "", figures.severity[at])
+        age_ms = int(figures.verdict_age_ms[at])
+        as_of = age_ms != UNKNOWN
+        lost = int(figures.lost[at])
+        verdict_cell = verdict(figures.verdict[at], "", figures.severity[at], age_ms, lost)
         notes = [
-            verdicts.of_group(figures, at),
-            f"{words.age(received_ms, now_ms)} old" if old else "",
+            verdicts.of_group(figures, at, beside_figures=True),
+            f"{words.age(received_ms, now_ms)} old" if old and not as_of else "",
             failures.of_group(table.error[at], int(table.error_code[at]), coordinator),
         ]
         cells = (

@@ -5,14 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.view import PartitionStatus, View
+from kview.derive.partitions import ordered
+from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import failures, glyphs, verdicts, words
+from kview.language.lists import Order, order_name
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import (
     ROLES,
-    SEVERITY_ORDER,
     STATUS_SIGNS,
     Keyed,
     count_width,
@@ -25,12 +26,13 @@ from kview.tui.rows.common import (
     replicas,
     replicas_width,
     title,
+    troubled,
 )
 from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, Span, line
 
 PANEL = "partitions"
-ORDERS = ("worst first", "by name", "by uncommitted", "by records in")
+ORDERS = (Order.WORST_FIRST, Order.BY_NAME, Order.BY_UNCOMMITTED, Order.BY_RECORDS_IN)
 
 _AGED = (PartitionStatus.SILENT_LEADER, PartitionStatus.FROZEN)
 
@@ -41,9 +43,7 @@ def worst_first(view: View, options: Options) -> NDArray[np.int64]:
     rows = view.worst_partitions
     if options.internal:
         internal = np.flatnonzero(table.internal)
-        rows = np.concatenate([rows, internal])
-        ranks = np.array([SEVERITY_ORDER[severity] for severity in view.partitions.severity[rows]], np.int64)
-        rows = rows[np.argsort(ranks, kind="stable")]
+        rows = ordered(np.concatenate([rows, internal]), view.partitions)
     if options.filter:
         passing = {topic: options.matches(topic) for topic in set(table.topic.tolist())}
         rows = rows[[passing[topic] for topic in table.topic[rows]]] if len(rows) else rows
@@ -52,15 +52,22 @@ def worst_first(view: View, options: Options) -> NDArray[np.int64]:
 
 def _ordered(view: View, options: Options, panel: str) -> NDArray[np.int64]:
     rows = worst_first(view, options)
-    match ORDERS[options.sort(panel, len(ORDERS))]:
-        case "by name":
+    match options.order(panel, ORDERS):
+        case Order.BY_NAME:
             return np.sort(rows)
-        case "by uncommitted":
+        case Order.BY_UNCOMMITTED:
             return rows[np.argsort(-view.partitions.uncommitted[rows].astype(np.float64), kind="stable")]
-        case "by records in":
+        case Order.BY_RECORDS_IN:
             return rows[np.argsort(-np.nan_to_num(view.partitions.in_rate[rows]), kind="stable")]
         case _:
             return rows
+
+
+def _nothing(view: View, filter: str) -> str:
+    """Return why there is no row."""
+    if filter:
+        return f"no topic matches /{filter}"
+    return f"no partitions{' that kview is authorized to see' if view.headline.topics_are_bound else ''}"
 
 
 class PartitionRows(Keyed[tuple[str, int]]):
@@ -77,14 +84,16 @@ class PartitionRows(Keyed[tuple[str, int]]):
         super().__init__(list(zip(topics, numbers, strict=True)))
         self._view = view
         self._options = options
-        self.empty = (
-            f"no topic matches /{options.filter}" if options.filter and topic is None else "no partitions"
-        )
+        self.empty = "" if len(self._rows) else _nothing(view, options.filter if topic is None else "")
         self.title: Line
         watermarks, rates = table.high_watermark[self._rows], figures.in_rate[self._rows]
         offset = count_width(watermarks, 9)
         if topic is None:
-            notes = [ORDERS[options.sort(panel, len(ORDERS))]]
+            in_force = options.order(panel, ORDERS)
+            if in_force is Order.WORST_FIRST:
+                self.troubled = troubled(figures.severity[self._rows])
+            unknown = int((figures.status[self._rows] == PartitionStatus.UNKNOWN).sum())
+            notes = [order_name(in_force, self.troubled + unknown)]
             notes += [f"/{options.filter}"] if options.filter else []
             self.title = title("PARTITIONS", *notes)
             head: tuple[Column, ...] = (
@@ -152,14 +161,18 @@ class PartitionRows(Keyed[tuple[str, int]]):
             )
         notes = []
         sign, sign_role = STATUS_SIGNS[status], Role.GOOD if status == PartitionStatus.OK else role
-        if old:
-            age = words.age(int(table.high_watermark_ms[at]), now_ms)
+        age = words.age(int(table.high_watermark_ms[at]), now_ms)
+        if status == PartitionStatus.UNREAD:
+            text = f"{text} for {age}: leader refuses"
+        elif old:
             notes.append(f"read {age} ago")
             if status == PartitionStatus.OK:
                 sign, sign_role = f"? {age}", Role.DIM
         if table.error_code[at]:
             notes.append(failures.of_partition(int(table.error_code[at])))
-        if not figures.rack_safe[at]:
+        if figures.leader_unreached[at]:
+            notes.append("kview cannot reach its leader")
+        if figures.rack_safe[at] == RackSafety.NO:
             notes.append("all replicas in one rack")
         parts = [] if old and status == PartitionStatus.OK else [Span(text, role)]
         for note in notes:

@@ -5,18 +5,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kview.derive.view import View
+from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import glyphs, words
-from kview.model.states import BrokerState
+from kview.language import replicas as replica_words
+from kview.language.verdicts import counted
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.columns import Column
-from kview.tui.rows.common import ROLES, Keyed, fresh, name_width, title
+from kview.tui.rows.common import Keyed, broker_state, fresh, name_width, replica_role, title
 from kview.tui.rows.row import Row
 from kview.tui.rows.topics import ALL
 from kview.tui.text import EMPTY, Line, Role, Span, line
 
-ORDINALS = ("LEADERS", "1ST FOLLOWERS", "2ND FOLLOWERS", "3RD FOLLOWERS")
+ORDINALS = ("PREFERRED LEADER", "2ND REPLICA", "3RD REPLICA", "4TH REPLICA")
+PLACE_CELLS = len(ORDINALS[0])
 MAX_PLACES = 4
 """The number of columns of positions in the table. Higher replication factors are rare; their further
 followers are shown in the last column."""
@@ -62,7 +64,7 @@ class PlacementRows(Keyed[int]):
         self._rows = self._partition_rows(options)
         matrix = view.snapshot.partitions.replicas[self._rows]
         used = (matrix != NO_BROKER).any(0)
-        self._places = min(MAX_PLACES, int(used.sum())) or 1
+        self._places = min(MAX_PLACES, int(used.sum()))
         self.title: Line = title("")
         self._cells = self._counted() if topic == ALL else self._placed()
         self._changed = self._changes()
@@ -71,7 +73,9 @@ class PlacementRows(Keyed[int]):
             Column("id", "", max(2, len(str(max(ids, default=0)))), right=True),
             Column("state", "", 17, rank=1),
             *(
-                Column(f"place{place}", place_title(place), 14, flex=1, most=60, rank=0 if place < 2 else 2)
+                Column(
+                    f"place{place}", place_title(place), PLACE_CELLS, flex=1, most=60, rank=2 * (place > 1)
+                )
                 for place in range(self._places)
             ),
         )
@@ -87,18 +91,16 @@ class PlacementRows(Keyed[int]):
         """Return the partitions in each cell, by broker and position."""
         table, figures = self._view.snapshot.partitions, self._view.partitions
         cells: dict[tuple[int, int], list[Span]] = defaultdict(list)
-        for row in self._rows:
+        for row in self._rows.tolist():
             leader = int(table.leader[row])
             number = f"P{int(table.partition[row])}"
             for position, broker in enumerate(table.replicas[row].tolist()):
                 if broker == NO_BROKER:
                     continue
                 place = min(position, self._places - 1)
-                silent, member = (
-                    bool(figures.replica_silent[row, position]),
-                    bool(figures.in_isr[row, position]),
-                )
-                cells[broker, place].append(_marked(number, position, broker == leader, silent, member))
+                sign = replica_words.sign(table, figures, row, position)
+                member = bool(figures.in_isr[row, position])
+                cells[broker, place].append(_marked(number, position, sign, broker == leader, member))
         return cells
 
     def _counted(self) -> dict[tuple[int, int], list[Span]]:
@@ -133,66 +135,63 @@ class PlacementRows(Keyed[int]):
         cells = (
             line(Span(str(table.rack[at]) or words.NONE, Role.HEAD)),
             line(str(broker)),
-            self._state(at, now_ms),
+            broker_state(self._view, at, now_ms),
             *(_cell(self._cells.get((broker, place), [])) for place in range(self._places)),
         )
         return Row(cells, fresh(self._changed.get(broker, UNKNOWN), now_ms))
-
-    def _state(self, at: int, now_ms: int) -> Line:
-        table = self._view.snapshot.brokers
-        state, role = str(table.state[at]), ROLES[self._view.brokers.severity[at]]
-        if state == BrokerState.UP:
-            return line(Span(glyphs.OK, Role.GOOD))
-        return line(Span(f"{glyphs.DEAD} {state} {words.age(int(table.since_ms[at]), now_ms)}", role))
 
     def headline(self) -> Line:
         """Return the topic's size and settings, and whether its placement is good."""
         view = self._view
         if self._topic == ALL:
+            count = words.at_least(f"{len(self._rows):,}", view.headline.topics_are_bound)
             return line(
                 Span("all topics ", Role.BRIGHT),
-                Span(f"{len(self._rows):,} partitions, replicas counted by position", Role.DIM),
+                Span(f"{count} partitions, replicas per broker and position", Role.DIM),
             )
         found = np.flatnonzero(view.topics.topic == self._topic)
         if not len(found):
             return line(Span(self._topic, Role.BRIGHT), Span(" is not listed", Role.WARN))
         at, figures = int(found[0]), view.topics
-        safe = bool(figures.rack_safe[at])
         away = int(figures.not_preferred[at])
         partitions = words.plural(int(figures.partitions[at]), "partition")
         shape = f" {partitions} × {words.plural(int(figures.replication[at]), 'replica')}"
         spans = [
             Span(self._topic, Role.BRIGHT),
             Span(shape, Role.DIM),
-            Span(f" {glyphs.DOT} min.insync.replicas {int(figures.min_isr[at])}", Role.DIM),
-            Span("   rack-safe " if safe else "   not rack-safe ", Role.DIM if safe else Role.WARN),
-            Span(glyphs.OK if safe else glyphs.UP, Role.GOOD if safe else Role.WARN),
+            Span(f" {glyphs.DOT} min.insync.replicas {words.setting(int(figures.min_isr[at]))}", Role.DIM),
+            *_rack_safe(str(figures.rack_safe[at]), int(figures.not_rack_safe[at])),
         ]
         if away:
-            spans.append(Span(f" {glyphs.DOT} {away:,} not led by their preferred leaders", Role.WARN))
+            spans.append(Span(f" {glyphs.DOT} {counted(PartitionStatus.NOT_PREFERRED, away)}", Role.WARN))
         return tuple(spans)
 
 
-def _marked(number: str, position: int, leads: bool, silent: bool, member: bool) -> Span:
+def _rack_safe(answer: str, not_safe: int) -> Line:
+    """Return whether the topic survives the loss of any one rack, `–` if that cannot be."""
+    match answer:
+        case RackSafety.YES:
+            return line(Span("   rack-safe ", Role.DIM), Span(glyphs.OK, Role.GOOD))
+        case RackSafety.NO:
+            return line(
+                Span(f"   not rack-safe {glyphs.DEAD} {words.plural(not_safe, 'partition')}", Role.WARN)
+            )
+        case _:
+            return line(Span(f"   rack-safe {words.NONE}", Role.DIM))
+
+
+def _marked(number: str, position: int, sign: str, leads: bool, member: bool) -> Span:
     """Return a partition in a cell: `P3` if all is well.
 
-    `(P3)` is a preferred leader that does not lead, and `P3▲` is another replica that leads.
+    `(P3)` is a preferred leader that does not lead, and `P3▲` is another replica that leads. Other signs are
+    those of the replica.
     """
-    if silent:
-        text = f"({number}){glyphs.DEAD}" if position == 0 and not leads else f"{number}{glyphs.DEAD}"
-        return Span(text, Role.RISK if member or leads else Role.WARN)
-    if not member:
-        text = (
-            f"({number}){glyphs.OUT_OF_SYNC}"
-            if position == 0 and not leads
-            else f"{number}{glyphs.OUT_OF_SYNC}"
-        )
-        return Span(text, Role.WARN)
-    if leads:
-        return Span(
-            number if position == 0 else f"{number}{glyphs.UP}", Role.TEXT if position == 0 else Role.BRIGHT
-        )
-    return Span(f"({number})" if position == 0 else number, Role.DIM)
+    named = f"({number})" if position == 0 and not leads else number
+    if sign not in (glyphs.LEADER, glyphs.FOLLOWER):
+        return Span(f"{named}{sign}", replica_role(sign, member or leads))
+    if leads and position:
+        return Span(f"{named}{glyphs.UP}", Role.BRIGHT)
+    return Span(named, Role.TEXT if leads else Role.DIM)
 
 
 def _cell(spans: list[Span]) -> Line:

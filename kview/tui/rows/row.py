@@ -33,6 +33,11 @@ class Rows(Protocol):
         """Why there are no rows, for a table without any."""
         ...
 
+    @property
+    def troubled(self) -> int:
+        """The number of rows in trouble that the list begins with, 0 if it has another order."""
+        ...
+
     def __len__(self) -> int: ...
 
     def key(self, index: int) -> Hashable:
@@ -55,6 +60,7 @@ class NoRows:
     columns: Sequence[Column] = ()
     title: Line = EMPTY
     empty: str = ""
+    troubled: int = 0
 
     def __len__(self) -> int:
         return 0

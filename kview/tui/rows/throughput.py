@@ -12,6 +12,7 @@ import numpy as np
 from kview.derive.view import Floats, View
 from kview.derive.windows import Window, series_of, window
 from kview.language import glyphs, words
+from kview.language.lists import Order, order_name
 from kview.model.aggregates import Key, Kind, Sum
 from kview.model.events import Severity
 from kview.tui.options import Options
@@ -23,7 +24,7 @@ from kview.tui.spark import RATE_S, covered_until_s
 from kview.tui.text import Line, Role, Span, line
 
 PANEL = "rates"
-ORDERS = ("", "by records", "worst first")
+ORDERS = (Order.IN_PLACE, Order.BY_RECORDS, Order.WORST_FIRST)
 LISTS = ("topics", "brokers", "groups")
 SPARK_CELLS = 15
 SPARK_STEP_S = 4
@@ -46,6 +47,8 @@ class Entry:
     in_rate: float = math.nan
     out_rate: float = math.nan
     dim: bool = False
+    out_is_bound: bool = False
+    """Whether the direct rate out leaves out groups whose rate is not known."""
 
 
 class ThroughputRows(Keyed[Key]):
@@ -55,15 +58,18 @@ class ThroughputRows(Keyed[Key]):
     def __init__(self, view: View, options: Options, listed: str) -> None:
         self._view = view
         self._end_s = covered_until_s(view, options)
-        self._order = ORDERS[options.sort(PANEL, len(ORDERS))]
+        self._order = options.order(PANEL, ORDERS)
         self._windows: dict[Kind, tuple[Window, dict[str, int]]] = {}
         self._trends: dict[Kind, Floats] = {}
         made = {"topics": _topics, "brokers": _brokers, "groups": _groups}[listed](view, options)
-        self.entries = [_cluster(view), *(entry for block in self._sorted(made) for entry in block)]
+        self.entries = [
+            _all(view, options, listed),
+            *(entry for block in self._sorted(made) for entry in block),
+        ]
         super().__init__([entry.key for entry in self.entries])
         others = "  ".join(name for name in LISTS if name != listed)
         basis = "" if self._end_s is None else f"{RATE_S} s"
-        notes = [basis, self._order, f"/{options.filter}" if options.filter else ""]
+        notes = [basis, order_name(self._order), f"/{options.filter}" if options.filter else ""]
         self.title: Line = line(
             Span(listed.upper(), Role.HEAD),
             *(Span(f" {note}", Role.DIM) for note in notes if note),
@@ -77,7 +83,7 @@ class ThroughputRows(Keyed[Key]):
             Column("sign", "", 1),
             Column("name", "", name_width(names, 9, 24), flex=1, most=50, name=True),
             Column("in", "in rec/s", rate_width(rates[:, 0], 8), right=True),
-            Column("out", "out rec/s", rate_width(rates[:, 1], 9), right=True),
+            Column("out", "out rec/s", rate_width(rates[:, 1], 8) + len("≥"), right=True),
             Column("bytes", "in bytes/s ≈", 12, right=True, rank=2),
             Column("skew", "hottest ÷ mean", 14, right=True, rank=3),
             Column("spark", "last minute", SPARK_CELLS, rank=1),
@@ -103,7 +109,7 @@ class ThroughputRows(Keyed[Key]):
             (Span(SIGNS[entry.severity], ROLES[entry.severity]),) if worrying else (),
             name,
             figure(self._rate(in_rate)),
-            figure(self._rate(out_rate)),
+            figure(words.at_least(self._rate(out_rate), self._is_bound(entry))),
             figure(words.size(round(bytes_rate)) if math.isfinite(bytes_rate) else words.NONE),
             figure(f"{skew:.1f}" if math.isfinite(skew) else words.NONE),
             (Span(self._spark(entry.key), Role.DIM),),
@@ -116,8 +122,13 @@ class ThroughputRows(Keyed[Key]):
             return glyphs.ELLIPSIS
         return words.rate(per_second)
 
+    def _is_bound(self, entry: Entry) -> bool:
+        return self._end_s is None and entry.out_is_bound
+
     def label(self, key: Key) -> str:
         """Return a row's name for places where its list is not visible: `broker 4`."""
+        if key == CLUSTER:
+            return key.kind.value
         index = self.find(key)
         label = self.entries[index].label if index is not None else key.name
         return f"{key.kind} {label}" if key.kind in (Kind.BROKER, Kind.RACK, Kind.GROUP) else label
@@ -166,11 +177,11 @@ class ThroughputRows(Keyed[Key]):
         """Return the blocks in order, and below each block's first entry its other entries in order."""
 
         def place(entry: Entry) -> float:
-            if self._order == "worst first":
+            if self._order is Order.WORST_FIRST:
                 return rank(entry.severity)
             return -next((rate for rate in self._rates(entry) if math.isfinite(rate)), -1.0)
 
-        if not self._order:
+        if self._order is Order.IN_PLACE:
             return blocks
         inner = [[block[0], *sorted(block[1:], key=place)] for block in blocks]
         return sorted(inner, key=lambda block: place(block[0]))
@@ -180,13 +191,26 @@ def _indented(entry: Entry) -> str:
     return " " * entry.indent + entry.label
 
 
-def _cluster(view: View) -> Entry:
+def out_is_bound(view: View) -> bool:
+    """Return whether the direct rate out of the cluster leaves out groups whose rate is not known."""
+    known = np.isfinite(view.groups.read_rate)
+    return math.isfinite(view.throughput.total_out) and not bool(known.all())
+
+
+def _all(view: View, options: Options, listed: str) -> Entry:
+    """Return the first row: the cluster's rates, with the worst severity of what is listed below."""
+    severities = {
+        "topics": view.topics.severity[~view.topics.internal | options.internal],
+        "brokers": view.brokers.severity,
+        "groups": view.groups.severity[~view.groups.ignored],
+    }[listed]
     return Entry(
         CLUSTER,
-        "cluster",
-        view.headline.severity,
+        f"all {listed}",
+        min(severities.tolist(), key=rank, default=Severity.CALM),
         in_rate=view.throughput.total_in,
         out_rate=view.throughput.total_out,
+        out_is_bound=out_is_bound(view),
     )
 
 

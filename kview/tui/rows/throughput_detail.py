@@ -1,21 +1,22 @@
 """The right side of the throughput screen: problems in the time shown, plots, and figures by window."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from textwrap import wrap
-from typing import NamedTuple
 
 from kview.derive.view import Floats, View
-from kview.derive.windows import WINDOWS_S, Window, series, whole_until_s, window_of
+from kview.derive.windows import Window, series, whole_until_s, window_of
 from kview.language import glyphs, words
 from kview.model.aggregates import Key, Kind, Rollups, SparkState, Sum
 from kview.model.units import UNKNOWN
+from kview.tui.keys import SPARK_KEY
 from kview.tui.options import Options
 from kview.tui.plot import Frame, framed, nice_top
+from kview.tui.rows.throughput_windows import figure_lines
 from kview.tui.spark import covered_until_s
-from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, justified, line, pad
+from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, justified, line, line_width, pad, width
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,6 @@ LEAST_PLOT = 6
 MOST_PLOT = 16
 COLUMN_CELLS = 36
 """The smallest width of a plot that has another plot next to it."""
-LABEL_CELLS, WINDOW_CELLS = 14, 8
-LONG_RATE = 99_999.5
-"""From this value on, a rate is shown with a prefix instead of its last digits."""
-TABLE_CELLS = LABEL_CELLS + len(WINDOWS_S) * WINDOW_CELLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,7 @@ BYTES = Plot(
     "bytes in /s ≈", (Sum.CENTIBYTES_IN,), Span("", series=0), lambda rate: words.size(round(rate)), 100.0
 )
 UNAVAILABLE = Plot(
-    "partitions silent or offline",
+    "no leader or silent one",
     (Sum.SILENT_MS, Sum.OFFLINE_MS),
     Span("", Role.RISK),
     unit=1000.0,
@@ -85,19 +82,25 @@ def detail_lines(
     braille: bool,
     zone: tzinfo | None,
 ) -> list[Line]:
-    """Return title, problems, plots and figures, as far as they fit into `size` (cells, rows)."""
+    """Return title, problems, plots and figures, as far as they fit into `size` (cells, rows).
+
+    All of them end where Spark's figures end, which they say if that is not now.
+    """
     cells, rows = size
-    head = _head(label, stretch, cells)
     rollups, at_ms = view.aggregates.rollups, view.snapshot.observation.ended_ms
-    if rollups.from_ms == UNKNOWN or whole_until_s(rollups, at_ms) * 1000 <= rollups.from_ms:
+    end_s = whole_until_s(rollups, at_ms)
+    if rollups.from_ms == UNKNOWN or end_s * 1000 <= rollups.from_ms:
+        head = _head(label, stretch, "last", cells)
         return [head, *(line(Span(f" {text}", Role.DIM)) for text in wrap(_why_empty(view), cells - 2))]
-    covered_s = covered_until_s(view, options)
-    end_s = at_ms // 1000 if covered_s is None else covered_s
-    lines = [head, _problems(window_of(rollups, [key], end_s, stretch.length_s), key, cells)]
+    clock = words.clock(end_s * 1000, zone, tenths=False)
+    is_current = covered_until_s(view, options) is not None
+    head = _head(label, stretch, "last" if is_current else f"up to {clock}", cells)
+    found = window_of(rollups, [key], end_s, stretch.length_s)
+    lines = [head, _problems(found, key, stretch, clock, cells)]
     plots = (OUT,) if key.kind is Kind.GROUP else PLOTS
     room = rows - len(lines)
-    figures = _figures(rollups, key, end_s, (cells, room - LEAST_PLOT))
-    until = "now" if view.moment.live else words.clock(end_s * 1000, zone, tenths=False)
+    figures = figure_lines(rollups, key, end_s, stretch.length_s, (cells, room - LEAST_PLOT))
+    until = "now" if view.moment.live and is_current else clock
     drawn = _grid(rollups, key, plots, end_s, stretch, (cells, room - len(figures)), braille, until)
     return [*lines, *drawn, *figures]
 
@@ -106,35 +109,47 @@ def _why_empty(view: View) -> str:
     """Return the reason why there is nothing to draw."""
     if view.aggregates.rollups.from_ms != UNKNOWN:
         return "Spark's figures start after this moment."
-    if view.aggregates.status.state is SparkState.OFF:
-        return "Plots, windows and percentiles come from Spark, and Spark is off."
-    return "Plots start when Spark has added up its first whole seconds."
+    match view.aggregates.status.state:
+        case SparkState.OFF:
+            return "Plots, windows and percentiles come from Spark, and Spark is off."
+        case SparkState.STARTING:
+            return "No Spark figures yet: the job is starting, which usually takes less than a minute."
+        case SparkState.FAILED:
+            return f"No Spark figures: the job has failed. {SPARK_KEY} restarts it."
+        case _:
+            return "No Spark figures yet: the job has not added up a whole second."
 
 
-def _head(label: str, stretch: Stretch, cells: int) -> Line:
-    """Return the title, and which stretch of time is shown."""
-    choices: Line = line(Span("last ", Role.DIM))
+def _head(label: str, stretch: Stretch, which: str, cells: int) -> Line:
+    """Return the title, and which stretch of time is shown. `which` stands before its length if it fits."""
+    title, choices = line(" ", Span(label, Role.BRIGHT)), EMPTY
     for choice in STRETCHES:
         chosen = choice is stretch
         choices += (
             Span(f"[{choice.label}]" if chosen else f" {choice.label} ", Role.TEXT if chosen else Role.DIM),
         )
-    return justified(line(" ", Span(label, Role.BRIGHT)), (*choices, Span(" w ", Role.KEY)), cells)
+    right: Line = (*choices, Span(" w ", Role.KEY))
+    before = Span(f"{which} ", Role.DIM)
+    fits = line_width(title) + 1 + line_width((before, *right)) <= cells
+    return justified(title, (before, *right) if fits else right, cells)
 
 
-def _problems(found: Window, key: Key, cells: int) -> Line:
-    """Return the line of problems in the time shown, which is there even without problems."""
+def _problems(found: Window, key: Key, stretch: Stretch, clock: str, cells: int) -> Line:
+    """Return the line of problems in the time shown, which is there even without problems.
+
+    That there are none is said only of the seconds that have figures, which end at `clock`.
+    """
     risks = [
-        (int(found.offline_ms[0]) / 1000, "offline", Role.RISK),
-        (int(found.silent_ms[0]) / 1000, "silent", Role.RISK),
+        (int(found.offline_ms[0]) / 1000, "no leader", Role.RISK),
+        (int(found.silent_ms[0]) / 1000, "leader silent", Role.RISK),
         (int(found.under_min_isr_ms[0]) / 1000, "under min ISR", Role.WARN),
         (int(found.under_replicated_ms[0]) / 1000, "under-replicated", Role.WARN),
     ]
     counts = [
         (int(found.truncated[0]), "truncated"),
-        (int(found.records_in_gap[0]), "in over gaps"),
+        (int(found.records_in_gap[0]), "written while not observed"),
         (int(found.rewound[0]), "rewound"),
-        (int(found.records_out_gap[0]), "out over gaps"),
+        (int(found.records_out_gap[0]), "read while not observed"),
     ]
     parts: list[Line] = [
         line(Span(f"{words.rate(seconds)} {what}", role)) for seconds, what, role in risks if seconds > 0
@@ -148,9 +163,24 @@ def _problems(found: Window, key: Key, cells: int) -> Line:
         records[0] = (Span("records: ", Role.DIM), *records[0])
     parts += records
     if not parts:
-        calm = "nothing rewound" if key.kind is Kind.GROUP else "no partition problems"
-        parts = [line(Span(f"{glyphs.OK} ", Role.GOOD), Span(calm, Role.DIM))]
+        parts = [_no_problems(found.covered_s, key, stretch, clock, cells - len(" ● "))]
     return line(" ", *joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells - 1))
+
+
+def _no_problems(covered_s: int, key: Key, stretch: Stretch, clock: str, cells: int) -> Line:
+    if not covered_s:
+        return line(Span(f"{words.NONE} no whole second up to {clock}", Role.DIM))
+    calm = "nothing rewound" if key.kind is Kind.GROUP else "no partition problems"
+    part = "" if covered_s >= stretch.length_s else f" in {words.duration(covered_s * 1000, tenths=False)}"
+    short = calm if key.kind is Kind.GROUP else "no problems"
+    said = (
+        f"{calm}{part} up to {clock}",
+        f"{calm}{part} to {clock}",
+        f"{short}{part} to {clock}",
+        f"{short} to {clock}",
+    )
+    fitting = next((text for text in said if width(text) <= cells), said[-1])
+    return line(Span(f"{glyphs.OK} ", Role.GOOD), Span(fitting, Role.DIM))
 
 
 def _grid(
@@ -194,9 +224,17 @@ def _plot(plot: Plot, values: list[float], size: tuple[int, int], braille: bool,
     cells, height = size
     title = line(Span(f" {plot.title}", Role.HEAD))
     if plot.alarm:
-        title += (Span("" if any(value > 0 for value in values) else " none", Role.DIM),)
+        title += (Span(_none(values), Role.DIM),)
         values = [value if value > 0 else math.nan for value in values]
     return [cut(title, cells), *framed(values, cells, height - 1, braille, frame)]
+
+
+def _none(values: Sequence[float]) -> str:
+    """Return that an alarm has nothing to draw, as far as that is known, '' if it has."""
+    known = [value for value in values if math.isfinite(value)]
+    if any(value > 0 for value in known):
+        return ""
+    return f": {words.NONE}" if not known else ": none" if len(known) == len(values) else ": none yet"
 
 
 def _values(rollups: Rollups, key: Key, plot: Plot, end_s: int, stretch: Stretch) -> list[float]:
@@ -211,87 +249,3 @@ def _top(plot: Plot, values: dict[Plot, list[float]]) -> float:
     shared = [REPLICATED, CROSS_RACK] if plot in (REPLICATED, CROSS_RACK) else [plot]
     known = [value for one in shared for value in values.get(one, ()) if math.isfinite(value)]
     return nice_top(max(known, default=0.0))
-
-
-def _figures(rollups: Rollups, key: Key, end_s: int, size: tuple[int, int]) -> list[Line]:
-    """Return rates and their distribution by window.
-
-    They are in two columns if there is room, otherwise as many as fit in one column.
-    """
-    windows = [window_of(rollups, [key], end_s, length_s) for length_s in WINDOWS_S]
-    figures = list(_figure_lines(windows, key))
-    cells, rows = size
-    # If a window is only partly known, its column's title is the length of the known part.
-    lengths = [
-        f"{found.covered_s} s"
-        if found.covered_s < length_s
-        else words.duration(length_s * 1000, tenths=False)
-        for found, length_s in zip(windows, WINDOWS_S, strict=True)
-    ]
-    head = _table_line("RECORDS /s", lengths, Role.HEAD, Role.DIM)
-    if cells < 2 * TABLE_CELLS or len(figures) < 4:
-        kept = sorted(sorted(figures)[: max(0, rows - 1)], key=figures.index)
-        return [pad(made, cells) for made in (head, *(figure.line for figure in kept))][:rows]
-    half = -(-len(figures) // 2)
-    lefts, rights = [[head, *(figure.line for figure in side)] for side in (figures[:half], figures[half:])]
-    wide = cells // 2
-    return [(*pad(left, wide), *right) for left, right in zip(lefts, rights, strict=True)][:rows]
-
-
-class Figure(NamedTuple):
-    """A line of figures. If there is no room for all lines, those of the highest rank are left out."""
-
-    rank: int
-    line: Line
-
-
-def _figure_lines(windows: Sequence[Window], key: Key) -> Iterator[Figure]:
-    """Yield the ten lines of the cluster, a topic, a rack or a broker, or the two lines of a group."""
-
-    def of(rank: int, label: str, read: Callable[[Window], str]) -> Figure:
-        return Figure(rank, _table_line(label, [read(found) for found in windows]))
-
-    out = of(1, "out", lambda found: _rate(float(found.out_rate[0])))
-    if key.kind is Kind.GROUP:
-        yield from (out, Figure(2, _hottest(windows[-1])))
-        return
-    yield of(0, "in", lambda found: _rate(float(found.in_rate[0])))
-    yield out
-    yield of(9, "replicated", lambda found: _rate(float(found.replicated_rate[0])))
-    yield of(3, "across racks", lambda found: _rate(float(found.cross_rack_rate[0])))
-    yield of(2, "bytes in ≈", lambda found: _bytes(float(found.bytes_rate[0])))
-    yield of(4, "in, p50", lambda found: _rate(float(found.in_p50[0])))
-    yield of(8, "in, p95", lambda found: _rate(float(found.in_p95[0])))
-    yield of(5, "in, p99", lambda found: _rate(float(found.in_p99[0])))
-    yield of(6, "hottest ÷ mean", lambda found: _ratio(float(found.skew[0])))
-    yield Figure(7, _hottest(windows[-1]))
-
-
-def _hottest(found: Window) -> Line:
-    """Return the line of the partition that was the hottest in the longest window."""
-    hottest = found.hottest[0]
-    name = f"{hottest[0]}-{hottest[1]}" if hottest else words.NONE
-    room = TABLE_CELLS - LABEL_CELLS
-    return line(Span(f" {'hottest':<{LABEL_CELLS - 1}}", Role.DIM), *pad(line(name), room, right=True))
-
-
-def _table_line(label: str, values: Sequence[str], role: Role = Role.DIM, of: Role = Role.TEXT) -> Line:
-    head = f" {label:<{LABEL_CELLS - 1}}"
-    first = LABEL_CELLS + WINDOW_CELLS - len(head)  # A long label takes cells from a short figure.
-    cells = (f"{value:>{WINDOW_CELLS if place else first}}" for place, value in enumerate(values))
-    return line(Span(head, role), *(Span(cell, of) for cell in cells))
-
-
-def _rate(per_second: float) -> str:
-    """Return a rate in at most seven cells."""
-    if per_second == UNKNOWN:
-        return words.NONE
-    return words.si(per_second) if per_second >= LONG_RATE else words.rate(per_second)
-
-
-def _ratio(value: float) -> str:
-    return f"{value:.1f}" if math.isfinite(value) else words.NONE
-
-
-def _bytes(rate: float) -> str:
-    return words.size(round(rate)) if math.isfinite(rate) else words.NONE

@@ -1,21 +1,32 @@
 """Rows of the list of topics below the placement table."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from kview.derive.view import PartitionStatus, View
+from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import glyphs, words
+from kview.language.lists import Order, order_name
 from kview.language.verdicts import counted
-from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
 from kview.tui.rows.columns import Column
-from kview.tui.rows.common import ROLES, SIGNS, Keyed, figure, name_width, rank, rate_width, title
+from kview.tui.rows.common import (
+    ROLES,
+    SIGNS,
+    STATUS_SIGNS,
+    Keyed,
+    figure,
+    name_width,
+    rank,
+    rate_width,
+    title,
+    troubled,
+)
 from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, Span, line
 
 PANEL = "topics"
-ORDERS = ("worst first", "by name", "by records in")
+ORDERS = (Order.WORST_FIRST, Order.BY_NAME, Order.BY_RECORDS_IN)
 ALL = ""
 """The key of the row that stands for all topics."""
 
@@ -26,37 +37,53 @@ _COUNTED = (
     PartitionStatus.UNDER_MIN_ISR,
     PartitionStatus.AT_MIN_ISR,
     PartitionStatus.UNDER_REPLICATED,
+    PartitionStatus.UNREAD,
+    PartitionStatus.UNKNOWN,
 )
 """The statuses that a topic's health counts. Each partition counts once, with its worst status."""
 
 
-def topic_rows(view: View, options: Options) -> list[int]:
-    """Return the rows of `view.topics` that pass the options, in the order in force."""
+def topic_rows(view: View, options: Options, held: Sequence[Hashable] = ()) -> list[int]:
+    """Return the rows of `view.topics` that pass the options, in the order in force.
+
+    Topics in `held` keep its order, unless one is in more trouble than another.
+    """
     figures = view.topics
     rows = [
         row
         for row in range(len(figures.topic))
         if (options.internal or not figures.internal[row]) and options.matches(str(figures.topic[row]))
     ]
-    match ORDERS[options.sort(PANEL, len(ORDERS))]:
-        case "worst first":
-            return sorted(rows, key=lambda row: (rank(figures.severity[row]), -int(figures.partitions[row])))
-        case "by records in":
-            return sorted(rows, key=lambda row: -float(np.nan_to_num(figures.in_rate[row])))
-        case _:
-            return rows
+    places = {topic: place for place, topic in enumerate(held)}
+
+    def place(row: int) -> int:
+        return places.get(str(figures.topic[row]), len(places))
+
+    match options.order(PANEL, ORDERS):
+        case Order.WORST_FIRST:
+            rows.sort(key=lambda row: (rank(figures.severity[row]), place(row), -int(figures.busy[row])))
+        case Order.BY_RECORDS_IN:
+            rows.sort(key=lambda row: (place(row), -float(np.nan_to_num(figures.in_rate[row]))))
+    return rows
 
 
 class TopicRows(Keyed[str]):
-    """The rows of topics. The key is the topic's name; the last row, ALL, stands for all topics."""
+    """The rows of topics, in the order of `held` as far as it goes.
 
-    def __init__(self, view: View, options: Options) -> None:
+    The key is the topic's name; the last row, ALL, stands for all topics.
+    """
+
+    def __init__(self, view: View, options: Options, held: Sequence[Hashable] = ()) -> None:
         figures = view.topics
-        self._rows = topic_rows(view, options)
+        self._rows = topic_rows(view, options, held)
         super().__init__([*(str(figures.topic[row]) for row in self._rows), ALL])
         self._view = view
-        order = ORDERS[options.sort(PANEL, len(ORDERS))]
-        self.title: Line = title("TOPICS", order, f"/{options.filter}" if options.filter else "")
+        in_force = options.order(PANEL, ORDERS)
+        if in_force is Order.WORST_FIRST:
+            self.troubled = troubled(figures.severity[self._rows])
+        self.title: Line = title(
+            "TOPICS", order_name(in_force, self.troubled), f"/{options.filter}" if options.filter else ""
+        )
         self.empty = ""
         self.columns: Sequence[Column] = (
             Column("topic", "topic", name_width(self.keys, 10, 24), flex=1, most=50, name=True),
@@ -74,13 +101,12 @@ class TopicRows(Keyed[str]):
         if self.keys[index] == ALL:
             return self._all()
         at = self._rows[index]
-        min_isr = int(figures.min_isr[at])
         return Row(
             (
                 line(Span(str(figures.topic[at]), Role.DIM if figures.internal[at] else Role.TEXT)),
                 figure(words.count(int(figures.partitions[at]))),
                 figure(words.count(int(figures.replication[at]))),
-                figure(words.NONE if min_isr in (UNKNOWN, UNKNOWN_ID) else str(min_isr)),
+                figure(words.setting(int(figures.min_isr[at]))),
                 figure(words.rate(float(figures.in_rate[at]))),
                 figure(words.size(int(figures.size_bytes[at]))),
                 self._health(at),
@@ -92,12 +118,12 @@ class TopicRows(Keyed[str]):
         return Row(
             (
                 line(Span("all topics", Role.DIM)),
-                figure(words.count(head.partitions), Role.DIM),
+                figure(words.at_least(words.count(head.partitions), head.topics_are_bound), Role.DIM),
                 (),
                 (),
                 figure(words.rate(self._view.throughput.total_in), Role.DIM),
                 (),
-                line(Span("number of replicas by broker", Role.DIM)),
+                line(Span("select to see replicas per broker", Role.DIM)),
             )
         )
 
@@ -109,12 +135,16 @@ class TopicRows(Keyed[str]):
         parts = [counted(status, number) for status in _COUNTED if (number := statuses.count(status))]
         if figures.not_preferred[at]:
             parts.append(counted(PartitionStatus.NOT_PREFERRED, int(figures.not_preferred[at])))
-        if not figures.rack_safe[at]:
-            parts.append("not rack-safe")
+        if figures.rack_safe[at] == RackSafety.NO:
+            parts.append(f"{int(figures.not_rack_safe[at]):,} not rack-safe")
         role = ROLES[severity]
         if not parts and not self._view.moment.complete:
             return line(Span(glyphs.ELLIPSIS, Role.DIM))
         text = f" {glyphs.DOT} ".join(parts) or "ok"
+        if role is Role.DIM and figures.unknown[at]:
+            return line(Span(f"{words.UNSEEN} {text}", Role.DIM))
+        if role is Role.DIM and figures.not_preferred[at]:
+            return line(Span(f"{STATUS_SIGNS[PartitionStatus.NOT_PREFERRED]} {text}", role))
         if role is Role.DIM:
             return line(Span(f"{SIGNS[severity]} ", Role.GOOD), Span(text, Role.DIM))
         return line(Span(f"{SIGNS[severity]} {text}", role))

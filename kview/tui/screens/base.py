@@ -3,6 +3,8 @@
 If the terminal is too small, one sentence is shown instead.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, cast
 
 from textual import on
@@ -13,14 +15,18 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from kview.derive.view import View
+from kview.language.lists import Order
 from kview.tui.aim import Target
 from kview.tui.dashboard import Dashboard
 from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
+from kview.tui.options import PanelOrders
 from kview.tui.widgets.bottom import KeyLine, StatusLine, TooSmall
 from kview.tui.widgets.drawn import Drawn, Lines
 from kview.tui.widgets.header import Header, HeadlinePanel
-from kview.tui.widgets.prompt import Prompt, Question
+from kview.tui.widgets.prompt import Prompt, Question, fitting
 from kview.tui.widgets.table import Table
+
+FILTER_HINT = "part of a topic's or a group's name"
 
 
 class KviewScreen(Screen[None], inherit_bindings=False):
@@ -38,8 +44,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         Binding("shift+tab", "app.focus_previous", "focus the previous panel", show=False),
     ]
 
-    panel_sorts: ClassVar[dict[str, int]] = {}
-    """The number of sort orders of each table, by the table's id."""
+    panel_sorts: ClassVar[PanelOrders] = {}
+    """The sort orders of each table, by the table's id."""
 
     partition_panels: ClassVar[frozenset[str]] = frozenset()
     """The ids of the tables whose rows are partitions and whose keys are (topic, partition)."""
@@ -87,12 +93,11 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             dashboard = self.dashboard
             is_replay = dashboard.timeline is not None and dashboard.timeline.replay
             yield Header(dashboard.source, is_replay, dashboard.started_ms)
-            yield HeadlinePanel()
+            yield HeadlinePanel(dashboard.source, is_replay)
             with Vertical(id="body"):
                 yield from self.body()
             yield StatusLine()
             yield Input(
-                placeholder="part of a topic's or a group's name; Enter keeps it, Esc clears it",
                 compact=True,
                 id="filter",
             )
@@ -152,9 +157,16 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     def say(self) -> None:
         """Draw the status line."""
-        status = self.query_one(StatusLine)
-        status.message, status.active = self.dashboard.status_message, self.dashboard.active_faults
-        status.redraw()
+        dashboard = self.dashboard
+        # The faults in force are of now, not of an earlier moment.
+        active = dashboard.active_faults if dashboard.live else ()
+        self.query_one(StatusLine).show(dashboard.status_message, active)
+        self.query_one(KeyLine).redraw()
+
+    @on(Table.Moved)
+    def _selection_moved(self) -> None:
+        """Say what the fault keys mean for another row."""
+        self.say()
 
     # -- keys
 
@@ -176,6 +188,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         """Ask for the part of a name to filter by."""
         self.add_class("-filtering")
         line = self.query_one("#filter", Input)
+        line.placeholder = fitting(FILTER_HINT, self.app.size.width)
         line.value = self.dashboard.options.filter
         self.set_focus(line)
 
@@ -183,7 +196,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         self.remove_class("-filtering")
         if not keep:
             self.query_one("#filter", Input).value = ""
-            self.dashboard.set_filter("")
+            self._filter_by("")
         self._focus_panel()
 
     def ask(self, question: Question) -> None:
@@ -221,12 +234,21 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     @on(Input.Changed, "#filter")
     def _filter_typed(self, event: Input.Changed) -> None:
         if self.has_class("-filtering"):
-            self.dashboard.set_filter(event.value)
+            self._filter_by(event.value)
 
     @on(Input.Submitted, "#filter")
     def _filter_kept(self) -> None:
         self._end_filter(keep=True)
 
+    def _filter_by(self, text: str) -> None:
+        self.dashboard.set_options(replace(self.dashboard.options, filter=text))
+
+    def focused_orders(self) -> tuple[str, Sequence[Order]]:
+        """Return the focused panel's name, and the orders between which it can be switched."""
+        table = self.focused_table()
+        id = (table.id or "") if table else ""
+        return id.removesuffix("_below"), self.panel_sorts.get(id, ())
+
     def focused_table(self) -> Table | None:
-        """Return the focused table."""
+        """Return the table that has the focus, or None if no table has it."""
         return self.focused if isinstance(self.focused, Table) else None

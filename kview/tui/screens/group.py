@@ -12,6 +12,7 @@ from kview.derive.view import View
 from kview.language import failures, glyphs, verdicts, words
 from kview.model.units import NO_BROKER
 from kview.tui.canvas import canvas
+from kview.tui.options import PanelOrders
 from kview.tui.plot import sparkline
 from kview.tui.rows import group as rows
 from kview.tui.rows.common import verdict
@@ -41,10 +42,12 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
     facts += [f"old figures: {error}"] if error else []
     lag = words.at_least(words.count(int(figures.lag[at])), bool(figures.lag_is_bound[at]))
     read, written = words.rate(float(figures.read_rate[at])), words.rate(float(figures.write_rate[at]))
-    rates = f"reads {read}/s of {written}/s written"
+    rates = f"reads {read}/s, producers write {written}/s"
+    age_ms, lost = int(figures.verdict_age_ms[at]), int(figures.lost[at])
+    why = verdicts.of_group(figures, at, beside_figures=True)
     lines = [
         line("  ", Span(name, Role.BRIGHT), Span(f"  {f' {glyphs.DOT} '.join(facts)}", Role.DIM)),
-        line("  ", *verdict(figures.verdict[at], verdicts.of_group(figures, at), figures.severity[at])),
+        line("  ", *verdict(figures.verdict[at], why, figures.severity[at], age_ms, lost)),
         line(
             "  ",
             Span("lag ", Role.DIM),
@@ -100,7 +103,7 @@ class GroupScreen(KviewScreen):
     """The screen of a single group."""
 
     AUTO_FOCUS = "#offsets"
-    panel_sorts: ClassVar[dict[str, int]] = {rows.PANEL: len(rows.ORDERS)}
+    panel_sorts: ClassVar[PanelOrders] = {rows.PANEL: rows.ORDERS}
     partition_panels: ClassVar[frozenset[str]] = frozenset({"offsets"})
 
     def __init__(self, group: str) -> None:

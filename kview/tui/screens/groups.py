@@ -6,6 +6,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from kview.derive.view import View
+from kview.tui.options import PanelOrders
 from kview.tui.rows import groups
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Rule
@@ -16,7 +17,7 @@ class GroupsScreen(KviewScreen):
     """The list of all groups."""
 
     AUTO_FOCUS = "#groups"
-    panel_sorts: ClassVar[dict[str, int]] = {"groups": len(groups.ORDERS)}
+    panel_sorts: ClassVar[PanelOrders] = {"groups": groups.ORDERS}
 
     def body(self) -> ComposeResult:
         """Make the panel of the screen."""

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from kview.language import glyphs
+from kview.language import glyphs, words
 from kview.tui.keys import FAULT_KEYS, SPACE_BINDINGS, TIME_BINDINGS
 from kview.tui.rows.columns import GAP, Column
 from kview.tui.rows.common import Keyed
@@ -25,14 +25,16 @@ SIGNS: tuple[tuple[str, str], ...] = (
     (glyphs.OUT_OF_SYNC, "a follower that is not in the ISR, or too few in the ISR"),
     (glyphs.DEAD, "silent or offline; data or availability at risk"),
     (glyphs.FROZEN, "a high watermark that stands still although it should advance"),
-    (glyphs.UP, "grows; leads without being the preferred leader; one step from risk"),
-    (glyphs.DOWN, "shrinks"),
-    ("(P3)", "placement: the preferred leader, which does not lead"),
+    (glyphs.UP, "growing; a leader that is not the preferred leader; slow; one step from risk"),
+    (glyphs.DOWN, "shrinking"),
+    ("(P3)", "placement: the preferred leader, which is not leading now"),
     (glyphs.NONE, "not known; ≥ a lower bound; ≈ an estimate"),
-    (glyphs.ELLIPSIS, "not known yet: the minutes before the moment shown are being loaded"),
+    (words.UNSEEN, "kview cannot reach it, but the cluster can; or its state is not known"),
+    (glyphs.ELLIPSIS, "not known yet: too little has been seen, or earlier minutes are being loaded"),
 )
 
 WORDS: tuple[str, ...] = (
+    "latency: how long a broker takes to answer kview's own small requests, not produce or fetch requests",
     "partition-seconds: how long partitions were in a state, added up: 3 partitions for 4 s are 12",
     "hottest ÷ mean: the busiest partition's records per second, divided by the mean per partition",
     "direct rates: the difference between two observations, used while Spark has no figures",
@@ -52,7 +54,8 @@ class Entry(NamedTuple):
 def entries(bindings: Sequence[Binding]) -> list[Entry]:
     """Help for these bindings: the screen's own keys, time, faults, navigation, signs and words."""
     faults = [b for b in bindings if b.key in FAULT_KEYS]
-    times = [b for b in bindings if b in TIME_BINDINGS]
+    timed = {(b.key, b.action) for b in TIME_BINDINGS}
+    times = [b for b in bindings if (b.key, b.action) in timed]
     moving = [b for b in bindings if not b.show and b not in (*faults, *times)]
     others = [b for b in bindings if b.show and b not in (*faults, *times)]
     made: list[Entry] = []
@@ -124,7 +127,7 @@ class HelpRows(Keyed[int]):
 
 
 class HelpScreen(ModalScreen[None], inherit_bindings=False):
-    """The keys of the screen below."""
+    """Help for the screen it covers: its keys, signs and words."""
 
     CSS = """
     HelpScreen { align: center middle; background: $background 100%; }

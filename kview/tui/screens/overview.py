@@ -10,10 +10,12 @@ from textual.containers import Horizontal
 from kview.derive.view import View
 from kview.tui import layout
 from kview.tui.aim import Target, leader_of
+from kview.tui.options import PanelOrders
 from kview.tui.rows import brokers, groups, partitions
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Bar, Rule
 from kview.tui.widgets.events import EventsPanel
+from kview.tui.widgets.groups_line import GroupsLine
 from kview.tui.widgets.table import Table
 from kview.tui.widgets.throughput import ThroughputPanel
 
@@ -28,11 +30,11 @@ class OverviewScreen(KviewScreen):
 
     AUTO_FOCUS = "#brokers"
     has_targets = True
-    panel_sorts: ClassVar[dict[str, int]] = {
-        "brokers": len(brokers.ORDERS),
-        "partitions": len(partitions.ORDERS),
-        "groups": len(groups.ORDERS),
-        "groups_below": len(groups.ORDERS),
+    panel_sorts: ClassVar[PanelOrders] = {
+        "brokers": brokers.ORDERS,
+        "partitions": partitions.ORDERS,
+        "groups": groups.ORDERS,
+        "groups_below": groups.ORDERS,
     }
 
     partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})
@@ -50,6 +52,7 @@ class OverviewScreen(KviewScreen):
             yield Bar(id="lower_bar")
             yield Table(id="groups")
         yield Table(id="groups_below")
+        yield GroupsLine()
         yield Rule(id="rule3")
         yield EventsPanel()
 
@@ -68,9 +71,10 @@ class OverviewScreen(KviewScreen):
             self.query_one(f"#{id}").display = shared.side_by_side
         self.query_one("#throughput").styles.width = shared.throughput_width
         self.query_one("#groups").styles.width = shared.groups_width
-        below = self.query_one("#groups_below")
-        below.display = not shared.side_by_side and shared.groups > 0
+        below, in_a_line = self.query_one("#groups_below"), self.query_one(GroupsLine)
+        below.display = not shared.side_by_side and shared.groups > 1
         below.styles.height = shared.groups
+        in_a_line.display = not shared.side_by_side and shared.groups == 1
         events = self.query_one(EventsPanel)
         events.display = shared.events > 0
         events.styles.height = shared.events
@@ -85,6 +89,8 @@ class OverviewScreen(KviewScreen):
             table = self.query_one(f"#{id}", Table)
             if table.display:
                 table.fill(rows)
+        in_a_line = self.query_one(GroupsLine)
+        in_a_line.view, in_a_line.options = view, options
         panel = self.query_one(ThroughputPanel)
         panel.view, panel.options = view, options
         self.query_one(EventsPanel).view = view

@@ -1,14 +1,19 @@
 """2 Placement: which replicas of a topic each broker has, above the list of topics."""
 
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import cache, partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from kview.derive.order import HOLD_MS
 from kview.derive.view import View
+from kview.language.lists import Order
 from kview.tui.aim import Target
+from kview.tui.options import PanelOrders
 from kview.tui.rows import topics
 from kview.tui.rows.placement import PlacementRows
 from kview.tui.screens.base import KviewScreen
@@ -20,12 +25,20 @@ LEAST_TOPICS = 5
 """The number of lines reserved for the list of topics: title, head, and three rows."""
 
 
+class _Hold(NamedTuple):
+    """The topics as they were listed, in which order, and when (epoch ms)."""
+
+    keys: Sequence[Hashable]
+    order: Order
+    at_ms: int
+
+
 class PlacementScreen(KviewScreen):
     """The replicas of the topic that is selected below, by broker and by position in the replica list."""
 
     AUTO_FOCUS = "#grid"
     has_targets = True
-    panel_sorts: ClassVar[dict[str, int]] = {"topics": len(topics.ORDERS)}
+    panel_sorts: ClassVar[PanelOrders] = {"topics": topics.ORDERS}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "r",
@@ -40,6 +53,9 @@ class PlacementScreen(KviewScreen):
     _began = False
     """Whether a topic has been selected. It stays selected when another topic becomes the worst."""
 
+    _hold: _Hold | None = None
+    """How the topics were listed when the user last selected one."""
+
     def body(self) -> ComposeResult:
         """Make the panels of the screen."""
         yield Rule()
@@ -52,7 +68,7 @@ class PlacementScreen(KviewScreen):
         """Pass each panel its part of a view."""
         options = self.dashboard.options
         listed = self.query_one("#topics", Table)
-        listed.fill(lambda: topics.TopicRows(view, options))
+        listed.fill(lambda: topics.TopicRows(view, options, self._held()))
         if not self._began:
             self._began = listed.select(listed.selected)
         rows = cache(partial(PlacementRows, view, options, self._topic()))
@@ -82,12 +98,26 @@ class PlacementScreen(KviewScreen):
         return grid.selected if grid.has_focus and isinstance(grid.selected, int) else None
 
     def action_racks(self) -> None:
-        """Switch between placement order and rows by rack."""
-        self.dashboard.toggle_racks()
+        """Order the brokers round-robin over the racks, or group them by rack."""
+        options = self.dashboard.options
+        self.dashboard.set_options(replace(options, racks_together=not options.racks_together))
 
     def action_topic(self, by: int) -> None:
         """Select another topic, regardless of which panel is focused."""
-        self.query_one("#topics", Table).action_move(by)
+        self._hold_order()
+        self.query_one("#topics", Table).step(by)
+
+    def _hold_order(self) -> None:
+        """Keep the topics in their order, so that the next key goes to the topic that is listed next."""
+        order = self.dashboard.options.order(topics.PANEL, topics.ORDERS)
+        self._hold = _Hold(self.query_one("#topics", Table).keys, order, self.dashboard.now_ms())
+
+    def _held(self) -> Sequence[Hashable]:
+        """Return the topics in the order that is kept, or nothing if no topic was selected lately."""
+        hold = self._hold
+        if hold is None or hold.order is not self.dashboard.options.order(topics.PANEL, topics.ORDERS):
+            return ()
+        return hold.keys if 0 <= self.dashboard.now_ms() - hold.at_ms < HOLD_MS else ()
 
     def action_open(self) -> None:
         """Go to the topic's partitions."""
@@ -96,6 +126,7 @@ class PlacementScreen(KviewScreen):
 
     @on(Table.Moved, "#topics")
     def _another_topic(self) -> None:
+        self._hold_order()
         self.update()
 
     @on(Table.Opened)

@@ -13,12 +13,12 @@ from kview.language import glyphs
 from kview.model.aggregates import Key, Kind
 from kview.tui import spark
 from kview.tui.canvas import canvas
-from kview.tui.options import Options
+from kview.tui.options import Options, PanelOrders
 from kview.tui.rows import throughput as rows
 from kview.tui.rows.throughput_detail import STRETCHES, USUAL, detail_lines
 from kview.tui.screens.base import KviewScreen
 from kview.tui.text import Line, Role, Span, joined, line, line_width
-from kview.tui.widgets.bottom import Bar, Rule
+from kview.tui.widgets.bottom import Bar, Rule, StatusMessage
 from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.table import Table
 
@@ -47,8 +47,7 @@ class SparkHead(Lines):
 
 
 class Detail(Lines):
-    """Plots and figures of what is selected. They are rebuilt only if something they depend on has
-    changed."""
+    """Plots and figures for the selected row, rebuilt only when their data changes."""
 
     DEFAULT_CSS = "Detail { width: 1fr; height: 1fr; }"
 
@@ -93,7 +92,7 @@ class ThroughputScreen(KviewScreen):
 
     AUTO_FOCUS = "#rates"
     CSS = "ThroughputScreen #sides { height: 1fr; }"
-    panel_sorts: ClassVar[dict[str, int]] = {rows.PANEL: len(rows.ORDERS)}
+    panel_sorts: ClassVar[PanelOrders] = {rows.PANEL: rows.ORDERS}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "left",
@@ -160,3 +159,5 @@ class ThroughputScreen(KviewScreen):
             self.dashboard.show_group(event.key.name)
         elif event.key.kind is Kind.BROKER:
             self.dashboard.show_broker(int(event.key.name))
+        else:
+            self.dashboard.say(StatusMessage("Enter opens topics, groups and brokers", "←→ lists them"))

@@ -21,7 +21,6 @@ class TopicScreen(KviewScreen):
 
     AUTO_FOCUS = "#partitions"
     has_targets = True
-    panel_sorts: ClassVar[dict[str, int]] = {}
     partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})
 
     def __init__(self, topic: str, partition: int = -1) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 from textual.binding import Binding
 from textual.widgets import Input
@@ -12,6 +13,7 @@ from kview.tui.canvas import canvas
 from kview.tui.keys import KEY_LINE_NAMES, KEY_LINE_ORDER, KEY_LINE_ORDER_NOT_LIVE
 from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, width
 from kview.tui.widgets.drawn import Lines
+from kview.tui.widgets.prompt import Prompt, Question
 
 _ROLES: dict[str, Role] = {
     Severity.RISK: Role.RISK,
@@ -30,16 +32,32 @@ class StatusMessage:
     severity: str = Severity.CALM
 
 
-def status_line(message: StatusMessage, active: Sequence[str], cells: int) -> Line:
-    """Return the latest message with its tail. If there is no message, return the faults in force."""
+MOST_STATUS_LINES = 2
+
+
+def status_lines(message: StatusMessage, active: Sequence[str], cells: int) -> list[Line]:
+    """Return the latest message with its tail, over as many lines as it needs, at most MOST_STATUS_LINES.
+
+    If there is no message, return the faults in force.
+    """
     if not message.text and active:
-        faults = line(Span(" faults ", Role.HEAD), Span(", ".join(active), Role.WARN))
-        return justified(cut(faults, cells - 12), line(Span("U undo all ", Role.DIM)), cells)
+        faults = line(Span(" faults in force: ", Role.HEAD), Span("; ".join(active), Role.WARN))
+        return [justified(cut(faults, cells - 12), line(Span("U undo all ", Role.DIM)), cells)]
     if not message.text:
-        return ()
+        return [()]
+    role = _ROLES[message.severity]
     tail = line(Span(f" {glyphs.DOT} {message.tail} ", Role.DIM)) if message.tail else ()
+    whole = line(Span(f" {message.text}", role))
+    if line_width(whole) + line_width(tail) <= cells:
+        return [(*whole, *tail)]
+    # Narrower by one cell than the line, because wide characters may stand on both of its ends.
+    parts = wrap(message.text, max(cells - 2, 1)) or [""]
+    first, rest = parts[0], " ".join(parts[1:])
+    begin = cut(line(Span(f" {first}", role)), cells)
+    if not rest:
+        return [begin, cut(line(Span(f" {message.tail} ", Role.DIM)), cells)] if message.tail else [begin]
     room = cells - line_width(tail)
-    return (*cut(line(Span(f" {message.text}", _ROLES[message.severity])), room), *tail)
+    return [begin, (*cut(line(Span(f" {rest}", role)), room), *tail)]
 
 
 class StatusLine(Lines):
@@ -51,14 +69,30 @@ class StatusLine(Lines):
         super().__init__(id="status")
         self.message = StatusMessage()
         self.active: tuple[str, ...] = ()
+        self._needed = 1
+
+    def show(self, message: StatusMessage, active: tuple[str, ...]) -> None:
+        """Show a message, or the faults in force, and take as many lines as they need."""
+        self.message, self.active = message, active
+        self.attempt(self._fit)
+        self.redraw()
+
+    def _fit(self) -> None:
+        needed = len(status_lines(self.message, self.active, self.app.size.width))
+        if needed != self._needed:
+            self._needed = needed
+            self.styles.height = needed
 
     def lines(self, width: int, height: int) -> list[Line]:
-        """Return the status line."""
-        return [status_line(self.message, self.active, width)]
+        """Return the status line, or its two lines."""
+        return status_lines(self.message, self.active, width)
 
 
-def key_line(bindings: Sequence[Binding], cells: int, live: bool = True) -> Line:
-    """Return as many keys as fit, in the order of `bindings`. The first of KEY_LINE_ORDER have priority."""
+def key_line(bindings: Sequence[Binding], cells: int, live: bool = True, back: str = "") -> Line:
+    """Return as many keys as fit, in the order of `bindings`. The first of KEY_LINE_ORDER have priority.
+
+    `back` says what `B` does now, '' if it does nothing.
+    """
     order = KEY_LINE_ORDER if live else KEY_LINE_ORDER_NOT_LIVE
     rank = {key: position for position, key in enumerate(order)}
     wanted = sorted((b for b in bindings if b.key in rank), key=lambda binding: rank[binding.key])
@@ -69,7 +103,7 @@ def key_line(bindings: Sequence[Binding], cells: int, live: bool = True) -> Line
         if binding.action in actions:
             continue
         actions.add(binding.action)
-        name, description = _in_line(binding)
+        name, description = _in_line(binding, back)
         size = width(name) + 1 + width(description) + 2
         if size <= room:
             kept.add(binding.key)
@@ -77,13 +111,15 @@ def key_line(bindings: Sequence[Binding], cells: int, live: bool = True) -> Line
     spans: list[Span] = [Span(" ")]
     for binding in bindings:
         if binding.key in kept:
-            name, description = _in_line(binding)
+            name, description = _in_line(binding, back)
             spans += [Span(name, Role.KEY), Span(f" {description}  ", Role.DIM)]
     return cut(tuple(spans), cells)
 
 
-def _in_line(binding: Binding) -> tuple[str, str]:
+def _in_line(binding: Binding, back: str) -> tuple[str, str]:
     """A key's name and description as they stand in the bottom line."""
+    if back and binding.key == "B":
+        return "B", back
     return KEY_LINE_NAMES.get(binding.key, (key_name(binding), binding.description))
 
 
@@ -92,7 +128,15 @@ def key_name(binding: Binding) -> str:
     return binding.key_display or _KEY_NAMES.get(binding.key, binding.key)
 
 
+def shown_key(key: str, character: str | None) -> str:
+    """Return the name of any key, bound or not. `character` is what it types, None if nothing."""
+    if character is not None and character.isprintable() and not character.isspace():
+        return character
+    return _KEY_NAMES.get(key, key.replace("ctrl+", "^"))
+
+
 _KEY_NAMES = {
+    "delete": "Del",
     "up": "↑",
     "down": "↓",
     "left": "←",
@@ -108,8 +152,10 @@ _KEY_NAMES = {
 }
 
 
-_TYPING = (Binding("enter", "submit", "done"), Binding("escape", "back", "back"))
-"""The keys that finish a line of text, for every question."""
+def _typing(asked: Question | None) -> list[Binding]:
+    """Return the keys that finish a line of text: the answer to a question, or the filter."""
+    enter, escape = ("keep", "clear") if asked is None else (asked.enter, "cancel")
+    return [Binding("enter", "submit", enter), Binding("escape", "back", escape)]
 
 
 class KeyLine(Lines):
@@ -124,9 +170,11 @@ class KeyLine(Lines):
         """Return the line, made from the bindings that are in force."""
         active = self.screen.active_bindings.values()
         shown = [entry.binding for entry in active if entry.binding.show and entry.enabled]
-        if isinstance(self.screen.focused, Input):  # Letters are typed there.
-            shown = [*_TYPING, *(binding for binding in shown if binding.key.startswith("ctrl+"))]
-        return [key_line(shown, width, canvas(self).live)]
+        line = self.screen.focused
+        if isinstance(line, Input):  # Letters are typed there.
+            asked = line.question if isinstance(line, Prompt) else None
+            shown = [*_typing(asked), *(binding for binding in shown if binding.key.startswith("ctrl+"))]
+        return [key_line(shown, width, canvas(self).live, canvas(self).back_name)]
 
 
 class Rule(Lines):

@@ -3,26 +3,55 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from enum import Enum, auto
+from textwrap import wrap
 
+from kview.derive.brokers import answering
 from kview.derive.view import View
-from kview.language import glyphs, notices, words
-from kview.language.findings import sentence
+from kview.language import glyphs, notices, nouns, words
+from kview.language.findings import sentences
 from kview.model.events import Severity
-from kview.model.findings import Finding
+from kview.model.findings import Finding, FindingKind
 from kview.model.notices import Notice
+from kview.model.snapshot import Observation
 from kview.model.states import BrokerState
-from kview.model.units import UNKNOWN_ID
+from kview.model.units import NO_BROKER, UNKNOWN_ID
 from kview.tui.canvas import canvas
 from kview.tui.rows.common import ROLES, SIGNS
 from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width, width
+from kview.tui.widgets.badge import badge
 from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.moment import shown_moment
+
+FRESH_INTERVALS = 2
+"""A view older than this many intervals is not fresh: an observation is missing."""
 
 LATE_INTERVALS = 3
 """A view older than this many intervals is late."""
 
 NAME_CELLS = 24
 """The number of cells reserved for the name of the cluster next to the moment shown."""
+
+
+class Fact(Enum):
+    """What the header says of a cluster, the least important first. That is left out first."""
+
+    EPOCH = auto()
+    RACKS = auto()
+    TOPICS = auto()
+    REQUESTS = auto()
+    PARTITIONS = auto()
+    CONTROLLER = auto()
+    BROKERS = auto()
+
+
+LEAST_NAME_CELLS = 12
+"""If there is less room for the name of the cluster, the facts give way instead."""
+
+BETWEEN = "  "
+
+MIN_FRESH_MS = 2_000
+"""A view younger than this is fresh, because an observation may take a second."""
 
 MIN_LATE_MS = 3_000
 """A view younger than this is never late, because a single slow answer does not matter."""
@@ -38,6 +67,11 @@ class SourceInfo:
 
     label: str
     interval_ms: int = 1_000
+
+    @property
+    def fresh_ms(self) -> int:
+        """The age up to which a view is fresh."""
+        return max(MIN_FRESH_MS, FRESH_INTERVALS * self.interval_ms)
 
     @property
     def late_ms(self) -> int:
@@ -56,7 +90,7 @@ def header_line(
 ) -> Line:
     """Return which cluster is shown, and how fresh the figures are, or which moment is shown.
 
-    A narrow line leaves out the less important facts.
+    A narrow line leaves out the least important facts.
     """
     name = line(
         Span(" kview ", Role.BRIGHT), Span(f"{glyphs.MARK} ", Role.DIM), Span(source.label, Role.BRIGHT)
@@ -64,64 +98,136 @@ def header_line(
     if view is None:
         waiting = line(Span(f"waiting {words.duration(now_ms - started_ms)} ", Role.DIM))
         return justified(cut(name, cells), waiting, cells)
-    if view.moment.live:
-        right = _freshness(view, source, now_ms)
+    has_badge = view.moment.live
+    if has_badge:
+        right = badge(view, source.fresh_ms, source.late_ms, now_ms)
     else:
         right = (Span(f" {shown_moment(view, replay, now_ms, zone, cells - NAME_CELLS)} ", Role.MOMENT),)
     room = cells - line_width(right) - 2
-    return justified(joined([name, *_facts(view)], Span("  "), room), right, cells)
+    return justified(_fitting(view, name, has_badge, room), right, cells)
 
 
-def _facts(view: View) -> list[Line]:
+def _fitting(view: View, name: Line, has_badge: bool, cells: int) -> Line:
+    """Return the name and as many facts as fit, the most important ones. The name is cut at last."""
+    facts: list[Line] = []
+    for left_out in range(len(Fact)):
+        facts = _facts(view, frozenset(list(Fact)[left_out:]), has_badge)
+        parts = [name, *facts]
+        if sum(map(line_width, parts)) + len(BETWEEN) * (len(parts) - 1) <= cells:
+            return joined(parts, Span(BETWEEN), cells)
+    room = cells - line_width(facts[0]) - len(BETWEEN)
+    return (*cut(name, room), Span(BETWEEN), *facts[0]) if room >= LEAST_NAME_CELLS else cut(name, cells)
+
+
+def _facts(view: View, said: frozenset[Fact], has_badge: bool) -> list[Line]:
+    """Return what is said of the cluster, in order. How many brokers answer is left to the badge, if any."""
     table, head, seen = view.snapshot.brokers, view.headline, view.snapshot.observation
+    found = answering(view.snapshot)
     up = int((table.state == BrokerState.UP).sum())
+    all_of = max(up, found.all)
+    if has_badge and found.answer == up:
+        up = all_of
     racks = len({rack for rack in table.rack if rack})
-    brokers = words.plural(len(table), "broker") if up == len(table) else f"{up:,}/{len(table):,} brokers up"
-    facts = [line(Span(brokers, Role.HEAD if up == len(table) else Role.WARN))]
-    if racks:
-        facts.append(line(Span(words.plural(racks, "rack"), Role.HEAD)))
-    facts.append(line(Span(words.plural(head.topics, "topic"), Role.HEAD)))
-    facts.append(line(Span(words.plural(head.partitions, "partition"), Role.HEAD)))
-    if seen.controller_id != UNKNOWN_ID:
-        facts.append(line(Span(f"controller {seen.controller_id} epoch {seen.controller_epoch}", Role.HEAD)))
-    else:
-        facts.append(line(Span("controller not known", Role.DIM)))
-    facts.append(line(Span(f"{words.rate(head.requests_per_second)} req/s", Role.DIM)))
-    return facts
+    brokers = words.plural(up, "broker") if up == all_of else f"{up:,}/{all_of:,} brokers up"
+    topics, partitions = words.plural(head.topics, "topic"), words.plural(head.partitions, "partition")
+    facts = {
+        Fact.BROKERS: line(Span(brokers, Role.HEAD if up == all_of else Role.WARN)),
+        Fact.RACKS: line(Span(words.plural(racks, "rack"), Role.HEAD)) if racks else (),
+        Fact.TOPICS: line(Span(words.at_least(topics, head.topics_are_bound), Role.HEAD)),
+        Fact.PARTITIONS: line(Span(words.at_least(partitions, head.topics_are_bound), Role.HEAD)),
+        Fact.CONTROLLER: _controller(seen, Fact.EPOCH in said),
+        Fact.REQUESTS: line(Span(f"{words.rate(head.requests_per_second)} req/s", Role.DIM)),
+    }
+    return [made for fact, made in facts.items() if fact in said and made]
 
 
-def _freshness(view: View, source: SourceInfo, now_ms: int) -> Line:
-    age_ms = now_ms - view.snapshot.observation.ended_ms
-    if age_ms > source.late_ms:
-        return line(Span(f"{glyphs.DEAD} nothing new for {words.duration(age_ms, tenths=False)} ", Role.WARN))
-    return line(Span(f"{glyphs.OK} ", Role.GOOD), Span(f"seen {words.duration(age_ms)} ago ", Role.DIM))
+def _controller(seen: Observation, with_epoch: bool) -> Line:
+    id, epoch = seen.controller_id, seen.controller_epoch if with_epoch else UNKNOWN_ID
+    role = Role.DIM if id == UNKNOWN_ID else Role.RISK if id == NO_BROKER else Role.HEAD
+    return line(Span(nouns.active_controller(id, epoch), role))
 
 
 def headline_lines(findings: Sequence[Finding], now_ms: int, cells: int, rows: int) -> list[Line]:
     """Return the findings as of `now_ms`. Their sentences fill up to `rows` lines.
 
-    Findings that do not fit are counted at the end.
+    A sign stands where the severity changes. Findings that do not fit as a whole are counted at the end. Only
+    a sentence that is alone too long for all lines is cut, after a word.
     """
-    worst = findings[0].severity
-    sign = Role.ALERT if worst is Severity.RISK else Role.WARN if worst is Severity.WARN else Role.GOOD
-    lines: list[Line] = [line(" ", Span(f"{SIGNS[worst]} ", sign))]
-    counts = [0]
-    between = f" {glyphs.DOT} "
-    for number, finding in enumerate(findings):
-        text = sentence(finding, now_ms)
-        role = Role.ALERT if number == 0 and worst is Severity.RISK else ROLES[finding.severity]
-        if counts[-1] and line_width(lines[-1]) + width(between) + width(text) > cells:
-            lines.append(line("   "))
-            counts.append(0)
-        if counts[-1]:
-            lines[-1] += (Span(between, Role.DIM),)
-        lines[-1] += (Span(text, role),)
-        counts[-1] += 1
-    if len(lines) > rows:
-        left = f"{between}+ {sum(counts[rows:])} more"
-        room = cells - width(left)
-        lines = [*lines[: rows - 1], (*cut(lines[rows - 1], room), Span(left, Role.DIM))]
+    if not findings:
+        return [line(" ")]
+    shown, lines = _fitted(_signed(findings, sentences(findings, now_ms)), cells, rows)
+    if shown < len(findings):
+        more, terse = _fitted(_signed(findings, sentences(findings, now_ms, terse=True)), cells, rows)
+        lines = terse if more > shown else lines
     return [cut(made, cells) for made in lines]
+
+
+def _fitted(signed: Sequence[Line], cells: int, rows: int) -> tuple[int, list[Line]]:
+    """Return how many sentences fit, and the lines with these and the number of the others."""
+    for shown in range(len(signed), 0, -1):
+        lines = _flowed([*signed[:shown], *_counted(len(signed) - shown)], cells)
+        if len(lines) <= rows:
+            return shown, lines
+    left = _counted(len(signed) - 1)
+    end: Line = (Span(_BETWEEN, Role.DIM), *left[0]) if left else ()
+    lines = _flowed(signed[:1], cells)[:rows]
+    return 0, [*lines[:-1], (*_cut_after_word(lines[-1], cells - line_width(end)), *end)]
+
+
+_BETWEEN = f" {glyphs.DOT} "
+
+
+def _counted(left: int) -> list[Line]:
+    return [line(Span(words.plural(left, "more finding"), Role.DIM))] if left else []
+
+
+def _signed(findings: Sequence[Finding], said: Sequence[str]) -> list[Line]:
+    """Return the sentences of the findings, with a sign where the severity changes."""
+    made: list[Line] = []
+    before: str | None = None
+    for finding, text in zip(findings, said, strict=True):
+        sign, role = "", ROLES[finding.severity]
+        is_scope = finding.kind is FindingKind.CLUSTER_WELL
+        if before is None or is_scope or finding.severity not in (before, Severity.CALM):
+            sign = f"{SIGNS[finding.severity]} "
+        if before is None and finding.severity is Severity.RISK:
+            role = Role.ALERT
+        before = finding.severity
+        made.append(line(Span(sign, Role.GOOD if role is Role.DIM else role), Span(text, role)))
+    return made
+
+
+def _flowed(parts: Sequence[Line], cells: int) -> list[Line]:
+    """Return the parts on as few lines as possible. Only a part that is longer than a line is broken."""
+    lines: list[Line] = [line(" ")]
+    is_empty = True
+    for part in parts:
+        if not is_empty and line_width(lines[-1]) + width(_BETWEEN) + line_width(part) > cells:
+            lines.append(line("   "))
+            is_empty = True
+        lines[-1] += () if is_empty else (Span(_BETWEEN, Role.DIM),)
+        *signs, text = part
+        first, *rest = _broken(text.text, cells - line_width((*lines[-1], *signs)))
+        lines[-1] += (*signs, text._replace(text=first))
+        lines += [
+            line("   ", text._replace(text=more)) for more in _broken(" ".join(rest), cells - 3) if more
+        ]
+        is_empty = False
+    return lines
+
+
+def _cut_after_word(made: Line, cells: int) -> Line:
+    """Return a line in at most `cells`. If its end is left out, `…` follows the last word that is whole."""
+    if line_width(made) <= cells:
+        return made
+    *before, text = made
+    kept = _broken(text.text, cells - line_width(before) - 1)[0].rstrip(",:")
+    return cut((*before, text._replace(text=f"{kept}{glyphs.ELLIPSIS}")), cells)
+
+
+def _broken(text: str, cells: int) -> list[str]:
+    """Return a sentence in lines of at most `cells`, broken between words."""
+    return wrap(text, max(1, cells), break_on_hyphens=False) or [""]
 
 
 class Header(Lines):
@@ -144,20 +250,27 @@ class Header(Lines):
         ]
 
 
+def _beginning(source: SourceInfo, replay: bool) -> str:
+    """Return what kview does before the first view."""
+    return f"{'opening' if replay else 'connecting to'} {source.label}{glyphs.ELLIPSIS}"
+
+
 class HeadlinePanel(Lines):
     """The lines below the header: the findings, or what kview is doing before the first view."""
 
     DEFAULT_CSS = "HeadlinePanel { height: 1; }"
 
-    def __init__(self) -> None:
+    def __init__(self, source: SourceInfo, replay: bool) -> None:
         super().__init__(id="headline")
+        self._source = source
+        self._replay = replay
         self.view: View | None = None
         self.notice: Notice | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the lines of the headline."""
         if self.view is None:
-            text = notices.text(self.notice) if self.notice else "reading the cluster…"
+            text = notices.text(self.notice) if self.notice else _beginning(self._source, self._replay)
             role = Role.WARN if self.notice else Role.DIM
             return [cut(line("   ", Span(text, role)), width)]
         return headline_lines(self.view.headline.findings, canvas(self).now_ms(), width, height)

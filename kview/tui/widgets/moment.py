@@ -1,6 +1,6 @@
 """The moment shown, in words for the header."""
 
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 
 from kview.derive.view import View
 from kview.language import glyphs, words
@@ -19,8 +19,8 @@ def shown_moment(view: View, replay: bool, wall_ms: int, zone: tzinfo | None, ce
     moment, shown_ms = view.moment, view.snapshot.observation.ended_ms
     sign = glyphs.PLAYING if moment.playing else glyphs.PAUSED
     speed = f" ×{moment.speed}" if moment.playing or moment.speed != 1 else ""
-    day = _day(shown_ms, zone)
-    date = "" if day == _day(wall_ms, zone) else f"{day} "
+    day = words.day(shown_ms, zone)
+    date = "" if day == words.day(wall_ms, zone) else f"{day} "
     first = f"{sign}{speed} {date}{words.clock(shown_ms, zone, tenths=False)}"
     if replay:
         rest = _range(view, zone)
@@ -38,13 +38,9 @@ def _range(view: View, zone: tzinfo | None) -> str:
     )
     if UNKNOWN in (first_ms, last_ms):
         return ""
-    days = [f"{_day(ms, zone)} " for ms in (first_ms, last_ms)]
-    if days[0] == days[1] == f"{_day(shown_ms, zone)} ":
+    days = [f"{words.day(ms, zone)} " for ms in (first_ms, last_ms)]
+    if days[0] == days[1] == f"{words.day(shown_ms, zone)} ":
         days = ["", ""]
     cut = None if last_ms - first_ms < SECONDS_BELOW_MS else -len(":00")
     ends = [words.clock(ms, zone, tenths=False)[:cut] for ms in (first_ms, last_ms)]
     return f" of {days[0]}{ends[0]}–{days[1]}{ends[1]}"
-
-
-def _day(at_ms: int, zone: tzinfo | None) -> str:
-    return datetime.fromtimestamp(at_ms // 1000, zone).strftime("%Y-%m-%d")

@@ -5,19 +5,26 @@ from dataclasses import dataclass
 
 from textual.widgets import Input
 
+from kview.tui.text import content, cut, line
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question.
 
-    `hint` is shown while the line is empty, and `value` is the initial content of the line. Enter calls
-    `answer` with what was typed.
+    `hint` is shown while the line is empty. Enter, which the key line calls `enter`, calls `answer` with what
+    was typed.
     """
 
     what: str
     hint: str
+    enter: str
     answer: Callable[[str], None]
-    value: str = ""
+
+
+def fitting(hint: str, cells: int) -> str:
+    """Return a hint in the line of an input, which keeps one cell at each end free. A cut ends in `…`."""
+    return content(cut(line(hint), cells - 2))
 
 
 class Prompt(Input):
@@ -31,9 +38,8 @@ class Prompt(Input):
     def ask(self, question: Question) -> None:
         """Show the question and take the focus."""
         self.question = question
-        self.placeholder = question.hint
-        self.value = question.value
-        self.cursor_position = len(self.value)
+        self.placeholder = fitting(question.hint, self.app.size.width)
+        self.value = ""
         self.screen.add_class("-asking")
         self.screen.set_focus(self)
 

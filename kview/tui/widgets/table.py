@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from kview.language.glyphs import MARK
+from kview.language.glyphs import MARK, UP
 from kview.tui.canvas import canvas
 from kview.tui.paint import strip
 from kview.tui.rows.columns import GAP, Column, share
@@ -88,6 +88,11 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         return self._key if len(self.rows) and self.is_drawn else None
 
     @property
+    def keys(self) -> list[Hashable]:
+        """The keys of all rows, in order."""
+        return [self.rows.key(index) for index in range(len(self.rows))]
+
+    @property
     def in_sight(self) -> list[Hashable]:
         """The keys of the rows that the panel has room for, from the first visible row on."""
         if not self.display or not self.is_drawn:
@@ -128,9 +133,10 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     def _holds(self) -> bool:
         """Return whether the selection stays with its row.
 
-        Until the user selects a row or focuses the table, the selection stays on the first row.
+        Until the user selects a row, the selection stays on the first row, so that the worst rows of a list
+        stay in sight.
         """
-        return self._chosen or self.has_focus
+        return self._chosen
 
     def _settle(self) -> None:
         self._index = max(0, min(self._index, len(self.rows) - 1))
@@ -159,13 +165,19 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         """Select the row `by` rows further down (negative: up)."""
         self._choose(self._index + by)
 
+    def step(self, by: int) -> None:
+        """Select the row `by` rows further down (negative: up). The last row is followed by the first one."""
+        if len(self.rows):
+            self._choose((self._index + by) % len(self.rows))
+
     def action_page(self, by: int) -> None:
         """Select the row `by` pages further down (negative: up)."""
         self._choose(self._index + by * max(1, self._room() - 1))
 
     def action_end(self, by: int) -> None:
-        """Select the first or the last row."""
+        """Select the first or the last row. At the first row, the list stays at its top again."""
         self._choose(0 if by < 0 else len(self.rows) - 1)
+        self._chosen = by > 0
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action works. `open` works only if the rows can be opened."""
@@ -274,7 +286,9 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         top, rows = self.scroll_offset.y, len(self.rows)
         if rows <= room or room <= 0:
             return EMPTY
-        return line(Span(f"{top + 1:,}–{min(rows, top + room):,} of {rows:,}", Role.DIM))
+        shown = Span(f"{top + 1:,}–{min(rows, top + room):,} of {rows:,}", Role.DIM)
+        above = min(top, self.rows.troubled)
+        return line(Span(f"{UP} {above:,} worse above  ", Role.WARN), shown) if above else line(shown)
 
 
 def _cell(spans: Line, column: Column, width: int) -> Line:

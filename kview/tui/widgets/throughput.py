@@ -14,24 +14,30 @@ from kview.model.aggregates import Key, Kind, Sum
 from kview.tui.canvas import canvas
 from kview.tui.options import Options
 from kview.tui.plot import AXIS_CELLS, Frame, framed
+from kview.tui.rows.throughput import out_is_bound
 from kview.tui.spark import RATE_S, basis, covered_until_s
 from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, middle, pad
 from kview.tui.widgets.drawn import Lines
 
-LEGEND_CELLS = 20
-MIN_PLOT_CELLS = 14
+LEGEND_CELLS = 17
+MIN_PLOT_CELLS = 12
+
+CLOCK_PLOT_CELLS = 15
+"""A plot at least this wide has room for the time of day at its end. The header shows that time too."""
 WINDOW_MS = 60_000
 
 
 class Rates(NamedTuple):
     """What the panel draws: one value per second of the last minute, oldest first, and the latest rates.
 
-    The latest rates are those in and out in total, and that of each topic.
+    The latest rates are those in and out in total, and that of each topic. `out_is_bound` says whether the
+    rate out leaves out groups whose rate is not known.
     """
 
     values: list[float]
     total_in: float
     total_out: float
+    out_is_bound: bool
     topics: list[tuple[str, float]]
 
 
@@ -44,11 +50,13 @@ def totals(rates: Throughput) -> list[float]:
     return sums
 
 
-def direct_rates(rates: Throughput) -> Rates:
+def direct_rates(view: View) -> Rates:
     """Return the view's own rates, which are direct rates."""
+    rates = view.throughput
     latest = [series[-1] if series else math.nan for series in rates.in_rates]
     values = _over_window(rates.at_ms, totals(rates)) if len(rates.at_ms) > 1 else []
-    return Rates(values, rates.total_in, rates.total_out, list(zip(rates.topics, latest, strict=True)))
+    topics = list(zip(rates.topics, latest, strict=True))
+    return Rates(values, rates.total_in, rates.total_out, out_is_bound(view), topics)
 
 
 def spark_rates(view: View, end_s: int) -> Rates:
@@ -62,6 +70,7 @@ def spark_rates(view: View, end_s: int) -> Rates:
         values,
         float(cluster.in_rate.sum()),
         float(cluster.out_rate.sum()),
+        False,
         [(topic, in_rates.get(topic, 0.0)) for topic in view.throughput.topics],
     )
 
@@ -74,17 +83,18 @@ def throughput_lines(
     if end_s is None and not view.moment.complete:
         source = Span(f" {basis(view, options)}", Role.DIM)
         return [cut(line(" ", Span("THROUGHPUT", Role.HEAD), source, f" {glyphs.ELLIPSIS}"), cells)]
-    rates = direct_rates(view.throughput) if end_s is None else spark_rates(view, end_s)
+    rates = direct_rates(view) if end_s is None else spark_rates(view, end_s)
     head = _head(rates, basis(view, options), cells)
     body = rows - 1
     if body < 3:
         return [head]
     if not rates.values:
-        return [head, line(Span(" rates appear after the second observation", Role.DIM))]
+        return [head, line(Span(" rates need 2 observations", Role.DIM))]
     legend = _legend(rates.topics, body) if cells >= AXIS_CELLS + MIN_PLOT_CELLS + LEGEND_CELLS + 2 else []
     plot_cells = cells - (LEGEND_CELLS + 2 if legend else 1)
     shown_ms = view.snapshot.observation.ended_ms
-    until = "now" if view.moment.live else words.clock(shown_ms, zone, tenths=False)
+    clock = words.clock(shown_ms, zone, tenths=False) if plot_cells >= AXIS_CELLS + CLOCK_PLOT_CELLS else ""
+    until = "now" if view.moment.live else clock
     plot = framed(rates.values, plot_cells, body, braille, Frame("60 s", until))
     lines = [head]
     for number, drawn in enumerate(plot):
@@ -99,7 +109,12 @@ def _head(rates: Rates, source: str, cells: int) -> Line:
     unit = Span(" rec/s", Role.DIM)
     bare = line(Span(words.si(rates.total_in)), unit)
     labelled = (Span("in ", Role.DIM), *bare)
-    out = line(Span("  out ", Role.DIM), Span(words.si(rates.total_out)), unit, " ")
+    out = line(
+        Span("  out ", Role.DIM),
+        Span(words.at_least(words.si(rates.total_out), rates.out_is_bound)),
+        unit,
+        " ",
+    )
     room = cells - line_width(left)
     fitting = (right for right in ((*labelled[:-1], *out), labelled) if line_width(right) <= room)
     return justified(left, next(fitting, bare), cells)

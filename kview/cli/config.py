@@ -1,0 +1,120 @@
+"""`kview config`: show which files kview reads, and the settings in force."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kview.cli.targets import Target, of_profile, target_of
+from kview.errors import KviewError
+
+if TYPE_CHECKING:
+    from kview.config.security import Login, Tls
+
+
+@click.command()
+@click.argument("target", metavar="HOST:PORT[,…]|PROFILE", required=False)
+@click.option(
+    "--command-config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="As for connect: a Java client's properties file.",
+)
+@click.option("--map", "maps", multiple=True, metavar="FROM=TO", help="As for connect.")
+def config(target: str | None, command_config: Path | None, maps: tuple[str, ...]) -> None:
+    """Show which files kview reads, and the settings in force for a cluster, or for every profile.
+
+    Passwords and other secrets are shown as ***. It connects to no broker.
+    """
+    if target is not None:
+        _echo("", _in_force(target_of(target, command_config, maps)))
+        return
+    from kview.config.profiles import config_path, read_config
+
+    path = config_path()
+    _echo("", _files(path))
+    for name, profile in sorted(read_config(path).clusters.items()):
+        click.echo()
+        _echo("", [f"[clusters.{name}]"])
+        try:
+            lines = [*_in_force(of_profile(name, profile, path, command_config, maps, os.environ))]
+        except KviewError as error:
+            from kview.language.errors import sentence
+
+            lines = [sentence(error)]
+        _echo("  ", lines)
+
+
+def _echo(indent: str, lines: Iterable[str]) -> None:
+    """Print lines, whose values come from files and may contain anything."""
+    from kview.language.glyphs import printable
+
+    for line in lines:
+        click.echo(indent + printable(line))
+
+
+WIDTH = 22
+"""Columns of the names."""
+
+
+def _files(path: Path) -> Iterator[str]:
+    from kview.config.log import log_path
+    from kview.config.themes import theme_folders
+    from kview.recording.names import state_folder
+
+    read = "" if os.path.exists(path) else " (does not exist)"
+    yield f"{'config.toml':{WIDTH}}{path}{read}"
+    yield f"{'kview.log':{WIDTH}}{log_path()}"
+    yield f"{'recordings':{WIDTH}}{state_folder()}"
+    yield f"{'themes':{WIDTH}}{theme_folders()[-1]}"
+
+
+def _in_force(target: Target) -> Iterator[str]:
+    """Yield a line for each setting, under the name that it has in a file. Raises BadUse."""
+    from kview.run.connected import check_security
+
+    security = target.security
+    check_security(security)
+    flags = target.profile.flags() if target.profile is not None else {}
+    rows: list[tuple[str, str]] = [*flags.items(), ("servers", ",".join(map(str, target.servers)))]
+    rows += [("map", f"{advertised}={reached}") for advertised, reached in security.routes.items()]
+    rows += [("read from", target.file)] if target.file else []
+    rows.append(("security.protocol", security.protocol.value))
+    rows += _tls(security.tls) if security.tls else []
+    rows += _login(security.login) if security.login else []
+    rows += [("not used", ", ".join(target.unused))] if target.unused else []
+    for name, value in rows:
+        yield f"{name:{WIDTH}}{value}"
+
+
+def _tls(tls: "Tls") -> list[tuple[str, str]]:
+    trusted = tls.authorities.count("-----BEGIN CERTIFICATE-----")
+    certificates = "1 certificate" if trusted == 1 else f"{trusted} certificates"
+    rows = [
+        ("trusts", certificates if trusted else "the authorities that this machine trusts"),
+        ("checks host name", "yes" if tls.check_host_name else "no"),
+    ]
+    if tls.identity is None:
+        return [*rows, ("client certificate", "none")]
+    identity = tls.identity
+    rows.append(("client certificate", identity.source))
+    return [*rows, *([("key password", str(identity.password))] if identity.password else [])]
+
+
+def _login(login: "Login") -> list[tuple[str, str]]:
+    from kview.config.security import WITH_PASSWORD
+
+    rows = [("sasl.mechanism", login.mechanism.value)]
+    if login.mechanism in WITH_PASSWORD:
+        return [*rows, ("username", login.user), ("password", str(login.password))]
+    if login.oauth is not None:
+        oauth: Mapping[str, str] = {
+            "token endpoint": login.oauth.shown_url,
+            "client id": login.oauth.client_id,
+            "client secret": str(login.oauth.client_secret),
+            "scope": login.oauth.scope or "none",
+        }
+        return [*rows, *oauth.items()]
+    return [*rows, ("service", login.kerberos_service)]

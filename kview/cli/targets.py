@@ -1,0 +1,164 @@
+"""The cluster that a command is about: bootstrap servers or a profile, and how to get through to it."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from kview.cli.values import address_map, bootstrap_servers
+from kview.errors import BadUse, ErrorKind
+
+if TYPE_CHECKING:
+    from kview.config.profiles import Profile
+    from kview.config.security import Security
+    from kview.model.address import Address
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _completions(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the names of profiles."""
+    return [CompletionItem(name) for name in profile_names() if name.startswith(typed)]
+
+
+def target_options(command: F) -> F:
+    """Add what names a cluster to a command: `target`, `command_config` and `maps`."""
+    for add in (
+        click.option(
+            "--map",
+            "maps",
+            multiple=True,
+            metavar="FROM=TO",
+            help="Connect to TO where brokers advertise FROM, such as kafka:9092=localhost:9092. May be"
+            " repeated.",
+        ),
+        click.option(
+            "--command-config",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="A Java client's properties file, as for Kafka's own tools: security.protocol, sasl.*,"
+            " ssl.*.",
+        ),
+        click.argument(
+            "target", metavar="HOST:PORT[,…]|PROFILE", required=False, shell_complete=_completions
+        ),
+    ):
+        command = add(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A cluster. `unused` are the keys in `file` that kview does not use."""
+
+    name: str
+    servers: "tuple[Address, ...]"
+    security: "Security"
+    file: str = ""
+    unused: tuple[str, ...] = ()
+    profile: "Profile | None" = None
+    again: "Callable[[], Target] | None" = None
+    """Reads the settings again."""
+
+    def security_now(self) -> "Security":
+        """Return the settings as the files have them now. Raises BadUse."""
+        return self.security if self.again is None else self.again().security
+
+
+class OtherProfiles:
+    """The profiles besides the cluster that is shown. Implements `Profiles` of `kview.model.ports`."""
+
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+        self.chosen: Target | None = None
+        """The cluster to show next, or None to end."""
+
+    def names(self) -> list[str]:
+        """Return the names of the profiles in the file as it is now."""
+        return [name for name in profile_names() if name != self._shown]
+
+    def choose(self, name: str) -> None:
+        """Show this profile next. Raises BadUse if its settings are wrong."""
+        from kview.run.connected import check_security
+
+        target = target_of(name)
+        check_security(target.security)
+        self.chosen = target
+
+
+def profile_names() -> list[str]:
+    """Return the names of all profiles, none if their file cannot be read."""
+    from kview.config.profiles import config_path, read_config
+
+    try:
+        return sorted(read_config(config_path()).clusters)
+    except BadUse:
+        return []
+
+
+def target_of(
+    text: str,
+    command_config: Path | None = None,
+    maps: Sequence[str] = (),
+    environment: Mapping[str, str] = os.environ,
+) -> Target:
+    """Return the cluster that `text` names. A profile's name has no colon. Raises BadUse."""
+    read = partial(_target_of, text, command_config, maps, environment)
+    return replace(read(), again=read)
+
+
+def _target_of(
+    text: str, command_config: Path | None, maps: Sequence[str], environment: Mapping[str, str]
+) -> Target:
+    from kview.config.profiles import config_path, read_config
+
+    if ":" in text or not text or "," in text:
+        return _of_servers(text, text, command_config, maps, environment)
+    path = config_path()
+    profiles = read_config(path).clusters
+    if text in profiles:
+        return of_profile(text, profiles[text], path, command_config, maps, environment)
+    if not profiles:
+        bootstrap_servers(text)  # says that there is no port
+    raise BadUse(ErrorKind.PROFILE_UNKNOWN, name=text, file=str(path), known=tuple(sorted(profiles)))
+
+
+def of_profile(
+    name: str,
+    profile: "Profile",
+    path: Path,
+    command_config: Path | None,
+    maps: Sequence[str],
+    environment: Mapping[str, str],
+) -> Target:
+    """Return the cluster of a profile in the file `path`. Flags override the profile. Raises BadUse."""
+    from kview.config.client_properties import of_properties
+    from kview.config.references import in_folder
+
+    if command_config is None and profile.command_config:
+        command_config = in_folder(profile.command_config, path.parent)
+    target = _of_servers(name, profile.servers, command_config, (*profile.map, *maps), environment)
+    properties = profile.client_properties()
+    if properties and command_config is None:
+        found = of_properties(str(path), properties, environment, path.parent)
+        security = replace(found.security, routes=target.security.routes)
+        target = replace(target, security=security, file=str(path), unused=found.unused)
+    return replace(target, profile=profile)
+
+
+def _of_servers(
+    name: str, servers: str, command_config: Path | None, maps: Sequence[str], environment: Mapping[str, str]
+) -> Target:
+    from kview.config.client_properties import read_client_properties
+    from kview.config.security import PLAINTEXT
+
+    found, routes = bootstrap_servers(servers), address_map(maps)
+    if command_config is None:
+        return Target(name, found, replace(PLAINTEXT, routes=routes))
+    read = read_client_properties(command_config, environment)
+    return Target(name, found, replace(read.security, routes=routes), str(command_config), read.unused)

@@ -1,0 +1,141 @@
+"""Profiles: clusters by name, in `config.toml` in the user's configuration folder."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import platformdirs
+
+from kview.config.references import read_file
+from kview.errors import BadUse, ErrorKind
+
+_LIKE_A_SERVER = frozenset(":,")
+"""What tells bootstrap servers from the name of a profile."""
+_UNKNOWN = re.compile(r"unknown field `([^`]*)`")
+_WRONG = re.compile(r"`\$\.([a-z-]+)")
+_EXPECTED: Mapping[str, str] = {
+    "servers": 'a text, such as "host:9092,other:9092"',
+    "command-config": 'a path, such as "client.properties"',
+    "map": 'a list, such as ["kafka:9092=localhost:9092"]',
+    "properties": 'a table, such as properties."security.protocol" = "SSL"',
+    "interval": 'a text, such as "2s"',
+    "theme": 'a text, such as "light"',
+    "ascii": "true or false",
+    "no-spark": "true or false",
+    "ignore-group": 'a list, such as ["console-*"]',
+}
+"""What each key of a profile takes."""
+
+
+class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
+    """A cluster: values for flags of `kview connect`, and properties of a Java client by their own names.
+
+    `servers` are the bootstrap servers, separated by commas.
+    """
+
+    servers: str
+    command_config: str | None = None
+    map: tuple[str, ...] = ()
+    properties: dict[str, Any] = {}
+    interval: str | None = None
+    theme: str | None = None
+    ascii: bool = False
+    no_spark: bool = False
+    ignore_group: tuple[str, ...] = ()
+
+    def flags(self) -> dict[str, str]:
+        """Return the flags that only say how to show the cluster, by name, and their values."""
+        words = {"interval": self.interval, "theme": self.theme, "ignore-group": " ".join(self.ignore_group)}
+        shown = {"ascii": self.ascii, "no-spark": self.no_spark}
+        return {key: word for key, word in words.items() if word} | {
+            key: "yes" for key, chosen in shown.items() if chosen
+        }
+
+    def client_properties(self) -> dict[str, str]:
+        """Return the properties by key. TOML turns keys with dots into tables; this joins them again."""
+        return dict(_flat("", self.properties))
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    clusters: dict[str, dict[str, Any]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What `config.toml` holds."""
+
+    clusters: Mapping[str, Profile] = field(default_factory=dict)
+
+
+def config_path() -> Path:
+    """Return where the profiles are."""
+    return platformdirs.user_config_path("kview", appauthor=False) / "config.toml"
+
+
+def read_config(path: Path) -> Config:
+    """Read the profiles. Without a file, there are none. Raises BadUse, which does not quote any value."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return Config()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise BadUse(ErrorKind.FILE_NOT_READ, file=str(path), reason=reason) from error
+    try:
+        found = msgspec.toml.decode(read_file(path), type=_File).clusters
+    except msgspec.ValidationError as error:
+        raise _unlike(str(path), "", str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadUse(ErrorKind.CONFIG_WRONG, file=str(path), reason=_place(error)) from None
+    return Config({name: _profile(str(path), name, values) for name, values in found.items()})
+
+
+def _profile(file: str, name: str, values: Mapping[str, Any]) -> Profile:
+    if not name or not _LIKE_A_SERVER.isdisjoint(name):
+        raise BadUse(ErrorKind.PROFILE_NAME_WRONG, file=file, name=name)
+    try:
+        return msgspec.convert(values, Profile)
+    except msgspec.ValidationError as error:
+        raise _unlike(file, name, str(error)) from None
+
+
+def _unlike(file: str, name: str, error: str) -> BadUse:
+    """Return the error for values of another shape. msgspec's texts name keys and types, but no values."""
+    if unknown := _UNKNOWN.search(error):
+        return _unknown_key(file, unknown[1])
+    if not name:
+        return BadUse(
+            ErrorKind.CONFIG_WRONG, file=file, reason="clusters has other things than [clusters.NAME]"
+        )
+    wrong = _WRONG.search(error)
+    key = wrong[1] if wrong else "servers"  # the only key that must be there
+    return BadUse(ErrorKind.PROFILE_WRONG, file=file, name=name, key=key, expected=_EXPECTED[key])
+
+
+def _unknown_key(file: str, key: str) -> BadUse:
+    known = (*(field.encode_name for field in msgspec.structs.fields(Profile)), "clusters")
+    near = get_close_matches(key, known, 1)
+    if near:
+        return BadUse(ErrorKind.CONFIG_KEY_MISSPELT, file=file, key=key, nearest=near[0])
+    return BadUse(ErrorKind.CONFIG_KEY_UNKNOWN, file=file, key=key, known=known)
+
+
+def _place(error: Exception) -> str:
+    """Return where a file stops being valid TOML.
+
+    The parser's own message may quote the file, which may have secrets.
+    """
+    found = re.search(r"\(at (line \d+, column \d+|end of document)\)", str(error))
+    return f"not TOML at {found[1].removeprefix('at ')}" if found else "not TOML"
+
+
+def _flat(prefix: str, table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(f"{prefix}{key}.", value)
+        else:
+            yield f"{prefix}{key}", str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,238 @@
+"""What a check finds about brokers and controllers: who does not answer, and what a loss would break."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from kview.derive.brokers import late
+from kview.derive.checks.causes import cause_of, why_of
+from kview.derive.checks.impact import (
+    Loss,
+    broker_domains,
+    losses,
+    rack_domains,
+    rack_names,
+    standing,
+)
+from kview.derive.checks.partitions import names_of
+from kview.derive.slowness import SLOW_AFTER_MS
+from kview.derive.view import View
+from kview.model.checks import CheckFinding, CheckKind, NotJudged, NotJudgedWhy
+from kview.model.events import Severity
+from kview.model.failures import Part
+from kview.model.findings import FindingKind
+from kview.model.snapshot import Flags, Longs
+from kview.model.states import BrokerState
+from kview.model.units import UNKNOWN, UNKNOWN_ID
+
+LEADER_SKEW = 1.5
+"""A broker that leads this many times the mean, or more, leads too much. Leaders do the work for all clients.
+If one of three brokers is lost, each of the others leads 1.5 times as much, so every broker must be able to
+do that."""
+
+LEADERS_MORE = 10
+"""A broker that leads fewer than this more than the mean is not skewed: with few partitions, each topic's
+remainder makes such a difference."""
+
+DISK_SKEW = 1.5
+"""A broker that holds this many times the mean, or more, holds too much. If all disks have the same size and
+are two thirds full on average, its disk is full."""
+
+DISK_MORE_BYTES = 1_000_000_000
+"""A broker that holds less than this more than the mean is not skewed: that is one segment of Kafka's default
+size."""
+
+NO_LINK_TAKES_US = 1_000_000
+"""A broker that takes this long to answer is slow, or kview's own machine is: no network is."""
+
+_CONTROLLER_KINDS = (CheckKind.NO_CONTROLLER, CheckKind.VOTER_LOST)
+_NO_CONTROLLER = (FindingKind.NO_CONTROLLER, FindingKind.QUORUM_LOST, FindingKind.QUORUM_SILENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The multiples of the mean from which a broker leads, or holds, too much."""
+
+    leader_skew: float = LEADER_SKEW
+    disk_skew: float = DISK_SKEW
+
+
+def _having(view: View, state: BrokerState) -> Flags:
+    return np.asarray(view.snapshot.brokers.state == state, np.bool_)
+
+
+def nobody_answers(view: View) -> bool:
+    """Return whether every broker of the cluster is silent."""
+    silent, gone = _having(view, BrokerState.SILENT), _having(view, BrokerState.GONE)
+    return bool(silent.any() and (silent | gone).all())
+
+
+def broker_findings(view: View) -> Iterator[CheckFinding]:
+    """Yield the brokers that do not answer, are fenced, have left, or are slow."""
+    table, figures = view.snapshot.brokers, view.brokers
+    slow = figures.slow_since_ms != UNKNOWN
+    for kind, mask, since_ms in (
+        (CheckKind.BROKER_SILENT, _having(view, BrokerState.SILENT), figures.silent_since_ms),
+        (CheckKind.BROKER_FENCED, _having(view, BrokerState.FENCED), table.since_ms),
+        (CheckKind.BROKER_GONE, _having(view, BrokerState.GONE), table.since_ms),
+        (CheckKind.BROKER_SLOW, slow, figures.slow_since_ms),
+    ):
+        for row in np.flatnonzero(mask).tolist():
+            unreached = bool(figures.unreached[row])
+            lost = kind is CheckKind.BROKER_SILENT and not unreached
+            yield CheckFinding(
+                kind,
+                Severity.RISK if lost else Severity.WARN,
+                name=str(table.id[row]),
+                brokers=(int(table.id[row]),),
+                partition_count=int(figures.leads[row] + figures.leads_internal[row]),
+                amount=int(table.latency_us[row]) if kind is CheckKind.BROKER_SLOW else UNKNOWN,
+                unreached=unreached,
+                since_ms=int(since_ms[row]),
+                since_is_bound=bool(figures.since_is_bound[row]),
+            )
+
+
+def vanished_findings(view: View) -> Iterator[CheckFinding]:
+    """Yield the brokers that hold replicas, and that the cluster has not listed since before the check.
+
+    Before Kafka 4.0, a cluster lists only the brokers that are alive.
+    """
+    replicas = view.snapshot.partitions.replicas
+    named = np.setdiff1d(replicas[replicas >= 0], view.snapshot.brokers.id)
+    for broker in named.tolist():
+        yield CheckFinding(CheckKind.BROKER_GONE, Severity.WARN, name=str(broker), brokers=(broker,))
+
+
+def controller_findings(view: View) -> Iterator[CheckFinding]:
+    """Yield what is wrong with the controllers, from the findings of the view."""
+    for finding in view.headline.findings:
+        if finding.kind in _NO_CONTROLLER:
+            yield CheckFinding(
+                CheckKind.NO_CONTROLLER,
+                finding.severity,
+                headline=finding.kind,
+                since_ms=finding.since_ms,
+                amount=finding.count - len(finding.controllers) if finding.count != UNKNOWN else UNKNOWN,
+            )
+        elif finding.kind is FindingKind.CONTROLLERS_LOST:
+            for controller in finding.controllers:
+                left = finding.count - len(finding.controllers)
+                yield CheckFinding(CheckKind.VOTER_LOST, finding.severity, name=str(controller), amount=left)
+
+
+def skew_findings(view: View, limits: Limits) -> Iterator[CheckFinding]:
+    """Yield the brokers that lead, or hold, much more than the mean of the brokers that are up."""
+    figures, up = view.brokers, _having(view, BrokerState.UP)
+    leads = (figures.leads + figures.leads_internal).astype(np.int64)
+    disk = view.snapshot.brokers.disk_bytes
+    known = up & (disk != UNKNOWN)
+    yield from _skewed(view, CheckKind.LEADER_SKEW, leads, up, limits.leader_skew, LEADERS_MORE)
+    if (known == up).all():
+        yield from _skewed(view, CheckKind.DISK_SKEW, disk, up, limits.disk_skew, DISK_MORE_BYTES)
+
+
+def _skewed(
+    view: View, kind: CheckKind, amounts: Longs, up: Flags, times: float, more: int
+) -> Iterator[CheckFinding]:
+    if int(up.sum()) < 2:
+        return
+    mean = float(amounts[up].astype(np.float64).mean())
+    over = up & (amounts >= times * mean) & (amounts - mean >= more)
+    for row in np.flatnonzero(over).tolist():
+        broker = int(view.snapshot.brokers.id[row])
+        amount = int(amounts[row])
+        yield CheckFinding(kind, Severity.WARN, name=str(broker), brokers=(broker,), amount=amount, mean=mean)
+
+
+def loss_findings(view: View, accepted: Flags) -> Iterator[CheckFinding]:
+    """Yield each broker and each rack whose loss would leave partitions offline or under min ISR.
+
+    `accepted` marks the partitions whose loss the user accepts; they do not count.
+    """
+    table, brokers = view.snapshot.partitions, view.snapshot.brokers
+    left = standing(table, view.partitions)
+    left.eligible[accepted], left.in_sync[accepted] = False, False
+    left.required[accepted] = -1
+    for loss in losses(left, broker_domains(table, brokers)):
+        broker = int(brokers.id[loss.domain])
+        yield _loss(view, CheckKind.BROKER_LOSS, str(broker), (broker,), loss)
+    racks = rack_names(brokers)
+    if len(racks) < 2:
+        return
+    for loss in losses(left, rack_domains(table, brokers)):
+        inside = np.asarray(brokers.rack == racks[loss.domain], np.bool_)
+        ids = tuple(brokers.id[inside].tolist())
+        yield _loss(view, CheckKind.RACK_LOSS, racks[loss.domain], ids, loss)
+
+
+def _loss(view: View, kind: CheckKind, name: str, brokers: tuple[int, ...], loss: Loss) -> CheckFinding:
+    rows = np.concatenate((loss.leaderless, loss.under_min))
+    return CheckFinding(
+        kind,
+        Severity.WARN,
+        name=name,
+        brokers=brokers,
+        partitions=names_of(view, rows),
+        partition_count=len(rows),
+        leaderless=len(loss.leaderless),
+        under_min_isr=len(loss.under_min),
+    )
+
+
+def brokers_not_judged(view: View, watched_ms: int) -> Iterator[NotJudged]:
+    """Yield what could not be judged about brokers. `watched_ms` is how long the check has lasted."""
+    table = view.snapshot.brokers
+    undecided = late(table) | _having(view, BrokerState.STARTING)
+    if undecided.any():
+        ids = _ids(view, undecided)
+        yield NotJudged((CheckKind.BROKER_SILENT,), NotJudgedWhy.NO_HISTORY, _named(ids), ids)
+    up = _having(view, BrokerState.UP)
+    if watched_ms < SLOW_AFTER_MS and up.any():
+        yield NotJudged((CheckKind.BROKER_SLOW,), NotJudgedWhy.NO_HISTORY)
+    else:
+        unmeasured = up & (table.latency_us == UNKNOWN)
+        quiet = unmeasured | _having(view, BrokerState.SILENT)
+        alike = up & (table.latency_us >= NO_LINK_TAKES_US) & (view.brokers.slow_since_ms == UNKNOWN)
+        for why, mask in ((NotJudgedWhy.NOT_ANSWERED, quiet), (NotJudgedWhy.NO_COMPARISON, alike)):
+            if mask.any():
+                ids = _ids(view, mask)
+                yield NotJudged((CheckKind.BROKER_SLOW,), why, _named(ids), ids)
+    yield from _disks_not_judged(view, up)
+    racks = np.array([bool(rack) for rack in table.rack.tolist()], np.bool_)
+    placed = np.asarray(np.isin(table.id, view.snapshot.partitions.replicas), np.bool_)
+    if len(rack_names(table)) > 1 and (placed & ~racks).any():
+        ids = _ids(view, placed & ~racks)
+        kinds = (CheckKind.NOT_RACK_SAFE, CheckKind.RACK_LOSS)
+        yield NotJudged(kinds, NotJudgedWhy.RACK_UNKNOWN, brokers=ids)
+
+
+def _disks_not_judged(view: View, up: Flags) -> Iterator[NotJudged]:
+    table, seen = view.snapshot.brokers, view.snapshot.observation
+    unread = up & (table.disk_bytes == UNKNOWN)
+    if int(up.sum()) > 1 and unread.any():
+        cause = cause_of(seen, Part.LOG_DIRS)
+        yield NotJudged((CheckKind.DISK_SKEW,), why_of(cause), brokers=_ids(view, unread), cause=cause)
+
+
+def controllers_not_judged(view: View, findings: Iterable[CheckFinding]) -> Iterator[NotJudged]:
+    """Yield what could not be judged about the controllers. `findings` are those of the controllers."""
+    seen = view.snapshot.observation
+    if any(finding.kind is CheckKind.NO_CONTROLLER for finding in findings):
+        yield NotJudged((CheckKind.VOTER_LOST,), NotJudgedWhy.NOT_ANSWERED)
+        return
+    has_quorum = "quorum" in seen.capabilities
+    known = seen.quorum_received_ms != UNKNOWN if has_quorum else seen.controller_id != UNKNOWN_ID
+    if known:
+        return
+    cause = cause_of(seen, Part.QUORUM)
+    yield NotJudged(_CONTROLLER_KINDS, why_of(cause), cause=cause)
+
+
+def _ids(view: View, mask: Flags) -> tuple[int, ...]:
+    return tuple(view.snapshot.brokers.id[mask].tolist())
+
+
+def _named(ids: tuple[int, ...]) -> tuple[str, ...]:
+    return tuple(map(str, ids))

@@ -1,0 +1,75 @@
+"""What a check finds about consumer groups: one finding for each group with a problem."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from kview.derive.checks.causes import why_of
+from kview.derive.verdicts import SEVERITIES
+from kview.derive.view import Reason, Verdict, View
+from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, NotJudged, NotJudgedWhy
+from kview.model.events import Severity
+from kview.model.failures import Cause, FailureKind
+from kview.model.units import UNKNOWN
+
+KINDS: Mapping[Verdict, CheckKind] = {
+    Verdict.STUCK: CheckKind.GROUP_STUCK,
+    Verdict.STOPPED: CheckKind.GROUP_STOPPED,
+    Verdict.FALLING_BEHIND: CheckKind.GROUP_FALLING_BEHIND,
+    Verdict.REWOUND: CheckKind.GROUP_REWOUND,
+    Verdict.BLOCKED: CheckKind.GROUP_BLOCKED,
+    Verdict.AHEAD_OF_LOG: CheckKind.GROUP_AHEAD_OF_LOG,
+}
+"""The verdicts that name a problem. An abandoned group is not one: nobody reads with it any more."""
+
+
+def group_findings(view: View) -> Iterator[CheckFinding]:
+    """Yield the groups with a problem, and the groups that have lost records."""
+    table, figures = view.snapshot.groups, view.groups
+    for row, verdict in enumerate(figures.verdict.tolist()):
+        name = str(table.group[row])
+        if verdict in KINDS:
+            yield CheckFinding(
+                KINDS[verdict],
+                SEVERITIES[verdict],
+                name=name,
+                verdict=verdict,
+                reason=figures.reason[row],
+                reason_ms=int(figures.reason_ms[row]),
+                reason_count=int(figures.reason_count[row]),
+                behind_ms=int(figures.behind_ms[row]),
+                is_bound=bool(figures.behind_is_bound[row]),
+                is_estimate=bool(figures.behind_is_estimate[row]),
+            )
+        if figures.lost[row] > 0 and verdict != Verdict.ABANDONED:
+            yield CheckFinding(
+                CheckKind.GROUP_LOST_RECORDS,
+                Severity.RISK,
+                name=name,
+                amount=int(figures.lost[row]),
+                is_bound=bool(figures.lost_is_bound[row]),
+            )
+
+
+def groups_not_judged(view: View) -> Iterator[NotJudged]:
+    """Yield the groups without a verdict."""
+    table, figures = view.snapshot.groups, view.groups
+    verdicts = figures.verdict
+    old = figures.verdict_age_ms != UNKNOWN
+    open_ = np.isin(verdicts, (Verdict.UNDECIDED, Verdict.UNKNOWN, Verdict.PENDING))
+    by_cause: dict[tuple[NotJudgedWhy, Cause, tuple[int, ...]], list[str]] = {}
+    for row in np.flatnonzero(open_ | (old & (verdicts == Verdict.OK))).tolist():
+        why, cause = NotJudgedWhy.NO_HISTORY, Cause(FailureKind.NONE)
+        brokers: tuple[int, ...] = ()
+        if table.error[row]:
+            cause = Cause(FailureKind(table.error[row]), int(table.error_code[row]))
+            why, brokers = why_of(cause), _coordinator(int(table.coordinator[row]))
+        elif figures.reason[row] == Reason.NO_COMMIT:
+            why = NotJudgedWhy.NOTHING_COMMITTED
+        by_cause.setdefault((why, cause, brokers), []).append(str(table.group[row]))
+    for (why, cause, brokers), names in by_cause.items():
+        yield NotJudged(GROUP_KINDS, why, tuple(names), brokers, cause)
+
+
+def _coordinator(broker: int) -> tuple[int, ...]:
+    return (broker,) if broker >= 0 else ()

@@ -1,0 +1,156 @@
+"""What a check finds about topics: one finding for each kind and topic, with the partitions concerned."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kview.derive.checks.causes import cause_of, why_of
+from kview.derive.partitions import SEVERITIES as STATUS_SEVERITIES
+from kview.derive.view import PartitionStatus, RackSafety, View
+from kview.model.checks import CheckFinding, CheckKind, NotJudged, NotJudgedWhy
+from kview.model.events import Severity
+from kview.model.failures import Cause, FailureKind, Part
+from kview.model.snapshot import Flags, Longs
+from kview.model.states import BrokerState
+from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
+
+MOST_PARTITIONS = 200
+"""The most partitions that a finding names. All of them are counted."""
+
+ENOUGH_FOR_MIN_ISR_2 = 3
+"""With this many replicas, min.insync.replicas=2 still allows one broker to be down."""
+
+MIN_ISR_KINDS = (
+    CheckKind.UNDER_MIN_ISR,
+    CheckKind.AT_MIN_ISR,
+    CheckKind.MIN_ISR_1,
+    CheckKind.BROKER_LOSS,
+    CheckKind.RACK_LOSS,
+)
+"""The kinds that depend on min.insync.replicas."""
+
+_S, _K = PartitionStatus, CheckKind
+
+
+def by_topic(view: View, mask: Flags) -> Iterator[tuple[int, Longs]]:
+    """Yield the rows of `mask` by topic: the topic's row in `view.topics`, and rows of its partitions."""
+    rows = np.flatnonzero(mask).astype(np.int64)
+    if not len(rows):
+        return
+    topics = np.searchsorted(view.topics.first_row, rows, "right") - 1
+    cuts = np.flatnonzero(np.diff(topics)) + 1
+    for part in np.split(np.arange(len(rows)), cuts):
+        yield int(topics[part[0]]), rows[part]
+
+
+def names_of(view: View, rows: Longs) -> tuple[tuple[str, int], ...]:
+    """Return the first partitions of `rows` as (topic, partition)."""
+    table, some = view.snapshot.partitions, rows[:MOST_PARTITIONS]
+    return tuple(zip(table.topic[some].tolist(), table.partition[some].tolist(), strict=True))
+
+
+def partition_findings(view: View) -> Iterator[CheckFinding]:
+    """Yield what is wrong with partitions, by kind and topic.
+
+    Each kind is judged on its own, so that ignoring one does not hide another: a partition under min ISR is
+    under-replicated, too.
+    """
+    table, figures = view.snapshot.partitions, view.partitions
+    real = table.replicas >= 0
+    replication, isr = real.sum(1), figures.isr_count
+    known, least = table.min_isr != UNKNOWN_ID, np.minimum(table.min_isr.astype(np.int64), replication)
+    short = isr < replication
+    up = view.snapshot.brokers.id[np.asarray(view.snapshot.brokers.state == BrokerState.UP, np.bool_)]
+    preferred = table.replicas[:, 0] if table.replicas.shape[1] else table.leader
+    away = ~figures.preferred & (table.leader >= 0) & np.isin(preferred, up)
+    three = replication >= ENOUGH_FOR_MIN_ISR_2
+    frozen_ms, silent_ms = figures.frozen_since_ms, figures.leader_silent_since_ms
+
+    def having(status: PartitionStatus) -> Flags:
+        return np.asarray(figures.status == status, np.bool_)
+
+    out_of_sync = real & ~figures.in_isr
+    in_elr = (table.replicas[:, :, None] == table.elr[:, None, :]).any(2)
+    last = real & (figures.in_isr | in_elr)
+    silent_members = real & figures.in_isr & figures.replica_silent
+    leads = real & (table.replicas == table.leader[:, None])
+    first = np.zeros_like(real)
+    first[:, :1] = True
+    warn, nobody = Severity.WARN, np.zeros_like(real)
+    for kind, severity, mask, since_ms, blamed in (
+        (_K.OFFLINE, STATUS_SEVERITIES[_S.NO_LEADER], table.leader == NO_BROKER, None, last),
+        (_K.SILENT_LEADER, STATUS_SEVERITIES[_S.SILENT_LEADER], having(_S.SILENT_LEADER), silent_ms, leads),
+        (_K.FROZEN, STATUS_SEVERITIES[_S.FROZEN], having(_S.FROZEN), frozen_ms, silent_members),
+        (_K.UNDER_MIN_ISR, STATUS_SEVERITIES[_S.UNDER_MIN_ISR], known & (isr < least), None, out_of_sync),
+        (_K.AT_MIN_ISR, warn, known & (isr == table.min_isr) & short, None, out_of_sync),
+        (_K.UNDER_REPLICATED, warn, short & (replication > 0), None, out_of_sync),
+        (_K.NOT_RACK_SAFE, warn, figures.rack_safe == RackSafety.NO, None, nobody),
+        (_K.REPLICATION_FACTOR_1, warn, replication == 1, None, nobody),
+        (_K.MIN_ISR_1, warn, known & (table.min_isr == 1) & three, None, nobody),
+        (_K.NOT_PREFERRED, Severity.CALM, away, None, first),
+    ):
+        for topic, rows in by_topic(view, np.asarray(mask, np.bool_)):
+            yield _finding(view, kind, severity, topic, rows, since_ms, blamed)
+
+
+def _finding(
+    view: View,
+    kind: CheckKind,
+    severity: Severity,
+    topic: int,
+    rows: Longs,
+    since_ms: Longs | None,
+    blamed: Flags,
+) -> CheckFinding:
+    """Return one topic's finding. `blamed` marks the replicas whose brokers are the cause."""
+    table = view.snapshot.partitions
+    brokers = np.unique(table.replicas[rows][blamed[rows]])
+    began = UNKNOWN
+    if since_ms is not None and len(known := since_ms[rows][since_ms[rows] != UNKNOWN]):
+        began = int(known.min())
+    return CheckFinding(
+        kind,
+        severity,
+        name=str(view.topics.topic[topic]),
+        brokers=tuple(brokers[brokers >= 0].tolist()),
+        partitions=names_of(view, rows),
+        partition_count=len(rows),
+        of_partitions=int(view.topics.partitions[topic]),
+        replicas=int(view.topics.replication[topic]),
+        since_ms=began,
+    )
+
+
+def partitions_not_judged(view: View) -> Iterator[NotJudged]:
+    """Yield what could not be judged about partitions, and why."""
+    seen, table, figures = view.snapshot.observation, view.snapshot.partitions, view.partitions
+    unknown = np.asarray(table.min_isr == UNKNOWN_ID, np.bool_)
+    if unknown.any():
+        cause = cause_of(seen, Part.CONFIGS)
+        yield NotJudged(MIN_ISR_KINDS, why_of(cause), topics_of(view, unknown), cause=cause)
+    leaderless = table.leader < 0
+    lost = figures.leader_silent_since_ms != UNKNOWN
+    refused = np.asarray(figures.status == PartitionStatus.UNREAD, np.bool_)
+    if refused.any():
+        cause = Cause(FailureKind.KAFKA_ERROR, int(table.error_code[refused][0]))
+        yield NotJudged((CheckKind.FROZEN,), why_of(cause), topics_of(view, refused), cause=cause)
+    hidden = np.asarray(figures.leader_unreached & ~leaderless, np.bool_)
+    if hidden.any():
+        brokers = tuple(np.unique(table.leader[hidden]).tolist())
+        yield NotJudged(
+            (CheckKind.FROZEN,), NotJudgedWhy.NOT_ANSWERED, topics_of(view, hidden), brokers=brokers
+        )
+    unread = (table.high_watermark_ms == UNKNOWN) & ~leaderless & ~lost & ~refused & ~hidden
+    if unread.any():
+        yield NotJudged((CheckKind.FROZEN,), NotJudgedWhy.NO_HISTORY, topics_of(view, unread))
+    nameless = np.asarray(table.leader == UNKNOWN_ID, np.bool_)
+    if nameless.any():
+        code = int(table.error_code[nameless][0])
+        cause = Cause(FailureKind.KAFKA_ERROR, code) if code else Cause(FailureKind.INCOMPLETE)
+        kinds = (CheckKind.OFFLINE, CheckKind.SILENT_LEADER, CheckKind.FROZEN)
+        yield NotJudged(kinds, why_of(cause), topics_of(view, nameless), cause=cause)
+
+
+def topics_of(view: View, mask: Flags) -> tuple[str, ...]:
+    """Return the topics of the partitions in `mask`."""
+    return tuple(str(view.topics.topic[topic]) for topic, _ in by_topic(view, mask))

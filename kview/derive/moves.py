@@ -1,0 +1,223 @@
+"""What committed offsets did: when they moved, fell back or were reset, how much lag was left, and how fast
+they were read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.derive.commits import HISTORY_RULE, PAUSE_MS, STOPPED_AFTER_MS, Commits, CommitsThen, Reading
+from kview.derive.history import thinned
+from kview.derive.rates import LOOK_BACK_MS, STALE_RATE_MS
+from kview.derive.view import Floats
+from kview.model.snapshot import Longs
+from kview.model.units import NO_OFFSET, UNKNOWN
+
+READ_WINDOW_MS = 20_000
+"""Reading rates are averaged over this time: four commits at the default interval."""
+
+RESET_FACTOR = 2.0
+"""An offset that rested while nobody could commit as a member, and then skips more than this many times what
+was written while it rested, was reset. A reader that is not a member would have committed in between."""
+
+GAP_FACTOR, GAP_LEAST_MS = 3, 2_500
+"""If the time between two readings is this many times the time before, and at least this long, readings had
+stopped: the process was suspended, or the coordinator did not answer."""
+
+UNUSUAL_FACTOR = 5.0
+"""An offset that passes the log start at this many times its pace has skipped what was deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Moves:
+    """What the offsets did between two readings, as masks."""
+
+    first: NDArray[np.bool_]
+    moved: NDArray[np.bool_]
+    fell: NDArray[np.bool_]
+    overran: NDArray[np.bool_]
+    purged: NDArray[np.bool_]
+    reset: NDArray[np.bool_]
+    nobody: NDArray[np.bool_]
+
+
+def _moves(before: Commits, now: Reading) -> _Moves:
+    has, had = now.committed > NO_OFFSET, before.committed > NO_OFFSET
+    moved = now.fresh & had & has & (now.committed != before.committed)
+    fell = moved & (now.committed < before.committed)
+    start = now.log_start
+    crossed = moved & ~fell & (start != UNKNOWN) & (before.committed < start) & (now.committed >= start)
+    unusual = _unusual(before, now, crossed)
+    overran = crossed & ((before.below == 1) | (unusual & (before.purged_ms == UNKNOWN)))
+    nobody = ~now.has_members | (now.joining & (before.nobody == 1))
+    reset = fell | _leapt(before, now, moved & ~fell & nobody & (before.nobody == 1))
+    first = now.fresh & has & ~had
+    return _Moves(first, moved, fell, overran, crossed & ~overran & ~unusual, reset, nobody)
+
+
+def _unusual(before: Commits, now: Reading, moved: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which of the rows that moved went much further than they read until then.
+
+    A group may delete what it has read, as Kafka Streams does: its offset passes the log start at its usual
+    pace.
+    """
+    if not moved.any():
+        return moved
+    rate = np.nan_to_num(read_rate(before, now.now_ms))
+    since_ms = np.where(before.moved_ms == UNKNOWN, before.received_ms, before.moved_ms)
+    elapsed_ms = np.where(moved, now.received_ms - since_ms, 0)
+    usual = rate * elapsed_ms / 1000
+    went = np.where(moved, now.committed - before.committed, 0)
+    return np.asarray(moved & (rate > 0) & (went > UNUSUAL_FACTOR * usual), np.bool_)
+
+
+def _leapt(before: Commits, now: Reading, candidates: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which candidates, offsets that went forward while nobody could commit as a member, were reset.
+
+    A reader that keeps up without being a member commits what was written since its last commit, no more. A
+    reader that is behind may go further, but not once only. What was written is known from the log's ends at
+    the readings, because rates of the moment say little about the time before.
+    """
+    if not candidates.any():
+        return candidates
+    floor = now.now_ms - LOOK_BACK_MS
+    known = candidates & (now.end != UNKNOWN) & (before.rest_end != UNKNOWN)
+    written = np.maximum(np.where(known, now.end - before.rest_end, 0), 0)
+    went = np.where(candidates, now.committed - before.committed, 0)
+    was_read = before.moved_ms != UNKNOWN
+    rested = now.received_ms - before.still_since_ms >= STOPPED_AFTER_MS
+    leapt = known & (was_read | rested) & (went > RESET_FACTOR * written)
+    leapt |= candidates & (before.still_since_ms <= floor)
+    return np.asarray(leapt & (before.alone_ms == UNKNOWN), np.bool_)
+
+
+def follow(before: Commits, now: Reading) -> Commits:
+    """Add this observation's commits. `before` already has the rows of this observation.
+
+    A cell that was not read again changes nothing.
+    """
+    floor, received_ms, committed = now.now_ms - LOOK_BACK_MS, now.received_ms, now.committed
+    seen = _moves(before, now)
+    fresh, moved = now.fresh, seen.moved
+    gap = np.where(before.received_ms != UNKNOWN, received_ms - before.received_ms, 0)
+    least_ms = np.maximum(GAP_FACTOR * before.gap_ms, GAP_LEAST_MS)
+    stopped = fresh & (before.gap_ms != UNKNOWN) & (gap >= least_ms)
+    resumed_ms = np.where(stopped, received_ms, before.resumed_ms)
+    origin = np.where(seen.fell, np.maximum(before.rewound_from, before.committed), before.rewound_from)
+    fell_ms = np.where(seen.fell, received_ms, before.fell_ms)
+    recovered = (committed >= origin) | (fell_ms <= floor)
+    still = np.where(seen.first | moved, received_ms, before.still_since_ms)
+    moved_ms = np.where(moved, received_ms, before.moved_ms)
+    paused = moved & (before.waiting_ms != UNKNOWN) & (before.waiting_ms == before.moved_ms)
+    paused &= before.waiting_ms <= received_ms - PAUSE_MS
+    paused &= resumed_ms <= before.waiting_ms  # nobody saw how long a pause across a gap was the reader's own
+    passed = np.where(moved & ~seen.reset & ~seen.overran, committed - before.committed, 0)
+    judged = fresh & (committed > NO_OFFSET) & (now.start_then != UNKNOWN)
+    group_lag, group_size, group_moved = _group_sums(now, moved)
+    made = Commits(
+        committed=np.where(fresh, committed, before.committed),
+        received_ms=received_ms,
+        still_since_ms=np.where(still == UNKNOWN, UNKNOWN, np.maximum(still, floor)),
+        waiting_ms=_waiting(before, now, seen, floor),
+        pause_from_ms=np.where(paused, before.waiting_ms, before.pause_from_ms),
+        pause_to_ms=np.where(paused, received_ms, before.pause_to_ms),
+        moved_ms=_young(moved_ms, floor),
+        moves=before.moves + moved,
+        passed=before.passed + passed,
+        lag_left=np.where(moved, now.lag, before.lag_left),
+        rest_end=np.where(seen.first | moved, now.end, before.rest_end),
+        gap_ms=np.where(fresh & (before.received_ms != UNKNOWN), gap, before.gap_ms),
+        resumed_ms=_young(resumed_ms, floor),
+        rewound_from=np.where(recovered, UNKNOWN, origin),
+        fell_ms=_young(fell_ms, floor),
+        reset_ms=_young(np.where(seen.reset, received_ms, before.reset_ms), floor),
+        reset_from=np.where(seen.reset, before.committed, before.reset_from),
+        overran_ms=_young(np.where(seen.overran, received_ms, before.overran_ms), floor),
+        overran_from=np.where(seen.overran, before.committed, before.overran_from),
+        below=np.where(judged, committed < now.start_then, before.below),
+        purged_ms=_young(np.where(seen.purged, received_ms, before.purged_ms), floor),
+        nobody=np.where(fresh, seen.nobody, before.nobody),
+        alone_ms=_young(np.where(moved & seen.nobody, received_ms, before.alone_ms), floor),
+        group_lag=group_lag,
+        group_size=group_size,
+        group_moves=before.group_moves + group_moved,
+        history=(),
+    )
+    names = [f.name for f in fields(CommitsThen) if f.name != "at_ms"]
+    layer = CommitsThen(at_ms=now.now_ms, **{name: getattr(made, name) for name in names})
+    return replace(made, history=thinned((*before.history, layer), now.now_ms, HISTORY_RULE))
+
+
+def _young(times_ms: Longs, floor: int) -> Longs:
+    """Return times without those at or before `floor`."""
+    return np.where(times_ms <= floor, UNKNOWN, times_ms)
+
+
+def _waiting(before: Commits, now: Reading, seen: _Moves, floor: int) -> Longs:
+    """Return since when records wait that can be read, as nobody can without leader or at a frozen end."""
+    waits = (now.lag != UNKNOWN) & (now.lag > 0)
+    begins = seen.moved | seen.first | now.held | (before.waiting_ms == UNKNOWN)
+    since = np.where(waits, np.where(begins, now.received_ms, before.waiting_ms), UNKNOWN)
+    since = np.where(now.fresh, since, before.waiting_ms)
+    return np.where(since == UNKNOWN, UNKNOWN, np.maximum(since, floor))
+
+
+def _group_sums(now: Reading, moved: NDArray[np.bool_]) -> tuple[Longs, Longs, NDArray[np.bool_]]:
+    """Return for each row the lag of its group, the number of rows in that sum, and whether any of them
+    moved."""
+    mine = now.group >= 0
+    group = np.where(mine, now.group, 0)
+    size = int(group.max(initial=0)) + 1
+    counted = mine & (now.committed > NO_OFFSET)
+    known = counted & (now.lag != UNKNOWN)
+    sums = np.zeros(size, np.int64)
+    np.add.at(sums, group[known], now.lag[known])
+    rows = np.bincount(group[counted], minlength=size)
+    whole = np.bincount(group[known], minlength=size) == rows
+    any_moved = np.bincount(group[mine & moved], minlength=size) > 0
+    sums = np.where(whole & (rows > 0), sums, UNKNOWN)
+    return np.where(mine, sums[group], UNKNOWN), np.where(mine, rows[group], 0), mine & any_moved[group]
+
+
+def read_rate(commits: Commits, now_ms: int) -> Floats:
+    """Return records per second read over the last READ_WINDOW_MS.
+
+    What a reset or a deletion skipped does not count. If commits come in jumps, the rate is the rate between
+    the jumps, until the next jump is overdue. NaN until there are two jumps or PAUSE_MS of readings, after a
+    rewind, and for old cells. After a gap in the readings, only jumps since then count.
+    """
+    size = len(commits.committed)
+    within = [then for then in commits.history[:-1] if then.at_ms >= now_ms - READ_WINDOW_MS]
+    if not within:
+        return np.full(size, np.nan)
+    after_gap = commits.resumed_ms > now_ms - READ_WINDOW_MS
+    then = _since(within, commits, after_gap)
+    known = (then.committed > NO_OFFSET) & (commits.committed > NO_OFFSET)
+    both_moved = known & (then.moved_ms != UNKNOWN) & (commits.moves > then.moves)
+    both_moved &= ~after_gap | (then.moved_ms > commits.resumed_ms)
+    between = np.where(both_moved, commits.moved_ms - then.moved_ms, 0)
+    each_ms = between / np.maximum(commits.moves - then.moves, 1)
+    idle = np.where(both_moved, commits.received_ms - commits.moved_ms, 0)
+    overdue = both_moved & (idle > 1.5 * each_ms)
+    elapsed = np.where(
+        both_moved, between + np.where(overdue, idle, 0), commits.received_ms - then.received_ms
+    )
+    grown = np.where(known, commits.passed - then.passed, 0)
+    usable = known & (elapsed > 0) & (commits.received_ms > now_ms - STALE_RATE_MS)
+    long_enough = ~after_gap & (commits.received_ms - then.received_ms >= PAUSE_MS)
+    usable &= (commits.fell_ms <= then.received_ms) & (both_moved | long_enough)
+    return np.where(usable, grown * 1000.0 / np.maximum(elapsed, 1), np.nan)
+
+
+def _since(within: Sequence[CommitsThen], commits: Commits, after_gap: NDArray[np.bool_]) -> CommitsThen:
+    """Return the layer from which to count in each row: the first one, or after a gap the first one with a
+    move since then."""
+    if not after_gap.any():
+        return within[0]
+    timed = np.array([then.moved_ms > commits.resumed_ms for then in within])
+    layer = np.where(after_gap & timed.any(0), timed.argmax(0), 0)
+    rows = np.arange(len(layer))
+    names = [f.name for f in fields(CommitsThen) if f.name != "at_ms"]
+    picked = {name: np.array([getattr(then, name) for then in within])[layer, rows] for name in names}
+    return CommitsThen(at_ms=within[0].at_ms, **picked)

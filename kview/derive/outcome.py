@@ -1,0 +1,47 @@
+"""What a fault led to, from the views before and after it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kview.derive.align import align_partitions
+from kview.derive.view import View
+from kview.model.events import EventKind
+from kview.model.faults import FaultKind, FaultOutcome
+from kview.model.snapshot import Flags, Partitions
+from kview.model.units import NO_BROKER
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Led:
+    """The partitions of the user's topics that a broker led: the marked rows of a table."""
+
+    table: Partitions
+    rows: Flags
+
+
+def led_by(view: View, node: int) -> Led:
+    """Return the partitions that a broker leads."""
+    table = view.snapshot.partitions
+    return Led(table, np.asarray((table.leader == node) & ~table.internal, np.bool_))
+
+
+def outcome(view: View, kind: FaultKind, node: int, led: Led, at_ms: int) -> FaultOutcome | None:
+    """Return what a fault at `at_ms` (epoch ms) led to, or None while the broker still leads a partition.
+
+    `led` are the partitions that the broker led at that time.
+    """
+    table = view.snapshot.partitions
+    leaders = table.leader[align_partitions(led.table, table).carry(led.rows, False)]
+    if not len(leaders) or (leaders == node).any():
+        return None
+    without = int((leaders == NO_BROKER).sum())
+    lost = [e.records for e in view.events if e.kind is EventKind.RECORDS_LOST and e.at_ms >= at_ms]
+    return FaultOutcome(
+        kind,
+        node,
+        moved=len(leaders) - without,
+        without_leader=without,
+        records_lost=sum(lost),
+        after_ms=max(0, view.snapshot.observation.ended_ms - at_ms),
+    )

@@ -1,0 +1,129 @@
+"""The figures of a moment: those that are added to series, and the view, on which nothing depends."""
+
+from dataclasses import dataclass, replace
+
+from kview.derive import lag
+from kview.derive.brokers import broker_figures, led_rates, total_out
+from kview.derive.groups import GroupLags, group_figures, group_lags, group_series
+from kview.derive.headline import headline
+from kview.derive.offsets import Kept
+from kview.derive.partitions import in_rates, partition_figures, worst_first
+from kview.derive.quorum import can_fence, quorum_findings
+from kview.derive.seen import Seen
+from kview.derive.series import extended
+from kview.derive.state import State, log_ends, offsets_of, read_of, seen_of
+from kview.derive.topics import throughput, topic_figures, topic_rates
+from kview.derive.view import Floats, OffsetFigures, View
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The figures of one moment that are added to series."""
+
+    in_rate: Floats
+    """The rates of partitions, with the rows of `Partitions`."""
+    broker_rates: Floats
+    topic_rates: Floats
+    offsets: OffsetFigures
+    groups: GroupLags
+
+
+def sample(state: State) -> tuple[State, Sample]:
+    """Add the figures of this moment to the series."""
+    seen = seen_of(state)
+    snapshot, points = seen.snapshot, len(state.moments)
+    in_rate = in_rates(snapshot.partitions, seen.placed, state.ends.per_second)
+    topics, by_topic = topic_rates(snapshot.partitions.topic, in_rate)
+    by_broker = led_rates(snapshot, in_rate, seen.quiet)
+    offsets = offsets_of(state, in_rate)
+    groups = group_lags(snapshot, offsets, read_of(state).group)
+    names, brokers = topics.tolist(), snapshot.brokers.id.tolist()
+    topic_series = extended(state.topic_series, names, by_topic, points)
+    broker_series = extended(state.broker_series, brokers, by_broker, points)
+    now = replace(
+        state,
+        kept=Kept.of(snapshot.offsets, offsets),
+        topic_series=dict(zip(names, topic_series, strict=True)),
+        broker_series=dict(zip(brokers, broker_series, strict=True)),
+        group_series=group_series(
+            state.group_series,
+            snapshot.groups.group,
+            groups,
+            points,
+            snapshot.observation.ended_ms,
+        ),
+    )
+    return now, Sample(in_rate, by_broker, by_topic, offsets, groups)
+
+
+def view_of(state: State, sampled: Sample) -> View:
+    """Return the view of a state that was sampled."""
+    seen = seen_of(state)
+    snapshot, quiet, placed = seen.snapshot, seen.quiet, seen.placed
+    table, offsets = snapshot.partitions, sampled.offsets
+    seeded = lag.seed_rate(state.points, *log_ends(snapshot))
+    figures = partition_figures(
+        snapshot,
+        placed,
+        seen.frozen_since_ms,
+        seen.unreached,
+        sampled.in_rate,
+        seeded,
+        state.changed_ms,
+        seen.readings,
+        state.busy,
+    )
+    groups = group_figures(snapshot, offsets, sampled.groups, state.group_series, state.busy, state.ignore)
+    controllers = tuple(quorum_findings(snapshot, state.term, seen.interval_ms))
+    brokers = broker_figures(
+        snapshot,
+        offsets.partition_row,
+        offsets.read_rate,
+        quiet,
+        seen.known.unreached,
+        seen.slow_since_ms,
+        sampled.broker_rates,
+        tuple(state.broker_series.values()),
+        can_fence(controllers),
+        state.term.since_ms,
+    )
+    topics = topic_figures(
+        snapshot,
+        figures,
+        placed,
+        seen.readings.sizes,
+        sampled.topic_rates,
+        tuple(state.topic_series.values()),
+    )
+    return View(
+        snapshot=snapshot,
+        headline=headline(
+            snapshot,
+            brokers,
+            figures,
+            topics,
+            groups,
+            placed,
+            quiet,
+            controllers,
+            state.events,
+            _requests_rate(seen),
+        ),
+        brokers=brokers,
+        partitions=figures,
+        topics=topics,
+        groups=groups,
+        offsets=offsets,
+        throughput=throughput(
+            topics, state.moments, total_out(snapshot, offsets.partition_row, offsets.read_rate, quiet)
+        ),
+        events=state.events,
+        new_events=state.new_events,
+        worst_partitions=worst_first(table, figures),
+    )
+
+
+def _requests_rate(seen: Seen) -> float:
+    """Return kview's own requests per second since the previous observation, NaN in the first step."""
+    requests, elapsed_ms = seen.snapshot.observation.requests, seen.interval_ms
+    return requests * 1000.0 / elapsed_ms if elapsed_ms > 0 else float("nan")

@@ -1,0 +1,98 @@
+"""The state of the fold: what is carried from step to step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kview.derive.commits import Commits, Reading
+from kview.derive.evidence import Proofs
+from kview.derive.groups import GroupSeries
+from kview.derive.lag import Points
+from kview.derive.losses import Losses
+from kview.derive.offsets import Followed, Kept, Led, offset_figures
+from kview.derive.quorum import Term
+from kview.derive.rates import Ends
+from kview.derive.seen import Seen
+from kview.derive.series import Series
+from kview.derive.slowness import Slowness
+from kview.derive.trends import Trends
+from kview.derive.unread import Unread
+from kview.derive.view import Floats, OffsetFigures
+from kview.derive.watermarks import Watermarks
+from kview.model.events import Event
+from kview.model.snapshot import Longs, Snapshot
+
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is carried from step to step: the previous snapshot, what was seen in it, and bounded series.
+
+    States are frozen, and columns are never written to.
+    """
+
+    ignore: tuple[str, ...] = ()
+    """Patterns of the names of groups that count nowhere. They come from the run."""
+    seen: Seen | None = None
+    ends: Ends = field(default_factory=lambda: Ends.none(0))
+    watermarks: Watermarks = field(default_factory=lambda: Watermarks.none(0))
+    points: Points = field(default_factory=lambda: Points.none(0))
+    changed_ms: Longs = field(default_factory=lambda: _NONE)
+    """When the leader, epoch or ISR of each partition last changed."""
+    busy: Longs = field(default_factory=lambda: _NONE)
+    """How busy each partition is, see `order.next_busy`."""
+    slowness: Slowness = field(default_factory=Slowness)
+    proofs: Proofs = field(default_factory=dict)
+    term: Term = field(default_factory=Term)
+    partition_rows: Longs = field(default_factory=lambda: _NONE)
+    """The row of each offset's partition."""
+    read: Reading | None = None
+    """What the last snapshot says about the groups' partitions."""
+    commits: Commits = field(default_factory=lambda: Commits.none(0))
+    trends: Trends = field(default_factory=lambda: Trends.none(0))
+    unread: Unread = field(default_factory=lambda: Unread.none(0))
+    losses: Losses = field(default_factory=lambda: Losses.none(0))
+    readers: Longs = field(default_factory=lambda: _NONE)
+    """A number for each offset's group and owner."""
+    kept: Kept = field(default_factory=lambda: Kept.none(0))
+    topic_series: Mapping[str, Series] = field(default_factory=dict)
+    broker_series: Mapping[int, Series] = field(default_factory=dict)
+    group_series: GroupSeries = field(default_factory=GroupSeries)
+    moments: tuple[int, ...] = ()
+    events: tuple[Event, ...] = ()
+    new_events: tuple[Event, ...] = ()
+
+
+def seen_of(state: State) -> Seen:
+    """Return what the last step saw. There must have been one."""
+    assert state.seen is not None
+    return state.seen
+
+
+def read_of(state: State) -> Reading:
+    """Return what the last step read about the groups' partitions. There must have been one."""
+    assert state.read is not None
+    return state.read
+
+
+def log_ends(snapshot: Snapshot) -> tuple[Longs, Longs]:
+    """Return where logs end, and when these log ends were read.
+
+    If the cluster does not report log ends, high watermarks take their place.
+    """
+    table = snapshot.partitions
+    if "debugging_replica" in snapshot.observation.capabilities:
+        return table.log_end, table.log_end_ms
+    return table.high_watermark, table.high_watermark_ms
+
+
+def offsets_of(state: State, in_rate: Floats) -> OffsetFigures:
+    """Return the figures of groups' partitions in a state. `in_rate` has the rates of partitions."""
+    seen = seen_of(state)
+    led = Led(in_rate, seen.leader_lost_since_ms, seen.frozen_since_ms, seen.unseen)
+    known = Followed(
+        read_of(state), state.unread, state.commits, state.trends, state.losses, state.readers, state.kept
+    )
+    return offset_figures(seen.snapshot, state.partition_rows, led, known)

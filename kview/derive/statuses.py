@@ -1,0 +1,100 @@
+"""What a view says of partitions, racks and groups in one word each."""
+
+from enum import StrEnum
+
+
+class PartitionStatus(StrEnum):
+    """What is worst about a partition, in the order of how much it matters.
+
+    The values appear in JSON documents, so they never change.
+    """
+
+    NO_LEADER = "no_leader"
+    """Leader -1: no eligible replica is left."""
+    SILENT_LEADER = "silent_leader"
+    """The leader named in the metadata does not answer, and nobody has proved that it lives."""
+    FROZEN = "frozen"
+    """The watermark stands still while the leader's log grows, or a silent replica is still in the ISR."""
+    UNDER_MIN_ISR = "under_min_isr"
+    AT_MIN_ISR = "at_min_isr"
+    """|ISR| = min.insync.replicas < the replication factor: the next loss stops acks=all."""
+    UNDER_REPLICATED = "under_replicated"
+    UNREAD = "unread"
+    """Its leader answers kview, but has refused for a while, or always, to say where the partition ends."""
+    REASSIGNING = "reassigning"
+    NOT_PREFERRED = "not_preferred"
+    """The partition is healthy, but its leader is not the first replica of the list."""
+    OK = "ok"
+    UNKNOWN = "unknown"
+    """Its leader is not known, or only kview cannot reach its leader, and nothing else is wrong with it."""
+    PENDING = "pending"
+    """Nothing is wrong according to the moment's own snapshot, while its past is still being read."""
+
+
+class RackSafety(StrEnum):
+    """Whether partitions survive the loss of any one rack."""
+
+    YES = "yes"
+    NO = "no"
+    """All replicas are in one rack, although there are several."""
+    CANNOT_BE = "cannot_be"
+    """There is only one replica or one rack, or a replica's rack is not known."""
+
+
+class Verdict(StrEnum):
+    """What a group, or a group's partition, is doing, judged from offsets, members and the partition's state.
+
+    The values appear in JSON documents, so they never change.
+    """
+
+    OK = "ok"
+    FALLING_BEHIND = "falling_behind"
+    STUCK = "stuck"
+    STOPPED = "stopped"
+    REWOUND = "rewound"
+    BLOCKED = "blocked"
+    """The cluster is the cause: the group is at a frozen watermark, or the partition's leader is silent or
+    missing."""
+    AHEAD_OF_LOG = "ahead_of_log"
+    """The committed offset lies beyond the leader's log end: the topic was created again or truncated, or old
+    offsets were restored."""
+    ABANDONED = "abandoned"
+    """Nobody reads: the group is empty, its offsets were not seen to move, and all of them lie below the log
+    start."""
+    UNDECIDED = "undecided"
+    """What was seen so far does not tell whether the group keeps up."""
+    UNKNOWN = "unknown"
+    PENDING = "pending"
+    """The past on which the verdict depends is still being read."""
+
+
+class Reason(StrEnum):
+    """Why a verdict is what it is; `reason_ms` and `reason_count` are its numbers.
+
+    The values appear in JSON documents, so they never change.
+    """
+
+    NONE = ""
+    PARTITIONS = "partitions"
+    """For a group: `reason_count` of its partitions have this verdict."""
+    NO_COMMIT = "no_commit"
+    LAG_UNKNOWN = "lag_unknown"
+    LEADER_SILENT = "leader_silent"
+    NO_LEADER = "no_leader"
+    WATERMARK_FROZEN = "watermark_frozen"
+    NO_MEMBERS = "no_members"
+    """A partition's offset has not moved for at least `reason_ms`, or a group is `reason_ms` behind."""
+    NO_OWNER = "no_owner"
+    """No member owns the partition, and its offset has not moved for at least `reason_ms`."""
+    STILL = "still"
+    """The offset has not moved for at least `reason_ms`."""
+    FELL_BACK = "fell_back"
+    """The group fell back from offset `reason_count`, which it has not reached again."""
+    LAG_NOT_FALLING = "lag_not_falling"
+    """The lag has not fallen for the last minute."""
+    NOT_GAINING = "not_gaining"
+    """The group is a minute or more behind and does not catch up."""
+    BEYOND_END = "beyond_end"
+    """The committed offset lies `reason_count` records beyond the leader's log end."""
+    BELOW_START = "below_start"
+    """The group is empty, and all its offsets lie below the log start."""

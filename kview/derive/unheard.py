@@ -1,0 +1,22 @@
+"""What coordinators have never told: groups that may exist, and commits that groups may have."""
+
+import numpy as np
+
+from kview.model.failures import Part
+from kview.model.snapshot import Failure, Flags, Observation, Snapshot
+from kview.model.units import UNKNOWN
+
+
+def unheard(observation: Observation) -> tuple[Failure, ...]:
+    """Return the failures of brokers that may coordinate groups of which nothing is known."""
+    return tuple(
+        failure
+        for failure in observation.failures
+        if failure.part == Part.GROUPS and failure.shown_since_ms == UNKNOWN
+    )
+
+
+def never_read(snapshot: Snapshot) -> Flags:
+    """Return which groups' commits were never read: they seem to have none, and kview's requests fail."""
+    groups = snapshot.groups
+    return np.asarray((groups.error != "") & ~np.isin(groups.group, snapshot.offsets.group), np.bool_)

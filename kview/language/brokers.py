@@ -1,0 +1,53 @@
+"""What is said about a broker: what it is doing, and its fencing."""
+
+from typing import NamedTuple
+
+from kview.derive.view import BrokerFigures
+from kview.language import glyphs, words
+from kview.model.snapshot import Brokers
+from kview.model.states import BrokerState
+from kview.model.units import UNKNOWN
+
+CANNOT_BE_FENCED = "no controller can fence it"
+
+
+class BrokerWords(NamedTuple):
+    """What a broker is doing, as a sign and words: `✕` and `silent 4 s`.
+
+    `fine` says whether it is up and answers as usual.
+    """
+
+    sign: str
+    text: str
+    fine: bool = False
+
+
+def state(table: Brokers, figures: BrokerFigures, row: int, now_ms: int) -> BrokerWords:
+    """Return what the broker in that row is doing, with ages as of `now_ms`, epoch ms.
+
+    Every list of brokers says this, so that no two of them differ.
+    """
+    kind = BrokerState(table.state[row])
+    if kind is BrokerState.UP:
+        if figures.slow_since_ms[row] != UNKNOWN:
+            return BrokerWords(glyphs.UP, "slow")
+        if figures.late[row]:
+            return BrokerWords(glyphs.UP, f"no reply {words.age(int(table.answered_ms[row]), now_ms)}")
+        return BrokerWords(glyphs.OK, kind.value, fine=True)
+    lasts = words.state_age(int(table.since_ms[row]), now_ms, bool(figures.since_is_bound[row]))
+    if figures.undecided[row]:
+        sign = words.NOT_YET
+    elif figures.unreached[row]:
+        sign = words.UNSEEN
+    elif kind is BrokerState.STARTING or (kind is BrokerState.FENCED and table.answers[row]):
+        sign = glyphs.OUT_OF_SYNC
+    else:
+        sign = glyphs.DEAD
+    return BrokerWords(sign, f"{kind.value} {lasts}")
+
+
+def fencing(figures: BrokerFigures, row: int, now_ms: int) -> str:
+    """Return when the broker in that row will be fenced, or why not; '' if there is nothing to say."""
+    if figures.cannot_be_fenced[row]:
+        return CANNOT_BE_FENCED
+    return words.fencing(int(figures.fencing_due_ms[row]), now_ms)

@@ -1,0 +1,161 @@
+"""What a check found, and what it could not judge, as facts. `kview.language.checks` puts them into words."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kview.model.events import Severity
+from kview.model.failures import NO_FAILURE, Cause
+from kview.model.findings import FindingKind
+from kview.model.units import UNKNOWN
+
+
+class CheckKind(StrEnum):
+    """What a check judges. `name` in a finding is the topic, broker, rack, controller or group.
+
+    Scripts and JSON documents contain the values, so they must not change.
+    """
+
+    OFFLINE = "offline"
+    SILENT_LEADER = "silent_leader"
+    FROZEN = "frozen"
+    UNDER_MIN_ISR = "under_min_isr"
+    AT_MIN_ISR = "at_min_isr"
+    UNDER_REPLICATED = "under_replicated"
+    NOT_RACK_SAFE = "not_rack_safe"
+    REPLICATION_FACTOR_1 = "replication_factor_1"
+    MIN_ISR_1 = "min_isr_1"
+    NOT_PREFERRED = "not_preferred"
+    BROKER_SILENT = "broker_silent"
+    BROKER_FENCED = "broker_fenced"
+    BROKER_GONE = "broker_gone"
+    BROKER_SLOW = "broker_slow"
+    BROKER_LOSS = "broker_loss"
+    """Losing this broker would leave partitions without an eligible leader or under min ISR (N−1)."""
+    RACK_LOSS = "rack_loss"
+    LEADER_SKEW = "leader_skew"
+    DISK_SKEW = "disk_skew"
+    NO_CONTROLLER = "no_controller"
+    """No controller is active, none has answered for a while, or the active one has lost its majority."""
+    VOTER_LOST = "voter_lost"
+    GROUP_STUCK = "group_stuck"
+    GROUP_STOPPED = "group_stopped"
+    GROUP_FALLING_BEHIND = "group_falling_behind"
+    GROUP_REWOUND = "group_rewound"
+    GROUP_BLOCKED = "group_blocked"
+    GROUP_AHEAD_OF_LOG = "group_ahead_of_log"
+    GROUP_LOST_RECORDS = "group_lost_records"
+
+
+PARTITION_KINDS = (
+    CheckKind.OFFLINE,
+    CheckKind.SILENT_LEADER,
+    CheckKind.FROZEN,
+    CheckKind.UNDER_MIN_ISR,
+    CheckKind.AT_MIN_ISR,
+    CheckKind.UNDER_REPLICATED,
+    CheckKind.NOT_RACK_SAFE,
+    CheckKind.REPLICATION_FACTOR_1,
+    CheckKind.MIN_ISR_1,
+    CheckKind.NOT_PREFERRED,
+)
+"""The kinds whose name is a topic."""
+
+GROUP_KINDS = tuple(kind for kind in CheckKind if kind.startswith("group_"))
+"""The kinds whose name is a consumer group."""
+
+STANDING_KINDS = frozenset({
+    CheckKind.NOT_RACK_SAFE,
+    CheckKind.REPLICATION_FACTOR_1,
+    CheckKind.MIN_ISR_1,
+    CheckKind.BROKER_LOSS,
+    CheckKind.RACK_LOSS,
+})  # fmt: skip
+"""The kinds that follow from how topics are set up, or from what may happen. They say what could go wrong,
+not what has gone wrong."""
+
+
+class NotJudgedWhy(StrEnum):
+    """Why something could not be judged."""
+
+    NO_HISTORY = "no_history"
+    """It needs more observations, and a longer check has them."""
+    NOT_AUTHORIZED = "not_authorized"
+    NOT_ANSWERED = "not_answered"
+    UNSUPPORTED = "unsupported"
+    NOTHING_COMMITTED = "nothing_committed"
+    """Members of a group have committed nothing, so that its lag is not known."""
+    NO_COMPARISON = "no_comparison"
+    """Brokers take long to answer, none is faster, and nobody knows how long they took before."""
+    RACK_UNKNOWN = "rack_unknown"
+    """Some brokers have a rack, and others have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFinding:
+    """Something that a check found. Numbers that do not belong to the kind are 0, UNKNOWN or NaN."""
+
+    kind: CheckKind
+    severity: Severity
+    name: str = ""
+    """The topic, the broker's id, the rack, the controller's id or the group. '' if the kind has no name."""
+    brokers: tuple[int, ...] = ()
+    """The brokers that are the cause: those that lead, or those that are out of sync."""
+    partitions: tuple[tuple[str, int], ...] = ()
+    """The first (topic, partition) pairs concerned."""
+    partition_count: int = 0
+    of_partitions: int = 0
+    """The number of partitions of the topic."""
+    leaderless: int = 0
+    """For a loss: the number of partitions that would be left without an eligible leader."""
+    under_min_isr: int = 0
+    """For a loss: the number of further partitions that would be left under min ISR."""
+    replicas: int = UNKNOWN
+    amount: int = UNKNOWN
+    """Leaders or bytes of the broker, its latency in µs, records that were lost, or voters left."""
+    mean: float = math.nan
+    """What the brokers that are up have on average, this one included."""
+    verdict: str = ""
+    reason: str = ""
+    """The `Reason` for the verdict, with its two numbers."""
+    reason_ms: int = UNKNOWN
+    reason_count: int = UNKNOWN
+    headline: FindingKind | None = None
+    """The finding of the headline that this one is."""
+    behind_ms: int = UNKNOWN
+    is_bound: bool = False
+    """Whether `behind_ms` or `amount` is only a lower bound."""
+    is_estimate: bool = False
+    unreached: bool = False
+    """Whether the rest of the cluster still hears from the broker."""
+    since_ms: int = UNKNOWN
+    """When this began, in epoch ms. UNKNOWN if it was already so in the check's first observation."""
+    since_is_bound: bool = False
+    """Whether it may have begun before `since_ms`."""
+
+    @property
+    def key(self) -> tuple[CheckKind, str]:
+        """What tells findings of one moment apart."""
+        return self.kind, self.name
+
+
+@dataclass(frozen=True, slots=True)
+class NotJudged:
+    """What a check could not judge: these kinds, for these names, or for all of them if `names` is empty."""
+
+    kinds: tuple[CheckKind, ...]
+    why: NotJudgedWhy
+    names: tuple[str, ...] = ()
+    brokers: tuple[int, ...] = ()
+    """The brokers that did not answer, if they are the reason."""
+    cause: Cause = NO_FAILURE
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a check found at one moment, the worst first, and what it could not judge."""
+
+    findings: tuple[CheckFinding, ...]
+    not_judged: tuple[NotJudged, ...]
+    ignored: int = 0
+    """How many findings the user ignores."""

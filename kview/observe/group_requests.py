@@ -1,0 +1,165 @@
+"""The requests about groups, as coroutines that put their answer or failure into the state."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+
+from kview.model.failures import NOT_AUTHORIZED, Part, refused
+from kview.model.states import GroupType
+from kview.model.units import UNKNOWN
+from kview.observe import apis, coordinators, groups, readings
+from kview.observe.causes import LinkError
+from kview.observe.link import Link
+from kview.observe.loop import Loop
+from kview.observe.state import State
+from kview.wire import offset_fetch
+
+GROUPS_A_REQUEST = 500
+"""Groups per request. With ten members each, the answer is about 100 KB."""
+
+
+@dataclass(slots=True)
+class GroupRequests:
+    """The requests about groups of one observation.
+
+    Network errors are not raised but become failures.
+    """
+
+    loop: Loop
+    state: State
+    group_lists: dict[int, frozenset[str]] = field(default_factory=dict)
+    """Broker → the groups in its last list, which is dropped when the broker does not answer."""
+    listing: set[int] = field(default_factory=set)
+    """The brokers that owe a list of groups."""
+    moved: bool = False
+    """True if a coordinator reported that it no longer is one, so that groups have to be listed again."""
+    late: list[Callable[[], None]] = field(default_factory=list)
+    """Commits that arrived after end offsets were requested. The next observation processes them first."""
+    ends_asked: bool = False
+    _turns: dict[int, int] = field(default_factory=dict)
+    """Broker → the place of the group to begin with next, for brokers that take one group per request."""
+
+    async def list_groups(self, link: Link, broker: int) -> None:
+        """Ask which groups a broker coordinates, and whether it has loaded and listed all of those.
+
+        The second question is only asked until the groups of all its partitions have been listed. Kafka
+        leaves groups that kview may not see out of the list, but refuses to describe one.
+        """
+        self.group_lists.pop(broker, None)
+        self.listing.add(broker)
+        try:
+            await self._list_groups(link, broker)
+        finally:
+            self.listing.discard(broker)
+
+    async def _list_groups(self, link: Link, broker: int) -> None:
+        unheard = self.state.heard.unheard(self.state.layout).get(broker, [])
+        partitions = len(coordinators.leaders(self.state.layout))
+        names = [coordinators.name_in(partition, partitions) for partition in unheard]
+        if not partitions and broker not in self.state.heard.brokers:
+            names = [coordinators.name_in(0, 1)]
+        loaded = None
+        if names and apis.DESCRIBE_GROUPS in link.versions:
+            request = DescribeGroupsRequest(groups=names, include_authorized_operations=False)
+            loaded = self.loop.begin(partial(link.ask, request))
+        answer, at_ms = await self._answer(Part.GROUPS, link, broker, ListGroupsRequest())
+        if answer is None:
+            return
+        if answer.error_code:
+            self.state.failed(Part.GROUPS, broker, refused(answer.error_code))
+            return
+        groups.listed(self.state.groups, broker, answer, self.coordinator_of, at_ms)
+        try:
+            described = (await loaded)[0].groups if loaded else ()
+        except LinkError:
+            return  # the link broke after the list, and will be asked again
+        errors = {entry.group_id: entry.error_code for entry in described}
+        if self.state.lists_all_groups:
+            errors = {name: code for name, code in errors.items() if code not in NOT_AUTHORIZED}
+        denied = [code for code in errors.values() if code in NOT_AUTHORIZED]
+        if denied and not partitions:
+            self.state.heard.denied[broker] = denied[0]
+            return
+        codes = {p: errors[name] for p, name in zip(unheard, names, strict=False) if name in errors}
+        self.state.heard.listed(broker, unheard, codes)
+        self.group_lists[broker] = frozenset(entry.group_id for entry in answer.groups)
+
+    def coordinator_of(self, group: str) -> int | None:
+        """Return the coordinator of a group according to metadata, None if that is not known."""
+        return coordinators.coordinator_of(self.state.layout, group)
+
+    async def describe_groups(self, link: Link, broker: int, names: Sequence[str]) -> None:
+        """Ask the coordinator of classic groups for their members and states.
+
+        Groups that no broker lists are asked for, too, whatever their type.
+        """
+        for start in range(0, len(names), GROUPS_A_REQUEST):
+            request = DescribeGroupsRequest(
+                groups=list(names[start : start + GROUPS_A_REQUEST]), include_authorized_operations=False
+            )
+            answer, at_ms = await self._answer(Part.GROUPS, link, broker, request)
+            if answer is None:
+                return
+            for entry in answer.groups:
+                known = self.state.groups.get(entry.group_id)
+                if known is None:
+                    continue
+                if known.missing_ms != UNKNOWN and groups.is_gone(entry):
+                    if known.type == GroupType.CLASSIC:
+                        del self.state.groups[entry.group_id]
+                    known.vouched = True
+                elif entry.error_code:
+                    known.description_refused = entry.error_code
+                    self.moved |= entry.error_code == apis.NOT_COORDINATOR
+                elif known.type == GroupType.CLASSIC:
+                    groups.described(known, entry, at_ms)
+
+    async def commits(self, link: Link, broker: int, names: Sequence[str]) -> None:
+        """Ask the coordinator of groups for their committed offsets."""
+        version = min(apis.highest(link.versions, apis.OFFSET_FETCH), offset_fetch.HIGHEST)
+        if version >= offset_fetch.BATCHED_FROM:
+            batches = [names[i : i + GROUPS_A_REQUEST] for i in range(0, len(names), GROUPS_A_REQUEST)]
+        else:
+            at = self._turns.get(broker, 0) % len(names)
+            self._turns[broker] = at + groups.SINGLE_FETCHES
+            doubled = [*names, *names]
+            batches = [[name] for name in dict.fromkeys(doubled[at : at + groups.SINGLE_FETCHES])]
+        for batch in batches:
+            request = offset_fetch.request(version, batch)
+            answer, at_ms = await self._answer(Part.COMMITS, link, broker, request)
+            if answer is None:
+                return
+            take = partial(self._take_commits, answer, at_ms)
+            if self.ends_asked:
+                self.late.append(take)
+            else:
+                take()
+
+    def _take_commits(self, answer: offset_fetch.OffsetFetchAnswer, at_ms: int) -> None:
+        for commits in answer.groups:
+            known = self.state.groups.get(commits.group)
+            if known is None:
+                continue
+            if commits.error:
+                known.commits_refused = commits.error
+                self.moved |= commits.error == apis.NOT_COORDINATOR
+            elif any((topic.offset > readings.MOST_OFFSET).any() for topic in commits.topics):
+                known.commits_malformed = True
+            else:
+                groups.committed(known, commits, at_ms)
+
+    async def _answer(self, part: Part, link: Link, broker: int, request: Any) -> tuple[Any, int]:
+        """Return an answer and when it was received.
+
+        If the link fails, note the failure and return (None, 0).
+        """
+        try:
+            answer, at_ms = await link.ask(request)
+        except LinkError as error:
+            self.state.failed(part, broker, error.cause)
+            return None, 0
+        self.state.succeeded(part, broker, at_ms)
+        return answer, at_ms

@@ -1,0 +1,75 @@
+"""The outcome of a check as a JSON document."""
+
+import math
+from itertools import starmap
+
+from kview.derive.checks.outcome import Outcome
+from kview.derive.view import Reason, Verdict
+from kview.language import checks, failures
+from kview.model.checks import CheckFinding, NotJudged
+from kview.plain import schema_check
+from kview.plain.columns import cause, known
+from kview.plain.documents import json_line
+from kview.plain.schema import FORMAT
+from kview.plain.schema_fields import PartitionName
+
+
+def check_document(outcome: Outcome) -> str:
+    """Return the outcome as one line of JSON. It escapes whatever a terminal would obey or not show."""
+    return json_line(check_document_of(outcome))
+
+
+def check_document_of(outcome: Outcome) -> schema_check.CheckDocument:
+    """Return the outcome as a struct."""
+    return schema_check.CheckDocument(
+        format=FORMAT,
+        at_ms=outcome.at_ms,
+        cluster_id=outcome.cluster_id or None,
+        watched_ms=outcome.watched_ms,
+        healthy=outcome.healthy,
+        fail_on=outcome.rules.fail_on,
+        allow_not_judged=outcome.rules.allow_not_judged,
+        broker_count=outcome.brokers,
+        topic_count=outcome.topics,
+        partition_count=outcome.partitions,
+        group_count=outcome.groups,
+        findings=[_finding(outcome, finding) for finding in outcome.judgement.findings],
+        not_judged=[_not_judged(item) for item in outcome.judgement.not_judged],
+        ignored_findings=outcome.judgement.ignored,
+    )
+
+
+def _finding(outcome: Outcome, finding: CheckFinding) -> schema_check.CheckFinding:
+    return schema_check.CheckFinding(
+        kind=finding.kind,
+        name=finding.name or None,
+        severity=finding.severity,
+        fails=outcome.rules.fails(finding),
+        text=checks.sentence(finding, outcome.at_ms),
+        brokers=list(finding.brokers),
+        partitions=list(starmap(PartitionName, finding.partitions)),
+        partition_count=finding.partition_count,
+        leaderless_partitions=finding.leaderless,
+        under_min_isr_partitions=finding.under_min_isr,
+        amount=known(finding.amount),
+        mean=None if math.isnan(finding.mean) else finding.mean,
+        verdict=Verdict(finding.verdict) if finding.verdict else None,
+        reason=Reason(finding.reason) if finding.reason else None,
+        headline_kind=finding.headline,
+        behind_ms=known(finding.behind_ms),
+        is_bound=finding.is_bound,
+        is_estimate=finding.is_estimate,
+        since_ms=known(finding.since_ms),
+        since_is_bound=finding.since_is_bound,
+    )
+
+
+def _not_judged(item: NotJudged) -> schema_check.CheckNotJudged:
+    return schema_check.CheckNotJudged(
+        kinds=list(item.kinds),
+        names=list(item.names),
+        why=item.why,
+        brokers=list(item.brokers),
+        cause=cause(item.cause.kind, item.cause.code, failures.of(item.cause.kind, item.cause.code)),
+        text=checks.not_judged(item),
+    )

@@ -1,0 +1,63 @@
+"""The outcome of a check as lines of text: one for each finding."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import tzinfo
+
+from kview.derive.checks.outcome import Outcome
+from kview.language import checks, glyphs, words
+from kview.model.checks import CheckKind
+
+MOST_OF_A_KIND = 50
+"""The most findings of one kind that are listed. A JSON document has all of them."""
+
+_GAP = "  "
+
+
+def lines(outcome: Outcome, name: str, zone: tzinfo | None = None) -> str:
+    """Return the outcome of checking the cluster called `name` as text of printable characters.
+
+    Times of day are in `zone`; None is the machine's own.
+    """
+    parts = (_head(outcome, name, zone), *_findings(outcome), *_not_judged(outcome), _result(outcome))
+    return "".join(f"{glyphs.printable(line)}\n" for line in parts)
+
+
+def _head(outcome: Outcome, name: str, zone: tzinfo | None) -> str:
+    return _GAP.join(
+        (
+            f"kview check {words.clock(outcome.at_ms, zone, tenths=False)}",
+            name,
+            words.answering(outcome.answering, outcome.brokers),
+            words.plural(outcome.topics, "topic"),
+            words.plural(outcome.partitions, "partition"),
+            words.plural(outcome.groups, "group"),
+            f"observed for {words.duration(outcome.watched_ms)}",
+        )
+    )
+
+
+def _findings(outcome: Outcome) -> Iterator[str]:
+    listed: Counter[CheckKind] = Counter()
+    total = Counter(finding.kind for finding in outcome.judgement.findings)
+    for finding in outcome.judgement.findings:
+        listed[finding.kind] += 1
+        if listed[finding.kind] <= MOST_OF_A_KIND:
+            sign = glyphs.SIGNS[finding.severity]
+            said = checks.sentence(finding, outcome.at_ms)
+            yield f"{sign} {finding.severity}{_GAP}{checks.label(finding)}{_GAP}{said}"
+        elif listed[finding.kind] == total[finding.kind]:
+            rest = total[finding.kind] - MOST_OF_A_KIND
+            yield f"  + {rest:,} more {finding.kind}: --format json lists all of them"
+
+
+def _not_judged(outcome: Outcome) -> Iterator[str]:
+    for item in outcome.judgement.not_judged:
+        label, why = checks.not_judged_label(item), checks.not_judged(item)
+        yield f"{words.UNSEEN} not judged{_GAP}{label}{_GAP}{why}"
+
+
+def _result(outcome: Outcome) -> str:
+    found = outcome.judgement
+    said = checks.result(outcome.counts, len(found.not_judged), found.ignored)
+    return f"{'healthy' if outcome.healthy else 'not healthy'}: {said}"

@@ -1,0 +1,81 @@
+"""The outcome of a check as JUnit XML, which CI systems show as tests: one for each kind, and one for each
+finding."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from xml.etree import ElementTree as Xml
+
+from kview.derive.checks.outcome import Outcome
+from kview.language import checks, glyphs
+from kview.model.checks import CheckFinding, CheckKind, NotJudged
+
+SUITE = "kview check"
+CLASS = "kview.check"
+
+
+def junit(outcome: Outcome, name: str) -> bytes:
+    """Return the outcome of checking the cluster called `name` as an XML file in UTF-8.
+
+    Names come from a cluster and may contain what XML forbids: a `?` takes the place of such characters. A
+    finding that --fail-on does not heed is a test that passes, with the finding's text as its output.
+    """
+    cases = list(_cases(outcome))
+    failed = sum(case.find("failure") is not None for case in cases)
+    skipped = sum(case.find("skipped") is not None for case in cases)
+    errors = sum(case.find("error") is not None for case in cases)
+    suite = Xml.Element(
+        "testsuite",
+        {
+            "name": glyphs.printable(f"{SUITE} {name}"),
+            "timestamp": datetime.fromtimestamp(outcome.at_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+            "time": f"{outcome.watched_ms / 1000:.3f}",
+            "tests": str(len(cases)),
+            "failures": str(failed),
+            "errors": str(errors),
+            "skipped": str(skipped),
+        },
+    )
+    suite.extend(cases)
+    root = Xml.Element("testsuites")
+    root.append(suite)
+    Xml.indent(root)
+    written: bytes = Xml.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written + b"\n"
+
+
+def _cases(outcome: Outcome) -> Iterator[Xml.Element]:
+    found = outcome.judgement
+    for finding in found.findings:
+        yield _finding(outcome, finding)
+    for item in found.not_judged:
+        yield _not_judged(outcome, item)
+    concerned = {finding.kind for finding in found.findings}
+    concerned |= {kind for item in found.not_judged for kind in item.kinds}
+    for kind in CheckKind:
+        if kind not in concerned:
+            yield _case(str(kind))
+
+
+def _case(name: str) -> Xml.Element:
+    return Xml.Element("testcase", {"classname": CLASS, "name": glyphs.printable(name)})
+
+
+def _finding(outcome: Outcome, finding: CheckFinding) -> Xml.Element:
+    case = _case(checks.label(finding))
+    text = glyphs.printable(checks.sentence(finding, outcome.at_ms))
+    if outcome.rules.fails(finding):
+        Xml.SubElement(case, "failure", {"type": finding.severity, "message": text})
+    else:
+        Xml.SubElement(case, "system-out").text = text
+    return case
+
+
+def _not_judged(outcome: Outcome, item: NotJudged) -> Xml.Element:
+    """Return a test that was skipped if the user allows that, else one that could not be carried out."""
+    case = _case(checks.not_judged_label(item))
+    text = glyphs.printable(checks.not_judged(item))
+    if outcome.rules.allow_not_judged:
+        Xml.SubElement(case, "skipped", {"message": text})
+    else:
+        Xml.SubElement(case, "error", {"type": item.why, "message": text})
+    return case

@@ -1,0 +1,255 @@
+"""A view as Prometheus metrics. An unknown figure has no series; it is never exported as 0."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from kview.derive.brokers import answering
+from kview.derive.unheard import unheard
+from kview.derive.view import PartitionStatus, View
+from kview.model.failures import Part
+from kview.model.snapshot import Longs
+from kview.model.states import BrokerState
+from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
+from kview.plain.group_metrics import heeded_groups, heeded_offsets, of_group_partitions, of_groups
+from kview.plain.series import BROKER, PARTITION, TOPIC, Values, known, label, one, partition_labels, rows_of
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most rows that have series of their own.
+
+    If there are more, none of them has one: sums over a part would be wrong. `kview_omitted_rows` says how
+    many have none. With these limits, a scrape has fewer than 100,000 series, and a cluster that grows
+    cannot fill Prometheus' memory.
+    """
+
+    brokers: int = 1_000
+    topics: int = 2_000
+    groups: int = 2_000
+    partitions: int = 2_000
+    group_partitions: int = 5_000
+
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What kview has cost since it started."""
+
+    observations: int = 0
+    requests: int = 0
+    sent_bytes: int = 0
+    received_bytes: int = 0
+
+    def plus(self, view: View) -> "Costs":
+        """Return the costs with those of another observation."""
+        seen = view.snapshot.observation
+        return Costs(
+            self.observations + 1,
+            self.requests + seen.requests,
+            self.sent_bytes + seen.bytes_sent,
+            self.received_bytes + seen.bytes_received,
+        )
+
+
+def metrics(view: View, costs: Costs, version: str, limits: Limits = LIMITS) -> Iterator[Metric]:
+    """Yield all metrics of a view. `version` is kview's own.
+
+    If no broker answers, nothing else is known of the cluster but that.
+    """
+    yield from of_kview(view, costs, version)
+    brokers = answering(view.snapshot)
+    yield from one("kview_brokers", "Brokers of the cluster.", brokers.all)
+    yield from one("kview_answering_brokers", "Brokers that answer kview.", brokers.answer)
+    yield _findings(view)
+    if not brokers.answer:
+        if len(view.snapshot.brokers) <= limits.brokers:
+            yield _broker_states(view)
+        return
+    yield from _of_cluster(view)
+    groups, offsets = heeded_groups(view), heeded_offsets(view)
+    heard = not unheard(view.snapshot.observation)
+    yield from one(
+        "kview_groups",
+        "Consumer groups, without ignored ones; no series while a coordinator has not listed its groups.",
+        len(groups) if heard else None,
+    )
+    omitted = GaugeMetricFamily(
+        "kview_omitted_rows",
+        "Brokers, topics, partitions and so on without series of their own, because there are too many.",
+        labels=("of",),
+    )
+    for name, count, most, families in (
+        ("brokers", len(view.snapshot.brokers), limits.brokers, _of_brokers(view)),
+        ("topics", len(view.topics.topic), limits.topics, _of_topics(view)),
+        ("partitions", len(view.snapshot.partitions), limits.partitions, _of_partitions(view)),
+        ("groups", len(groups), limits.groups, of_groups(view, groups)),
+        ("group_partitions", len(offsets), limits.group_partitions, of_group_partitions(view, offsets)),
+    ):
+        omitted.add_metric((name,), count if count > most else 0)
+        if count <= most:
+            yield from families
+    yield omitted
+
+
+def of_kview(view: View, costs: Costs, version: str) -> Iterator[Metric]:
+    """Yield the metrics of kview itself: its version, its last observation and its costs."""
+    seen = view.snapshot.observation
+    info = GaugeMetricFamily("kview_build_info", "kview's version; the value is 1.", labels=("version",))
+    info.add_metric((version,), 1)
+    yield info
+    yield from one(
+        "kview_observation_timestamp_seconds", "When the last observation ended.", seen.ended_ms / 1000
+    )
+    yield from one(
+        "kview_observation_duration_seconds",
+        "How long the last observation took.",
+        max(0, seen.ended_ms - seen.began_ms) / 1000,
+    )
+    for name, text, total in (
+        ("kview_observations", "Observations of the cluster.", costs.observations),
+        ("kview_requests", "Requests that kview has sent to the cluster.", costs.requests),
+        ("kview_sent_bytes", "Bytes that kview has sent to the cluster.", costs.sent_bytes),
+        ("kview_received_bytes", "Bytes that kview has received from the cluster.", costs.received_bytes),
+    ):
+        yield CounterMetricFamily(name, text, value=total)
+    failed = GaugeMetricFamily(
+        "kview_failed_parts", "Parts of the last observation that failed.", labels=("part",)
+    )
+    parts = [failure.part for failure in seen.failures]
+    for part in Part:
+        failed.add_metric((part.value,), parts.count(part))
+    yield failed
+
+
+def _of_cluster(view: View) -> Iterator[Metric]:
+    seen, head, table = view.snapshot.observation, view.headline, view.snapshot.partitions
+    if seen.cluster_id:
+        info = GaugeMetricFamily("kview_cluster_info", "The cluster's id; the value is 1.", labels=("id",))
+        info.add_metric((label(seen.cluster_id),), 1)
+        yield info
+    has = None if seen.controller_id == UNKNOWN_ID else float(seen.controller_id != NO_BROKER)
+    yield from one("kview_active_controllers", "Active controllers: 1, or 0 if there is none.", has)
+    yield from one("kview_topics", "Topics, without internal ones.", head.topics)
+    statuses = GaugeMetricFamily(
+        "kview_partitions", "Partitions by their worst status.", labels=("status", "internal")
+    )
+    for internal in (False, True):
+        found = view.partitions.status[table.internal == internal].tolist()
+        for status in PartitionStatus:
+            statuses.add_metric((status.value, str(internal).lower()), found.count(status))
+    yield statuses
+    unset = bool((~table.internal & (table.min_isr == UNKNOWN_ID)).any())
+    under, at = (None, None) if unset else (head.under_min_isr, head.at_min_isr)
+    for name, text, count in (
+        ("offline", "without a leader", head.offline),
+        ("under_replicated", "with fewer replicas in sync than replicas", head.under_replicated),
+        ("under_min_isr", "with fewer replicas in sync than min.insync.replicas", under),
+        ("at_min_isr", "with exactly min.insync.replicas in sync, and not all replicas", at),
+    ):
+        yield from one(f"kview_{name}_partitions", f"Partitions of the user's topics {text}.", count)
+
+
+def _findings(view: View) -> Metric:
+    findings = GaugeMetricFamily(
+        "kview_findings", "Findings in kview's headline, by kind and severity.", labels=("kind", "severity")
+    )
+    kinds = [(finding.kind.value, finding.severity.value) for finding in view.headline.findings]
+    for kind in sorted(set(kinds)):
+        findings.add_metric(kind, kinds.count(kind))
+    return findings
+
+
+def _broker_states(view: View) -> Metric:
+    states = GaugeMetricFamily(
+        "kview_broker_state", "1 for the broker's state, 0 for the others.", labels=("broker", "state")
+    )
+    table = view.snapshot.brokers
+    for broker, now in zip(table.id.tolist(), table.state.tolist(), strict=True):
+        for state in BrokerState:
+            states.add_metric((str(broker), state.value), float(now == state))
+    return states
+
+
+def _of_brokers(view: View) -> Iterator[Metric]:
+    table, figures = view.snapshot.brokers, view.brokers
+    rows = [(str(broker),) for broker in table.id.tolist()]
+    yield _broker_states(view)
+    up = np.asarray(table.state == BrokerState.UP, np.bool_)
+    latency = np.where(up, known(table.latency_us, 1_000_000), np.nan)
+    slow = np.where(up, (figures.slow_since_ms != UNKNOWN).astype(np.float64), np.nan)
+    for name, text, values in (
+        ("latency_seconds", "How long the broker takes to answer a small request.", latency),
+        ("slow", "1 if the broker takes much longer than usual to answer, otherwise 0.", slow),
+        ("leader_partitions", "Partitions that it leads.", known(figures.leads + figures.leads_internal)),
+        ("replicas", "Replicas that it holds.", known(figures.replicas + figures.replicas_internal)),
+        ("disk_bytes", "Bytes of its replicas on disk.", known(table.disk_bytes)),
+        (
+            "in_records_per_second",
+            "Records appended per second to the partitions of the user's topics that it leads.",
+            known(figures.in_rate),
+        ),
+    ):
+        yield rows_of(f"kview_broker_{name}", text, BROKER, rows, values)
+
+
+def _of_topics(view: View) -> Iterator[Metric]:
+    figures = view.topics
+    rows = [(label(topic),) for topic in figures.topic.tolist()]
+    for name, text, values in (
+        ("partitions", "Partitions.", known(figures.partitions)),
+        ("offline_partitions", "Partitions without a leader.", known(figures.no_leader)),
+        ("silent_leader_partitions", "Partitions led by a silent broker.", known(figures.silent_leader)),
+        ("frozen_partitions", "Partitions whose high watermark stands still.", known(figures.frozen)),
+        (
+            "under_replicated_partitions",
+            "Partitions with fewer replicas in sync than replicas.",
+            known(figures.under_replicated),
+        ),
+        (
+            "under_min_isr_partitions",
+            "Partitions with fewer replicas in sync than min.insync.replicas.",
+            np.where(figures.min_isr == UNKNOWN_ID, np.nan, known(figures.under_min_isr)),
+        ),
+        ("in_records_per_second", "Records appended per second.", known(figures.in_rate)),
+        ("size_bytes", "Bytes of all replicas on disk.", known(figures.size_bytes)),
+    ):
+        yield rows_of(f"kview_topic_{name}", text, TOPIC, rows, values)
+
+
+def _of_partitions(view: View) -> Iterator[Metric]:
+    table, figures = view.snapshot.partitions, view.partitions
+    rows = partition_labels(table.topic, table.partition)
+    states = GaugeMetricFamily(
+        "kview_partition_status",
+        "1 for the partition's worst status; other statuses have no series.",
+        labels=(*PARTITION, "status"),
+    )
+    for row, status in zip(rows, figures.status.tolist(), strict=True):
+        states.add_metric((*row, str(status)), 1)
+    yield states
+    leader = np.where(table.leader == NO_BROKER, UNKNOWN_ID, table.leader)
+    unread = (table.leader < 0) | figures.leader_unreached | (figures.leader_silent_since_ms != UNKNOWN)
+
+    def read(offsets: Longs) -> Values:
+        return np.where(unread, np.nan, known(offsets))
+
+    for name, text, values in (
+        ("leader_broker_id", "The leader's broker id; no series without a leader.", known(leader)),
+        ("in_sync_replicas", "Replicas in sync.", known(figures.isr_count)),
+        (
+            "log_start_offset",
+            "The first offset of the log; no series while the leader does not answer.",
+            read(table.log_start),
+        ),
+        ("high_watermark_offset", "The end of the log for consumers.", read(table.high_watermark)),
+        ("log_end_offset", "The end of the leader's log.", read(table.log_end)),
+        ("uncommitted_records", "Records beyond the high watermark.", known(figures.uncommitted)),
+        ("in_records_per_second", "Records appended per second.", known(figures.in_rate)),
+    ):
+        yield rows_of(f"kview_partition_{name}", text, PARTITION, rows, values)

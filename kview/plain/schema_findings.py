@@ -1,0 +1,104 @@
+"""The struct of a finding in a JSON document, with the meaning of every kind and of its numbers."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from msgspec import Struct
+
+from kview.derive.view import Verdict
+from kview.model.findings import FindingKind
+from kview.plain.schema_fields import Cause, HowBad, Text, duration, in_partitions, meaning, moment
+
+KINDS: Mapping[FindingKind, str] = {
+    FindingKind.ALL_WELL: "nothing is wrong with the cluster, and the groups counted are ok",
+    FindingKind.CLUSTER_WELL: "every broker is up, every partition has a leader, every replica is in sync",
+    FindingKind.NO_PARTITIONS: "brokers are up, but no partition has been seen",
+    FindingKind.NOTHING_KNOWN: "no broker has answered yet",
+    FindingKind.PAST_PENDING: "earlier observations are still being read, so there may be findings",
+    FindingKind.REST_PENDING: "earlier observations are still being read, so there may be more findings",
+    FindingKind.NO_BROKER_ANSWERS: "no broker answers kview",
+    FindingKind.METADATA_FAILED: "metadata is not read or not believed, so leaders, ISRs and topics are from"
+    " since_ms; cause says why",
+    FindingKind.NOT_AUTHORIZED: "there may be topics or groups that kview is not authorized to see; cause"
+    " says which",
+    FindingKind.BROKERS_SILENT: "the brokers do not answer, and metadata still lists them as leaders of the"
+    " partitions counted",
+    FindingKind.WATERMARK_FROZEN: "the high watermark of the partitions stands still",
+    FindingKind.QUORUM_HEARS_BROKERS: "the brokers do not answer kview, although the rest of the cluster"
+    " hears from them; they lead the partitions counted",
+    FindingKind.BROKERS_SLOW: "the brokers take much longer to answer than their peers, or than before",
+    FindingKind.BROKERS_LATE: "the brokers count as up but owe kview an answer",
+    FindingKind.FENCING_DUE: "the controller will fence the first of the brokers at about due_ms",
+    FindingKind.BROKERS_STARTING: "the brokers are listed, and have not answered yet",
+    FindingKind.BROKERS_FENCED: "the controller has fenced the brokers",
+    FindingKind.BROKERS_GONE: "the cluster no longer lists the brokers",
+    FindingKind.NO_LEADER: "the partitions have no leader",
+    FindingKind.SILENT_LEADER: "the partitions are led by a broker that does not answer",
+    FindingKind.UNDER_MIN_ISR: "the partitions have fewer replicas in sync than min.insync.replicas",
+    FindingKind.UNDER_REPLICATED: "the partitions have fewer replicas in sync than replicas",
+    FindingKind.AT_MIN_ISR: "the partitions have only min.insync.replicas in sync",
+    FindingKind.LEADER_RECORDS_LOST: "records that only the old leaders of the partitions had were lost when"
+    " other leaders were elected",
+    FindingKind.PARTITIONS_UNREAD: "the partitions' leaders answer, but not for these partitions; cause says"
+    " what they answer instead",
+    FindingKind.RECORDS_LOST: "records were deleted before the group read them",
+    FindingKind.NO_CONTROLLER: "there is no active controller",
+    FindingKind.QUORUM_SILENT: "nobody has answered about the controllers since since_ms",
+    FindingKind.QUORUM_LOST: "the controllers no longer fetch, and the others are not a majority",
+    FindingKind.CONTROLLERS_LOST: "the controllers are down or not fetching; the quorum has a majority"
+    " without them",
+    FindingKind.GROUPS_TROUBLED: "the groups have a problem; group, verdict and behind_ms are of the worst",
+    FindingKind.GROUPS_UNREAD: "the figures of the groups are old; those of group are from since_ms",
+    FindingKind.GROUPS_UNJUDGED: "too little is known of the groups for a verdict",
+    FindingKind.LEADS_NOTHING: "the brokers are up and lead nothing, although they are preferred leaders",
+    FindingKind.NOT_PREFERRED: "the partitions are not on their preferred leader, although it is up",
+}
+
+COUNTS: Mapping[FindingKind, str] = {
+    FindingKind.ALL_WELL: "brokers that are up",
+    FindingKind.CLUSTER_WELL: "brokers that are up",
+    FindingKind.NO_PARTITIONS: "brokers that are up",
+    FindingKind.WATERMARK_FROZEN: "further partitions that stand still because their leaders are silent;"
+    " brokers_silent counts these",
+    FindingKind.BROKERS_SLOW: "how long the slowest of the brokers takes to answer, in ms",
+    FindingKind.RECORDS_LOST: "records that were lost",
+    FindingKind.GROUPS_TROUBLED: "groups that have this verdict",
+    FindingKind.LEADER_RECORDS_LOST: "records, at least",
+    FindingKind.QUORUM_LOST: "the quorum's voters, lost ones included",
+    FindingKind.CONTROLLERS_LOST: "the quorum's voters, lost ones included",
+}
+"""What `count` means. Kinds that are not listed have no such number."""
+
+
+def _listed(meanings: Mapping[FindingKind, str]) -> str:
+    return "".join(f" {kind.value}: {text}." for kind, text in meanings.items())
+
+
+class Finding(Struct, gc=False):
+    """Something that is wrong now, or the statement that nothing is."""
+
+    kind: Annotated[FindingKind, meaning(f"What was found.{_listed(KINDS)}")]
+    severity: HowBad
+    text: Text
+    brokers: Annotated[list[int], meaning("The ids of the brokers that it is about.")]
+    controllers: Annotated[list[int], meaning("The ids of the controllers that it is about.")]
+    rack: Annotated[str | None, meaning("The rack, if these are all of its brokers and there are several.")]
+    group: Annotated[
+        str | None, meaning("The consumer group that it is about: the worst one, if it is about several.")
+    ]
+    groups: Annotated[int, meaning("How many consumer groups it concerns.", "groups")]
+    verdict: Annotated[Verdict | None, meaning("The verdict on that group.")]
+    behind_ms: Annotated[int | None, duration("That group's lag in time.")]
+    behind_is_bound: Annotated[bool, meaning("Whether behind_ms is only a lower bound.")]
+    behind_is_estimate: Annotated[bool, meaning("Whether behind_ms is only an estimate.")]
+    partitions: Annotated[int, in_partitions("How many partitions of the user's topics it concerns.")]
+    internal_partitions: Annotated[int, in_partitions("How many partitions of internal topics it concerns.")]
+    count: Annotated[
+        int | None,
+        meaning(f"Another count, which depends on the kind; null for all other kinds.{_listed(COUNTS)}"),
+    ]
+    count_is_bound: Annotated[bool, meaning("Whether count is only a lower bound.")]
+    since_ms: Annotated[int | None, moment("Since when this has been the case.")]
+    since_is_bound: Annotated[bool, meaning("Whether it may have begun before since_ms.")]
+    due_ms: Annotated[int | None, moment("When the broker will be fenced, an estimate.")]
+    cause: Annotated[Cause | None, meaning("For groups_unread: why the group's figures are old.")]

@@ -1,0 +1,1 @@
+"""The brokers of a simulated cluster: their processes, replicas, replication and retention."""

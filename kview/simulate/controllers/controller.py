@@ -1,0 +1,193 @@
+"""The active controller's decisions about sessions, fencing, leaders and ISRs.
+
+Each decision changes the metadata in one atomic step. Source: org.apache.kafka.controller
+(ClusterControlManager, BrokerHeartbeatManager, ReplicationControlManager).
+"""
+
+from collections.abc import Sequence
+
+from kview.simulate.controllers.election import Elections
+from kview.simulate.controllers.metadata_log import MetadataLog
+from kview.simulate.controllers.quorum import Quorum
+from kview.simulate.kernel import Kernel
+from kview.simulate.metadata import BrokerImage, PartitionImage, TopicPartition
+from kview.simulate.settings import Settings
+
+STALE_CHECKS_PER_SESSION = 8
+REBALANCES_MAX = 1000
+"""Preferred leaders elected per pass (ReplicationControlManager.MAX_ELECTIONS_PER_IMBALANCE)."""
+
+Asked = tuple[TopicPartition, bytes, int, int, tuple[int, ...]]
+"""A leader's request for an ISR, as (partition, topic id, leader epoch, partition epoch, ISR)."""
+
+
+class Controller:
+    """Makes the decisions that change the metadata, but only while the controller is `ready`."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        settings: Settings,
+        quorum: Quorum,
+        metadata: MetadataLog,
+        elections: Elections,
+    ) -> None:
+        self.kernel = kernel
+        self.session_us = settings.us("broker.session.timeout.ms")
+        self.contact_us: dict[int, int] = {b: self.kernel.now_us for b in metadata.image.brokers}
+        self._quorum = quorum
+        self._metadata = metadata
+        self._elections = elections
+        self._registered_at: dict[int, int] = {}
+        self._check_us = max(1, self.session_us // STALE_CHECKS_PER_SESSION)
+        self.kernel.after(self._check_us, self._fence_stale)
+        if settings.flag("auto.leader.rebalance.enable"):
+            self._rebalance_us = settings.number("leader.imbalance.check.interval.seconds") * 1_000_000
+            self.kernel.after(self._rebalance_us, self._rebalance)
+        self._unclean_us = settings.us("unclean.leader.election.interval.ms")
+        self.kernel.after(self._unclean_us, self._elect_unclean)
+        quorum.on_election(self._took_over)
+
+    def ready(self) -> bool:
+        """Return whether there is an active controller with a majority of voters behind it."""
+        return self._quorum.active()
+
+    def slow_us(self) -> int:
+        """Return the latency in µs that the active controller's slowness adds to an answer."""
+        return self._quorum.slow_us()
+
+    # --- sessions
+
+    def _took_over(self) -> None:
+        """Restart all broker sessions, because a new controller is active."""
+        now_us = self.kernel.now_us
+        for broker in self.contact_us:
+            self.contact_us[broker] = now_us
+        self._metadata.publish()
+
+    def register(self, broker: int, clean_shutdown: bool) -> int | None:
+        """Register a started broker and return its new epoch.
+
+        Returns None if there is no active controller, or while the broker's old session lasts.
+        """
+        if not self.ready():
+            return None
+        known = self._metadata.image.brokers[broker]
+        if not known.fenced:
+            return None
+        self.contact_us[broker] = self.kernel.now_us
+        changes: dict[TopicPartition, PartitionImage] = {}
+        if self._elections.elr_enabled and not clean_shutdown:
+            changes = self._elections.without(broker, unclean_shutdown=broker)
+        epoch = self._quorum.log_end + 1
+        registered = BrokerImage(broker, known.rack, True, epoch)
+        self._metadata.commit(changes, {broker: registered})
+        self._registered_at[broker] = self._metadata.image.offset
+        return epoch
+
+    def heartbeat(self, broker: int, broker_epoch: int, offset: int) -> None:
+        """Renew a broker's session. Unfence the broker once its metadata includes its registration."""
+        known = self._metadata.image.brokers[broker]
+        if broker_epoch != known.broker_epoch or not self._quorum.leads():
+            return
+        self.contact_us[broker] = self.kernel.now_us  # Renewing a session needs no majority.
+        if not self.ready():
+            return
+        if known.fenced and offset >= self._registered_at.get(broker, 0) and not known.in_controlled_shutdown:
+            self.kernel.trace("unfenced", broker)
+            brokers = {broker: known._replace(fenced=False)}
+            active = self._elections.active(brokers)
+            changes = {
+                key: new
+                for key, p in self._metadata.image.all_partitions()
+                if p.leader < 0
+                and broker in p.replicas
+                and (new := self._elections.elect(key[0], p, p.isr, active))
+            }
+            self._metadata.commit(changes, brokers)
+
+    def _fence_stale(self) -> None:
+        self.kernel.after(self._check_us, self._fence_stale)
+        if not self.ready():
+            return
+        deadline_us = self.kernel.now_us - self.session_us
+        for broker, at_us in self.contact_us.items():
+            if at_us <= deadline_us and not self._metadata.image.brokers[broker].fenced:
+                self.fence(broker)
+
+    def fence(self, broker: int) -> None:
+        """Fence a broker by removing it from all ISRs and leaderships in one step."""
+        self.kernel.trace("fenced", broker)
+        known = self._metadata.image.brokers[broker]
+        self._registered_at[broker] = self._quorum.log_end + 1
+        self._metadata.commit(
+            self._elections.without(broker),
+            {broker: known._replace(fenced=True, in_controlled_shutdown=False)},
+        )
+
+    def begin_shutdown(self, broker: int) -> bool:
+        """Move a stopping broker's leaderships away. Return False if there is no active controller."""
+        if not self.ready():
+            return False
+        known = self._metadata.image.brokers[broker]
+        self.kernel.trace("shutting-down", broker)
+        self._metadata.commit(
+            self._elections.without(broker), {broker: known._replace(in_controlled_shutdown=True)}
+        )
+        return True
+
+    # --- partitions
+
+    def alter_partitions(self, broker: int, asked: Sequence[Asked]) -> list[TopicPartition]:
+        """Apply a leader's AlterPartition request, and return the partitions that were refused."""
+        active = self._elections.active({})
+        changes: dict[TopicPartition, PartitionImage] = {}
+        refused: list[TopicPartition] = []
+        for key, topic_id, leader_epoch, partition_epoch, isr in asked:
+            p = self._metadata.image.partition(*key)
+            if (
+                p is None
+                or self._metadata.image.topics[key[0]].topic_id != topic_id
+                or p.leader != broker
+                or p.leader_epoch != leader_epoch
+                or p.partition_epoch != partition_epoch
+                or not all(active(r) for r in isr)
+            ):
+                refused.append(key)
+                continue
+            new = self._elections.elect(key[0], p, isr, active, recovered=True)
+            if new is None:
+                refused.append(key)
+            else:
+                changes[key] = new
+        if changes:
+            self._metadata.commit(changes)
+        return refused
+
+    def _rebalance(self) -> None:
+        self.kernel.after(self._rebalance_us, self._rebalance)
+        if not self.ready():
+            return
+        active = self._elections.active({})
+        changes: dict[TopicPartition, PartitionImage] = {}
+        for key, p in self._metadata.image.all_partitions():
+            if p.leader != p.replicas[0] and len(changes) < REBALANCES_MAX:
+                new = self._elections.elect(key[0], p, p.isr, active, prefer=True)
+                if new is not None:
+                    changes[key] = new
+        if changes:
+            self._metadata.commit(changes)
+
+    def _elect_unclean(self) -> None:
+        """Elect leaders where there are none and unclean elections have been allowed in the meantime."""
+        self.kernel.after(self._unclean_us, self._elect_unclean)
+        if not self.ready():
+            return
+        active = self._elections.active({})
+        changes = {
+            key: new
+            for key, p in self._metadata.image.all_partitions()
+            if p.leader < 0 and (new := self._elections.elect(key[0], p, p.isr, active))
+        }
+        if changes:
+            self._metadata.commit(changes)

@@ -1,0 +1,218 @@
+"""The KRaft quorum: the active controller, its epoch, and how far each node has read the metadata log.
+
+The log's records and the messages of an election are not simulated. A vote takes no time, and a split vote
+shows only as a later attempt.
+"""
+
+from collections.abc import Callable, Sequence
+
+from kview.simulate.codes import ErrorCode
+from kview.simulate.kernel import Kernel, Timer
+from kview.simulate.nodes import Nodes, ProcessState
+from kview.simulate.results import QuorumInfo, QuorumReplica
+from kview.simulate.settings import Settings
+
+NO_LEADER = -1
+FIRST_EPOCH = 1
+"""The controller epoch that a cluster starts with."""
+RESIGN_FACTOR = 1.5
+"""A leader resigns if a majority has not fetched for 1.5 × the fetch timeout (KafkaRaftClient)."""
+FORWARD_TIMEOUT_MS = 60_000
+"""Longest time a broker holds a request that it forwards while there is no active controller, whatever time
+limit the request has of its own."""
+NEVER = -1
+"""Log end, and time of the last fetch in µs, of a node that has not fetched from the active controller."""
+WAITING_MAX = 10_000
+"""Limit of forwarded requests that wait at the same time."""
+
+
+class Quorum:
+    """The controllers. `epoch` rises with every election, `log_end` with every record and idle no-op."""
+
+    def __init__(
+        self, kernel: Kernel, settings: Settings, nodes: Nodes, voters: Sequence[int], log_end: int
+    ) -> None:
+        self.kernel = kernel
+        self.nodes = nodes
+        self.voters = voters
+        self.leader = self.voters[0]
+        self.epoch = FIRST_EPOCH
+        self.log_end = log_end
+        self.ends: dict[int, int] = {node: log_end for node in nodes.by_id}
+        self.fetched_us: dict[int, int] = {node: self.kernel.now_us for node in nodes.by_id}
+        self._idle_us = settings.us("metadata.max.idle.interval.ms")
+        self._fetch_timeout_us = settings.us("controller.quorum.fetch.timeout.ms")
+        self._election_timeout_us = settings.us("controller.quorum.election.timeout.ms")
+        self._majority_us = self.kernel.now_us
+        self._campaign: Timer | None = None
+        self._waiting: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[], None]] = []
+        self.kernel.after(self._idle_us, self._tick)
+
+    def on_election(self, listener: Callable[[], None]) -> None:
+        """Call `listener` whenever another controller becomes the active one."""
+        self._listeners.append(listener)
+
+    def running(self) -> list[int]:
+        """Return the voters whose processes run."""
+        return [v for v in self.voters if self.nodes.by_id[v].running]
+
+    def has_majority(self) -> bool:
+        """Return whether enough voters run to commit anything."""
+        return len(self.running()) > len(self.voters) // 2
+
+    def active(self) -> bool:
+        """Return whether there is a controller that can answer and commit."""
+        return self.leads() and self.has_majority()
+
+    def leads(self) -> bool:
+        """Return whether the leader's process runs."""
+        return self.leader != NO_LEADER and self.nodes.by_id[self.leader].running
+
+    def slow_us(self) -> int:
+        """Return the latency in µs that the active controller's slowness adds to an answer."""
+        return self.nodes.by_id[self.leader].slow_us if self.leader != NO_LEADER else 0
+
+    def append(self, records: int) -> None:
+        """Commit records to the metadata log."""
+        self.log_end += records
+        self._fetched()
+
+    def _fetched(self) -> None:
+        now_us = self.kernel.now_us
+        for number, node in self.nodes.by_id.items():
+            if node.running and not node.booting:
+                self.ends[number] = self.log_end
+                self.fetched_us[number] = now_us
+
+    def _tick(self) -> None:
+        self.kernel.after(self._idle_us, self._tick)
+        now_us = self.kernel.now_us
+        if self.active():
+            self._majority_us = now_us
+            self.append(1)
+        elif self.leads():
+            self._check_majority()
+        elif self._campaign is None or self._campaign.fn is None:
+            self._lost(now_us)
+
+    def node_changed(self, node: int, state: ProcessState) -> None:
+        """React to a change of a controller's process."""
+        if node == self.leader and state is not ProcessState.RUNNING:
+            if state is ProcessState.STOPPED:
+                self._resign(
+                    self._fetch_timeout_us // 40
+                )  # A controller that stops cleanly notifies the others, so they vote soon.
+            else:
+                if state is ProcessState.CRASHED:
+                    self.leader = NO_LEADER
+                self._lost(self.kernel.now_us)
+
+    def _check_majority(self) -> None:
+        if self.kernel.now_us - self._majority_us >= self._fetch_timeout_us * RESIGN_FACTOR:
+            self._resign()
+
+    def _lost(self, since_us: int) -> None:
+        """Start the timer for an election, because the voters have not reached the leader since `since_us`.
+
+        The election begins when the first voter's fetch timeout ends.
+        """
+        # The voters' last fetch was at most one idle interval ago.
+        ago_us = self.kernel.random("quorum").randrange(self._idle_us)
+        self.kernel.cancel(self._campaign)
+        self._campaign = self.kernel.at(since_us + self._fetch_timeout_us - ago_us, self._elect)
+
+    def _resign(self, wait_us: int | None = None) -> None:
+        self.kernel.trace("resigned", self.leader, self.epoch)
+        self.leader = NO_LEADER
+        self._retry(wait_us)
+
+    def _retry(self, wait_us: int | None = None) -> None:
+        """Ask for votes after `wait_us`, or after a random time of one to two election timeouts."""
+        if wait_us is None:
+            longer_us = self.kernel.random("quorum").randrange(self._election_timeout_us)
+            wait_us = self._election_timeout_us + longer_us
+        self.kernel.cancel(self._campaign)
+        self._campaign = self.kernel.after(wait_us, self._elect)
+
+    def _elect(self) -> None:
+        if self.leads():
+            return  # The leader resumed in time.
+        running = self.running()
+        if not self.has_majority():
+            self._retry()
+            return
+        self.epoch += 1
+        self.leader = running[self.kernel.random("quorum").randrange(len(running))]
+        self._majority_us = self.kernel.now_us
+        self.kernel.trace("controller", self.leader, self.epoch)
+        for node in self.nodes.by_id:  # Those that run fetch at once, which the next record includes.
+            self.ends[node] = self.fetched_us[node] = NEVER
+        self.append(1)
+        for listener in self._listeners:
+            listener()
+        waiting, self._waiting = self._waiting, []
+        for ask in waiting:
+            ask()
+
+    def forward(self, ask: Callable[[], None], late: Callable[[], None], limit_us: int) -> None:
+        """Call `ask` once a controller is active, or `late` after `limit_us` µs.
+
+        `late` is called at once if WAITING_MAX calls already wait.
+        """
+        if self.active():
+            ask()
+            return
+        if len(self._waiting) >= WAITING_MAX:
+            late()
+            return
+
+        def expire() -> None:
+            if again in self._waiting:
+                self._waiting.remove(again)
+                late()
+
+        timer = self.kernel.after(limit_us, expire)
+
+        def again() -> None:
+            self.kernel.cancel(timer)
+            ask()
+
+        self._waiting.append(again)
+
+    def resumed(self) -> None:
+        """React to a controller that was started or has resumed.
+
+        A leader that hung too long resigns. If a controller is active, the waiting requests are answered.
+        """
+        if self.leads():
+            self._check_majority()
+        if self.active():
+            waiting, self._waiting = self._waiting, []
+            for ask in waiting:
+                ask()
+
+    def describe(self, done: Callable[[QuorumInfo], None]) -> None:
+        """Answer DescribeQuorum as the active controller does."""
+        self.forward(
+            lambda: done(self._info()),
+            lambda: done(QuorumInfo(ErrorCode.REQUEST_TIMED_OUT)),
+            FORWARD_TIMEOUT_MS * 1000,
+        )
+
+    def _info(self) -> QuorumInfo:
+        now_ms = self.kernel.now_us // 1000
+
+        def row(node: int) -> QuorumReplica:
+            fetched_us = self.fetched_us[node]
+            at_ms = now_ms if node == self.leader else NEVER if fetched_us == NEVER else fetched_us // 1000
+            return QuorumReplica(node, self.ends[node], at_ms, at_ms)
+
+        return QuorumInfo(
+            ErrorCode.NONE,
+            self.leader,
+            self.epoch,
+            self.log_end,
+            tuple(row(v) for v in self.voters),
+            tuple(row(b) for b in self.nodes.broker_ids if self.fetched_us[b] != NEVER),
+        )

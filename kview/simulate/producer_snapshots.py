@@ -1,0 +1,31 @@
+"""What is known about idempotent producers at one place of a log, as Kafka's snapshot files keep it."""
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+
+class Sent(NamedTuple):
+    """A batch that a producer has sent."""
+
+    base_sequence: int
+    last_sequence: int
+    base_offset: int
+
+
+class Producer(NamedTuple):
+    """A producer's epoch and the last batches it sent in that epoch.
+
+    `last_time_ms` is the latest timestamp of the last batch.
+    """
+
+    epoch: int
+    batches: tuple[Sent, ...]
+    last_time_ms: int
+
+
+class Snapshot(NamedTuple):
+    """The producers of every log that has the records of one stream up to `offset`, as Kafka keeps them on
+    disk."""
+
+    offset: int
+    producers: OrderedDict[int, Producer]

@@ -1,0 +1,1 @@
+"""What clients ask of a simulated cluster: records, topics, configurations and administration."""

@@ -1,0 +1,48 @@
+"""The rules by which a broker checks clients' batches, from the topics' configurations."""
+
+from collections.abc import Mapping
+
+from kview.simulate.batch_check import APPEND_TIME, Rules
+from kview.simulate.controllers.effective_configs import EffectiveConfigs
+from kview.simulate.controllers.metadata_log import MetadataLog
+from kview.simulate.kernel import Kernel
+from kview.simulate.settings import NOTHING
+
+KEPT_RULES_MAX = 20_000
+"""Topics, per broker, whose rules for batches are remembered."""
+
+
+class BatchRules:
+    """The rules by broker and topic, remembered until the configurations change."""
+
+    def __init__(self, kernel: Kernel, metadata: MetadataLog, configs: EffectiveConfigs) -> None:
+        self._kernel = kernel
+        self._metadata = metadata
+        self._configs = configs
+        self._kept: dict[tuple[int, str], tuple[Mapping[str, str], object, Rules]] = {}
+
+    def of(self, b: int, topic: str) -> Rules:
+        """Return the rules by which broker b checks a batch for this topic now."""
+        found = self._metadata.image.topics.get(topic)
+        configs = found.configs if found is not None else NOTHING
+        now_ms, dynamic = self._kernel.now_us // 1000, self._metadata.image.broker_configs
+        kept = self._kept.get((b, topic))
+        if kept is not None and kept[0] is configs and kept[1] is dynamic:
+            return kept[2]._replace(now_ms=now_ms)
+        settings, of_broker = self._configs.settings, self._configs.of_broker(b)
+
+        def value(name: str) -> str:
+            return settings.topic(configs, name, of_broker)
+
+        rules = Rules(
+            now_ms,
+            int(value("max.message.bytes")),
+            "compact" in value("cleanup.policy"),
+            int(value("message.timestamp.before.max.ms")),
+            int(value("message.timestamp.after.max.ms")),
+            value("message.timestamp.type") == APPEND_TIME,
+        )
+        if len(self._kept) >= KEPT_RULES_MAX:
+            self._kept.clear()
+        self._kept[b, topic] = configs, dynamic, rules
+        return rules

@@ -1,0 +1,55 @@
+"""What a broker knows by itself about configurations, logs and producers."""
+
+from collections.abc import Mapping
+
+from kview.simulate.brokers.broker import Broker
+from kview.simulate.codes import ErrorCode
+from kview.simulate.config_entries import broker_entries, default_broker_entries, topic_entries
+from kview.simulate.results import ActiveProducer, ConfigEntry, LogDirRow
+from kview.simulate.settings import Settings
+
+
+class Descriptions:
+    """Answers DescribeConfigs, DescribeLogDirs and DescribeProducers as broker `b` would."""
+
+    def __init__(self, settings: Settings, brokers: Mapping[int, Broker]) -> None:
+        self._settings = settings
+        self._brokers = brokers
+
+    def topic_configs(self, b: int, topic: str) -> list[ConfigEntry]:
+        """Return a topic's settings in force, as broker `b` knows them."""
+        image = self._brokers[b].image
+        return topic_entries(self._settings, image, b, image.topics[topic].configs)
+
+    def broker_configs(self, b: int, default_only: bool = False) -> list[ConfigEntry]:
+        """Return a broker's effective configurations, including its id and rack.
+
+        With `default_only`, return the dynamic configurations of all brokers instead.
+        """
+        image = self._brokers[b].image
+        if default_only:
+            return default_broker_entries(image)
+        own = {"broker.id": str(b), "broker.rack": self._brokers[b].node.rack, "node.id": str(b)}
+        return broker_entries(self._settings, image, b, own)
+
+    def active_producers(
+        self, b: int, topic: str, partition: int
+    ) -> tuple[ErrorCode, tuple[ActiveProducer, ...]]:
+        """Return the idempotent producers that broker b's replica remembers, even if it does not lead."""
+        replica = self._brokers[b].replicas.get((topic, partition))
+        if replica is not None:
+            return ErrorCode.NONE, replica.producer_states().active()
+        if self._brokers[b].image.partition(topic, partition) is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ()
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER, ()
+
+    def log_dirs(self, b: int) -> list[LogDirRow]:
+        """Return one row per replica on broker b's disk."""
+        return [
+            LogDirRow(
+                *key,
+                replica.log.size_between(replica.log.start, replica.log.end),
+                max(0, replica.high_watermark - replica.log.end),
+            )
+            for key, replica in self._brokers[b].replicas.items()
+        ]

@@ -1,0 +1,32 @@
+"""Looks up the offset for a timestamp in a replica, as ListOffsets asks for it."""
+
+from kview.simulate.brokers.replica import Replica
+from kview.simulate.codes import ErrorCode
+from kview.simulate.results import OffsetResult
+
+EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
+
+
+def offset_of(replica: Replica, timestamp: int, debugging: bool) -> OffsetResult:
+    """Return the offset for a timestamp in ms, or for one of the special timestamps above.
+
+    It is below the high watermark or, if `debugging`, below the replica's own log end.
+    """
+    log = replica.log
+    if timestamp == EARLIEST:
+        return OffsetResult(ErrorCode.NONE, -1, log.start, log.epoch_at(log.start))
+    stop = log.end if debugging else replica.high_watermark
+    behind = not debugging and replica.leading and replica.high_watermark < replica.epoch_start
+    if timestamp == LATEST:
+        if behind:
+            return OffsetResult(ErrorCode.OFFSET_NOT_AVAILABLE)  # KIP-207
+        return OffsetResult(ErrorCode.NONE, -1, stop, replica.leader_epoch if stop else -1)
+    if timestamp == MAX_TIMESTAMP:
+        offset, time_us = log.latest(stop)
+    else:
+        offset, time_us = log.first_at_or_after(timestamp * 1000, stop)
+        if offset < 0 and behind:
+            return OffsetResult(ErrorCode.OFFSET_NOT_AVAILABLE)
+    if offset < 0:
+        return OffsetResult(ErrorCode.NONE)
+    return OffsetResult(ErrorCode.NONE, time_us // 1000, offset, log.epoch_at(offset))

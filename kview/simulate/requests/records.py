@@ -1,0 +1,285 @@
+"""Produce, Fetch, ListOffsets and related requests, answered from what one broker believes and stores."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from kview.simulate.batch_check import check
+from kview.simulate.brokers.ack_wait import AckWait
+from kview.simulate.brokers.broker import Broker
+from kview.simulate.brokers.replica import Replica
+from kview.simulate.brokers.retention import Retention
+from kview.simulate.codes import ErrorCode
+from kview.simulate.controllers.quorum import Quorum
+from kview.simulate.reading import Keys, RecordMaker
+from kview.simulate.records import TIMESTAMP_TYPE
+from kview.simulate.requests.batch_rules import BatchRules
+from kview.simulate.requests.long_poll import Done, ReadWait
+from kview.simulate.requests.offset_lookup import offset_of
+from kview.simulate.results import (
+    EpochEndResult,
+    OffsetResult,
+    ProduceResult,
+    ProducerIdResult,
+    ReadResult,
+    TakeResult,
+)
+from kview.simulate.stream import BATCH_OVERHEAD_BYTES
+
+ProduceDone = Callable[[ProduceResult], None]
+
+DEBUGGING_REPLICA = -2
+PRODUCER_IDS_PER_BLOCK = 1000
+
+
+class RecordRequests:
+    """Requests about records, answered as broker `b` would answer them."""
+
+    def __init__(
+        self,
+        brokers: Mapping[int, Broker],
+        quorum: Quorum,
+        rules: BatchRules,
+        retention: Retention,
+        maker: RecordMaker,
+    ) -> None:
+        self._brokers = brokers
+        self._quorum = quorum
+        self._rules = rules
+        self._retention = retention
+        self._maker = maker
+        self._read_waits = 0
+        self._producer_ids = 0
+
+    def _leader(
+        self, b: int, topic: str, partition: int, epoch: int = -1, follower_too: bool = False
+    ) -> tuple[ErrorCode, Replica | None]:
+        replica = self._brokers[b].replicas.get((topic, partition))
+        if replica is None:
+            if self._brokers[b].image.partition(topic, partition) is None:
+                return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER, None
+        if epoch >= 0 and epoch != replica.leader_epoch:
+            older = epoch < replica.leader_epoch
+            return (ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH), None
+        if not replica.leading and not follower_too:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER, None
+        return ErrorCode.NONE, replica
+
+    # --- appending
+
+    def produce(
+        self, b: int, topic: str, partition: int, batch: bytes, acks: int, timeout_ms: int, done: ProduceDone
+    ) -> None:
+        """Append a client's batch, and acknowledge it as `acks` asks for. Nothing is appended in part."""
+        error, replica = self._writable(b, topic, partition, acks)
+        if replica is None:
+            done(ProduceResult(error))
+            return
+        checked = check(batch, self._rules.of(b, topic))
+        if isinstance(checked, ErrorCode):
+            done(ProduceResult(checked))
+            return
+        head, data = checked
+        if head.producer_id >= 0 or replica.producers is not None:
+            error, duplicate = replica.producer_states().check(head)
+            if error is not ErrorCode.NONE:
+                done(ProduceResult(error))
+                return
+            if duplicate >= 0:
+                self._acknowledge(b, replica, duplicate, duplicate + head.records, acks, timeout_ms, done)
+                return
+        stream = replica.stream
+        assert stream is not None
+        base = replica.log.end
+        stream.append_batch(data, head)
+        replica.log.end = stream.end
+        self._retention.client_bytes += len(data) + BATCH_OVERHEAD_BYTES
+        broker = self._brokers[b]
+        broker.appended(replica, base, len(data))
+        for follower in replica.followers:
+            broker.fetchers[follower].hurry()
+        if self._retention.client_bytes > self._retention.client_bytes_max:
+            self._retention.evict()
+        append_time_ms = head.max_time_ms if head.attributes & TIMESTAMP_TYPE else -1
+        self._acknowledge(b, replica, base, replica.log.end, acks, timeout_ms, done, append_time_ms)
+
+    def append_run(
+        self,
+        b: int,
+        topic: str,
+        partition: int,
+        count: int,
+        first_us: int,
+        step_us: int,
+        record_bytes: int,
+        producer: int,
+        acks: int,
+        timeout_ms: int,
+        done: ProduceDone | None,
+    ) -> None:
+        """Append `count` simulated records, with record i created at first_us + i·step_us.
+
+        `producer` comes from `register_producer`. `record_bytes` is the size of a complete record on disk.
+        """
+        error, replica = self._writable(b, topic, partition, acks)
+        if replica is None:
+            if done is not None:
+                done(ProduceResult(error))
+            return
+        log, stream = replica.log, replica.stream
+        assert stream is not None
+        base = log.end
+        stream.append_run(count, first_us, step_us, record_bytes, producer)
+        log.end = stream.end
+        self._brokers[b].appended(replica, base, count * record_bytes)
+        if done is not None:
+            self._acknowledge(b, replica, base, log.end, acks, timeout_ms, done)
+
+    def _writable(self, b: int, topic: str, partition: int, acks: int) -> tuple[ErrorCode, Replica | None]:
+        broker = self._brokers[b]
+        if not broker.node.running:
+            return ErrorCode.BROKER_NOT_AVAILABLE, None
+        replica = broker.replicas.get((topic, partition))
+        if replica is None or not replica.leading:
+            return self._leader(b, topic, partition)
+        if acks == -1 and len(replica.isr) < replica.min_isr:
+            return ErrorCode.NOT_ENOUGH_REPLICAS, None
+        return ErrorCode.NONE, replica
+
+    def _acknowledge(
+        self,
+        b: int,
+        replica: Replica,
+        base: int,
+        end: int,
+        acks: int,
+        timeout_ms: int,
+        done: ProduceDone,
+        append_time_ms: int = -1,
+    ) -> None:
+        result = ProduceResult(ErrorCode.NONE, base, append_time_ms, replica.log.start)
+        if acks != -1 or replica.high_watermark >= end:
+            done(result)
+            return
+        wait = AckWait(end, result, done)
+        wait.timer = self._brokers[b].process.after(timeout_ms * 1000, wait.expire)
+        replica.waits.append(wait)
+
+    def register_producer(self, client_id: str, keys: Keys | None) -> int:
+        """Register a simulated producer, and return its number.
+
+        `keys` returns the keys that the producer uses in a partition. If `keys` is None, the records have no
+        keys.
+        """
+        return self._maker.register(client_id, keys)
+
+    def init_producer_id(self, b: int) -> ProducerIdResult:
+        """Return a producer id that was never given before."""
+        producer_id = self._producer_ids
+        if producer_id % PRODUCER_IDS_PER_BLOCK == 0 and not self._quorum.active():
+            # There is no controller to get a block of ids from.
+            return ProducerIdResult(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        self._producer_ids += 1
+        return ProducerIdResult(ErrorCode.NONE, producer_id, 0)
+
+    # --- reading
+
+    def read(
+        self,
+        b: int,
+        topic: str,
+        partition: int,
+        offset: int,
+        max_bytes: int,
+        leader_epoch: int = -1,
+        read_committed: bool = False,
+        follower_too: bool = False,
+    ) -> ReadResult:
+        """Answer a consumer's fetch with complete batches below the high watermark.
+
+        A broker that does not lead answers with what it knows to be committed if `follower_too`, else with
+        an error.
+
+        If there is any batch, at least one is returned, even if it exceeds `max_bytes`. There are no
+        transactions, so the last stable offset is always the high watermark, and `read_committed` has no
+        effect.
+        """
+        error, replica = self._leader(b, topic, partition, leader_epoch, follower_too)
+        if replica is None:
+            return ReadResult(error)
+        log, watermark = replica.log, replica.high_watermark
+        if not log.start <= offset <= log.end:
+            return ReadResult(ErrorCode.OFFSET_OUT_OF_RANGE)
+        data = b""
+        if offset < watermark:
+            data = self._maker.read(topic, partition, log, offset, watermark, max_bytes)
+        return ReadResult(ErrorCode.NONE, watermark, watermark, log.start, data)
+
+    def take(
+        self, b: int, topic: str, partition: int, offset: int, max_records: int, topic_id: bytes | None = None
+    ) -> TakeResult:
+        """Return how far a simulated consumer reads: up to `max_records` below the high watermark, without
+        bytes.
+
+        The error is UNKNOWN_TOPIC_ID if broker b's topic of this name does not have the id `topic_id`.
+        """
+        error, replica = self._leader(b, topic, partition)
+        if replica is None:
+            return TakeResult(error)
+        if topic_id is not None and topic_id != replica.topic_id:
+            return TakeResult(ErrorCode.UNKNOWN_TOPIC_ID)
+        log, watermark = replica.log, replica.high_watermark
+        if not log.start <= offset <= log.end:
+            return TakeResult(ErrorCode.OFFSET_OUT_OF_RANGE, -1, watermark, log.start)
+        after = max(offset, min(watermark, offset + max_records))
+        size = log.size_between(offset, after) if after > offset else 0
+        last_us = log.time_at(after - 1) if after > offset else -1
+        return TakeResult(ErrorCode.NONE, after, watermark, log.start, size, last_us)
+
+    def client_batches(self, b: int, topic: str, partition: int) -> Iterator[tuple[int, bytes]]:
+        """Yield (base offset, original bytes) of every client batch in broker b's own log."""
+        replica = self._brokers[b].replicas.get((topic, partition))
+        if replica is not None:
+            for base, batch, _ in replica.log.batches(replica.log.start, replica.log.end):
+                yield base, batch
+
+    def when_readable(
+        self, b: int, positions: Sequence[tuple[str, int, int]], min_bytes: int, max_wait_ms: int, done: Done
+    ) -> ReadWait:
+        """Call `done` when `min_bytes` can be read from `positions`, a leader changed, or time ran out."""
+        broker = self._brokers[b]
+        self._read_waits += 1
+        found = [(broker.replicas.get((topic, partition)), offset) for topic, partition, offset in positions]
+        known = [(replica, offset) for replica, offset in found if replica is not None]
+        wait = ReadWait(broker.process, self._read_waits, known, max(1, min_bytes), done)
+        wait.start(max_wait_ms)
+        return wait
+
+    def cancel(self, handle: ReadWait) -> None:
+        """End a long poll without an answer."""
+        handle.cancel()
+
+    def list_offset(
+        self, b: int, topic: str, partition: int, timestamp: int, replica_id: int = -1, leader_epoch: int = -1
+    ) -> OffsetResult:
+        """Answer ListOffsets for one partition.
+
+        Timestamp −2 asks for the earliest offset, −1 for the latest, −3 for the record with the latest
+        timestamp. Any other timestamp (ms) asks for the first record of that time or later. With `replica_id`
+        −2 (debugging), any replica answers, and its latest offset is its own log end.
+        """
+        debugging = replica_id == DEBUGGING_REPLICA
+        error, replica = self._leader(b, topic, partition, leader_epoch)
+        if replica is None and debugging and error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            replica = self._brokers[b].replicas.get((topic, partition))
+        return OffsetResult(error) if replica is None else offset_of(replica, timestamp, debugging)
+
+    def epoch_end(self, b: int, topic: str, partition: int, epoch: int) -> EpochEndResult:
+        """Answer OffsetForLeaderEpoch with the end of the largest epoch up to `epoch` in the leader's log."""
+        error, replica = self._leader(b, topic, partition)
+        if replica is None:
+            return EpochEndResult(error)
+        if epoch == replica.leader_epoch:
+            return EpochEndResult(ErrorCode.NONE, epoch, replica.log.end)
+        if epoch > replica.leader_epoch:
+            return EpochEndResult(ErrorCode.NONE)
+        return EpochEndResult(ErrorCode.NONE, *replica.log.end_of_epoch(epoch))

@@ -1,0 +1,156 @@
+"""CreateTopics and DeleteTopics, which brokers forward to the active controller.
+
+Source: org.apache.kafka.controller.ReplicationControlManager.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from kview.simulate.codes import ErrorCode
+from kview.simulate.config_entries import topic_entries
+from kview.simulate.controllers.effective_configs import EffectiveConfigs
+from kview.simulate.controllers.election import Elections
+from kview.simulate.controllers.metadata_log import MetadataLog
+from kview.simulate.kernel import Kernel
+from kview.simulate.metadata import MetadataImage
+from kview.simulate.placement import Assignment, place
+from kview.simulate.requests.forwarding import Forwarding
+from kview.simulate.results import CreateTopicResult, DeleteTopicResult
+from kview.simulate.settings import check_topic_configs
+from kview.simulate.topics import inactive, new_topic, new_topic_id, refusal
+from kview.simulate.world import OFFSETS_TOPIC, OFFSETS_TOPIC_CONFIGS, Placement
+
+AUTO_CREATE_TIMEOUT_MS = 30_000
+
+
+class TopicRequests:
+    """Creates and deletes topics. `placement` is how replicas are spread over brokers."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        metadata: MetadataLog,
+        configs: EffectiveConfigs,
+        elections: Elections,
+        forwarding: Forwarding,
+        placement: Placement,
+    ) -> None:
+        self._kernel = kernel
+        self._metadata = metadata
+        self._configs = configs
+        self._elections = elections
+        self._forwarding = forwarding
+        self._placement = placement
+
+    def create_topic(
+        self,
+        b: int,
+        name: str,
+        partitions: int,
+        replication: int,
+        assignment: Sequence[Sequence[int]] | None,
+        configs: Mapping[str, str],
+        validate_only: bool,
+        timeout_ms: int,
+        done: Callable[[CreateTopicResult], None],
+    ) -> None:
+        """Forward CreateTopics for one topic to the controller. Answer once the brokers know the topic."""
+
+        def ask() -> None:
+            result = self._create(name, partitions, replication, assignment, configs, validate_only)
+            if not result.error_code:
+                entries = topic_entries(
+                    self._configs.settings, self._metadata.image, b, check_topic_configs(configs)
+                )
+                result = replace(result, configs=tuple(entries))
+            self._forwarding.answer_later(b, done, result)
+
+        def late() -> None:
+            done(CreateTopicResult(ErrorCode.REQUEST_TIMED_OUT))
+
+        self._forwarding.ask(ask, late, timeout_ms)
+
+    def create_offsets_topic(self, b: int, image: MetadataImage) -> None:
+        """Create `__consumer_offsets` if broker b, whose metadata is `image`, does not know it, because a
+        client looks for a group's coordinator."""
+        if OFFSETS_TOPIC in image.topics or OFFSETS_TOPIC in self._metadata.image.topics:
+            return
+        settings = self._configs.settings
+        self.create_topic(
+            b,
+            OFFSETS_TOPIC,
+            settings.number("offsets.topic.num.partitions"),
+            min(settings.number("offsets.topic.replication.factor"), len(image.brokers)),
+            None,
+            OFFSETS_TOPIC_CONFIGS,
+            False,
+            AUTO_CREATE_TIMEOUT_MS,
+            lambda result: None,
+        )
+
+    def delete_topic(
+        self, b: int, name: str, timeout_ms: int, done: Callable[[DeleteTopicResult], None]
+    ) -> None:
+        """Ask the active controller to delete a topic for broker `b`.
+
+        Without a controller, `done` gets REQUEST_TIMED_OUT after `timeout_ms`.
+        """
+
+        def ask() -> None:
+            self._forwarding.answer_later(b, done, self.delete(name))
+
+        def late() -> None:
+            done(DeleteTopicResult(ErrorCode.REQUEST_TIMED_OUT))
+
+        self._forwarding.ask(ask, late, timeout_ms)
+
+    def _create(
+        self,
+        name: str,
+        partitions: int,
+        replication: int,
+        assignment: Sequence[Sequence[int]] | None,
+        configs: Mapping[str, str],
+        validate_only: bool,
+    ) -> CreateTopicResult:
+        """Create one topic as the controller does. Counts of −1 mean the brokers' defaults."""
+        settings = self._configs.settings
+        if assignment is not None:
+            partitions, replication = len(assignment), len(assignment[0]) if assignment else 0
+        elif partitions == -1:
+            partitions = settings.number("num.partitions")
+        if replication == -1:
+            replication = settings.number("default.replication.factor")
+        refused = refusal(self._metadata.image, name, partitions, replication, assignment, configs)
+        if refused is not None:
+            return refused
+        brokers = list(self._metadata.image.brokers.values())
+        if assignment is not None:
+            placed: Assignment = tuple(tuple(replicas) for replicas in assignment)
+        else:
+            placed = place(
+                self._placement,
+                brokers,
+                partitions,
+                replication,
+                self._kernel.random("placement"),
+            )
+        active = self._elections.active({})
+        refused = inactive(placed, active, assignment is not None)
+        if refused is not None:
+            return refused
+        if validate_only:
+            return CreateTopicResult(ErrorCode.NONE, None, bytes(16), partitions, replication)
+        topic = new_topic(name, new_topic_id(self._kernel.random("topic-ids")), placed, configs, active)
+        self._metadata.commit({}, None, added=[topic])
+        return CreateTopicResult(ErrorCode.NONE, None, topic.topic_id, partitions, replication)
+
+    def delete(self, name: str) -> DeleteTopicResult:
+        """Delete one topic as the controller does."""
+        if name not in self._metadata.image.topics:
+            return DeleteTopicResult(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+            )
+        self._metadata.commit({}, None, removed=[name])
+        self._configs.forget(name)
+        return DeleteTopicResult(ErrorCode.NONE)

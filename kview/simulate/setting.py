@@ -1,0 +1,109 @@
+"""A configuration's type, default and range, and how a value is checked."""
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+
+from kview.errors import BadUse, ErrorKind
+
+LONG_MAX = 2**63 - 1
+LONG_MIN = -(2**63)
+INT_MAX = 2**31 - 1
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
+_DECIMAL = re.compile(r"[+-]?([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,3})?")
+_REPLICA = re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
+
+
+class ConfigType(IntEnum):
+    """The type of a configuration, with its number in DescribeConfigs."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+
+
+NUMERIC = (ConfigType.INT, ConfigType.SHORT, ConfigType.LONG, ConfigType.DOUBLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A configuration key.
+
+    `low` and `high` bound a number, and `besides` is a valid number outside them. `choices` lists the words
+    that are valid. `replicas` marks a list of `partition:broker`, or the single item `*`.
+    """
+
+    default: str
+    low: int | None = None
+    high: int = LONG_MAX
+    choices: tuple[str, ...] = ()
+    type: ConfigType = ConfigType.STRING
+    besides: str | None = None
+    replicas: bool = False
+
+
+def number(default: int, low: int = 0, high: int = INT_MAX) -> Key:
+    """Return the key of a whole number, which is a LONG if its range is larger than an INT's."""
+    return Key(str(default), low, high, type=ConfigType.INT if high <= INT_MAX else ConfigType.LONG)
+
+
+def boolean(default: bool) -> Key:
+    """Return the key of a configuration that is true or false."""
+    return Key(str(default).lower(), choices=("true", "false"), type=ConfigType.BOOLEAN)
+
+
+def items(value: str) -> list[str]:
+    """Return the items of a list, which is written with commas."""
+    return [item.strip() for item in value.split(",")] if value.strip() else []
+
+
+def checked(name: str, key: Key, value: str) -> str:
+    """Return `value` as Kafka stores it, without blanks around it. Raises BadUse if it is not valid."""
+    text = value.strip()
+    if key.type is ConfigType.BOOLEAN:
+        text = text.lower()
+    if key.type in NUMERIC:
+        _check_number(name, key, text)
+    elif key.type is ConfigType.LIST:
+        wrong = [item for item in items(text) if not _valid_item(key, item, text)]
+        if wrong:
+            raise _not_a_choice(name, key, wrong[0])
+        return ",".join(items(text))
+    elif key.choices and text not in key.choices:
+        raise _not_a_choice(name, key, value)
+    return text
+
+
+def _check_number(name: str, key: Key, value: str) -> None:
+    pattern = _DECIMAL if key.type is ConfigType.DOUBLE else _WHOLE
+    if not pattern.fullmatch(value):
+        raise BadUse(ErrorKind.SETTING_NOT_A_NUMBER, name=name, value=value, default=key.default)
+    given = float(value) if key.type is ConfigType.DOUBLE else int(value)
+    low = key.low if key.low is not None else LONG_MIN
+    if not low <= given <= key.high and value != key.besides:
+        raise BadUse(
+            ErrorKind.SETTING_OUT_OF_RANGE,
+            name=name,
+            value=value,
+            low=low,
+            high=key.high,
+            default=key.default,
+        )
+
+
+def _valid_item(key: Key, item: str, value: str) -> bool:
+    if key.replicas:
+        return value.strip() == "*" or _REPLICA.fullmatch(item) is not None
+    return not key.choices or item in key.choices
+
+
+def _not_a_choice(name: str, key: Key, value: str) -> BadUse:
+    choices = ("*", "partition:broker,…") if key.replicas else key.choices
+    return BadUse(
+        ErrorKind.SETTING_NOT_A_CHOICE, name=name, value=value, choices=choices, default=key.default
+    )

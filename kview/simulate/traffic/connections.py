@@ -1,0 +1,34 @@
+"""What the simulated clients of a cluster reach over the network."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kview.simulate.brokers.broker import Broker
+from kview.simulate.groups.coordinator import GroupCoordinator
+from kview.simulate.groups.of_cluster import Coordinators
+from kview.simulate.kernel import Kernel
+from kview.simulate.metadata import MetadataImage
+from kview.simulate.nodes import Nodes
+from kview.simulate.requests.records import RecordRequests
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """The brokers of a cluster as clients use them.
+
+    `nodes` say whether a broker answers, `records` and `coordinators` answer requests.
+    """
+
+    kernel: Kernel
+    nodes: Nodes
+    brokers: Mapping[int, Broker]
+    records: RecordRequests
+    coordinators: Coordinators
+
+    def image(self, b: int) -> MetadataImage:
+        """Return broker b's copy of the metadata."""
+        return self.brokers[b].image
+
+    def groups(self, b: int) -> GroupCoordinator:
+        """Return the group coordinator of broker b."""
+        return self.coordinators.of(b)

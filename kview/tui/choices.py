@@ -1,0 +1,59 @@
+"""The keys that change how things are shown: the filter, the sort order, and what lists leave out."""
+
+from dataclasses import replace
+
+from kview.language.lists import GROUP_LISTS, NEXT_GROUP_LIST
+from kview.tui.dashboard import Dashboard
+from kview.tui.widgets.bottom import StatusMessage
+
+
+class Choices:
+    """Carries out the actions `show('…')`."""
+
+    def __init__(self, app: Dashboard) -> None:
+        self._app = app
+
+    def do(self, what: str) -> None:
+        """Carry out an action. Raises ValueError if there is no action of that name."""
+        match what:
+            case "filter":
+                self._filter()
+            case "internal":
+                self._internal()
+            case "groups":
+                self._groups()
+            case "sort":
+                self._sort()
+            case _:
+                raise ValueError(what)
+
+    def _filter(self) -> None:
+        """Ask for the part of a name to filter by."""
+        if screen := self._app.shown():
+            screen.begin_filter()
+
+    def _internal(self) -> None:
+        """Show or hide internal topics."""
+        shown = not self._app.options.internal
+        self._app.set_options(replace(self._app.options, internal=shown))
+        if shown:
+            self._app.say(StatusMessage("internal topics are shown", "i hides them"))
+        else:
+            self._app.say(StatusMessage("internal topics are hidden", "i shows them"))
+
+    def _groups(self) -> None:
+        """Change which groups are listed."""
+        self._app.set_options(self._app.options.with_next_groups())
+        listed = self._app.options.groups
+        self._app.say(StatusMessage(GROUP_LISTS[listed], NEXT_GROUP_LIST[listed]))
+
+    def _sort(self) -> None:
+        """Change the order of the focused panel."""
+        screen = self._app.shown()
+        if screen is None:
+            return
+        panel, orders = screen.focused_orders()
+        if not orders:
+            self._app.say(StatusMessage("this panel cannot be sorted"))
+            return
+        self._app.set_options(self._app.options.with_next_order(panel, orders))

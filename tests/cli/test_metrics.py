@@ -1,0 +1,96 @@
+"""`--metrics` and `--quiet`: a run that only serves what it sees."""
+
+import signal
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+from contextlib import closing
+
+import pytest
+
+from tests.cli.commands import KVIEW, ROOT, run_kview
+from tests.observe.fake_broker import FakeBroker
+from tests.plain.scraped import Series, problems, read, value
+from tests.served import Served
+from tests.waiting import PATIENCE_S, wait_until
+
+START_S = 120
+
+
+def free_port() -> int:
+    with closing(socket.create_server(("127.0.0.1", 0))) as bound:
+        port: int = bound.getsockname()[1]
+        return port
+
+
+def page(port: int, path: str) -> str:
+    """A page, '' until it is there."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE_S) as answer:
+            read: str = answer.read().decode()
+            return read
+    except (urllib.error.URLError, ConnectionError):
+        return ""
+
+
+def test_a_headless_exporter(simulated_cluster: Served) -> None:
+    port = free_port()
+    command = [*KVIEW, "connect", simulated_cluster.bootstrap, "--metrics", f":{port}", "--quiet"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        wait_until(lambda: page(port, "/healthz").startswith("ok: "), "it is healthy", START_S)
+
+        def counted() -> Series:
+            series = read(page(port, "/metrics"))
+            return series if (value(series, "kview_observations_total") or 0) >= 3 else {}
+
+        series = wait_until(counted, "three observations", START_S)
+        assert problems(page(port, "/metrics")) == []
+        assert value(series, "kview_brokers") == 6
+        assert (value(series, "kview_requests_total") or 0) > 10
+        assert (value(series, "kview_broker_latency_seconds", broker="0") or 9) < 5
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, out, err) == (-signal.SIGTERM, b"", b"")
+
+
+def test_a_headless_exporter_waits_for_its_cluster() -> None:
+    port, cluster = free_port(), free_port()
+    command = [*KVIEW, "connect", f"127.0.0.1:{cluster}", "--metrics", f":{port}", "--quiet"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline().decode()
+        assert f"nothing is listening on 127.0.0.1:{cluster}" in said and said.endswith("; retrying in 1 s\n")
+        assert page(port, "/healthz") == ""
+        waiting = page(port, "/metrics")
+        assert "process_cpu_seconds_total" in waiting and "kview_brokers" not in waiting
+        with FakeBroker(0, port=cluster):
+            wait_until(lambda: page(port, "/healthz").startswith("ok: "), "it is healthy", START_S)
+            assert value(read(page(port, "/metrics")), "kview_brokers") == 1
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE_S)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--quiet"], "--quiet needs --metrics or --record"),
+        (["--metrics", "soon"], "'soon' in '127.0.0.1:soon' is not a valid port"),
+        (["--metrics", "0"], "is not a valid port: give a number from 1 to 65535"),
+        (["--metrics", "0.0.0.0:99999"], "'99999' in '0.0.0.0:99999' is not a valid port"),
+    ],
+)
+def test_bad_use(flags: list[str], sentence: str) -> None:
+    done = run_kview("connect", "a:1", *flags)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_port_in_use() -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+        done = run_kview("connect", "a:1", "--metrics", str(port), timeout_s=START_S)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        f"127.0.0.1:{port} is in use, so metrics cannot be served there: choose another port" in done.stderr
+    )

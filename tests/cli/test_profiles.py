@@ -1,0 +1,185 @@
+"""`kview connect PROFILE` and `kview config`: what is read, and what is shown of it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import run_kview
+from tests.observe.fake_broker import FakeBroker
+from tests.secured.settings import login, token_client
+from tests.served import Served
+
+PASSWORD = "xyzzy-1f3a"
+
+PROD = """
+[clusters.prod]
+servers = "{servers}"
+command-config = "prod.properties"
+map = ["kafka:9092=localhost:9092"]
+interval = "2s"
+
+[clusters.stage]
+servers = "{servers}"
+[clusters.stage.properties]
+security.protocol = "PLAINTEXT"
+client.id = "me"
+"""
+
+PROPERTIES = """
+security.protocol=SASL_PLAINTEXT
+sasl.mechanism=PLAIN
+sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username="bob" \\
+  password="${env:PW}";
+"""
+
+
+class Home:
+    """A configuration folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.config = folder / "kview" / "config.toml"
+        self.config.parent.mkdir()
+        self.environment = {"XDG_CONFIG_HOME": str(folder), "PW": PASSWORD}
+
+    def kview(self, *arguments: str) -> tuple[int, str, str]:
+        """Exit code, standard output and standard error of a command."""
+        done = run_kview(*arguments, environment=self.environment)
+        assert PASSWORD not in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home(tmp_path)
+    (home.config.parent / "prod.properties").write_text(PROPERTIES)
+    return home
+
+
+def test_without_an_argument_the_profiles_are_listed(home: Home) -> None:
+    code, out, error = home.kview("connect")
+    assert (code, out) == (2, "")
+    assert f"there are no profiles in {home.config}: give HOST:PORT, or add a profile" in error
+    home.config.write_text(PROD.format(servers="a:9092,b:9092"))
+    assert home.kview("connect") == (0, "prod   a:9092,b:9092\nstage  a:9092,b:9092\n", "")
+
+
+def test_a_profile_is_connected_to_and_its_unused_keys_are_named(home: Home) -> None:
+    with FakeBroker() as broker:
+        home.config.write_text(PROD.format(servers=broker.address))
+        code, out, error = home.kview("connect", "stage", "--once", "--interval", "100ms")
+    assert code == 0
+    assert f"stage ({broker.address})" in out
+    assert error == f"kview: kview does not use these settings in {home.config}: client.id\n"
+
+
+def test_a_command_config_is_used_and_the_flag_counts_more(home: Home) -> None:
+    with FakeBroker() as broker:
+        home.config.write_text(PROD.format(servers=broker.address))
+        code, _, error = home.kview("connect", "prod", "--once")
+        assert code == 3
+        empty = home.config.parent / "empty.properties"
+        empty.write_text("")
+        code, out, _ = home.kview("connect", "prod", "--once", "--command-config", str(empty))
+        assert (code, str(broker.address) in out) == (0, True)
+    assert f"{broker.address}" in error
+
+
+def test_config_says_which_files_are_read_and_what_is_in_force(home: Home) -> None:
+    home.config.write_text(PROD.format(servers="a:9092"))
+    code, out, error = home.kview("config")
+    assert (code, error) == (0, "")
+    rows = dict(line.strip().split(None, 1) for line in out.splitlines() if line.strip() and "[" not in line)
+    assert rows["config.toml"] == str(home.config)
+    assert (rows["interval"], rows["username"], rows["password"]) == ("2s", "bob", "***")
+    assert rows["map"] == "kafka:9092=localhost:9092"
+    assert "not used              client.id" in out
+    code, one, _ = home.kview("config", "prod")
+    assert code == 0 and "sasl.mechanism        PLAIN" in one and "client.id" not in one
+
+
+def test_a_profile_that_cannot_be_used_does_not_hide_the_others(home: Home) -> None:
+    home.config.write_text(PROD.format(servers="a:9092"))
+    del home.environment["PW"]
+    code, out, _ = home.kview("config")
+    assert code == 0
+    assert "the environment variable PW is not set" in out
+    assert "[clusters.stage]" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[clusters.a]\nservers="a:1"\nintervall="1s"\n', "'intervall', which kview does not know: did"),
+        ('[clusters.a]\nservers="a:1"\nzzz="1s"\n', "'zzz', which kview does not know: use one of"),
+        ('[clusters.a]\nmap = []\n', "'a' in {file} has no servers that can be used: give it a text"),
+        ('[clusters.a]\nservers = "a:1"\ninterval = 2\n', 'no interval that can be used: give it a text'),
+        ('[clusters.a]\nservers = "a:1"\nmap = "x"\n', "has no map that can be used: give it a list"),
+        ('[clusters]\na = "a:1"\n', "clusters has other things than [clusters.NAME]"),
+        (f'[clusters.a]\nservers = "a:1"\n"{PASSWORD}\n', "cannot be used (not TOML at line 3"),
+        ('[clusters.b]\nservers = "a:1"\n', "there is no profile named 'a' in"),
+        ('[clusters.a]\nservers = "a"\n', "'a' has no port"),
+        ('[clusters.a]\nservers = "a:1"\nmap = ["x"]\n', "'x' is not a pair of addresses"),
+        ('[clusters.a]\nservers = "a:1"\ninterval = "soon"\n', "'soon' is not a valid duration"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_the_file_is_said(home: Home, text: str, said: str) -> None:
+    home.config.write_text(text)
+    code, out, error = home.kview("connect", "a")
+    assert (code, out) == (2, "")
+    assert said.format(file=home.config) in error
+
+
+def test_a_profile_is_checked_with_its_settings(home: Home) -> None:
+    with Served("--brokers", "3", "--no-traffic", "--topic", "orders:1:3") as cluster:
+        home.config.write_text(PROD.format(servers=cluster.bootstrap))
+        code, out, error = home.kview("check", "stage", "--for", "1s")
+        assert code == 1 and "min_isr_1" in out and out.rstrip().splitlines()[-1].startswith("not healthy")
+        assert "client.id" in error, "a property that is not used is said"
+        code, out, error = home.kview("check", "prod", "--for", "1s")
+        assert (code, out) == (3, "") and "kafka-acls" not in error
+    code, out, error = home.kview("check", "prud")
+    assert (code, out) == (2, "") and "prud" in error and "prod, stage" in error
+
+
+def test_a_configuration_folder_that_cannot_be_entered_is_bad_use(home: Home) -> None:
+    home.environment["XDG_CONFIG_HOME"] = "/" + 300 * "x"
+    code, out, err = home.kview("connect", "prod")
+    assert (code, out) == (2, "")
+    assert "config.toml cannot be read (File name too long)" in err
+
+
+@pytest.mark.parametrize("name", ["", "a:9092", "a,b"])
+def test_a_profile_that_reads_like_a_server_is_bad_use(home: Home, name: str) -> None:
+    home.config.write_text(f'[clusters."{name}"]\nservers = "localhost:9092"\n')
+    code, out, error = home.kview("connect")
+    assert (code, out) == (2, "")
+    assert f"has a profile named {name!r}, which would be taken for a server" in error
+
+
+def test_what_files_hold_is_shown_without_what_a_terminal_would_obey(home: Home) -> None:
+    home.config.write_text('[clusters."a\\u001b[31m\\nb"]\nservers = "a:1"\n')
+    for arguments in (["connect"], ["config"]):
+        code, out, _ = home.kview(*arguments)
+        assert code == 0 and "a?[31m?b" in out and "\x1b" not in out
+    hostile = home.config.parent / "hostile.properties"
+    hostile.write_text(login("PLAIN", "al\x1bice\x07", "pw") + "ssl.fo\\u001bo=1\n")
+    code, out, _ = home.kview("config", "a:1", "--command-config", str(hostile))
+    assert code == 0 and "al?ice?" in out and "ssl.fo?o" in out
+
+
+def test_what_may_be_secret_in_the_address_of_a_token_endpoint_is_hidden(home: Home) -> None:
+    file = home.config.parent / "client.properties"
+    file.write_text(token_client("http://me:hush@localhost:1/t?key=hush", "kview", PASSWORD))
+    code, out, _ = home.kview("config", "a:1", "--command-config", str(file))
+    assert code == 0 and "http://***@localhost:1/t?***" in out and "hush" not in out
+
+
+def test_what_connect_would_refuse_is_refused(home: Home) -> None:
+    file = home.config.parent / "client.properties"
+    file.write_text("security.protocol=SSL\nssl.truststore.certificates=-----BEGIN CERTIFICATE-----x\n")
+    code, out, error = home.kview("config", "a:1", "--command-config", str(file))
+    assert (code, out) == (2, "") and "ssl.truststore.certificates, is complete" in error
+    file.write_bytes(b"\0\1\2")
+    code, out, error = home.kview("config", "a:1", "--command-config", str(file))
+    assert (code, out) == (2, "") and f"{file} is not a properties file" in error

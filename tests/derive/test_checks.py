@@ -1,0 +1,278 @@
+"""What a check finds, since when, what it cannot judge, and what makes it fail."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kview.derive.checks.cluster import Limits
+from kview.derive.checks.judge import Watch, more_tells
+from kview.derive.checks.judge import step as judge
+from kview.derive.checks.outcome import Rules, outcome_of
+from kview.derive.fold import State, step
+from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, Judgement, NotJudgedWhy
+from kview.model.events import Severity
+from kview.model.failures import FailureKind
+from kview.model.snapshot import Snapshot
+from kview.model.units import NO_BROKER, UNKNOWN
+from tests.derive.checking import SET_UP, judged, labels, rules
+from tests.worlds import START_MS, World, default_world, views
+from tests.worlds.parts import Node, topic
+from tests.worlds.small import ends, reader, small_world
+
+K, Why = CheckKind, NotJudgedWhy
+
+
+def alone(judgement: Judgement, kind: CheckKind) -> CheckFinding:
+    """The only finding of that kind."""
+    (found,) = (finding for finding in judgement.findings if finding.kind is kind)
+    return found
+
+
+def at_once(change: Callable[[Snapshot], Snapshot]) -> Judgement:
+    """What is found in the default world's only snapshot after `change`."""
+    return judge(Watch(), step(State(), change(default_world().tick()))[1])[1]
+
+
+def test_a_healthy_cluster_is_judged_healthy_and_nothing_is_left_open() -> None:
+    found = judged(default_world(), 8, *SET_UP)
+    assert (found.findings, found.not_judged) == ((), ())
+    assert found.ignored == 6
+
+
+def test_how_topics_are_set_up() -> None:
+    found = judged(default_world(), 8, "group_*", "*_loss")
+    assert labels(found) == [
+        "replication_factor_1:audit-log",
+        "min_isr_1:__consumer_offsets",
+        "min_isr_1:invoice",
+    ]
+    assert alone(found, K.REPLICATION_FACTOR_1).partition_count == 4
+
+
+def test_a_cluster_without_topics_is_healthy() -> None:
+    found = judged(World([Node(0, "R1"), Node(1, "R2")], [], []), 8)
+    assert (found.findings, found.not_judged) == ((), ())
+
+
+def test_a_crash_with_what_it_does_to_partitions_and_groups() -> None:
+    world, watch = default_world(), Watch(ignore=rules(*SET_UP))
+    state = State()
+    for second in range(12):
+        if second == 8:
+            world.crash(4)
+        state, view = step(state, world.tick())
+        watch, found = judge(watch, view)
+    said = labels(found)
+    assert said[:4] == [
+        "silent_leader:__consumer_offsets",
+        "silent_leader:audit-log",
+        "silent_leader:invoice",
+        "silent_leader:payment",
+    ]
+    assert "frozen:invoice" in said and "group_blocked:billing" in said
+    silent = alone(found, K.BROKER_SILENT)
+    assert (silent.name, silent.severity, silent.partition_count) == ("4", Severity.RISK, 12)
+    assert silent.since_ms == START_MS + 8_000
+    invoice = next(f for f in found.findings if f.key == (K.SILENT_LEADER, "invoice"))
+    assert (invoice.partitions, invoice.of_partitions) == ((("invoice", 3), ("invoice", 9)), 10)
+    assert [(item.kinds, item.names, item.why, item.brokers) for item in found.not_judged] == [
+        ((K.BROKER_SLOW,), ("4",), Why.NOT_ANSWERED, (4,)),
+        (GROUP_KINDS, ("fraud-check",), Why.NOT_ANSWERED, (4,)),
+    ]
+
+
+def test_after_fencing_partitions_are_offline_or_short_of_replicas() -> None:
+    world = default_world()
+    world.groups = []
+    judged(world, 2)
+    world.crash(4)
+    found = judged(world, 11, *SET_UP)
+    assert alone(found, K.BROKER_FENCED).name == "4"
+    offline = alone(found, K.OFFLINE)
+    assert (offline.name, offline.partitions, offline.brokers) == ("audit-log", (("audit-log", 3),), (4,))
+    short = {f.name: f for f in found.findings if f.kind is K.UNDER_REPLICATED}
+    assert set(short) == {"__consumer_offsets", "invoice", "payment"}
+    assert (short["payment"].brokers, short["payment"].replicas) == ((4,), 3)
+    assert {f.name for f in found.findings if f.kind is K.AT_MIN_ISR} == {"payment"}
+    assert [f.kind for f in found.findings if f.name == "invoice" and f.severity is Severity.RISK] == []
+
+
+def test_under_min_isr_is_also_under_replicated() -> None:
+    world = default_world()
+    log = world.log("payment", 3)
+    log.isr, log.stalled = [4], frozenset({2, 5})
+    found = judged(world, 3, *SET_UP)
+    under = alone(found, K.UNDER_MIN_ISR)
+    assert (under.severity, under.partitions, under.brokers) == (Severity.RISK, (("payment", 3),), (2, 5))
+    assert alone(found, K.UNDER_REPLICATED).partitions == (("payment", 3),)
+    only = judged(world, 3, *SET_UP, "under_min_isr:pay*")
+    assert "under_replicated:payment" in labels(only) and only.ignored > found.ignored
+
+
+def test_not_preferred_and_not_rack_safe() -> None:
+    world = default_world()
+    world.log("invoice", 3).leader = 2
+    log = world.log("invoice", 4)
+    log.replicas = log.isr = [2, 0, 1]
+    log.ends = dict.fromkeys((2, 0, 1), log.watermark)
+    found = judged(world, 3)
+    away = alone(found, K.NOT_PREFERRED)
+    assert (away.severity, away.partitions, away.brokers) == (Severity.CALM, (("invoice", 3),), (4,))
+    assert alone(found, K.NOT_RACK_SAFE).partitions == (("invoice", 4),)
+
+
+def test_since_when() -> None:
+    """What was so from the start has no beginning; what came later began when it was seen."""
+    world, watch, state = default_world(), Watch(), State()
+    world.log("invoice", 3).isr, world.log("invoice", 3).stalled = [4, 5], frozenset({2})
+    for second in range(6):
+        if second == 3:
+            world.log("payment", 3).isr, world.log("payment", 3).stalled = [4, 5], frozenset({2})
+        state, view = step(state, world.tick())
+        watch, found = judge(watch, view)
+        seen_ms = view.snapshot.observation.ended_ms
+    since = {f.name: f.since_ms for f in found.findings if f.kind is K.UNDER_REPLICATED}
+    assert since == {"invoice": UNKNOWN, "payment": seen_ms - 2_000}
+
+
+@pytest.mark.parametrize(("leads", "skewed"), [(29, []), (30, ["0"])])
+def test_a_broker_that_leads_too_much(leads: int, skewed: list[str]) -> None:
+    """Of 60 partitions on three brokers, the mean is 20: 1.5 times that is 30."""
+    logs = topic("orders", 60, 1, 1.0)
+    for number, log in enumerate(logs):
+        log.leader = 0 if number < leads else 1 + number % 2
+        log.replicas = log.isr = [log.leader]
+        log.ends = {log.leader: 1.0}
+    found = judged(World([Node(id, "R1") for id in range(3)], logs, []), 2)
+    assert [f.name for f in found.findings if f.kind is K.LEADER_SKEW] == skewed
+    if skewed:
+        assert (alone(found, K.LEADER_SKEW).amount, alone(found, K.LEADER_SKEW).mean) == (30, 20.0)
+
+
+def test_few_leaders_are_not_skewed_and_the_limit_is_the_users() -> None:
+    logs = topic("orders", 6, 1, 1.0)
+    for log in logs:
+        log.leader, log.replicas, log.isr, log.ends = 0, [0], [0], {0: 1.0}
+    world = World([Node(0, "R1"), Node(1, "R1")], logs, [])
+    assert "leader_skew:0" not in labels(judged(world, 2))
+    assert "leader_skew:0" not in labels(judged(world, 2, limits=Limits(leader_skew=1.1)))
+
+
+@pytest.mark.parametrize(("gigabytes", "skewed"), [(5, []), (20, ["2"])])
+def test_a_broker_whose_disk_holds_too_much(gigabytes: int, skewed: list[str]) -> None:
+    def fill(snapshot: Snapshot) -> Snapshot:
+        disks = np.full(6, 4_000_000_000, np.int64)
+        disks[2] = gigabytes * 1_000_000_000
+        return replace(snapshot, brokers=replace(snapshot.brokers, disk_bytes=disks))
+
+    assert [f.name for f in at_once(fill).findings if f.kind is K.DISK_SKEW] == skewed
+
+
+def test_no_controller() -> None:
+    def end(snapshot: Snapshot) -> Snapshot:
+        return replace(snapshot, observation=replace(snapshot.observation, controller_id=NO_BROKER))
+
+    found = at_once(end)
+    assert alone(found, K.NO_CONTROLLER).severity is Severity.RISK
+    assert any(item.kinds == (K.VOTER_LOST,) for item in found.not_judged)
+
+
+def test_a_slow_broker_needs_history() -> None:
+    world = default_world()
+    world.nodes[2].latency_us = 400_000
+    early = judged(world, 3, *SET_UP)
+    assert [(item.kinds, item.why) for item in early.not_judged] == [((K.BROKER_SLOW,), Why.NO_HISTORY)]
+    assert more_tells(early)
+    late = alone(judged(world, 8, *SET_UP), K.BROKER_SLOW)
+    assert (late.name, late.amount) == ("2", 400_000)
+
+
+def test_a_group_without_evidence_is_not_judged_and_may_be_ignored() -> None:
+    world = small_world(reader("late", *(end - 20_000 for end in ends())))
+    single = ("replication_factor_1", "*_loss")
+    found = judged(world, 8, *single)
+    assert [(item.kinds, item.names, item.why) for item in found.not_judged] == [
+        (GROUP_KINDS, ("late",), Why.NO_HISTORY)
+    ]
+    assert judged(world, 8, *single, "group_*:la??").not_judged == ()
+
+
+def test_a_group_that_falls_behind_and_one_that_is_stuck() -> None:
+    slow = reader("slow", *ends(), share=0.5)
+    stuck = reader("stuck", *(end - 500 for end in ends()), share=0.0)
+    found = judged(small_world(slow, stuck), 80)
+    assert (alone(found, K.GROUP_FALLING_BEHIND).name, alone(found, K.GROUP_STUCK).name) == ("slow", "stuck")
+    assert alone(found, K.GROUP_STUCK).behind_ms > 60_000
+
+
+def test_when_nobody_answers_only_that_is_said() -> None:
+    world = default_world()
+    judged(world, 2)
+    for broker in range(6):
+        world.crash(broker, FailureKind.SILENT)
+    found = judged(world, 3)
+    assert labels(found) == [f"broker_silent:{broker}" for broker in range(6)]
+    (item,) = found.not_judged
+    assert set(item.kinds) == set(CheckKind) - {K.BROKER_SILENT}
+
+
+def test_a_broker_that_only_kview_cannot_reach() -> None:
+    world = default_world()
+    judged(world, 2)
+    world.cut(4)
+    found = judged(world, 8)
+    silent = alone(found, K.BROKER_SILENT)
+    assert (silent.unreached, silent.severity) == (True, Severity.WARN)
+    assert not any(f.kind is K.SILENT_LEADER for f in found.findings)
+    open_ = [item for item in found.not_judged if item.kinds == (K.FROZEN,)]
+    assert [item.brokers for item in open_] == [(4,)]
+    assert "4" in {f.name for f in found.findings if f.kind is K.BROKER_LOSS}
+
+
+def test_thirty_brokers_in_three_racks() -> None:
+    nodes = [Node(id, f"R{id % 3}") for id in range(30)]
+    logs = topic("wide", 30, 3, 1.0)
+    for number, log in enumerate(logs):
+        log.replicas = log.isr = [number, (number + 1) % 30, (number + 2) % 30]
+        log.leader, log.ends, log.min_isr = number, dict.fromkeys(log.replicas, 1.0), 2
+    assert labels(judged(World(nodes, logs, []), 8)) == []
+    logs[0].isr, logs[0].stalled = [0, 1], frozenset({2})
+    assert labels(judged(World(nodes, logs, []), 8)) == [
+        "at_min_isr:wide",
+        "under_replicated:wide",
+        "broker_loss:0",
+        "broker_loss:1",
+        "rack_loss:R0",
+        "rack_loss:R1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "allow", "ignore", "healthy"),
+    [
+        (Severity.WARN, False, (), False),
+        (Severity.RISK, False, (), True),
+        (Severity.WARN, False, SET_UP, True),
+        (Severity.CALM, False, SET_UP, False),
+    ],
+)
+def test_what_makes_a_check_fail(
+    fail_on: Severity, allow: bool, ignore: tuple[str, ...], healthy: bool
+) -> None:
+    """The world has warnings about its set-up, and a leader that is not the preferred one, which is calm."""
+    world, watch = default_world(), Watch(ignore=rules(*ignore))
+    world.log("invoice", 3).leader = 2
+    for view in views(world.tick() for _ in range(8)):
+        watch, found = judge(watch, view)
+    assert outcome_of(view, found, 7_000, Rules(fail_on, allow)).healthy is healthy
+
+
+def test_what_is_not_judged_makes_a_check_fail_unless_that_is_allowed() -> None:
+    watch = Watch(ignore=rules(*SET_UP))
+    for view in views([default_world().tick()]):
+        watch, found = judge(watch, view)
+    assert found.not_judged and not found.findings
+    assert not outcome_of(view, found, 0, Rules()).healthy
+    assert outcome_of(view, found, 0, Rules(allow_not_judged=True)).healthy

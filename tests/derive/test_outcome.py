@@ -1,0 +1,73 @@
+"""What a fault led to, for the partitions that the broker led when it was hit."""
+
+from kview.derive.outcome import led_by, outcome
+from kview.derive.view import View
+from kview.language import faults
+from kview.model.faults import FaultKind, FaultOutcome
+from tests.worlds import World, default_world, views
+from tests.worlds.parts import topic
+
+
+def failover(world: World, made_meanwhile: str = "") -> tuple[View, View, View]:
+    """Views before broker 4 crashed, while it is silent, and after it was fenced. A topic of that name is
+    created in between."""
+    snapshots = [world.tick() for _ in range(3)]
+    world.crash(4)
+    snapshots += [world.tick() for _ in range(4)]
+    if made_meanwhile:
+        world.add(topic(made_meanwhile, 3, 1, 10.0))
+    snapshots += [world.tick() for _ in range(10)]
+    seen = list(views(snapshots))
+    return seen[2], seen[5], seen[-1]
+
+
+def led_to(before: View, after: View) -> FaultOutcome | None:
+    hit_ms = before.snapshot.observation.ended_ms
+    return outcome(after, FaultKind.CRASH, 4, led_by(before, 4), hit_ms)
+
+
+def test_nothing_is_said_while_the_broker_still_leads() -> None:
+    before, silent, _ = failover(default_world())
+    assert led_to(before, silent) is None
+
+
+def test_internal_topics_do_not_count() -> None:
+    before, _, after = failover(default_world())
+    assert led_to(before, after) == FaultOutcome(FaultKind.CRASH, 4, 3, 1, 12, 14_000)
+
+
+def test_a_topic_created_meanwhile_changes_nothing() -> None:
+    before, _, after = failover(default_world(), made_meanwhile="a-new-one")
+    assert len(after.snapshot.partitions) == len(before.snapshot.partitions) + 3
+    assert led_to(before, after) == FaultOutcome(FaultKind.CRASH, 4, 3, 1, 12, 14_000)
+
+
+def test_a_broker_that_led_nothing_has_no_outcome() -> None:
+    world = default_world()
+    world.logs = [log for log in world.logs if log.leader != 4]
+    before, _, after = failover(world)
+    assert led_to(before, after) is None
+
+
+def test_a_crash_and_a_clean_stop_say_what_they_did_and_what_was_lost() -> None:
+    before, _, after = failover(default_world())
+    crashed = led_to(before, after)
+    assert crashed is not None
+    assert faults.outcome(crashed) == (
+        "broker 4 crashed: 3 partitions got new leaders after 14 s; 1 partition has no leader: its records"
+        " cannot be read until a broker that has all of them is back; ≥ 12 records lost elsewhere"
+    )
+    world = default_world()
+    world.logs = [log for log in world.logs if log.topic != "audit-log"]
+    snapshots = [world.tick() for _ in range(3)]
+    for log in world.logs:
+        if log.leader == 4:
+            log.leader, log.epoch = next(id for id in log.isr if id != 4), log.epoch + 1
+    *_, handed_over = views([*snapshots, world.tick(), world.tick()])
+    (*_, then) = views(snapshots)
+    hit_ms = then.snapshot.observation.ended_ms
+    stopped = outcome(handed_over, FaultKind.STOP, 4, led_by(then, 4), hit_ms)
+    assert stopped is not None
+    assert faults.outcome(stopped) == (
+        "broker 4 stopped cleanly: 3 partitions got new leaders before it exited; no loss seen"
+    )

@@ -1,0 +1,219 @@
+"""The controller quorum in the headline: what is said when controllers do not answer or fetch."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kview.derive.fold import State, step
+from kview.derive.view import View
+from kview.language import brokers, findings
+from kview.model.events import Severity
+from kview.model.failures import FailureKind, Part
+from kview.model.snapshot import Failure, Snapshot
+from kview.model.units import NO_BROKER, UNKNOWN
+from tests.worlds import default_world
+
+OVERDUE = Failure(Part.QUORUM, NO_BROKER, FailureKind.OVERDUE)
+
+
+def headline(snapshot: Snapshot) -> list[str]:
+    """The sentences about the quorum, and about nothing else."""
+    return said_of(step(State(), snapshot)[1])
+
+
+def said_of(view: View) -> list[str]:
+    """The sentences of a view's headline about the quorum, and about nothing else."""
+    now_ms = view.snapshot.observation.ended_ms
+    said = [findings.sentence(finding, now_ms) for finding in view.headline.findings]
+    return [sentence for sentence in said if "controller" in sentence]
+
+
+def answered(age_ms: int, *failures: Failure) -> Snapshot:
+    """A healthy world whose quorum last answered so long ago."""
+    snapshot = default_world().tick()
+    seen = snapshot.observation
+    at_ms = seen.ended_ms - age_ms
+    return replace(snapshot, observation=replace(seen, quorum_received_ms=at_ms, failures=failures))
+
+
+def fetched(**ages_ms: int) -> Snapshot:
+    """A healthy world of which voters last fetched so long ago by the leader's clock, −1 for never."""
+    snapshot = default_world().tick()
+    quorum = snapshot.quorum
+    last_ms = quorum.last_fetch_ms.copy()
+    for name, age_ms in ages_ms.items():
+        at = quorum.node == int(name.removeprefix("c"))
+        last_ms[at] = UNKNOWN if age_ms == UNKNOWN else quorum.last_fetch_ms[quorum.node == 101] - age_ms
+    return replace(snapshot, quorum=replace(quorum, last_fetch_ms=last_ms))
+
+
+def test_a_quorum_that_leaves_a_request_unanswered_for_two_seconds_is_silent() -> None:
+    (said,) = headline(answered(2_100, OVERDUE))
+    assert said == "no word from the controllers for 2.1 s: fencing and elections may have stopped"
+
+
+@pytest.mark.parametrize("snapshot", [answered(1_100, OVERDUE), answered(2_100), answered(300)])
+def test_one_late_answer_is_no_alarm(snapshot: Snapshot) -> None:
+    assert headline(snapshot) == []
+
+
+def test_a_quorum_that_was_never_heard_is_silent() -> None:
+    snapshot = answered(0, OVERDUE)
+    seen = replace(snapshot.observation, quorum_received_ms=UNKNOWN)
+    (said,) = headline(replace(snapshot, observation=seen))
+    assert said == "no word from the controllers yet: fencing and elections may have stopped"
+
+
+@pytest.mark.parametrize(("code", "said"), [(31, 0), (41, 1), (5, 1)])
+def test_a_refusal_for_lack_of_permission_says_nothing_about_controllers(code: int, said: int) -> None:
+    refusal = Failure(Part.QUORUM, NO_BROKER, FailureKind.KAFKA_ERROR, code)
+    assert len(headline(answered(2_100, refusal))) == said
+
+
+def test_voters_that_have_not_fetched_for_two_seconds_are_a_lost_majority() -> None:
+    snapshot = fetched(c102=2_600, c103=2_300)
+    (said,) = headline(snapshot)
+    assert said.startswith("controllers 102 and 103 silent 2.")
+    assert "no majority (1 of 3 left)" in said
+    assert step(State(), snapshot)[1].headline.severity is Severity.RISK
+
+
+def test_a_voter_that_never_fetched_from_this_leader_counts_as_lost_next_to_one_that_stopped() -> None:
+    (said,) = headline(fetched(c102=2_600, c103=UNKNOWN))
+    assert "no majority (1 of 3 left)" in said
+
+
+@pytest.mark.parametrize(
+    "snapshot", [fetched(c102=1_900, c103=1_900), fetched(c102=UNKNOWN, c103=UNKNOWN), fetched(c102=2_600)]
+)
+def test_voters_that_are_late_or_have_a_new_leader_are_no_alarm(snapshot: Snapshot) -> None:
+    assert headline(snapshot) == []
+
+
+def test_one_lost_voter_of_three_is_named() -> None:
+    (said,) = headline(fetched(c102=3_200))
+    assert (
+        said == "controller 102 is down or not fetching: 2 of 3 voters left; losing one more stops elections"
+    )
+
+
+def test_a_lost_majority_stays_lost_when_its_leader_falls_silent() -> None:
+    snapshot = fetched(c102=2_600, c103=2_300)
+    seen = snapshot.observation
+    failed = replace(seen, quorum_received_ms=seen.ended_ms - 4_000, failures=(OVERDUE,))
+    (said,) = headline(replace(snapshot, observation=failed))
+    assert said.startswith("controllers 102 and 103 silent 6.")
+
+
+def test_without_an_answering_broker_nothing_is_said_of_controllers() -> None:
+    snapshot = answered(8_000, OVERDUE)
+    nobody = np.full(len(snapshot.brokers), "silent", object)
+    assert headline(replace(snapshot, brokers=replace(snapshot.brokers, state=nobody))) == []
+
+
+def observed(interval_ms: int, quorum_age_ms: int, *failures: Failure) -> View:
+    """The view of the second of two observations, when the quorum's last answer is so old."""
+    world = default_world()
+    world.interval_ms = interval_ms
+    state, _ = step(State(), world.tick())
+    snapshot = world.tick()
+    seen = snapshot.observation
+    at_ms = seen.ended_ms - quorum_age_ms
+    seen = replace(seen, quorum_received_ms=at_ms, failures=failures)
+    return step(state, replace(snapshot, observation=seen))[1]
+
+
+@pytest.mark.parametrize(
+    ("interval_ms", "age_ms", "silent"),
+    [(1_000, 6_100, True), (10_000, 10_100, False), (10_000, 20_100, False), (10_000, 25_100, True)],
+)
+def test_an_answer_is_old_by_the_time_between_observations(
+    interval_ms: int, age_ms: int, silent: bool
+) -> None:
+    said = " ".join(said_of(observed(interval_ms, age_ms)))
+    assert ("no word from the controllers" in said) == silent
+
+
+@pytest.mark.parametrize(("age_ms", "silent"), [(10_100, False), (20_100, True)])
+def test_one_failed_request_every_ten_seconds_is_no_silence(age_ms: int, silent: bool) -> None:
+    assert bool(said_of(observed(10_000, age_ms, OVERDUE))) == silent
+
+
+def after_election(**never_fetched: int) -> list[list[str]]:
+    """What is said at each second after controller 102 was elected, while others have not fetched from it for
+    so many seconds."""
+    world = default_world()
+    state, _ = step(State(), world.tick())
+    world.controller, world.controller_epoch = 102, 4
+    said = []
+    for second in range(6):
+        snapshot = world.tick()
+        last_ms = snapshot.quorum.last_fetch_ms.copy()
+        for name, seconds in never_fetched.items():
+            if second < seconds:
+                last_ms[snapshot.quorum.node == int(name.removeprefix("c"))] = UNKNOWN
+        state, view = step(state, replace(snapshot, quorum=replace(snapshot.quorum, last_fetch_ms=last_ms)))
+        said.append(said_of(view))
+    return said
+
+
+def test_a_voter_may_take_three_seconds_to_fetch_from_a_new_leader() -> None:
+    assert after_election(c103=2) == [[]] * 6
+    assert (
+        after_election(c103=9)
+        == [[]] * 3
+        + [["controller 103 is down or not fetching: 2 of 3 voters left; losing one more stops elections"]]
+        * 3
+    )
+
+
+def unanswered(snapshot: Snapshot) -> Snapshot:
+    seen = snapshot.observation
+    at_ms = seen.ended_ms - 3_000
+    return replace(snapshot, observation=replace(seen, quorum_received_ms=at_ms, failures=(OVERDUE,)))
+
+
+NO_MAJORITY = fetched(c102=2_600, c103=2_300)
+
+
+def without_controller(snapshot: Snapshot) -> Snapshot:
+    return replace(snapshot, observation=replace(snapshot.observation, controller_id=NO_BROKER))
+
+
+def with_zookeeper(snapshot: Snapshot) -> Snapshot:
+    known = frozenset({"metadata_controller", "debugging_replica"})
+    return replace(snapshot, observation=replace(snapshot.observation, capabilities=known))
+
+
+def test_with_zookeeper_too_a_missing_controller_is_said() -> None:
+    snapshot = with_zookeeper(default_world().tick())
+    assert headline(snapshot) == []
+    (said,) = headline(without_controller(snapshot))
+    assert said.startswith("no active controller: until there is one, no broker can be fenced")
+    assert step(State(), without_controller(snapshot))[1].headline.severity is Severity.RISK
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda snapshot: snapshot, "fenced in ≈ 7.8 s"),
+        (without_controller, "no controller can fence it"),
+        (lambda snapshot: without_controller(with_zookeeper(snapshot)), "no controller can fence it"),
+        (lambda snapshot: replace(snapshot, quorum=NO_MAJORITY.quorum), "no controller can fence it"),
+        (unanswered, ""),
+    ],
+)
+def test_a_countdown_to_fencing_needs_a_controller_that_can_fence(
+    change: Callable[[Snapshot], Snapshot], said: str
+) -> None:
+    world = default_world()
+    state, _ = step(State(), world.tick())
+    world.crash(4)
+    state, _ = step(state, world.tick())
+    _, view = step(state, change(world.tick()))
+    now_ms = view.snapshot.observation.ended_ms
+    assert brokers.fencing(view.brokers, 4, now_ms) == said
+    sentences = findings.sentences(view.headline.findings, now_ms)
+    assert any("fenced in" in sentence for sentence in sentences) == said.startswith("fenced in")

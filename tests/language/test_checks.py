@@ -1,0 +1,146 @@
+"""The words of a check: every kind says what is wrong and what to do, with its numbers."""
+
+import pytest
+
+from kview.derive.checks.groups import KINDS
+from kview.derive.view import Reason
+from kview.language import checks
+from kview.model.checks import CheckFinding, CheckKind, NotJudged, NotJudgedWhy
+from kview.model.events import Severity
+from kview.model.failures import Cause, FailureKind
+from kview.model.findings import FindingKind
+from kview.plain.schema_check import AMOUNTS, CHECK_KINDS
+from tests.language.said import well_said
+
+NOW_MS = 1_760_000_000_000
+VERDICTS = {kind: verdict for verdict, kind in KINDS.items()}
+
+K = CheckKind
+
+
+def finding(kind: CheckKind, **numbers: object) -> CheckFinding:
+    facts = {
+        "name": "4",
+        "brokers": (4, 5),
+        "partitions": (("orders", 3), ("orders", 9)),
+        "partition_count": 2,
+        "of_partitions": 10,
+        "leaderless": 1,
+        "under_min_isr": 1,
+        "replicas": 3,
+        "amount": 120_000,
+        "mean": 60_000.0,
+        "verdict": VERDICTS.get(kind, ""),
+        "headline": FindingKind.NO_CONTROLLER if kind is K.NO_CONTROLLER else None,
+        "behind_ms": 70_000,
+        "since_ms": NOW_MS - 12_000,
+    }
+    return CheckFinding(kind, Severity.WARN, **{**facts, **numbers})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", CheckKind)
+def test_every_kind_says_what_is_wrong_since_when_and_what_to_do(kind: CheckKind) -> None:
+    said = checks.sentence(finding(kind), NOW_MS)
+    well_said(said, ["for 12 s"])
+    todo = checks.remedy(finding(kind))
+    assert said.endswith(todo[1:]) and len(todo) > 10
+
+
+def test_every_kind_and_amount_is_in_the_schema() -> None:
+    assert CHECK_KINDS.keys() == set(CheckKind)
+    told = {
+        kind
+        for kind in CheckKind
+        if checks.what(finding(kind, amount=7)) != checks.what(finding(kind, amount=7_000_000))
+    }
+    assert told <= AMOUNTS.keys()
+    assert AMOUNTS.keys() - told == {K.NO_CONTROLLER}
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            finding(K.OFFLINE, partition_count=1, partitions=(("orders", 3),), brokers=(4,)),
+            "1 of 10 partitions (3) has no leader, for 12 s. Start broker 4: no other replica may lead",
+        ),
+        (
+            finding(K.BROKER_LOSS, brokers=(4,)),
+            "losing broker 4 would leave 1 partition without an eligible leader and 1 more under min ISR"
+            " (orders-3, orders-9), true for 12 s. Add replicas on other brokers with"
+            " kafka-reassign-partitions.sh",
+        ),
+        (
+            finding(K.RACK_LOSS, name="R1", leaderless=0, partition_count=5, under_min_isr=5),
+            "losing rack R1 (brokers 4 and 5) would leave 5 partitions under min ISR (orders-3, orders-9 + 3"
+            " more), true for 12 s. Spread the replicas over more racks with kafka-reassign-partitions.sh",
+        ),
+        (
+            finding(K.GROUP_STOPPED, reason=Reason.NO_MEMBERS, is_bound=True),
+            "stopped (no members, ≥ 1 m 10 s behind), for 12 s. Start its consumers, or delete the group if"
+            " nobody needs it",
+        ),
+        (
+            finding(K.LEADER_SKEW, amount=120, mean=50.0),
+            "broker 4 leads 120 partitions, 2.4 times the mean, for 12 s. Run kafka-leader-election.sh"
+            " --election-type preferred, or use kafka-reassign-partitions.sh",
+        ),
+        (
+            finding(K.BROKER_SILENT, unreached=True, since_is_bound=True),
+            "broker 4 does not answer kview, although the cluster still hears from it, for ≥ 12 s. Check the"
+            " network between kview and the broker",
+        ),
+    ],
+)
+def test_what_a_kind_says(found: CheckFinding, said: str) -> None:
+    assert checks.sentence(found, NOW_MS) == said
+
+
+def test_partitions_are_listed_up_to_a_number() -> None:
+    many = tuple(("orders", number) for number in range(20))
+    found = finding(K.UNDER_REPLICATED, partitions=many, partition_count=300, of_partitions=400)
+    assert checks.what(found).startswith(
+        "300 of 400 partitions (0, 1, 2, 3, 4, 5, 6, 7 + 292 more) are under-replicated"
+    )
+    assert checks.what(finding(K.OFFLINE, partition_count=1, of_partitions=1)).startswith(
+        "its only partition"
+    )
+
+
+@pytest.mark.parametrize("why", NotJudgedWhy)
+def test_every_reason_for_not_judging_is_said(why: NotJudgedWhy) -> None:
+    cause = Cause(FailureKind.KAFKA_ERROR, 29)
+    well_said(checks.not_judged(NotJudged((K.FROZEN,), why, ("a",), (4,), cause)))
+
+
+def test_not_judged_names_kinds_topics_and_the_error() -> None:
+    cause = Cause(FailureKind.KAFKA_ERROR, 29)
+    names = tuple(f"topic-{number}" for number in range(5))
+    item = NotJudged((K.UNDER_MIN_ISR, K.AT_MIN_ISR), NotJudgedWhy.NOT_AUTHORIZED, names, cause=cause)
+    assert checks.not_judged_label(item) == (
+        "under_min_isr, at_min_isr:topic-0, topic-1, topic-2 and 2 more names"
+    )
+    assert checks.not_judged(item) == (
+        "kview is not authorized to ask (TOPIC_AUTHORIZATION_FAILED): grant its user Describe"
+        " and DescribeConfigs"
+    )
+
+
+def test_brokers_that_do_not_support_a_request_agree_with_their_verb() -> None:
+    for brokers, said in (
+        ((4,), "broker 4 does not support the request: newer versions of Kafka do"),
+        ((4, 5), "brokers 4 and 5 do not support the request: newer versions of Kafka do"),
+        ((), "the cluster does not support the request: newer versions of Kafka do"),
+    ):
+        item = NotJudged((K.BROKER_SLOW,), NotJudgedWhy.UNSUPPORTED, brokers=brokers)
+        assert checks.not_judged(item) == said
+
+
+def test_nobody_is_told_to_restart_brokers_that_are_not_known_to_be_the_cause() -> None:
+    assert checks.remedy(finding(K.FROZEN, brokers=())).startswith("check the brokers of its replicas")
+    assert checks.remedy(finding(K.FROZEN, brokers=(4,))).startswith("restart broker 4")
+
+
+def test_the_result_in_numbers() -> None:
+    counts = {Severity.RISK: 1, Severity.WARN: 2, Severity.CALM: 0}
+    assert checks.result(counts, 1, 2) == "3 findings (1 risk, 2 warn), 1 not judged, 2 ignored"

@@ -1,0 +1,172 @@
+"""What coordinators answer about groups, as tables, without sockets."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+
+from kview.model.failures import NO_FAILURE, Cause, FailureKind, refused
+from kview.model.units import NO_OFFSET
+from kview.observe import coordinators, groups
+from kview.observe.groups import GroupFacts, GroupTables
+from kview.wire.offset_fetch import GroupCommits, TopicCommits
+
+
+@pytest.mark.parametrize(
+    ("cause", "row"),
+    [
+        (NO_FAILURE, ("", 0)),
+        (Cause(FailureKind.COORDINATOR_SILENT), ("coordinator_silent", 0)),
+        (refused(15), ("kafka_error", 15)),
+        (refused(-1), ("kafka_error", -1)),
+    ],
+)
+def test_why_a_groups_figures_are_old(cause: Cause, row: tuple[str, int]) -> None:
+    tables = GroupTables()
+    tables.update({"g": GroupFacts("g", "classic", "Stable", 1, cause=cause)})
+    assert (tables.groups.error[0], int(tables.groups.error_code[0])) == row
+
+
+def assignment(*owned: tuple[str, list[int]]) -> bytes:
+    topic = ConsumerProtocolAssignment.TopicPartition
+    return bytes(
+        ConsumerProtocolAssignment(
+            version=1,
+            assigned_partitions=[topic(topic=name, partitions=list(parts)) for name, parts in owned],
+            user_data=b"",
+        ).encode()
+    )
+
+
+def described(known: GroupFacts, *members: tuple[str, bytes], kind: str = "consumer") -> None:
+    entry = SimpleNamespace(
+        group_state="Stable",
+        protocol_data="range",
+        protocol_type=kind,
+        members=[
+            SimpleNamespace(member_id=m, client_id="c", client_host="/10.0.0.1", member_assignment=a)
+            for m, a in members
+        ],
+    )
+    groups.described(known, entry, 70)
+
+
+def committed(known: GroupFacts, offsets: dict[int, int]) -> None:
+    commits = TopicCommits(
+        "t",
+        np.array(list(offsets), np.int32),
+        np.array(list(offsets.values()), np.int64),
+        np.zeros(len(offsets), np.int16),
+    )
+    groups.committed(known, GroupCommits(known.group, 0, (commits,)), 80)
+
+
+def test_offsets_are_what_is_committed_or_owned() -> None:
+    known = GroupFacts("g", "classic", "Stable", 1)
+    described(known, ("m2", assignment(("t", [1, 3]))), ("m1", assignment(("t", [0]))))
+    committed(known, {3: 30, 2: 20, 0: 0})
+    tables = GroupTables()
+    tables.update({"g": known})
+    at = tables.offsets
+    assert at.partition.tolist() == [0, 1, 2, 3]
+    assert at.committed.tolist() == [0, NO_OFFSET, 20, 30]
+    assert at.owner.tolist() == ["m1", "m2", "", "m2"]
+    assert tables.members.member_id.tolist() == ["m1", "m2"]
+    assert tables.members.assigned.tolist() == [1, 2]
+    assert tables.members.host.tolist() == ["10.0.0.1", "10.0.0.1"]
+    members = tables.members
+    committed(known, {3: 31, 2: 20, 0: 0})
+    tables.update({"g": known})
+    assert tables.offsets.committed.tolist() == [0, NO_OFFSET, 20, 31]
+    assert (tables.offsets.partition is at.partition, tables.members is members) == (True, True)
+    assert at.committed.tolist() == [0, NO_OFFSET, 20, 30]
+    committed(known, {3: 31})
+    tables.update({"g": known})
+    assert tables.offsets.partition.tolist() == [0, 1, 3]
+    tables.update({})
+    assert (len(tables.offsets), len(tables.members), len(tables.groups)) == (0, 0, 0)
+
+
+@given(garbage=st.binary(max_size=40))
+def test_an_assignment_that_is_none_owns_nothing(garbage: bytes) -> None:
+    known = GroupFacts("g", "classic", "Stable", 1)
+    described(known, ("m", garbage))
+    described(known, ("m", assignment(("t", [0]))), kind="connect")
+    assert known.members[0].owned == ()
+
+
+def listing(*names: str) -> Any:
+    return SimpleNamespace(
+        groups=[SimpleNamespace(group_id=n, group_state="stable", group_type="Consumer") for n in names]
+    )
+
+
+def nobody_knows(group: str) -> None:
+    """`__consumer_offsets` is not visible."""
+
+
+def broker_2(group: str) -> int:
+    return 2
+
+
+def test_groups_move_between_coordinators_and_are_forgotten_when_nobody_lists_them() -> None:
+    facts: dict[str, GroupFacts] = {}
+    groups.listed(facts, 1, listing("a", "b"), nobody_knows, 10)
+    assert (facts["a"].type, facts["a"].state, facts["a"].coordinator) == ("consumer", "Stable", 1)
+    groups.listed(facts, 2, listing("b"), nobody_knows, 20)
+    assert facts["b"].coordinator == 2
+    groups.settle(facts, {2: frozenset({"b"})}, [1, 2], nobody_knows, 30)
+    assert sorted(facts) == ["a", "b"]  # broker 1 has not answered
+    groups.settle(facts, {1: frozenset(), 2: frozenset({"b"})}, [1, 2], nobody_knows, 40)
+    assert sorted(facts) == ["b"]
+
+
+def test_a_group_that_nobody_lists_stays_until_its_coordinator_has_loaded_and_says_so() -> None:
+    facts: dict[str, GroupFacts] = {}
+    groups.listed(facts, 1, listing("a"), broker_2, 10)
+    nobody = {1: frozenset[str](), 2: frozenset[str]()}
+    groups.settle(facts, nobody, [1, 2], broker_2, 20)
+    assert (facts["a"].coordinator, facts["a"].missing_ms) == (2, 20)
+    facts["a"].description_refused = 14
+    groups.settle(facts, nobody, [1, 2], broker_2, 90_000)
+    assert sorted(facts) == ["a"]  # broker 2 is loading
+    facts["a"].description_refused, facts["a"].vouched = 0, True
+    groups.settle(facts, {1: frozenset()}, [1, 2], broker_2, 90_100)
+    assert sorted(facts) == ["a"]  # broker 2 has not listed its groups since
+    groups.settle(facts, nobody, [1, 2], broker_2, 90_200)
+    assert sorted(facts) == []
+
+
+def test_a_coordinator_chosen_in_another_way_does_not_keep_a_group_for_ever() -> None:
+    facts: dict[str, GroupFacts] = {}
+    groups.listed(facts, 1, listing("a"), broker_2, 10)
+    nobody = {1: frozenset[str](), 2: frozenset[str]()}
+    for at_ms in (1_000, 30_000, 60_000):
+        groups.settle(facts, nobody, [1, 2], broker_2, at_ms)
+        facts["a"].description_refused = 16
+    assert sorted(facts) == ["a"]
+    groups.settle(facts, nobody, [1, 2], broker_2, 61_100)
+    assert sorted(facts) == []
+
+
+def test_a_broker_that_still_lists_what_it_has_lost_is_not_the_coordinator() -> None:
+    facts: dict[str, GroupFacts] = {}
+    groups.listed(facts, 2, listing("a"), broker_2, 10)
+    groups.listed(facts, 1, listing("a"), broker_2, 20)
+    assert facts["a"].coordinator == 2
+
+
+@pytest.mark.parametrize(
+    ("group", "partition"),
+    [("my-group", 12), ("console-consumer", 40), ("test", 48), ("polygenelubricants", 0)],
+)
+def test_a_groups_partition_is_javas(group: str, partition: int) -> None:
+    assert coordinators.partition_of(group, 50) == partition
+
+
+def test_javas_hash_is_over_utf_16() -> None:
+    assert coordinators.java_hash("\U0001f600") == 1772899  # a surrogate pair

@@ -1,0 +1,74 @@
+"""A page of metrics as Prometheus reads it: parsed by its own client, and held to its naming rules."""
+
+import re
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+
+from kview.derive.view import View
+from kview.plain.metrics import LIMITS, Costs, Limits, metrics
+
+Series = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+_NAME = re.compile(r"kview_[a-z]+(_[a-z]+)*")
+_NOT_A_BASE_UNIT = re.compile(
+    r"_(ms|millis|us|micros|milliseconds|microseconds|minutes|kb|mb|kilobytes|percent)\b"
+)
+_RESERVED = ("_count", "_sum", "_bucket", "_gauge", "_counter")
+
+
+class Page(Collector):
+    """The metrics of one view."""
+
+    def __init__(self, view: View, limits: Limits) -> None:
+        self._view, self._limits = view, limits
+
+    def collect(self) -> list[Metric]:
+        return list(metrics(self._view, Costs().plus(self._view), "1.2.3", self._limits))
+
+
+def page_of(view: View, limits: Limits = LIMITS) -> str:
+    """The page for a view."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Page(view, limits))
+    return generate_latest(registry).decode()
+
+
+def read(page: str) -> Series:
+    """The series of a page by name and labels. Fails if one is there twice."""
+    series: Series = {}
+    for family in text_string_to_metric_families(page):
+        for sample in family.samples:
+            key = sample.name, tuple(sorted(sample.labels.items()))
+            assert key not in series, f"twice: {key}"
+            series[key] = sample.value
+    return series
+
+
+def value(series: Series, name: str, **labels: str) -> float | None:
+    """The value of one series, None if there is none."""
+    return series.get((name, tuple(sorted(labels.items()))))
+
+
+def problems(page: str) -> list[str]:
+    """What `promtool check metrics` would complain about, of kview's own metrics."""
+    found = []
+    for family in text_string_to_metric_families(page):
+        if not family.name.startswith("kview_"):
+            continue
+        names = {sample.name for sample in family.samples}
+        if not _NAME.fullmatch(family.name):
+            found.append(f"{family.name}: not a plain name")
+        if not family.documentation.endswith("."):
+            found.append(f"{family.name}: no help")
+        if family.type not in ("gauge", "counter"):
+            found.append(f"{family.name}: type {family.type}")
+        if family.type == "counter" and names - {f"{family.name}_total"}:
+            found.append(f"{family.name}: a counter without _total")
+        if family.type == "gauge" and any(name.endswith("_total") for name in names):
+            found.append(f"{family.name}: a gauge with _total")
+        if _NOT_A_BASE_UNIT.search(family.name) or family.name.endswith(_RESERVED):
+            found.append(f"{family.name}: unit or suffix")
+    return found

@@ -1,0 +1,122 @@
+"""The outcome of a check as lines, as a JSON document, and as JUnit XML."""
+
+import json
+from datetime import UTC
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+from jsonschema import Draft202012Validator
+
+from kview.derive.checks.outcome import Outcome, Rules
+from kview.model.checks import CheckFinding, CheckKind, Judgement, NotJudged, NotJudgedWhy
+from kview.model.events import Severity
+from kview.plain.check_documents import check_document
+from kview.plain.check_lines import MOST_OF_A_KIND, lines
+from kview.plain.junit import junit
+from kview.plain.schema import json_schema
+from tests.plain.checked import HOSTILE, outcome
+
+
+def made(*findings: CheckFinding, not_judged: tuple[NotJudged, ...] = (), allow: bool = False) -> Outcome:
+    """The outcome of a check of a small cluster with these findings."""
+    rules = Rules(Severity.WARN, allow)
+    return Outcome(1_760_000_000_000, 6_000, "id", 3, 3, 1, 4, 0, Judgement(findings, not_judged), rules)
+
+
+def test_a_line_says_what_where_since_when_and_what_to_do() -> None:
+    text = lines(outcome(), "here:9092", UTC)
+    rows = text.splitlines()
+    assert rows[0] == (
+        "kview check 08:53:31  here:9092  5 of 6 brokers answer  4 topics  70 partitions  4 groups"
+        "  observed for 11 s"
+    )
+    assert (
+        "✕ risk  silent_leader:invoice  2 of 10 partitions (3, 9) are led by broker 4 (silent), for 3.1 s."
+        " Restart broker 4, or wait: once it is fenced, others lead"
+    ) in rows
+    assert (
+        "▲ warn  replication_factor_1:audit-log  all 4 partitions have a single replica, since before the"
+        " check. Add replicas with kafka-reassign-partitions.sh"
+    ) in rows
+    assert "? not judged  broker_slow:4  no answer from broker 4" in rows
+    assert rows[-1] == "not healthy: 21 findings (10 risk, 11 warn), 2 not judged"
+
+
+def test_nothing_found_is_healthy() -> None:
+    rows = lines(made(), "here:9092", UTC).splitlines()
+    assert len(rows) == 2 and rows[1] == "healthy: no findings"
+
+
+def test_one_kind_does_not_fill_the_screen() -> None:
+    many = [
+        CheckFinding(CheckKind.MIN_ISR_1, Severity.WARN, name=f"t{number}", replicas=3)
+        for number in range(MOST_OF_A_KIND + 30)
+    ]
+    rows = lines(made(*many), "here:9092", UTC).splitlines()
+    assert len(rows) == MOST_OF_A_KIND + 3
+    assert rows[-2] == "  + 30 more min_isr_1: --format json lists all of them"
+
+
+def document(of: Outcome) -> dict[str, Any]:
+    text = check_document(of)
+    assert "\n" not in text and text.isprintable()
+    read: dict[str, Any] = json.loads(text)
+    return read
+
+
+def test_a_document_is_what_the_schema_says() -> None:
+    validator = Draft202012Validator(json_schema())
+    for of in (outcome(), outcome(HOSTILE), made()):
+        validator.validate(document(of))
+    assert not validator.is_valid({**document(made()), "healthy": "yes"})
+
+
+def test_a_document_has_the_numbers() -> None:
+    read = document(outcome())
+    assert (read["healthy"], read["fail_on"], read["watched_ms"]) == (False, "warn", 11_000)
+    (silent,) = (row for row in read["findings"] if row["kind"] == "broker_silent")
+    assert (silent["name"], silent["brokers"], silent["partition_count"]) == ("4", [4], 12)
+    assert silent["since_ms"] == read["at_ms"] - 3_100 and silent["fails"]
+    (rack,) = (row for row in read["findings"] if row["kind"] == "rack_loss" and row["name"] == "R1")
+    assert rack["leaderless_partitions"] > 0 and rack["since_ms"] is None
+    assert [row["why"] for row in read["not_judged"]] == ["not_answered", "not_answered"]
+
+
+def suite(of: Outcome) -> Xml.Element:
+    root = Xml.fromstring(junit(of, "here:9092"))
+    (found,) = root
+    return found
+
+
+def test_junit_has_a_failure_for_each_finding_and_a_test_for_each_kind() -> None:
+    found = suite(outcome())
+    failed = [case.get("name") for case in found if case.find("failure") is not None]
+    assert "offline" not in failed and "silent_leader:invoice" in failed
+    assert (found.get("failures"), found.get("errors"), found.get("tests")) == ("21", "2", str(len(found)))
+    passed = {case.get("name") for case in found if not len(case)}
+    assert {"offline", "no_controller", "leader_skew"} <= passed
+    assert not {"silent_leader", "broker_slow", "group_stuck"} & passed
+    (failure,) = (case.find("failure") for case in found if case.get("name") == "silent_leader:invoice")
+    assert failure is not None and failure.get("type") == "risk"
+    assert "2 of 10 partitions (3, 9) are led by broker 4" in str(failure.get("message"))
+
+
+def test_junit_of_a_healthy_cluster_passes_every_kind() -> None:
+    found = suite(made())
+    assert {case.get("name") for case in found} == {kind.value for kind in CheckKind}
+    assert not any(len(case) for case in found)
+
+
+def test_junit_survives_any_name() -> None:
+    """A `?` takes the place of what XML forbids."""
+    names = [case.get("name") for case in suite(outcome(HOSTILE))]
+    assert f"group_stopped:{'a' * 40}??[31m???<&\"']]>" in names
+
+
+def test_junit_of_what_does_not_make_it_fail() -> None:
+    calm = CheckFinding(CheckKind.NOT_PREFERRED, Severity.CALM, name="orders", partition_count=1)
+    open_ = NotJudged((CheckKind.BROKER_SLOW,), NotJudgedWhy.NO_HISTORY)
+    found = suite(made(calm, not_judged=(open_,), allow=True))
+    assert (found.get("failures"), found.get("errors"), found.get("skipped")) == ("0", "0", "1")
+    (case,) = (case for case in found if case.get("name") == "not_preferred:orders")
+    assert "preferred leader" in str(case.findtext("system-out"))

@@ -1,0 +1,174 @@
+"""A view as Prometheus metrics."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kview.derive.fold import State, step
+from kview.derive.view import View
+from kview.model.failures import FailureKind, Part
+from kview.model.snapshot import Failure, Snapshot
+from kview.model.units import UNKNOWN, UNKNOWN_ID
+from kview.plain.metrics import Limits
+from kview.plain.series import label
+from tests.plain.checked import HOSTILE
+from tests.plain.scraped import page_of, problems, read, value
+from tests.worlds import World, default_world, views
+
+
+def after(world: World, seconds: int) -> View:
+    *_, view = views(world.tick() for _ in range(seconds))
+    return view
+
+
+def test_the_page_follows_prometheus_rules_and_its_parser_reads_it() -> None:
+    page = page_of(after(default_world(), 5))
+    assert problems(page) == []
+    assert len(read(page)) > 500
+
+
+def test_a_page_that_breaks_the_rules_is_found() -> None:
+    bad = (
+        "# HELP kview_lag_ms Lag.\n# TYPE kview_lag_ms gauge\nkview_lag_ms 1\n"
+        "# HELP kview_Age\n# TYPE kview_Age untyped\nkview_Age 1\n"
+    )
+    assert len(problems(bad)) == 4
+
+
+def test_the_figures_are_those_of_the_view() -> None:
+    series = read(page_of(after(default_world(), 5)))
+    assert value(series, "kview_brokers") == value(series, "kview_answering_brokers") == 6
+    assert value(series, "kview_broker_latency_seconds", broker="3") == 0.0018
+    assert value(series, "kview_broker_state", broker="3", state="up") == 1
+    assert value(series, "kview_broker_state", broker="3", state="silent") == 0
+    assert value(series, "kview_partitions", status="ok", internal="false") == 20
+    assert value(series, "kview_partition_leader_broker_id", topic="invoice", partition="3") == 4
+    assert value(series, "kview_partition_status", topic="invoice", partition="3", status="ok") == 1
+    assert value(series, "kview_topic_partitions", topic="payment") == 6
+    assert value(series, "kview_group_verdict", group="audit-export", verdict="stopped") == 1
+    assert value(series, "kview_group_verdict", group="billing", verdict="ok") == 1
+    assert value(series, "kview_group_lag_records", group="audit-export") == pytest.approx(134_000, rel=0.02)
+    assert value(series, "kview_group_lag_min_seconds", group="audit-export") == pytest.approx(124, abs=2)
+    assert value(series, "kview_observation_timestamp_seconds") == 1_760_000_004.1
+    assert value(series, "kview_observations_total") == 1
+    assert value(series, "kview_build_info", version="1.2.3") == 1
+
+
+def test_what_is_not_known_has_no_series() -> None:
+    """Nothing is 0 because nobody knows it."""
+    world = default_world()
+    after(world, 3)
+    world.crash(4)
+    view = after(world, 4)
+    series = read(page_of(view))
+    assert value(series, "kview_broker_state", broker="4", state="silent") == 1
+    for name in ("latency_seconds", "slow", "in_records_per_second"):
+        assert value(series, f"kview_broker_{name}", broker="4") is None, name
+        assert value(series, f"kview_broker_{name}", broker="3") is not None, name
+    assert value(series, "kview_partition_uncommitted_records", topic="invoice", partition="3") is None
+    assert value(series, "kview_partition_in_records_per_second", topic="invoice", partition="3") is None
+    assert value(series, "kview_partition_high_watermark_offset", topic="invoice", partition="3") is None
+    assert value(series, "kview_partition_high_watermark_offset", topic="invoice", partition="4") is not None
+    assert value(series, "kview_group_lag_records", group="billing") is None, "a bound is not the lag"
+    assert (value(series, "kview_group_lag_min_records", group="billing") or 0) > 0
+
+
+def test_when_nobody_answers_there_is_only_that() -> None:
+    world = default_world()
+    after(world, 3)
+    for broker in range(6):
+        world.crash(broker)
+    series = read(page_of(after(world, 4)))
+    assert (value(series, "kview_brokers"), value(series, "kview_answering_brokers")) == (6, 0)
+    assert {value(series, "kview_broker_state", broker=str(b), state="silent") for b in range(6)} == {1}
+    names = {name for name, _ in series}
+    assert not names & {
+        "kview_active_controllers",
+        "kview_broker_latency_seconds",
+        "kview_partition_leader_broker_id",
+        "kview_partition_in_sync_replicas",
+        "kview_partition_high_watermark_offset",
+        "kview_group_lag_records",
+    }
+
+
+def test_unknown_settings_disks_and_controllers_have_no_series() -> None:
+    snapshot = default_world().tick()
+    seen = replace(snapshot.observation, controller_id=UNKNOWN_ID)
+    table = replace(snapshot.partitions, min_isr=np.full(len(snapshot.partitions), UNKNOWN_ID, np.int32))
+    brokers = replace(snapshot.brokers, disk_bytes=np.full(6, UNKNOWN, np.int64))
+    _, view = step(State(), replace(snapshot, observation=seen, partitions=table, brokers=brokers))
+    names = {name for name, _ in read(page_of(view))}
+    assert not names & {
+        "kview_active_controllers",
+        "kview_broker_disk_bytes",
+        "kview_topic_under_min_isr_partitions",
+    }
+    assert "kview_topic_under_replicated_partitions" in names
+
+
+def test_a_cluster_without_topics_or_groups() -> None:
+    world = default_world()
+    world.logs, world.groups = [], []
+    page = page_of(after(world, 2))
+    series = read(page)
+    assert problems(page) == [] and value(series, "kview_topics") == 0
+    assert not any(name.startswith("kview_partition_") for name, _ in series)
+
+
+def test_names_stay_different_and_no_character_breaks_a_line() -> None:
+    names = [HOSTILE, "a\x00", "a\\x00", "a\\\\x00", "a\n", "a\\n", 'a"b', "ä ∞"]
+    assert len({label(name) for name in names}) == len(names)
+    assert all(label(name).isprintable() for name in names)
+    world = default_world()
+    for group, name in zip(world.groups, names, strict=False):
+        group.name = name
+    world.groups.sort(key=lambda group: group.name)
+    page = page_of(after(world, 3))
+    found = {dict(labels)["group"] for name, labels in read(page) if name == "kview_group_members"}
+    assert found == {label(name) for name in names[:4]}
+
+
+def test_too_many_partitions_have_no_series_of_their_own() -> None:
+    """All or none: a part of them would give wrong sums."""
+    view = after(default_world(), 2)
+    assert value(read(page_of(view)), "kview_omitted_rows", of="partitions") == 0
+    series = read(page_of(view, Limits(partitions=69, groups=3)))
+    assert value(series, "kview_omitted_rows", of="partitions") == 70
+    assert value(series, "kview_omitted_rows", of="groups") == 4
+    names = {name for name, _ in series}
+    assert not any(
+        name.startswith(("kview_partition_", "kview_group_lag", "kview_group_verdict")) for name in names
+    )
+    assert {"kview_topic_partitions", "kview_group_partition_lag_records", "kview_groups"} <= names
+
+
+def test_ignored_groups_have_no_series() -> None:
+    *_, view = views((default_world().tick(),), State(("audit-*",)))
+    series = read(page_of(view))
+    assert value(series, "kview_groups") == 3
+    assert not any(("group", "audit-export") in labels for _, labels in series)
+
+
+def test_without_the_right_to_ask_there_is_no_count_of_what_was_not_seen() -> None:
+    """No settings of topics, and no list of groups."""
+
+    def blind(snapshot: Snapshot) -> Snapshot:
+        table = snapshot.partitions
+        denied = (Failure(Part.GROUPS, 0, FailureKind.KAFKA_ERROR, 30),)
+        none = np.zeros(len(snapshot.groups), np.bool_)
+        return replace(
+            snapshot,
+            observation=replace(snapshot.observation, failures=denied),
+            partitions=replace(table, min_isr=np.full(len(table), UNKNOWN_ID, np.int32)),
+            groups=snapshot.groups.take(none),
+            offsets=snapshot.offsets.take(np.zeros(len(snapshot.offsets), np.bool_)),
+        )
+
+    world = default_world()
+    *_, view = views(blind(world.tick()) for _ in range(3))
+    series = read(page_of(view))
+    for name in ("under_min_isr_partitions", "at_min_isr_partitions", "groups"):
+        assert value(series, f"kview_{name}") is None, name
+    assert value(series, "kview_under_replicated_partitions") == 0

@@ -1,0 +1,103 @@
+"""The nodes of a real cluster: their folders and logs, the programs that they run, and their ports."""
+
+import base64
+import random
+import socket
+import subprocess
+import uuid
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.real_kafka.settings import LOOPBACK
+
+PORTS = range(20000, 32000)
+"""These are below the range of ports for outgoing connections, so that a stopped node's port stays free for
+its restart."""
+HEAP = ["-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+LOG_TAIL_LINES = 15
+
+
+class ClusterFailed(Exception):
+    """Raised if a node did not do what it was asked to do. The message ends with the last lines of the
+    logs."""
+
+
+@dataclass
+class Node:
+    """A broker or a controller. If it has no process, it was killed, stopped or never started."""
+
+    id: int
+    port: int
+    folder: Path
+    jars: Path
+    process: subprocess.Popen[bytes] | None = None
+    paused: bool = False
+
+    @property
+    def config(self) -> Path:
+        """The node's configuration file."""
+        return self.folder / "server.properties"
+
+    @property
+    def log(self) -> Path:
+        """The output of all runs of the node."""
+        return self.folder / "node.log"
+
+
+@dataclass(frozen=True)
+class Java:
+    """Starts Kafka's classes from a node's jars, with the logging that `folder` configures."""
+
+    java: Path
+    folder: Path
+
+    def run(self, node: Node, group: int, main: str, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start a class for a node, whose log gets the output, in the process group `group`."""
+        logging = f"-Dlog4j2.configurationFile={self.folder / 'log4j2.xml'}"
+        if any(node.jars.glob("reload4j-*.jar")):
+            logging = f"-Dlog4j.configuration=file:{self.folder / 'log4j.properties'}"
+        with node.log.open("ab") as log:
+            return subprocess.Popen(
+                [self.java, *HEAP, logging, "-cp", f"{node.jars}/*", main, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                process_group=group,
+            )
+
+
+def log_tails(nodes: Iterable[Node]) -> str:
+    """Return the last lines of the nodes' logs."""
+    tails = []
+    for node in nodes:
+        if node.log.exists():
+            with node.log.open(errors="replace") as file:
+                tails.append(f"--- node {node.id}: {node.log}\n{''.join(deque(file, LOG_TAIL_LINES))}")
+    return "\n".join(tails)
+
+
+def new_uuid() -> str:
+    """Return a random id in Kafka's format, without a leading dash, which would look like a flag."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):
+            return text
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports on which nobody listens, chosen at random so that clusters started at the same time
+    differ."""
+    ports: list[int] = []
+    for port in random.sample(PORTS, len(PORTS)):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((LOOPBACK, port))
+            except OSError:
+                continue
+        ports.append(port)
+        if len(ports) == count:
+            return ports
+    raise ClusterFailed(f"there are no {count} free ports from {PORTS.start} to {PORTS.stop}")

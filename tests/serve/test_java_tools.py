@@ -1,0 +1,99 @@
+"""Kafka's own command-line tools, written in Java, print about the simulated cluster what they print about a
+real one.
+
+Each runs in a JVM of its own, so these tests are slow. What the tools ask for is guarded by quick tests.
+"""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.serve.both import Cluster
+
+pytestmark = pytest.mark.slow
+
+TOOL_TIMEOUT_S = 180.0
+"""A JVM starts within 2 s, and within a minute on a machine that others use."""
+
+JVM = ("-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=off")
+TOPIC = "tools"
+
+
+class Tools:
+    """Runs the tools against one cluster. `runtime` is a Java and the folder with Kafka's jars."""
+
+    def __init__(self, runtime: tuple[Path, Path], bootstrap: str) -> None:
+        self._java, self._jars = runtime
+        self._bootstrap = bootstrap
+
+    def run(self, main: str, *arguments: str, given: str = "", fails: bool = False) -> str:
+        """Return what a tool prints. It must succeed, unless it `fails`."""
+        command = [str(self._java), *JVM, "-cp", f"{self._jars}/*", main]
+        command += ["--bootstrap-server", self._bootstrap, *arguments]
+        done = subprocess.run(
+            command, input=given, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S, check=False
+        )
+        assert (done.returncode != 0) is fails, done.stdout + done.stderr
+        return done.stdout
+
+    def tool(self, name: str, *arguments: str, given: str = "", fails: bool = False) -> str:
+        """Return what a class of Kafka's package of tools prints."""
+        return self.run(f"org.apache.kafka.tools.{name}", *arguments, given=given, fails=fails)
+
+
+@pytest.fixture
+def tools(cluster: Cluster, kafka_runtime: tuple[Path, Path]) -> Tools:
+    cluster.create(TOPIC, [[0, 1], [1, 2]])
+    return Tools(kafka_runtime, cluster.bootstrap)
+
+
+def lines(printed: str) -> list[list[str]]:
+    """Return the words of each line, of those that are not empty."""
+    return [line.split() for line in printed.splitlines() if line.strip()]
+
+
+def test_topics_describe_shows_replicas_and_the_clusters_min_insync_replicas(tools: Tools) -> None:
+    first, *partitions = lines(tools.tool("TopicCommand", "--describe", "--topic", TOPIC))
+    assert first[4:] == [
+        "PartitionCount:",
+        "2",
+        "ReplicationFactor:",
+        "2",
+        "Configs:",
+        "min.insync.replicas=1",
+    ]
+    assert [" ".join(words) for words in partitions] == [
+        f"Topic: {TOPIC} Partition: 0 Leader: 0 Replicas: 0,1 Isr: 0,1 Elr: LastKnownElr:",
+        f"Topic: {TOPIC} Partition: 1 Leader: 1 Replicas: 1,2 Isr: 1,2 Elr: LastKnownElr:",
+    ]
+
+
+def test_what_the_console_writes_is_read_by_a_group_that_the_tools_describe(tools: Tools) -> None:
+    tools.tool("ConsoleProducer", "--topic", TOPIC, "--compression-codec", "zstd", given="one\ntwo\nthree\n")
+    read = tools.tool(
+        "consumer.ConsoleConsumer",
+        *("--topic", TOPIC, "--group", "tools-group", "--from-beginning", "--max-messages", "3"),
+    )
+    assert sorted(read.split()) == ["one", "three", "two"]
+    described = lines(
+        tools.tool("consumer.group.ConsumerGroupCommand", "--describe", "--group", "tools-group")
+    )
+    rows = [words for words in described if words[0] == "tools-group"]
+    assert [words[1:3] for words in rows] == [[TOPIC, "0"], [TOPIC, "1"]]
+    assert sum(int(words[3]) for words in rows) == sum(int(words[4]) for words in rows) == 3
+    assert [words[5:] for words in rows] == [["0", "-", "-", "-"]] * 2
+    offsets = tools.tool("GetOffsetShell", "--topic", TOPIC).split()
+    assert [row.split(":")[:2] for row in offsets] == [[TOPIC, "0"], [TOPIC, "1"]]
+    assert sum(int(row.split(":")[2]) for row in offsets) == 3
+
+
+def test_configs_of_a_topic_and_of_clients_without_quotas(tools: Tools) -> None:
+    command = "kafka.admin.ConfigCommand"
+    entity = ("--entity-type", "topics", "--entity-name", TOPIC)
+    tools.run(command, "--alter", *entity, "--add-config", "retention.ms=86400000")
+    assert "retention.ms=86400000 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:retention.ms=86400000}" in (
+        tools.run(command, "--describe", *entity)
+    )
+    tools.run(command, "--alter", *entity, "--delete-config", "retention.ms")
+    assert tools.run(command, "--describe", "--entity-type", "clients").strip() == ""

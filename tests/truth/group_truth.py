@@ -1,0 +1,155 @@
+"""What is true of the groups at a moment, by their clients' own books. Pure."""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from kview.model.events import Severity
+from tests.truth.broker_truth import Bounds, Brokers, Condition
+from tests.truth.log import Partition, Placed, Track, TruthLog
+from tests.truth.schedule import Do
+
+STOPPED_SAID_MS = 12_000
+"""How soon a group that nobody reads for must be told from one between two members."""
+BEHIND_MS, GROWS_MS, GROWTH_SEEN_MS = 15_000, 2_500, 10_000
+"""A group falls behind beyond doubt if it is 15 s behind, and twice lost 2.5 s within 10 s. Once would be a
+reset, from which it may gain."""
+NOT_BEHIND_MS, LOOK_BACK_MS = 5_000, 30_000
+"""A group keeps up beyond doubt if it was never further behind for this long."""
+LOSS_STAYS_MS = 30_000
+RESET_MS = 5_000
+"""A reset is in the log once the group's consumer has joined again, this much later at most."""
+MISSED_MS = 5_000
+"""How soon a silent coordinator, a silent leader or a commit beyond the end must be said."""
+
+
+class Groups:
+    """Answers questions about groups at moments of a run, which are epoch ms."""
+
+    def __init__(self, log: TruthLog, brokers: Brokers, placed: Callable[[int], Placed | None]) -> None:
+        self._log = log
+        self._brokers = brokers
+        self._placed = placed
+
+    @property
+    def names(self) -> list[str]:
+        """The groups."""
+        return list(self._log.members)
+
+    def severity(self, group: str, at_ms: int) -> Bounds:
+        """Return what the severity can be as far as one group is concerned."""
+        least = most = Severity.CALM
+        if self.may_be_in_trouble(group, at_ms):
+            most = Severity.WARN
+        lost_ms = self.lost_ms(group, at_ms)
+        if lost_ms is not None:
+            most = Severity.RISK
+        if self.trouble(group, at_ms) or (
+            lost_ms is not None and MISSED_MS < at_ms - lost_ms < LOSS_STAYS_MS
+        ):
+            least = Severity.WARN
+        return least, max(least, most, key=[Severity.CALM, Severity.WARN, Severity.RISK].index)
+
+    def trouble(self, group: str, at_ms: int) -> str:
+        """Return why a group is not ok beyond doubt, '' if it may be."""
+        if self._nobody_reads(group, at_ms):
+            return "nobody reads it, and records wait"
+        if self._falls_behind(group, at_ms):
+            return "it falls behind"
+        if all(self.beyond_end(group, at_ms - back) for back in (0, MISSED_MS)):
+            return "it is beyond the end of the log"
+        return ""
+
+    def unseen(self, group: str, at_ms: int) -> str:
+        """Return which silence hides how a group is doing, '' if there is none."""
+        moments = (at_ms, at_ms - MISSED_MS // 2, at_ms - MISSED_MS)
+        if all(self._is(self.coordinator(then), Condition.SILENT, then) for then in moments):
+            return "its coordinator is silent"
+        if all(any(self._leader_is_silent(one, then) for one in self._partitions(group)) for then in moments):
+            return "a leader of its partitions is silent"
+        return ""
+
+    def may_be_blocked(self, at_ms: int) -> bool:
+        """Return whether any partition may stand still: every partition has replicas on every broker."""
+        seen = self._placed(at_ms)
+        silent = Condition.SILENT in self._brokers.all(at_ms).values()
+        return silent or seen is None or seen.without_leader > 0 or seen.under_min_isr > 0
+
+    def may_be_in_trouble(self, group: str, at_ms: int) -> bool:
+        """Return whether a group can honestly be called anything but ok."""
+        back = range(0, LOOK_BACK_MS + 1, 3_000)
+        behind = max(self._behind_ms(group, at_ms - one) or 0 for one in back)
+        set_back = any(
+            deed.group == group and deed.do in (Do.REWIND, Do.SKIP, Do.BEYOND, Do.RECREATE)
+            for deed in self._log.deeds
+            if deed.at_ms <= at_ms + RESET_MS
+        )
+        return behind >= NOT_BEHIND_MS or not self.has_member(group, at_ms) or set_back
+
+    def coordinator(self, at_ms: int) -> int:
+        """Return the broker that had last loaded the groups, -1 if none had."""
+        found = [one.broker for one in self._log.coordinators if one.at_ms <= at_ms]
+        return found[-1] if found else -1
+
+    def has_member(self, group: str, at_ms: int) -> bool:
+        """Return whether the group's consumer runs."""
+        return bool(self._log.members[group].at(at_ms))
+
+    def beyond_end(self, group: str, at_ms: int) -> bool:
+        """Return whether the group has committed beyond the end of a log."""
+        return any(committed > (end.at(at_ms) or 0) for end, committed in self._tracks(group, at_ms))
+
+    def lag(self, group: str, at_ms: int) -> int | None:
+        """Return the records that wait for a group, None if it has committed nothing."""
+        pairs = list(self._tracks(group, at_ms))
+        return sum(max(0, (end.at(at_ms) or 0) - committed) for end, committed in pairs) if pairs else None
+
+    def read_per_second(self, group: str, at_ms: int) -> float:
+        """Return the highest rate of reading of any 5 s in the last 30 s."""
+        track = self._log.read[group]
+        counts = [track.at(at_ms - back) or 0 for back in range(0, 35_001, 1_000)]
+        return max((new - old) / 5 for new, old in zip(counts, counts[5:], strict=False))
+
+    def lost_ms(self, group: str, at_ms: int) -> int | None:
+        """Return when records were last deleted that a group had not read."""
+        found = [
+            deed.at_ms
+            for deed in self._log.deeds
+            if deed.do is Do.DELETE and deed.group == group and deed.count > 0 and deed.at_ms <= at_ms
+        ]
+        return found[-1] if found else None
+
+    def _nobody_reads(self, group: str, at_ms: int) -> bool:
+        moments = range(at_ms - STOPPED_SAID_MS, at_ms + 1, 3_000)
+        return all(not self.has_member(group, then) and (self.lag(group, then) or 0) > 0 for then in moments)
+
+    def _falls_behind(self, group: str, at_ms: int) -> bool:
+        found = [self._behind_ms(group, at_ms - back * GROWTH_SEEN_MS) or 0 for back in range(3)]
+        grows = all(new - old >= GROWS_MS for new, old in pairwise(found))
+        return found[0] >= BEHIND_MS and grows
+
+    def _behind_ms(self, group: str, at_ms: int) -> int | None:
+        """Return how long the oldest record that waits for a group has waited."""
+        waits = []
+        for end, committed in self._tracks(group, at_ms):
+            written_ms = end.first_at_least(committed + 1)
+            waits.append(max(0, at_ms - written_ms) if written_ms is not None else 0)
+        return max(waits) if waits else None
+
+    def _partitions(self, group: str) -> list[Partition]:
+        return [partition for name, partition in self._log.committed if name == group]
+
+    def _tracks(self, group: str, at_ms: int) -> Iterator[tuple[Track, int]]:
+        """Yield the ends and the group's commit at a moment of each of its partitions."""
+        for partition in self._partitions(group):
+            committed = self._log.committed[group, partition].at(at_ms)
+            if committed is not None and committed >= 0 and partition in self._log.ends:
+                yield self._log.ends[partition], committed
+
+    def _leader_is_silent(self, partition: Partition, at_ms: int) -> bool:
+        seen = self._placed(at_ms)
+        leader = seen.leaders.get(partition, -1) if seen is not None else -1
+        return self._is(leader, Condition.SILENT, at_ms)
+
+    def _is(self, broker: int, condition: Condition, at_ms: int) -> bool:
+        known = broker in self._log.brokers
+        return known and self._brokers.condition(broker, at_ms) is condition

@@ -1,0 +1,217 @@
+"""The judge finds every lie in made-up frames, and nothing in honest ones."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.truth.frames import Frame, GroupSaid, Said
+from tests.truth.judge import Kind, differences
+from tests.truth.log import Deed, Joined, Probe, TruthLog
+from tests.truth.made_up import IDLER, KEEPER, at, crashed, frame, log
+from tests.truth.report import share, table
+from tests.truth.schedule import Do
+from tests.truth.truth import Truth
+
+SILENT = (Said("brokers_silent", "risk", (1,)), Said("fencing_due", "risk", (1,)))
+FENCED = (Said("brokers_fenced", "warn", (1,)), Said("under_replicated", "warn"))
+
+
+def kinds(truth: TruthLog, *frames: Frame) -> set[Kind]:
+    return {one.kind for one in differences(frames, Truth(truth))}
+
+
+def while_silent(second: float, **other: object) -> Frame:
+    values: dict[str, object] = {
+        "brokers": {0: "up", 1: "silent", 2: "up"},
+        "badge": "▲ 2 of 3 brokers answer",
+        "badge_is_green": False,
+        "groups": {KEEPER: GroupSaid("blocked"), IDLER: GroupSaid("unknown")},
+    }
+    return frame(**{"second": second, "severity": "risk", "findings": SILENT, **values, **other})  # type: ignore[arg-type]
+
+
+def while_fenced(second: float, **other: object) -> Frame:
+    values: dict[str, object] = {"brokers": {0: "up", 1: "fenced", 2: "up"}}
+    return frame(second, "warn", FENCED, **{**values, **other})
+
+
+def test_a_calm_run_told_as_it_is() -> None:
+    assert kinds(log(), *(frame(second) for second in range(5, 50))) == set()
+
+
+def test_a_crash_told_as_it_is() -> None:
+    frames = [
+        *(frame(second) for second in range(5, 11)),
+        *(while_silent(second) for second in range(11, 18)),
+        *(while_fenced(second) for second in range(19, 33)),
+        while_fenced(34, brokers={0: "up", 1: "starting", 2: "up"}),
+        *(frame(second) for second in range(37, 50)),
+    ]
+    assert kinds(crashed(), *frames) == set()
+    # One interval of tolerance on both sides, no more:
+    assert kinds(crashed(), while_silent(18.9)) == set()
+    assert Kind.BROKER_STATE in kinds(crashed(), while_silent(19.5))
+    assert Kind.BROKER_STATE not in kinds(crashed(), frame(10.9))
+    assert Kind.BROKER_STATE in kinds(crashed(), frame(11.2))
+
+
+def test_a_broker_that_has_just_stopped_may_be_late_before_it_is_silent() -> None:
+    late = (Said("brokers_late", "warn", (1,)),)
+    shown: dict[str, object] = {
+        "brokers": {0: "up", 1: "late", 2: "up"},
+        "severity": "warn",
+        "findings": late,
+    }
+    assert kinds(crashed(), while_silent(11.5, **shown)) == set()
+    assert kinds(crashed(), while_silent(14, **shown)) == {Kind.SEVERITY_LOW}
+    healthy = frame(5, "warn", late, brokers={0: "up", 1: "late", 2: "up"})
+    assert {Kind.BROKER_STATE, Kind.BROKER_NAMED, Kind.SEVERITY_HIGH} <= kinds(log(), healthy)
+
+
+def test_a_broker_that_is_red_while_it_returns() -> None:
+    red = while_silent(35, silent_events=((at(36.5), (1,)),))
+    found = kinds(crashed(), red)
+    assert {Kind.BROKER_STATE, Kind.BROKER_NAMED, Kind.SEVERITY_HIGH, Kind.EVENT} <= found
+    assert kinds(crashed(), while_silent(14, silent_events=((at(11), (1,)),))) == set()
+
+
+def test_a_crash_that_is_not_told() -> None:
+    found = kinds(crashed(), frame(14))
+    assert {Kind.BROKER_STATE, Kind.BROKER_MISSING, Kind.SEVERITY_LOW, Kind.BADGE} <= found
+    silent = {KEEPER: GroupSaid("ok"), IDLER: GroupSaid("unknown")}
+    assert Kind.GROUP_OK in kinds(crashed(), while_silent(17, groups=silent))
+    marked = {KEEPER: GroupSaid("ok", age_ms=7_000, is_old_verdict=True), IDLER: GroupSaid("unknown")}
+    assert kinds(crashed(), while_silent(17, groups=marked)) == set()
+
+
+def test_the_wrong_broker_and_no_broker() -> None:
+    wrong = while_silent(14, brokers={0: "up", 1: "up", 2: "silent"})
+    other = replace(wrong, findings=(Said("brokers_silent", "risk", (2,)),))
+    assert {Kind.BROKER_NAMED, Kind.BROKER_MISSING, Kind.BROKER_STATE} <= kinds(crashed(), other)
+    nobody = while_silent(14, findings=(Said("under_replicated", "risk"),))
+    assert kinds(crashed(), nobody) == {Kind.BROKER_MISSING}
+
+
+@pytest.mark.parametrize(
+    ("shown", "kind"),
+    [
+        (frame(60, badge_is_green=True, ended_ms=at(57), began_ms=at(56.9)), Kind.BADGE),
+        (frame(30, "warn", (Said("under_replicated", "warn"),)), Kind.SEVERITY_HIGH),
+        (frame(30, groups={KEEPER: GroupSaid("ok")}), Kind.GROUP_GONE),
+        (frame(30, groups={KEEPER: GroupSaid("blocked"), IDLER: GroupSaid("ok")}), Kind.GROUP_ALARM),
+        (frame(30, groups={KEEPER: GroupSaid("stopped"), IDLER: GroupSaid("ok")}), Kind.GROUP_ALARM),
+        (frame(30, groups={KEEPER: GroupSaid("stuck"), IDLER: GroupSaid("ok")}), Kind.GROUP_ALARM),
+        (frame(30, groups={KEEPER: GroupSaid("ahead_of_log"), IDLER: GroupSaid("ok")}), Kind.GROUP_ALARM),
+        (frame(30, groups={KEEPER: GroupSaid("ok", -400), IDLER: GroupSaid("ok")}), Kind.LAG),
+        (frame(30, groups={KEEPER: GroupSaid("ok", 900), IDLER: GroupSaid("ok")}), Kind.LAG),
+        (frame(30, groups={KEEPER: GroupSaid("ok", 0, read_rate=900.0), IDLER: GroupSaid("ok")}), Kind.RATE),
+        (frame(30, "risk", (Said("records_lost", "risk", group=KEEPER),)), Kind.LOSS_WRONG),
+        (frame(30, "warn", (Said("brokers_slow", "warn", (2,)),)), Kind.BROKER_NAMED),
+    ],
+)  # fmt: skip
+def test_a_healthy_cluster_slandered_or_figures_made_up(shown: Frame, kind: Kind) -> None:
+    assert kind in kinds(log(), shown)
+
+
+def test_a_group_that_stands_still_is_not_ok_and_not_all_is_well() -> None:
+    behind = {KEEPER: GroupSaid("ok", 0), IDLER: GroupSaid("ok", 400)}
+    assert kinds(log(), frame(80, groups=behind)) == {Kind.GROUP_OK, Kind.SEVERITY_LOW}
+    told = {KEEPER: GroupSaid("ok", 0), IDLER: GroupSaid("stuck", 400)}
+    assert kinds(log(), frame(80, "warn", (Said("group", "warn", group=IDLER),), groups=told)) == set()
+    falling = {KEEPER: GroupSaid("ok", 0), IDLER: GroupSaid("stuck", 20)}
+    assert Kind.LAG in kinds(log(), frame(95, "warn", (Said("group", "warn", group=IDLER),), groups=falling))
+
+
+def test_a_group_without_members_must_be_called_stopped_soon() -> None:
+    truth = log()
+    truth.members[IDLER].add(at(41), 0)
+    told = (Said("group", "warn", group=IDLER),)
+    shown = {KEEPER: GroupSaid("ok", 0), IDLER: GroupSaid("ok", 100)}
+    assert kinds(truth, frame(50, groups=shown)) == set()
+    assert kinds(truth, frame(60, groups=shown)) == {Kind.GROUP_OK, Kind.SEVERITY_LOW}
+    stopped = {KEEPER: GroupSaid("ok", 0), IDLER: GroupSaid("stopped", 200)}
+    assert kinds(truth, frame(60, "warn", told, groups=stopped)) == set()
+
+
+def test_records_that_were_deleted_must_be_said_for_a_while() -> None:
+    truth = log()
+    truth.deeds.append(Deed(at(50), Do.DELETE, group=KEEPER, count=30))
+    said = (Said("records_lost", "risk", group=KEEPER),)
+    assert Kind.LOSS_MISSING in kinds(truth, frame(56))
+    assert Kind.LOSS_MISSING not in kinds(truth, frame(56, "risk", said))
+    assert Kind.LOSS_WRONG in kinds(truth, frame(45, "risk", said))
+
+
+def test_what_only_kview_cannot_reach_blocks_nobody() -> None:
+    truth = log()
+    truth.deeds = [Deed(at(10), Do.CUT, 1), Deed(at(40), Do.MEND, 1)]
+    shown = {"brokers": {0: "up", 1: "silent", 2: "up"}, "badge_is_green": False}
+    alone = (Said("brokers_silent", "warn", (1,)), Said("quorum_hears_brokers", "warn", (1,)))
+    groups = {KEEPER: GroupSaid("unknown"), IDLER: GroupSaid("unknown")}
+    assert kinds(truth, frame(14, "risk", SILENT[:1], groups=groups, **shown)) == set()
+    assert kinds(truth, frame(30, "warn", alone, groups=groups, **shown)) == set()
+    blocked = {KEEPER: GroupSaid("blocked"), IDLER: GroupSaid("unknown")}
+    red = frame(30, "risk", alone, groups=blocked, **shown)
+    assert kinds(truth, red) == {Kind.SEVERITY_HIGH, Kind.GROUP_ALARM}
+
+
+def test_a_slow_broker_must_be_named_once_our_own_requests_show_it() -> None:
+    truth = log()
+    truth.deeds = [Deed(at(5), Do.DUTY, 1, until_ms=at(30), stopped_ms=300)]
+    said = (Said("brokers_slow", "warn", (1,)),)
+    assert kinds(truth, frame(27), frame(27, "warn", said)) == set()
+    assert kinds(truth, frame(33, "warn", said), frame(33)) == set()
+    assert Kind.BROKER_NAMED in kinds(truth, frame(37, "warn", said))
+    truth.probes[1] = [Probe(one.sent_ms, 150.0) for one in truth.probes[1] if one.sent_ms >= at(5)]
+    assert kinds(truth, frame(27)) == {Kind.SEVERITY_LOW, Kind.BROKER_MISSING}
+    assert kinds(truth, frame(27, "warn", said)) == set()
+
+
+def test_a_lost_controller_must_be_said_within_three_seconds() -> None:
+    truth = log()
+    truth.deeds = [Deed(at(20), Do.KILL, 101)]
+    assert kinds(truth, frame(23.5)) == set()
+    assert kinds(truth, frame(24.5)) == {Kind.SEVERITY_LOW}
+    assert kinds(truth, frame(24.5, "risk", (Said("no_controller", "risk"),))) == set()
+
+
+def test_a_controller_that_starts_is_missed_until_it_has_joined_the_quorum() -> None:
+    truth = log()
+    truth.deeds = [Deed(at(20), Do.KILL, 101), Deed(at(40), Do.START, 101)]
+    lost = frame(55, "risk", (Said("no_controller", "risk"),))
+    assert kinds(truth, lost) == kinds(truth, frame(55)) == set()
+    truth.joined = [Joined(at(1), 101), Joined(at(53), 101)]
+    assert kinds(truth, lost) == set()
+    truth.joined = [Joined(at(1), 101), Joined(at(50), 101)]
+    assert kinds(truth, lost) == {Kind.SEVERITY_HIGH}
+    assert kinds(truth, frame(55)) == set()
+
+
+def test_a_coordinator_that_is_not_the_one() -> None:
+    def shown(second: float, coordinator: int) -> Frame:
+        said = {KEEPER: GroupSaid("ok", 0, coordinator=coordinator), IDLER: GroupSaid("ok", 0)}
+        return while_fenced(second, groups=said)
+
+    assert kinds(crashed(), shown(20, 1), shown(25, 2)) == set()
+    assert kinds(crashed(), shown(25, 1), shown(19, 0)) == {Kind.COORDINATOR}
+
+
+def test_nobody_can_tell_that_a_broker_was_fenced_if_none_runs() -> None:
+    truth = crashed()
+    truth.deeds += [Deed(at(11), Do.HANG, 0), Deed(at(11), Do.HANG, 2), Deed(at(26), Do.GO_ON, 0)]
+    said = (Said("no_broker_answers", "risk"),)
+    values: dict[str, object] = {"brokers": dict.fromkeys((0, 1, 2), "silent"), "badge_is_green": False}
+    values["groups"] = {KEEPER: GroupSaid("unknown"), IDLER: GroupSaid("unknown")}
+    assert kinds(truth, frame(21, "risk", said, **values)) == set()
+    later = differences([frame(28, "risk", said, **values)], Truth(truth))
+    assert {one.subject for one in later if one.kind is Kind.BROKER_STATE} == {"broker 0", "broker 1"}
+
+
+def test_the_table_counts_seconds_and_gives_examples() -> None:
+    frames = [frame(second) for second in range(10, 20)]
+    truth = crashed()
+    found = differences(frames, Truth(truth))
+    assert share(frames, found) == 0.9
+    text = table("made up", frames, found, truth.deeds)
+    assert "made up: 9 of 10 seconds differ from the truth (90.0%)" in text
+    assert "broker 1: up · true: silent" in text

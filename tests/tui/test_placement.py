@@ -1,0 +1,131 @@
+"""The placement screen: ← and → go through all topics, whatever happens to the order of the list, and above
+the table stands whether the topic survives the loss of a rack."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+from textual.pilot import Pilot
+
+from kview.derive.view import View
+from kview.tui.app import KviewApp
+from kview.tui.options import Options
+from kview.tui.rows.placement import PlacementRows
+from kview.tui.text import content
+from kview.tui.widgets.table import Table
+from tests.tui.harness import FakeFeed, dashboard, press, running, text, until
+from tests.worlds import default_world, views
+
+FIRST = ["audit-log", "invoice", "payment", ""]
+"""The order of the first view, by name, because no rate is known. `` is the row of all topics."""
+
+LATER = ["invoice", "payment", "audit-log", ""]
+"""The order of the next one, the busiest first."""
+
+
+@cache
+def two_orders() -> tuple[View, View]:
+    """Two views of a healthy cluster whose topics stand in another order."""
+    world = default_world()
+    first, later = views([world.tick(), world.tick()])
+    return first, later
+
+
+def listed(app: KviewApp) -> list[object]:
+    """The topics in the order in which they are listed."""
+    rows = app.screen.query_one("#topics", Table).rows
+    return [rows.key(index) for index in range(len(rows))]
+
+
+async def at_placement(app: KviewApp, pilot: Pilot[int]) -> None:
+    """Go to the placement."""
+    await press(pilot, ["2"])
+    await until(pilot, lambda: "PREFERRED LEADER" in text(app), "the placement")
+
+
+async def show(app: KviewApp, pilot: Pilot[int], view: View) -> None:
+    """Show another view."""
+    assert isinstance(app.feed, FakeFeed)
+    app.feed.show(view)
+    await until(pilot, lambda: app.view is view, "the view")
+
+
+async def steps(app: KviewApp, pilot: Pilot[int], key: str, number: int) -> list[object]:
+    """Press a key several times, and return the topic that is selected each time."""
+    seen = []
+    for _ in range(number):
+        await press(pilot, [key])
+        seen.append(app.screen.query_one("#topics", Table).selected)
+    return seen
+
+
+@running
+async def test_every_topic_comes_by_though_the_order_changed_before_the_first_key() -> None:
+    first, later = two_orders()
+    async with dashboard(first) as (app, pilot):
+        await at_placement(app, pilot)
+        assert listed(app) == FIRST
+        await show(app, pilot, later)
+        assert listed(app) == LATER and "audit-log 4 partitions" in text(app), "the topic stays"
+        assert await steps(app, pilot, "right", 4) == ["", "invoice", "payment", "audit-log"]
+        assert await steps(app, pilot, "left", 4) == ["payment", "invoice", "", "audit-log"]
+
+
+@running
+async def test_no_topic_comes_twice_or_is_left_out_while_the_order_changes_between_two_keys() -> None:
+    first, later = two_orders()
+    async with dashboard(first) as (app, pilot):
+        await at_placement(app, pilot)
+        seen = await steps(app, pilot, "right", 2)
+        await show(app, pilot, later)
+        seen += await steps(app, pilot, "right", 2)
+        assert seen == ["invoice", "payment", "", "audit-log"]
+        assert listed(app) == FIRST, "the list keeps its order while keys are pressed"
+        app.clock_ms.now_ms += 10_000  # type: ignore[attr-defined]
+        await show(app, pilot, first)
+        await show(app, pilot, later)
+        assert listed(app) == LATER, "and no longer"
+
+
+@running
+async def test_a_topic_in_trouble_comes_first_also_while_keys_are_pressed() -> None:
+    world = default_world()
+    world.tick()
+    world.log("payment", 0).leader = -1
+    *_, broken = views([world.tick(), world.tick()])
+    async with dashboard(two_orders()[0]) as (app, pilot):
+        await at_placement(app, pilot)
+        await press(pilot, ["right"])
+        await show(app, pilot, broken)
+        assert listed(app) == ["payment", "audit-log", "invoice", ""]
+        assert app.screen.query_one("#topics", Table).selected == "invoice", "the cursor stays on its topic"
+
+
+@running
+async def test_another_sort_order_is_in_force_at_once() -> None:
+    async with dashboard(two_orders()[1]) as (app, pilot):
+        await at_placement(app, pilot)
+        await press(pilot, ["right", "tab", "s"])
+        assert listed(app) == ["audit-log", "invoice", "payment", ""]
+        await press(pilot, ["s"])
+        assert listed(app) == LATER
+
+
+def said_to_be_rack_safe(view: View, topic: str) -> str:
+    """What the placement says above its table, after the topic's settings."""
+    return content(PlacementRows(view, Options(), topic).headline()).partition("   ")[2]
+
+
+def test_rack_safe_has_three_answers() -> None:
+    snapshot = default_world().tick()
+    table = snapshot.partitions
+    replicas = table.replicas.copy()
+    replicas[np.flatnonzero(table.topic == "invoice")[0]] = [0, 1, 2]
+    (view,) = views([replace(snapshot, partitions=replace(table, replicas=replicas))])
+    assert said_to_be_rack_safe(view, "payment") == "rack-safe ●"
+    assert said_to_be_rack_safe(view, "invoice") == "not rack-safe ✕ 1 partition"
+    assert said_to_be_rack_safe(view, "audit-log") == "rack-safe –", "one replica"
+    for racks in ([""] * 6, ["R1"] * 6):
+        brokers = replace(snapshot.brokers, rack=np.array(racks, object))
+        (view,) = views([replace(snapshot, brokers=brokers)])
+        assert said_to_be_rack_safe(view, "payment") == "rack-safe –", racks
