@@ -16,7 +16,7 @@ from tests.cli.commands import KVIEW, ROOT, run_kview
 from tests.recording.snapshots import ticking
 from tests.waiting import PATIENCE_S
 
-START_S = 30
+START_S = 120
 SNAPSHOTS = ticking(12, crash_at=5)
 
 

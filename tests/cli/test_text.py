@@ -14,7 +14,7 @@ from kview.model.address import Address
 from tests.cli.commands import KVIEW, ROOT, run_kview
 from tests.waiting import PATIENCE_S
 
-START_S = 30
+START_S = 120
 
 
 Served = tuple[str, "subprocess.Popen[str]"]
