@@ -25,12 +25,18 @@ MINUS = "−"
 ABOUT = "≈"
 ELLIPSIS = "…"
 ARROW = "→"
+BEFORE = "←"
 RULE = "─"
 BAR = "│"
 TICK = "┤"
 ORIGIN = "┼"
 PAUSED = "❚❚"
 PLAYING = "►"
+LOG = "━"
+LOG_END = "┥"
+LOG_START = "├"
+MARKED = "┬"
+UNCOMMITTED = "▒"
 LEVELS = "▁▂▃▄▅▆▇█"
 
 SIGNS: Mapping[str, str] = {Severity.RISK: DEAD, Severity.WARN: UP, Severity.GOOD: OK, Severity.CALM: OK}
@@ -64,6 +70,11 @@ _STAND_INS = {
     BAR: "|",
     TICK: "+",
     ORIGIN: "+",
+    LOG: "=",
+    LOG_END: "|",
+    LOG_START: "|",
+    MARKED: "+",
+    UNCOMMITTED: "%",
     "—": "-",
     "’": "'",
     "“": '"',

@@ -6,6 +6,7 @@ All functions here are pure.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from kview.derive.lookup import partition_row
 from kview.derive.view import View
 from kview.language.faults import NO_FAULT
 from kview.model.faults import ActiveFault, FaultCommand
@@ -22,11 +23,9 @@ class Target(NamedTuple):
 
 def leader_of(view: View, topic: str, partition: int) -> Target | None:
     """Return the leader of a partition as a fault's target, or None if it has no known leader."""
-    table = view.snapshot.partitions
-    rows = ((table.topic == topic) & (table.partition == partition)).nonzero()[0]
-    if not len(rows) or int(table.leader[rows[0]]) <= NO_BROKER:
-        return None
-    return Target(int(table.leader[rows[0]]), f"leader of {topic}-{partition}")
+    row = partition_row(view, topic, partition)
+    leader = NO_BROKER if row is None else int(view.snapshot.partitions.leader[row])
+    return Target(leader, f"leader of {topic}-{partition}") if leader > NO_BROKER else None
 
 
 def rack_of(view: View, broker: int) -> str:

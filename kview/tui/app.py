@@ -272,8 +272,12 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """Go to a group."""
         self._navigation.open_group(group)
 
+    def show_partition(self, topic: str, partition: int) -> None:
+        """Go to a partition's log."""
+        self._navigation.open_partition(topic, partition)
+
     def show_broker(self, broker: int) -> None:
-        """Go to a broker in the placement table."""
+        """Go to a broker."""
         self._navigation.open_broker(broker)
 
     def action_help(self) -> None:

@@ -107,8 +107,12 @@ class Dashboard(Protocol):
         """Go to a group."""
         ...
 
+    def show_partition(self, topic: str, partition: int) -> None:
+        """Go to a partition's log."""
+        ...
+
     def show_broker(self, broker: int) -> None:
-        """Go to a broker in the placement table."""
+        """Go to a broker."""
         ...
 
     def return_to_live(self) -> None:

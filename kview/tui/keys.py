@@ -125,6 +125,13 @@ APP_BINDINGS = [
         "placement",
         tooltip="which broker holds each replica",
     ),
+    Binding("3", "go('topics')", "topics", tooltip="topics with their health, traffic, size and readers"),
+    Binding(
+        "4",
+        "go('partitions')",
+        "partitions",
+        tooltip="all partitions, which can be narrowed to those in one kind of trouble",
+    ),
     Binding("5", "go('groups')", "groups", tooltip="consumer groups with their lag, time behind and verdict"),
     Binding(
         "6",
@@ -191,6 +198,8 @@ KEY_LINE_ORDER = (
     "space",
     "1",
     "2",
+    "3",
+    "4",
     "5",
     "escape",
     "slash",

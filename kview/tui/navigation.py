@@ -11,14 +11,18 @@ from kview.tui.colours import Colours
 from kview.tui.command_list import commands
 from kview.tui.keys import REPLAY_HELP
 from kview.tui.profile_commands import ProfileCommands
+from kview.tui.screens.broker import BrokerScreen
 from kview.tui.screens.commands import CommandScreen
 from kview.tui.screens.group import GroupScreen
 from kview.tui.screens.groups import GroupsScreen
 from kview.tui.screens.help import HelpScreen
 from kview.tui.screens.overview import OverviewScreen
+from kview.tui.screens.partition import PartitionScreen
+from kview.tui.screens.partitions import PartitionsScreen
 from kview.tui.screens.placement import PlacementScreen
 from kview.tui.screens.throughput import ThroughputScreen
 from kview.tui.screens.topic import TopicScreen
+from kview.tui.screens.topics import TopicsScreen
 from kview.tui.time_keys import TimeKeys
 
 FIRST = "overview"
@@ -27,6 +31,8 @@ FIRST = "overview"
 SCREENS: dict[str, Callable[[], Screen[Any]]] = {
     FIRST: OverviewScreen,
     "placement": PlacementScreen,
+    "topics": TopicsScreen,
+    "partitions": PartitionsScreen,
     "groups": GroupsScreen,
     "throughput": ThroughputScreen,
 }
@@ -35,6 +41,8 @@ SCREENS: dict[str, Callable[[], Screen[Any]]] = {
 NAMES = {
     FIRST: "Overview",
     "placement": "Placement",
+    "topics": "Topics",
+    "partitions": "Partitions",
     "groups": "Groups",
     "throughput": "Throughput",
 }
@@ -60,15 +68,13 @@ class Navigation:
         """Go to a group."""
         self._app.push_screen(GroupScreen(group))
 
+    def open_partition(self, topic: str, partition: int) -> None:
+        """Go to a partition's log."""
+        self._app.push_screen(PartitionScreen(topic, partition))
+
     def open_broker(self, broker: int) -> None:
-        """Go to a broker in the placement table."""
-
-        async def show() -> None:
-            await self.to("placement")
-            if isinstance(self._app.screen, PlacementScreen):
-                self._app.screen.show_broker(broker)
-
-        self._app.run_worker(show(), exclusive=True, group="go")
+        """Go to a broker."""
+        self._app.push_screen(BrokerScreen(broker))
 
     def open_help(self, is_replay: bool) -> None:
         """Show the keys of the screen shown."""

@@ -1,10 +1,11 @@
 """Rows of partitions: the worst first on the overview, or all partitions of a single topic."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kview.derive.lookup import of_topics, partition_row, topic_partitions
 from kview.derive.partitions import ordered
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import failures, glyphs, verdicts, words
@@ -15,7 +16,6 @@ from kview.tui.rows.columns import Column
 from kview.tui.rows.common import (
     ROLES,
     STATUS_SIGNS,
-    Keyed,
     count_width,
     figure,
     fresh,
@@ -45,14 +45,16 @@ def worst_first(view: View, options: Options) -> NDArray[np.int64]:
         internal = np.flatnonzero(table.internal)
         rows = ordered(np.concatenate([rows, internal]), view.partitions)
     if options.filter:
-        passing = {topic: options.matches(topic) for topic in set(table.topic.tolist())}
-        rows = rows[[passing[topic] for topic in table.topic[rows]]] if len(rows) else rows
+        names = view.topics.topic
+        passing = np.fromiter(map(options.matches, names.tolist()), np.bool_, len(names))
+        rows = rows[of_topics(view.topics, passing)[rows]]
     return rows
 
 
-def _ordered(view: View, options: Options, panel: str) -> NDArray[np.int64]:
+def ordered_rows(view: View, options: Options, order: Order) -> NDArray[np.int64]:
+    """Return the rows of `snapshot.partitions` that pass the options, in an order."""
     rows = worst_first(view, options)
-    match options.order(panel, ORDERS):
+    match order:
         case Order.BY_NAME:
             return np.sort(rows)
         case Order.BY_UNCOMMITTED:
@@ -70,18 +72,29 @@ def _nothing(view: View, filter: str) -> str:
     return f"no partitions{' that kview is authorized to see' if view.headline.topics_are_bound else ''}"
 
 
-class PartitionRows(Keyed[tuple[str, int]]):
-    """The rows of partitions. The key is (topic, partition)."""
+class PartitionRows:
+    """The rows of partitions. The key is (topic, partition).
 
-    def __init__(self, view: View, options: Options, topic: str | None = None, panel: str = PANEL) -> None:
+    With `among`, a flag for each row of `snapshot.partitions`, only those partitions are listed.
+    """
+
+    troubled: int = 0
+
+    def __init__(
+        self,
+        view: View,
+        options: Options,
+        topic: str | None = None,
+        panel: str = PANEL,
+        among: NDArray[np.bool_] | None = None,
+    ) -> None:
         table, figures = view.snapshot.partitions, view.partitions
         if topic is None:
-            self._rows = _ordered(view, options, panel)
+            self._rows = ordered_rows(view, options, options.order(panel, ORDERS))
         else:
-            rows = np.flatnonzero(table.topic == topic)
-            self._rows = rows
-        topics, numbers = table.topic[self._rows].tolist(), table.partition[self._rows].tolist()
-        super().__init__(list(zip(topics, numbers, strict=True)))
+            self._rows = topic_partitions(view.topics, topic)
+        if among is not None:
+            self._rows = self._rows[among[self._rows]]
         self._view = view
         self._options = options
         self.empty = "" if len(self._rows) else _nothing(view, options.filter if topic is None else "")
@@ -97,14 +110,14 @@ class PartitionRows(Keyed[tuple[str, int]]):
             notes += [f"/{options.filter}"] if options.filter else []
             self.title = title("PARTITIONS", *notes)
             head: tuple[Column, ...] = (
-                Column("topic", "topic", name_width(set(topics), 5, 24), flex=1, most=40, name=True),
+                Column("topic", "topic", self._names_width(), flex=1, most=40, name=True),
             )
         else:
             self.title = title("PARTITIONS")
             head = ()
         self.columns: Sequence[Column] = (
             *head,
-            Column("p", "p", max(2, len(str(max(numbers, default=0)))), right=True),
+            Column("p", "p", max(2, len(str(table.partition[self._rows].max(initial=0)))), right=True),
             Column("leader", f"leader{glyphs.DOT}ep", 9),
             Column("replicas", "replicas", replicas_width(view), rank=1),
             Column("isr", "isr", 3, right=True, rank=3),
@@ -123,6 +136,31 @@ class PartitionRows(Keyed[tuple[str, int]]):
             Column("why", "", 14, flex=2, most=60, rank=4),
         )
         self._headed = bool(head)
+
+    def _names_width(self) -> int:
+        """Return the width that the names of the listed topics need."""
+        at = np.searchsorted(self._view.topics.first_row, self._rows, "right") - 1
+        listed = np.flatnonzero(np.bincount(at, minlength=1))
+        return name_width(self._view.topics.topic[listed] if len(at) else (), 5, 24)
+
+    @property
+    def keys(self) -> list[tuple[str, int]]:
+        """The keys of all rows, in order."""
+        return [self.key(index) for index in range(len(self))]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def key(self, index: int) -> tuple[str, int]:
+        """Return the topic and the number of the partition in a row."""
+        table, at = self._view.snapshot.partitions, self._rows[index]
+        return str(table.topic[at]), int(table.partition[at])
+
+    def find(self, key: Hashable) -> int | None:
+        """Return the index of a partition's row, or None if it is not listed."""
+        at = partition_row(self._view, *key) if isinstance(key, tuple) else None
+        found = np.flatnonzero(self._rows == at) if at is not None else ()
+        return int(found[0]) if len(found) else None
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a partition's cells."""

@@ -219,6 +219,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def _focus_panel(self) -> None:
         if tables := [table for table in self.query(Table) if table.display]:
             self.set_focus(self._before_filter() or tables[0])
+        else:
+            self.set_focus(None)
 
     def _before_filter(self) -> Table | None:
         return next((table for table in self.query(Table) if table.id == self._last_table), None)

@@ -116,6 +116,6 @@ class OverviewScreen(KviewScreen):
         if event.table.id == "brokers" and isinstance(event.key, int):
             self.dashboard.show_broker(event.key)
         elif event.table.id == "partitions" and isinstance(event.key, tuple):
-            self.dashboard.show_topic(*event.key)
+            self.dashboard.show_partition(*event.key)
         elif isinstance(event.key, str):
             self.dashboard.show_group(event.key)

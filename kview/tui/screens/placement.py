@@ -77,12 +77,6 @@ class PlacementScreen(KviewScreen):
         grid.fill(rows)
         grid.styles.height = max(3, min(len(grid.rows) + 1, self.app.size.height - 8 - LEAST_TOPICS))
 
-    def show_broker(self, broker: int) -> None:
-        """Select a broker's row, and focus the brokers panel."""
-        grid = self.query_one("#grid", Table)
-        grid.select(broker)
-        grid.focus()
-
     def _topic(self) -> str:
         selected = self.query_one("#topics", Table).selected
         return selected if isinstance(selected, str) else topics.ALL
@@ -131,4 +125,7 @@ class PlacementScreen(KviewScreen):
 
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
-        self.action_open()
+        if isinstance(event.key, int):
+            self.dashboard.show_broker(event.key)
+        else:
+            self.action_open()

@@ -1,50 +1,148 @@
-"""Enter on a topic or a partition: all partitions of the topic."""
+"""Enter on a topic: its partitions and the groups that read it, each in a tab."""
 
-from typing import ClassVar
+from collections.abc import Callable, Hashable, Sequence
+from typing import ClassVar, NamedTuple, Protocol, cast
 
+from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widget import Widget
 
 from kview.derive.view import View
 from kview.tui.aim import Target, leader_of
 from kview.tui.options import Options
 from kview.tui.rows.partitions import PartitionRows
-from kview.tui.rows.placement import PlacementRows
+from kview.tui.rows.topic_groups import TopicGroupRows
+from kview.tui.rows.topic_heading import topic_heading
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.choice_line import Choice, ChoiceLine
 from kview.tui.widgets.heading import Heading
 from kview.tui.widgets.table import Table
 
 
+class TabPanel(Protocol):
+    """The panel of a tab, which is a widget. Only the panel in sight is asked to draw."""
+
+    def show(self, view: View, options: Options) -> None:
+        """Draw a view."""
+        ...
+
+
+class Tab(NamedTuple):
+    """A tab: its name, and what makes its panel for a topic. The panel is a `TabPanel` that can have the
+    focus."""
+
+    name: str
+    make: Callable[[str], Widget]
+
+
+class PartitionsPanel(Table):
+    """The partitions of a topic."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(id="partitions")
+        self.topic = topic
+
+    def show(self, view: View, options: Options) -> None:
+        """Draw a view."""
+        self.fill(lambda: PartitionRows(view, options, self.topic))
+
+
+class GroupsPanel(Table):
+    """The groups that read a topic."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(id="topic_groups")
+        self.topic = topic
+
+    def show(self, view: View, options: Options) -> None:
+        """Draw a view."""
+        self.fill(lambda: TopicGroupRows(view, self.topic, options))
+
+
+TABS = (
+    Tab("Partitions", PartitionsPanel),
+    Tab("Groups", GroupsPanel),
+)
+"""The tabs of a topic, in order. The keys ← and → and a click go from one to another."""
+
+
 class TopicScreen(KviewScreen):
-    """A topic's partitions, with leader, epoch, replicas, ISR, log start, watermark and uncommitted
-    records."""
+    """The screen of a single topic."""
 
     AUTO_FOCUS = "#partitions"
     has_targets = True
-    partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "tab(-1)", "tab", key_display="←→", tooltip="show the previous tab"),
+        Binding("right", "tab(1)", "next tab", show=False, tooltip="show the next tab"),
+    ]
 
     def __init__(self, topic: str, partition: int = -1) -> None:
         super().__init__()
         self.topic = topic
         self._wanted = partition
+        self._tab = TABS[0].name
+        self._panels: dict[Hashable, Widget] = {}
 
     def body(self) -> ComposeResult:
         """Make the panels of the screen."""
         yield Rule()
         yield Heading(id="heading")
-        yield Table(id="partitions", opens=False)
+        yield ChoiceLine(id="tabs")
+        for tab in TABS:
+            panel = self._panels[tab.name] = tab.make(self.topic)
+            panel.display = tab.name == self._tab
+            yield panel
 
     def draw(self, view: View) -> None:
         """Pass each panel its part of a view."""
-        options = self.dashboard.options
-        self.query_one(Heading).fill(lambda: PlacementRows(view, Options(), self.topic).headline())
-        table = self.query_one("#partitions", Table)
-        table.fill(lambda: PartitionRows(view, options, self.topic))
-        if self._wanted >= 0:
+        self.query_one(Heading).fill(lambda: topic_heading(view, self.topic))
+        self.query_one(ChoiceLine).fill(_choices, self._tab)
+        cast(TabPanel, self._panels[self._tab]).show(view, self.dashboard.options)
+        table = self._table()
+        if self._wanted >= 0 and table is not None:
             table.select((self.topic, self._wanted))
             self._wanted = -1
 
+    def _table(self) -> Table | None:
+        """Return the partitions, if they are in sight."""
+        panel = self._panels[self._tab]
+        return panel if isinstance(panel, PartitionsPanel) else None
+
+    def action_tab(self, by: int) -> None:
+        """Show another tab."""
+        self._show_tab(self.query_one(ChoiceLine).after(by))
+
+    @on(ChoiceLine.Chosen)
+    def _chosen(self, event: ChoiceLine.Chosen) -> None:
+        self._show_tab(event.key)
+
+    def _show_tab(self, name: Hashable) -> None:
+        self._tab = str(name)
+        for key, panel in self._panels.items():
+            panel.display = key == name
+        self.update()
+        self._panels[name].focus()
+
+    def partitions_in_sight(self) -> frozenset[tuple[str, int]]:
+        """Return the partitions, as (topic, partition), that have a row on the screen."""
+        table = self._table()
+        return frozenset(key for key in table.in_sight if isinstance(key, tuple)) if table else frozenset()
+
     def target(self) -> Target | None:
         """Return the leader of the selected partition."""
-        selected = self.query_one("#partitions", Table).selected
+        table = self._table()
+        selected = table.selected if table else None
         return leader_of(self.view, *selected) if self.view and isinstance(selected, tuple) else None
+
+    @on(Table.Opened)
+    def _open(self, event: Table.Opened) -> None:
+        if isinstance(event.key, tuple):
+            self.dashboard.show_partition(*event.key)
+        elif isinstance(event.key, str):
+            self.dashboard.show_group(event.key)
+
+
+def _choices() -> Sequence[Choice]:
+    return [Choice(tab.name, tab.name) for tab in TABS]

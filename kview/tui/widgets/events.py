@@ -35,18 +35,19 @@ def event_lines(
         return [line(Span(LABEL, Role.HEAD), Span("none yet", Role.DIM))]
     newest = list(reversed(events))
     if rows == 1:
-        parts = [_event(event, now_ms, zone) for event in newest[:20]]
+        parts = [event_line(event, now_ms, zone) for event in newest[:20]]
         return [
             (Span(LABEL, Role.HEAD), *joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells - len(LABEL)))
         ]
     lines = []
     for number, event in enumerate(newest[:rows]):
         label = LABEL if number == 0 else " " * len(LABEL)
-        lines.append(cut((Span(label, Role.HEAD), *_event(event, now_ms, zone)), cells))
+        lines.append(cut((Span(label, Role.HEAD), *event_line(event, now_ms, zone)), cells))
     return lines
 
 
-def _event(event: Event, now_ms: int, zone: tzinfo | None) -> Line:
+def event_line(event: Event, now_ms: int, zone: tzinfo | None) -> Line:
+    """Return an event with its time of day."""
     role = _ROLES[event.severity]
     if now_ms - event.at_ms < FRESH_MS and role is Role.TEXT:
         role = Role.BRIGHT

@@ -1,0 +1,101 @@
+"""The nodes of the KRaft quorum that are controllers: which of them is active, and which are lost."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from kview.derive.quorum import VOTER_QUIET_MS
+from kview.derive.view import View
+from kview.model.findings import FindingKind
+from kview.model.states import QuorumRole
+from kview.model.units import UNKNOWN
+
+
+class ControllerState(StrEnum):
+    """What is known about a controller."""
+
+    ACTIVE = "active"
+    FOLLOWS = "follows"
+    """It fetches the metadata log from the active controller."""
+    LOST = "lost"
+    """It has not fetched for longer than a controller that lives."""
+    UNKNOWN = "unknown"
+    """Nobody can tell, because no controller answers."""
+
+
+class Controller(NamedTuple):
+    """A voter of the quorum, as the active controller last reported it."""
+
+    node: int
+    state: ControllerState
+    is_broker: bool
+    """Whether the node is a broker too (combined mode)."""
+    behind: int
+    """Records of the metadata log behind the active controller, UNKNOWN if not known."""
+    quiet_ms: int
+    """The time from its last fetch to the answer, by the active controller's clock; UNKNOWN if not known."""
+    received_ms: int
+    """When the answer was received."""
+
+
+CONTROLLER_FINDINGS = frozenset(
+    {
+        FindingKind.NO_CONTROLLER,
+        FindingKind.QUORUM_LOST,
+        FindingKind.QUORUM_SILENT,
+        FindingKind.CONTROLLERS_LOST,
+    }
+)
+"""The findings that are about controllers."""
+
+_UNTOLD = frozenset({FindingKind.NO_CONTROLLER, FindingKind.QUORUM_SILENT})
+"""The findings that mean that nothing is known about single controllers."""
+
+
+def is_troubled(view: View) -> bool:
+    """Return whether anything is wrong with the controllers."""
+    return any(finding.kind in CONTROLLER_FINDINGS for finding in view.headline.findings)
+
+
+def controllers(view: View) -> tuple[Controller, ...]:
+    """Return the controllers, sorted by id. Empty without KRaft, or if the quorum was never described."""
+    seen, quorum = view.snapshot.observation, view.snapshot.quorum
+    findings = [f for f in view.headline.findings if f.kind in CONTROLLER_FINDINGS]
+    lost = {node for finding in findings for node in finding.controllers}
+    untold = any(finding.kind in _UNTOLD for finding in findings)
+    brokers = set(view.snapshot.brokers.id.tolist())
+    voters = [row for row, role in enumerate(quorum.role) if role in (QuorumRole.LEADER, QuorumRole.VOTER)]
+    clock_ms = int(quorum.last_fetch_ms.max(initial=UNKNOWN))
+    end = int(quorum.log_end.max(initial=UNKNOWN))
+    found = []
+    for row in voters:
+        node, is_leader = int(quorum.node[row]), quorum.role[row] == QuorumRole.LEADER
+        fetched_ms, log_end = int(quorum.last_fetch_ms[row]), int(quorum.log_end[row])
+        if node in lost:
+            state = ControllerState.LOST
+        elif untold:
+            state = ControllerState.UNKNOWN
+        else:
+            state = ControllerState.ACTIVE if is_leader else ControllerState.FOLLOWS
+        found.append(
+            Controller(
+                node=node,
+                state=state,
+                is_broker=node in brokers,
+                behind=UNKNOWN if is_leader or UNKNOWN in (end, log_end) else max(0, end - log_end),
+                quiet_ms=UNKNOWN if is_leader or UNKNOWN in (clock_ms, fetched_ms) else clock_ms - fetched_ms,
+                received_ms=seen.quorum_received_ms,
+            )
+        )
+    return tuple(sorted(found))
+
+
+def rank(controller: Controller) -> int:
+    """Return the place of a controller in a list that has the worst first."""
+    order = (ControllerState.LOST, ControllerState.UNKNOWN, ControllerState.ACTIVE, ControllerState.FOLLOWS)
+    return order.index(controller.state)
+
+
+def lags(controller: Controller) -> bool:
+    """Return whether a controller follows, but has not fetched for longer than usual."""
+    follows = controller.state is ControllerState.FOLLOWS
+    return follows and controller.quiet_ms != UNKNOWN and controller.quiet_ms > VOTER_QUIET_MS // 2

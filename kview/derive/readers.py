@@ -1,0 +1,153 @@
+"""The groups that read each topic: how many there are, and which of them has the largest lag."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.derive.align import first_rows, group_rows
+from kview.derive.lookup import topic_row
+from kview.derive.verdicts import RANK, VERDICTS
+from kview.derive.view import Floats, Verdict, View
+from kview.model.snapshot import Flags, Longs
+from kview.model.units import NO_OFFSET, PENDING_RATE, UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class TopicReaders:
+    """The readers of topics. The arrays have the rows of `View.topics`.
+
+    Groups that are ignored or abandoned do not count, because nobody waits for them.
+    """
+
+    groups: Longs
+    """The number of groups that committed offsets of the topic, or own its partitions."""
+    worst: Longs
+    """The row in `snapshot.groups` of the group with the largest known lag on the topic, −1 if none is
+    known."""
+    lag: Longs
+    """That group's lag on the topic, in records."""
+    lag_is_bound: Flags
+    out_rate: Floats
+    """Records per second that groups committed on the topic; NaN if not known or nobody reads it."""
+
+
+class _Pairs(NamedTuple):
+    """Pairs of a topic and a group that reads it, as rows of `View.topics` and of `snapshot.groups`."""
+
+    topic: Longs
+    group: Longs
+    lag: Longs
+    is_bound: Flags
+
+
+def topic_readers(view: View) -> TopicReaders:
+    """Return who reads each topic of a view."""
+    topics = len(view.topics.topic)
+    counted = _counted(view)
+    pairs = _pairs(view, counted)
+    groups = np.bincount(pairs.topic, minlength=topics).astype(np.int64)
+    worst, lag = np.full(topics, -1, np.int64), np.full(topics, UNKNOWN, np.int64)
+    is_bound = np.zeros(topics, np.bool_)
+    known = np.flatnonzero(pairs.lag != UNKNOWN)
+    order = known[np.lexsort((view.groups.place[pairs.group[known]], -pairs.lag[known], pairs.topic[known]))]
+    first = order[first_rows(pairs.topic[order])]
+    worst[pairs.topic[first]] = pairs.group[first]
+    lag[pairs.topic[first]] = pairs.lag[first]
+    is_bound[pairs.topic[first]] = pairs.is_bound[first]
+    return TopicReaders(groups, worst, lag, is_bound, _out_rates(view, topics))
+
+
+def _counted(view: View) -> NDArray[np.bool_]:
+    """Return which rows of `snapshot.offsets` are those of a listed topic and of a group that counts."""
+    quiet = view.groups.ignored | np.asarray(view.groups.verdict == Verdict.ABANDONED, np.bool_)
+    group = group_rows(view.snapshot.groups.group, view.snapshot.offsets.group)
+    counts = np.append(~quiet, False)  # the last one is for the index −1
+    return np.asarray((view.offsets.partition_row >= 0) & counts[group], np.bool_)
+
+
+def _topic_of(view: View, partition_rows: Longs) -> Longs:
+    """Return the rows in `View.topics` of these rows of `snapshot.partitions`."""
+    return np.searchsorted(view.topics.first_row, partition_rows, side="right").astype(np.int64) - 1
+
+
+def _pairs(view: View, counted: NDArray[np.bool_]) -> _Pairs:
+    """Return each group's lag on each topic. Offsets are in order of group and topic."""
+    rows = np.flatnonzero(counted)
+    topic = _topic_of(view, view.offsets.partition_row[rows])
+    group = group_rows(view.snapshot.groups.group, view.snapshot.offsets.group)[rows]
+    if not len(rows):
+        none = np.empty(0, np.int64)
+        return _Pairs(none, none, none, np.empty(0, np.bool_))
+    first = np.flatnonzero(np.r_[True, (topic[1:] != topic[:-1]) | (group[1:] != group[:-1])])
+    lag = view.offsets.lag[rows]
+    known = lag != UNKNOWN
+    sums = np.add.reduceat(np.where(known, lag, 0), first)
+    any_known = np.logical_or.reduceat(known, first)
+    missing = ~known & (view.snapshot.offsets.committed[rows] != NO_OFFSET)
+    is_bound = np.logical_or.reduceat(missing | view.offsets.lag_is_bound[rows], first)
+    return _Pairs(topic[first], group[first], np.where(any_known, sums, UNKNOWN), is_bound)
+
+
+def _out_rates(view: View, topics: int) -> Floats:
+    """Return the records per second that all groups committed, by topic."""
+    rows = np.flatnonzero(view.offsets.partition_row >= 0)
+    topic, rate = _topic_of(view, view.offsets.partition_row[rows]), view.offsets.read_rate[rows]
+    known, pending = np.isfinite(rate), np.equal(rate, PENDING_RATE)
+    sums = np.bincount(topic, np.where(known, rate, 0.0), topics)
+    has, waits = (np.bincount(topic, flags, topics) > 0 for flags in (known, pending))
+    return np.where(waits, PENDING_RATE, np.where(has, sums, np.nan))
+
+
+class Reader(NamedTuple):
+    """One group that reads a topic, with its figures on that topic only."""
+
+    group: int
+    """The row in `snapshot.groups`."""
+    verdict: Verdict
+    """The worst verdict of the group on the topic's partitions."""
+    worst: int
+    """The row in `snapshot.offsets` with that verdict, or with the largest lag of those."""
+    partitions: int
+    lag: int
+    lag_is_bound: bool
+    behind: int
+    """The row in `snapshot.offsets` that is furthest behind in time."""
+    read_rate: float
+
+
+def readers_of(view: View, topic: str) -> tuple[Reader, ...]:
+    """Return the groups that read a topic, the worst first. Empty if there are none, or no such topic."""
+    at = topic_row(view.topics, topic)
+    if at is None:
+        return ()
+    first = int(view.topics.first_row[at])
+    last = first + int(view.topics.partitions[at])
+    figures = view.offsets
+    rows = np.flatnonzero((figures.partition_row >= first) & (figures.partition_row < last))
+    group = group_rows(view.snapshot.groups.group, view.snapshot.offsets.group[rows])
+    found = [_reader(view, int(row), rows[group == row]) for row in np.unique(group[group >= 0])]
+    place = view.groups.place
+    return tuple(sorted(found, key=lambda reader: (-RANK[reader.verdict], int(place[reader.group]))))
+
+
+def _reader(view: View, group: int, rows: Longs) -> Reader:
+    figures = view.offsets
+    ranks = np.array([RANK[Verdict(str(verdict))] for verdict in figures.verdict[rows]], np.int64)
+    lag = figures.lag[rows]
+    known = lag != UNKNOWN
+    missing = ~known & (view.snapshot.offsets.committed[rows] != NO_OFFSET)
+    rate = figures.read_rate[rows]
+    finite = np.isfinite(rate)
+    unknown_rate = PENDING_RATE if np.equal(rate, PENDING_RATE).any() else float("nan")
+    return Reader(
+        group=group,
+        verdict=Verdict(VERDICTS[ranks.max()]),
+        worst=int(rows[np.lexsort((-lag, -ranks))[0]]),
+        partitions=len(rows),
+        lag=int(lag[known].sum()) if known.any() else UNKNOWN,
+        lag_is_bound=bool((missing | figures.lag_is_bound[rows]).any()),
+        behind=int(rows[figures.behind_ms[rows].argmax()]),
+        read_rate=float(rate[finite].sum()) if finite.any() else unknown_rate,
+    )

@@ -1,0 +1,43 @@
+"""What is said about a controller of the KRaft quorum."""
+
+from kview.derive.controllers import Controller, ControllerState, lags
+from kview.language import glyphs, words
+from kview.language.brokers import BrokerWords
+from kview.model.units import UNKNOWN
+
+
+def state(controller: Controller) -> BrokerWords:
+    """Return what a controller is doing, with its sign."""
+    match controller.state:
+        case ControllerState.ACTIVE:
+            return BrokerWords(glyphs.LEADER, "active", fine=True)
+        case ControllerState.LOST:
+            return BrokerWords(glyphs.DEAD, f"silent{_quiet(controller)}")
+        case ControllerState.UNKNOWN:
+            return BrokerWords(words.UNSEEN, "unknown")
+        case _ if lags(controller):
+            return BrokerWords(glyphs.UP, f"no fetch{_quiet(controller)}")
+        case _:
+            return BrokerWords(glyphs.FOLLOWER, "voter", fine=True)
+
+
+def _quiet(controller: Controller) -> str:
+    if controller.quiet_ms == UNKNOWN:
+        return ""
+    return f" ≥{words.duration(controller.quiet_ms, tenths=False)}"
+
+
+def note(controller: Controller, epoch: int, now_ms: int, old_ms: int) -> str:
+    """Return what else there is to say: the epoch of the active one, and how far a voter is behind.
+
+    An answer that is older than `old_ms` is given with its age.
+    """
+    notes = []
+    if controller.state is ControllerState.ACTIVE and epoch >= 0:
+        notes.append(f"epoch {epoch}")
+    if controller.behind not in (UNKNOWN, 0):
+        notes.append(f"{words.plural(controller.behind, 'record')} of the metadata log behind")
+    age_ms = now_ms - controller.received_ms
+    if controller.received_ms != UNKNOWN and age_ms > old_ms:
+        notes.append(f"reported {words.duration(age_ms, tenths=False)} ago")
+    return f" {glyphs.DOT} ".join(notes)

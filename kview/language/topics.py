@@ -1,0 +1,50 @@
+"""What is said about topics: what they keep, and what is worth knowing about healthy ones."""
+
+from collections.abc import Mapping
+
+from kview.derive.retention import Retention
+from kview.derive.topic_health import Trouble
+from kview.language import words
+from kview.model.units import NEVER, UNKNOWN
+
+
+def none(filter: str, is_bound: bool) -> str:
+    """Return why no topic is listed. `is_bound`: there may be some that kview is not authorized to see."""
+    if filter:
+        return f"no topic matches /{filter}"
+    return f"no topics{' that kview is authorized to see' if is_bound else ''}"
+
+
+def retention(kept: Retention) -> str:
+    """Return how long a topic keeps its records, in one or two words: `7 d`, `forever`, `compacted`."""
+    if kept.is_compacted and not kept.is_deleted:
+        return "compacted"
+    if kept.ms == UNKNOWN:
+        return words.NONE
+    return "forever" if kept.ms == NEVER else words.duration(kept.ms, tenths=False)
+
+
+def not_rack_safe(number: int) -> str:
+    """Return how many partitions would not survive the loss of a rack."""
+    return f"{number:,} not rack-safe"
+
+
+def not_preferred(number: int) -> str:
+    """Return how many partitions are not led by their first replica."""
+    return f"{number:,} not preferred"
+
+
+TROUBLES: Mapping[Trouble, str] = {
+    Trouble.ALL: "all",
+    Trouble.SILENT_LEADER: "silent leader",
+    Trouble.FROZEN: "frozen",
+    Trouble.NO_LEADER: "no leader",
+    Trouble.UNDER_MIN_ISR: "under min ISR",
+    Trouble.AT_MIN_ISR: "at min ISR",
+    Trouble.UNDER_REPLICATED: "under-replicated",
+    Trouble.UNREAD: "not read",
+    Trouble.UNKNOWN: "unknown",
+    Trouble.REASSIGNING: "reassigning",
+    Trouble.NOT_PREFERRED: "not preferred",
+}
+"""What a list of partitions is narrowed to, in the words of its choices."""

@@ -1,0 +1,98 @@
+"""What a broker's screen says first: what it is doing, where it is, and what it holds."""
+
+from kview.derive.broker_replicas import broker_row
+from kview.derive.controllers import controllers
+from kview.derive.view import View
+from kview.language import brokers, failures, glyphs, words
+from kview.language import controllers as controller_words
+from kview.model.address import Address
+from kview.model.states import BrokerState
+from kview.model.units import UNKNOWN
+from kview.tui.rows.common import broker_state
+from kview.tui.text import Line, Role, Span, line
+
+LINES = 4
+"""The number of lines of the heading."""
+
+
+def broker_heading(view: View, broker: int, now_ms: int) -> list[Line]:
+    """Return LINES lines about a broker."""
+    at = broker_row(view, broker)
+    if at is None:
+        return [line("  ", Span(f"broker {broker}", Role.BRIGHT), Span(" is not listed any more", Role.WARN))]
+    table, figures = view.snapshot.brokers, view.brokers
+    why = [
+        brokers.fencing(figures, at, now_ms),
+        failures.of_broker(table.error[at], bool(figures.unreached[at])),
+    ]
+    first = line(
+        "  ",
+        Span(f"broker {broker}", Role.BRIGHT),
+        "  ",
+        *broker_state(view, at, now_ms),
+        Span("".join(f" {glyphs.DOT} {text}" for text in why if text), Role.DIM),
+    )
+    return [
+        first,
+        *(_facts(facts) for facts in (_place(view, at), _load(view, at), _timing(view, at, now_ms))),
+    ]
+
+
+def _facts(facts: list[tuple[str, str]]) -> Line:
+    """Return names and figures, the names dim."""
+    spans: list[Span] = [Span("  ")]
+    for name, figure in facts:
+        spans += [Span(f"{name} " if name else "", Role.DIM), Span(f"{figure}   ")]
+    return line(*spans)
+
+
+def _place(view: View, at: int) -> list[tuple[str, str]]:
+    table = view.snapshot.brokers
+    facts = [
+        ("rack", str(table.rack[at]) or words.NONE),
+        ("listener", str(Address(table.host[at], int(table.port[at])))),
+    ]
+    return [*facts, *((("quorum", text),) if (text := _controller(view, at)) else ())]
+
+
+def _controller(view: View, at: int) -> str:
+    """Return what the broker is in the quorum, '' if it is a broker only."""
+    broker = int(view.snapshot.brokers.id[at])
+    mine = [found for found in controllers(view) if found.node == broker]
+    if mine:
+        return controller_words.state(mine[0]).text
+    return "active controller" if view.brokers.is_controller[at] else ""
+
+
+def _load(view: View, at: int) -> list[tuple[str, str]]:
+    figures, table = view.brokers, view.snapshot.brokers
+
+    def with_internal(mine: int, internal: int) -> str:
+        return f"{words.count(mine)} (+{internal:,} internal)" if internal else words.count(mine)
+
+    return [
+        ("leads", with_internal(int(figures.leads[at]), int(figures.leads_internal[at]))),
+        ("replicas", with_internal(int(figures.replicas[at]), int(figures.replicas_internal[at]))),
+        ("in", f"{words.rate(float(figures.in_rate[at]))} rec/s"),
+        ("out", f"{words.rate(float(figures.out_rate[at]))} rec/s"),
+        ("disk", words.size(int(table.disk_bytes[at]))),
+    ]
+
+
+def _timing(view: View, at: int, now_ms: int) -> list[tuple[str, str]]:
+    table = view.snapshot.brokers
+    is_up = table.state[at] == BrokerState.UP
+    facts = [
+        ("latency", words.latency(int(table.latency_us[at])) if is_up else words.NONE),
+        ("last answer", _ago(int(table.answered_ms[at]), now_ms)),
+    ]
+    if table.last_fetch_ms[at] != UNKNOWN:
+        facts.append(("last fetch of metadata", _ago(int(table.last_fetch_ms[at]), now_ms)))
+    if table.session_timeout_ms[at] != UNKNOWN:
+        timeout = words.duration(int(table.session_timeout_ms[at]), tenths=False)
+        facts.append(("broker.session.timeout.ms", timeout))
+    return facts
+
+
+def _ago(at_ms: int, now_ms: int) -> str:
+    return words.NONE if at_ms == UNKNOWN else f"{words.age(at_ms, now_ms)} ago"

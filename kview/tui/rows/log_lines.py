@@ -1,0 +1,219 @@
+"""Draw a partition's log as lines: a scale with the groups' positions, and one bar per replica."""
+
+from typing import NamedTuple
+
+from kview.derive.partition_log import PartitionLog, ReplicaEnd, zoomed
+from kview.derive.view import View
+from kview.language import glyphs, words
+from kview.language import partition_log as log_words
+from kview.language import replicas as replica_words
+from kview.model.units import UNKNOWN
+from kview.tui.options import Options
+from kview.tui.rows.common import ROLES, replica_role
+from kview.tui.text import EMPTY, Line, Role, Span, cut, line, line_width, middle, pad
+
+MOST_LABEL_LINES = 3
+"""The most lines for the names of groups. Groups beyond them are counted."""
+
+MOST_GROUP_NAME = 20
+
+
+class Scale(NamedTuple):
+    """Which cells stand for which offsets: `cells` cells for the offsets `low` to `high`."""
+
+    low: int
+    high: int
+    cells: int
+
+    def cell(self, offset: int) -> int:
+        """Return the cell of an offset. Offsets outside are at the ends."""
+        span = max(1, self.high - self.low)
+        return max(0, min(self.cells - 1, (offset - self.low) * (self.cells - 1) // span))
+
+
+class Label(NamedTuple):
+    """A text that belongs to a cell."""
+
+    cell: int
+    text: Line
+
+
+class _Page(NamedTuple):
+    """The widths of what stands to the left and to the right of the bars."""
+
+    left: int
+    right: int
+
+
+def log_lines(
+    view: View, log: PartitionLog, options: Options, cells: int, is_zoomed: bool, now_ms: int
+) -> list[Line]:
+    """Return the drawing of a log, `cells` wide."""
+    page = _page(log)
+    room = cells - page.left - page.right
+    stretch = zoomed(log) if is_zoomed else (log.first, log.last)
+    if stretch is None or UNKNOWN in stretch or room < 10:
+        return [*_unknown(log), *(_replica(view, log, r, None, page, options, now_ms) for r in log.replicas)]
+    scale = Scale(*stretch, room)
+    return [
+        *_margin(_labels(_ends(log, scale, is_zoomed), cells - page.left - 1), page),
+        line(" " * page.left, *_axis(log, scale)),
+        *_margin(_group_labels(view, log, scale, cells - page.left - 1), page),
+        *(_replica(view, log, replica, scale, page, options, now_ms) for replica in log.replicas),
+    ]
+
+
+def _page(log: PartitionLog) -> _Page:
+    digits = max(len(words.count(replica.end)) for replica in log.replicas) if log.replicas else 1
+    ids = max(len(str(replica.broker)) for replica in log.replicas) if log.replicas else 1
+    return _Page(3 + ids + 3, digits + 2 + 16)
+
+
+def _unknown(log: PartitionLog) -> list[Line]:
+    known = log.high_watermark if log.high_watermark != UNKNOWN else log.log_end
+    if known != UNKNOWN:
+        return []
+    return [line(Span(f"  {log_words.NOT_READ}", Role.DIM))]
+
+
+def _margin(lines: list[Line], page: _Page) -> list[Line]:
+    return [line(" " * page.left, *made) for made in lines]
+
+
+def _ends(log: PartitionLog, scale: Scale, is_zoomed: bool) -> list[Label]:
+    """Return the labels of log start, high watermark and log end."""
+    start = log_words.labelled("log start", log.log_start)
+    labels = []
+    if log.log_start != UNKNOWN and scale.low <= log.log_start:
+        labels.append(Label(scale.cell(log.log_start), line(Span(start, Role.DIM))))
+    elif is_zoomed:
+        labels.append(Label(0, line(Span(log_words.zoom(scale.high - scale.low), Role.DIM))))
+    if log.high_watermark == log.log_end or log.log_end == UNKNOWN:
+        both = "high watermark" if log.log_end == UNKNOWN else "high watermark = log end"
+        if log.high_watermark != UNKNOWN:
+            text = log_words.labelled(both, log.high_watermark)
+            labels.append(Label(scale.cell(log.high_watermark), line(Span(text))))
+        return labels
+    if log.high_watermark != UNKNOWN:
+        text = log_words.labelled("high watermark", log.high_watermark)
+        labels.append(Label(scale.cell(log.high_watermark), line(Span(text))))
+    text = log_words.labelled("log end", log.log_end)
+    labels.append(Label(scale.cell(log.log_end), line(Span(text, Role.DIM))))
+    return labels
+
+
+def _labels(labels: list[Label], cells: int, most: int = MOST_LABEL_LINES) -> list[Line]:
+    """Return labels near their cells, without overlap, on as few lines as that takes.
+
+    Labels are given from left to right, and the ones on the right are placed first. What does not fit is
+    counted on the last line.
+    """
+    lines: list[list[tuple[int, Line]]] = []
+    free: list[int] = []
+    left_out = 0
+    for label in sorted(labels, key=lambda label: -label.cell):
+        size = line_width(label.text)
+        wanted = max(0, min(label.cell - size // 2, cells - size))
+        for at, limit in enumerate(free):
+            begin = min(wanted, limit - size)
+            if begin >= 0 and wanted - begin <= size:
+                lines[at].append((begin, label.text))
+                free[at] = begin - 2
+                break
+        else:
+            if len(lines) == most:
+                left_out += 1
+            else:
+                lines.append([(wanted, label.text)])
+                free.append(wanted - 2)
+    made = [_laid_out(placed, cells) for placed in lines]
+    if left_out and made:
+        made[-1] = (*made[-1], Span(f"  {log_words.more(left_out)}", Role.DIM))
+    return [cut(each, cells) for each in made]
+
+
+def _laid_out(placed: list[tuple[int, Line]], cells: int) -> Line:
+    spans: Line = EMPTY
+    for begin, text in sorted(placed, key=lambda each: each[0]):
+        spans = (*pad(spans, begin), *text) if begin else (*spans, *text)
+    return cut(spans, cells)
+
+
+def _axis(log: PartitionLog, scale: Scale) -> Line:
+    """Return the scale: the committed part, the uncommitted part, and marks where groups are."""
+    drawn = [glyphs.RULE] * scale.cells
+    roles = [Role.DIM] * scale.cells
+    if UNKNOWN not in (log.high_watermark, log.log_end) and log.log_end > log.high_watermark:
+        for cell in range(scale.cell(log.high_watermark), scale.cell(log.log_end) + 1):
+            drawn[cell], roles[cell] = glyphs.UNCOMMITTED, Role.WARN
+    for position in log.groups:
+        if position.committed >= scale.low:
+            cell = scale.cell(position.committed)
+            drawn[cell], roles[cell] = glyphs.MARKED, Role.KEY
+    if log.log_start >= scale.low:
+        drawn[0] = glyphs.LOG_START
+    for end in (log.high_watermark, log.log_end):
+        if end != UNKNOWN:
+            cell = scale.cell(end)
+            drawn[cell] = glyphs.TICK if drawn[cell] != glyphs.MARKED else glyphs.MARKED
+    return tuple(Span(sign, role) for sign, role in _runs(drawn, roles))
+
+
+def _runs(drawn: list[str], roles: list[Role]) -> list[tuple[str, Role]]:
+    runs: list[tuple[str, Role]] = []
+    for sign, role in zip(drawn, roles, strict=True):
+        if runs and runs[-1][1] is role:
+            runs[-1] = (runs[-1][0] + sign, role)
+        else:
+            runs.append((sign, role))
+    return runs
+
+
+def _group_labels(view: View, log: PartitionLog, scale: Scale, cells: int) -> list[Line]:
+    """Return the groups near their marks. Those before the scale's beginning are on its left."""
+    labels = []
+    for position in log.groups:
+        name = middle(str(view.snapshot.groups.group[position.group]), MOST_GROUP_NAME)
+        role = ROLES[view.groups.severity[position.group]]
+        before = f"{glyphs.BEFORE} " if position.committed < scale.low else ""
+        text = line(
+            Span(f"{before}{name}", Role.TEXT if role is Role.DIM else role),
+            Span(f" {words.count(position.committed)}", Role.DIM),
+        )
+        labels.append(Label(scale.cell(position.committed), text))
+    return _labels(labels, cells)
+
+
+def _replica(
+    view: View,
+    log: PartitionLog,
+    replica: ReplicaEnd,
+    scale: Scale | None,
+    page: _Page,
+    options: Options,
+    now_ms: int,
+) -> Line:
+    """Return one replica's line: its broker and sign, its bar, its log end, and how it lags."""
+    table, figures = view.snapshot.partitions, view.partitions
+    sign = replica_words.sign(table, figures, log.row, replica.position)
+    role = replica_role(sign, replica.in_isr)
+    ids = page.left - 6
+    head = line("  ", Span(f"{replica.broker:>{ids}} "), Span(f"{sign} ", role))
+    head = pad(head, page.left)
+    old = replica.end_ms != UNKNOWN and now_ms - replica.end_ms > options.stale_ms
+    bar: Line = EMPTY
+    if scale is not None:
+        bar = _bar(replica, scale, Role.DIM if old and role is not Role.RISK else role)
+    end = Span(f" {words.count(replica.end):>{page.right - 18}}", Role.DIM if old else Role.TEXT)
+    note = log_words.replica_note(replica, old, now_ms)
+    room = scale.cells if scale is not None else 0
+    return (*head, *pad(bar, room), end, Span(f"  {note}", role if not replica.answers else Role.DIM))
+
+
+def _bar(replica: ReplicaEnd, scale: Scale, role: Role) -> Line:
+    if replica.end == UNKNOWN:
+        return EMPTY
+    if replica.end < scale.low:
+        return line(Span(f"{glyphs.BEFORE} {log_words.before(scale.low - replica.end)}", role))
+    cell = scale.cell(replica.end)
+    return line(Span(glyphs.LOG * cell + glyphs.LOG_END, role))

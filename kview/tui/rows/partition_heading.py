@@ -1,0 +1,62 @@
+"""What a partition's screen says first: its leader, its ISR, and what is wrong with it."""
+
+from kview.derive.lookup import replication
+from kview.derive.partition_log import PartitionLog
+from kview.derive.retention import retention
+from kview.derive.view import PartitionStatus, View
+from kview.language import failures, glyphs, verdicts, words
+from kview.language import topics as topic_words
+from kview.model.units import UNKNOWN, UNKNOWN_ID
+from kview.tui.options import Options
+from kview.tui.rows.common import ROLES, STATUS_SIGNS, leader_epoch, replicas
+from kview.tui.text import Line, Role, Span, line, middle
+
+MOST_NAME = 40
+"""A longer name is cut in its middle, so that what is wrong stays in sight."""
+
+
+def partition_heading(
+    view: View, topic: str, partition: int, log: PartitionLog | None, options: Options, now_ms: int
+) -> list[Line]:
+    """Return two lines about a partition: its name with what is wrong, and its figures."""
+    name = f"{middle(topic, MOST_NAME)}-{partition}"
+    if log is None:
+        return [line("  ", Span(name, Role.BRIGHT), Span(" is not listed any more", Role.WARN))]
+    table, figures, at = view.snapshot.partitions, view.partitions, log.row
+    facts = [f"ISR {int(figures.isr_count[at])} of {int(replication(table)[at])}"]
+    if table.min_isr[at] != UNKNOWN_ID:
+        facts.append(f"min.insync.replicas {int(table.min_isr[at])}")
+    facts.append(f"in {words.rate(float(figures.in_rate[at]))} rec/s")
+    facts.append(f"uncommitted {words.signed(int(figures.uncommitted[at]))}")
+    kept = topic_words.retention(retention(view.snapshot.topic_configs, topic))
+    facts += [kept if kept == "compacted" else f"keeps {kept}"] if kept != words.NONE else []
+    first = line(
+        "  ",
+        Span(name, Role.BRIGHT),
+        "  ",
+        *_state(view, at, options, now_ms),
+        Span("   leader ", Role.DIM),
+        *leader_epoch(view, at),
+        Span("   replicas ", Role.DIM),
+        *replicas(view, at),
+    )
+    return [first, line("  ", Span(f" {glyphs.DOT} ".join(facts), Role.DIM))]
+
+
+def _state(view: View, at: int, options: Options, now_ms: int) -> Line:
+    """Return what is worst about the partition, with the age of old figures."""
+    table, figures = view.snapshot.partitions, view.partitions
+    status = PartitionStatus(figures.status[at])
+    since_ms = max(int(figures.leader_silent_since_ms[at]), int(figures.frozen_since_ms[at]))
+    text = verdicts.STATUSES[status]
+    if since_ms != UNKNOWN and status in (PartitionStatus.SILENT_LEADER, PartitionStatus.FROZEN):
+        text = f"{text} {words.age(since_ms, now_ms)}"
+    role = ROLES[figures.severity[at]]
+    notes = []
+    read_ms = int(table.high_watermark_ms[at])
+    if read_ms != UNKNOWN and now_ms - read_ms > options.stale_ms:
+        notes.append(f"offsets read {words.age(read_ms, now_ms)} ago")
+    if table.error_code[at]:
+        notes.append(failures.of_partition(int(table.error_code[at])))
+    sign = Span(f"{STATUS_SIGNS[status]} ", Role.GOOD if status is PartitionStatus.OK else role)
+    return line(sign, Span(text, role), Span("".join(f" {glyphs.DOT} {note}" for note in notes), Role.DIM))

@@ -1,0 +1,80 @@
+"""Rows of the groups that read one topic, with their figures on that topic only."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kview.derive.readers import readers_of
+from kview.derive.verdicts import severity
+from kview.derive.view import Verdict, View
+from kview.language import verdicts, words
+from kview.model.units import UNKNOWN
+from kview.tui.options import Options
+from kview.tui.rows.columns import Column
+from kview.tui.rows.common import Keyed, figure, name_width, rate_width, title, verdict
+from kview.tui.rows.groups import members
+from kview.tui.rows.row import Row
+from kview.tui.text import Line, Role, Span, line
+
+PANEL = "topic_groups"
+
+
+class TopicGroupRows(Keyed[str]):
+    """The groups that read a topic, the worst first. The key is the group's name."""
+
+    def __init__(self, view: View, topic: str, options: Options) -> None:
+        table, figures = view.snapshot.groups, view.groups
+        self._readers = [
+            reader
+            for reader in readers_of(view, topic)
+            if options.lists(
+                bool(figures.ignored[reader.group]), figures.verdict[reader.group] == Verdict.ABANDONED
+            )
+        ]
+        super().__init__([str(table.group[reader.group]) for reader in self._readers])
+        self._view = view
+        self._options = options
+        self.title: Line = title("GROUPS", "worst first; figures of this topic only")
+        self.empty = "no consumer group has committed offsets of this topic"
+        rates = np.array([reader.read_rate for reader in self._readers], np.float64)
+        lags = max((len(self._lag(at)) for at in range(len(self._readers))), default=0)
+        self.columns: Sequence[Column] = (
+            Column("group", "group", name_width(self.keys, 8, 24), flex=1, most=50, name=True),
+            Column("state", "state", 12, flex=1, most=22, name=True, rank=3),
+            Column("partitions", "partitions", 10, right=True, rank=4),
+            Column("lag", "lag", max(9, lags), right=True),
+            Column("behind", "behind", 11, right=True),
+            Column("read", "read/s", rate_width(rates, 8), right=True, rank=1),
+            Column("verdict", "verdict", 16, flex=3, most=70),
+        )
+
+    def _lag(self, index: int) -> str:
+        reader = self._readers[index]
+        return words.at_least(words.count(reader.lag), reader.lag_is_bound)
+
+    def row(self, index: int, now_ms: int) -> Row:
+        """Return a group's cells."""
+        reader, view = self._readers[index], self._view
+        received_ms = int(view.snapshot.groups.received_ms[reader.group])
+        old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms
+        age_ms = int(view.groups.verdict_age_ms[reader.group])
+        lost = int(view.offsets.lost[reader.worst])
+        notes = [verdicts.of_offset(view.offsets, reader.worst)]
+        notes += [f"{words.age(received_ms, now_ms)} old"] if old else []
+        return Row(
+            (
+                line(self.keys[index]),
+                figure(members(view, reader.group), Role.DIM),
+                figure(words.count(reader.partitions), Role.DIM),
+                figure(self._lag(index), dim=old),
+                figure(verdicts.behind(view.offsets, reader.behind), dim=old),
+                figure(words.rate(reader.read_rate), dim=old),
+                verdict(
+                    reader.verdict,
+                    ", ".join(note for note in notes if note),
+                    severity(reader.verdict, lost, age_ms != UNKNOWN),
+                    age_ms,
+                    lost,
+                ),
+            )
+        )

@@ -1,0 +1,90 @@
+"""Enter on a broker: what it is doing, the replicas it has, and what happened to it."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+
+from kview.derive.partition_log import events_of_broker
+from kview.derive.view import View
+from kview.language import history
+from kview.tui.aim import Target
+from kview.tui.canvas import canvas
+from kview.tui.options import PanelOrders
+from kview.tui.rows import broker_replicas
+from kview.tui.rows.broker_heading import LINES, broker_heading
+from kview.tui.screens.base import KviewScreen
+from kview.tui.text import Line, cut
+from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.drawn import Lines
+from kview.tui.widgets.partition_log import History
+from kview.tui.widgets.table import Table
+
+
+class BrokerHeading(Lines):
+    """The lines about the broker."""
+
+    DEFAULT_CSS = f"BrokerHeading {{ height: {LINES}; }}"
+
+    make: Callable[[int], list[Line]] | None = None
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """Return the lines, with ages as of now."""
+        return [cut(made, width) for made in self.make(canvas(self).now_ms())] if self.make else []
+
+
+class BrokerScreen(KviewScreen):
+    """The screen of a single broker."""
+
+    AUTO_FOCUS = "#replicas"
+    has_targets = True
+    panel_sorts: ClassVar[PanelOrders] = {broker_replicas.PANEL: broker_replicas.ORDERS}
+    partition_panels: ClassVar[frozenset[str]] = frozenset({"replicas"})
+
+    def __init__(self, broker: int) -> None:
+        super().__init__()
+        self.broker = broker
+
+    def body(self) -> ComposeResult:
+        """Make the panels of the screen."""
+        yield Rule()
+        yield BrokerHeading(id="heading")
+        yield Rule(id="middle")
+        yield Table(id="replicas")
+        yield Rule(id="lower")
+        yield History(id="history")
+
+    def lay_out_panels(self) -> None:
+        """Give the list of events a fifth of the screen, and no rules to a small screen."""
+        height = self.app.size.height
+        self.query_one("#history").styles.height = max(2, min(12, height // 5))
+        for id in ("#middle", "#lower"):
+            self.query_one(id).display = height >= 20
+
+    def draw(self, view: View) -> None:
+        """Pass each panel its part of a view."""
+        broker, options = self.broker, self.dashboard.options
+        self.query_one(BrokerHeading).make = lambda now_ms: broker_heading(view, broker, now_ms)
+        self.query_one("#replicas", Table).fill(
+            lambda: broker_replicas.BrokerReplicaRows(view, broker, options)
+        )
+        self.query_one(History).fill(
+            history.TITLE_OF_BROKER,
+            lambda: (events_of_broker(view.events, broker), ""),
+            history.NOTHING_OF_BROKER,
+            view.moment.complete,
+        )
+
+    def target(self) -> Target | None:
+        """Return the broker of this screen."""
+        return Target(self.broker)
+
+    def selected_broker(self) -> int | None:
+        """Return the broker of this screen."""
+        return self.broker
+
+    @on(Table.Opened)
+    def _open(self, event: Table.Opened) -> None:
+        if isinstance(event.key, tuple):
+            self.dashboard.show_partition(*event.key)

@@ -1,0 +1,90 @@
+"""Enter on a partition: its log with every replica's end and every group's position, and its history."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from kview.derive.lookup import partition_row, topic_partitions
+from kview.derive.partition_log import events_of_partition, partition_log, unnamed_events
+from kview.derive.view import View
+from kview.language import history
+from kview.tui.aim import Target, leader_of
+from kview.tui.screens.base import KviewScreen
+from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.partition_log import History, LogDrawn, LogPanel
+
+
+class PartitionScreen(KviewScreen):
+    """The screen of a single partition."""
+
+    AUTO_FOCUS = ""
+    has_targets = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("z", "zoom", "zoom", tooltip="draw only the end of the log, where the replicas differ"),
+        Binding("enter", "leader", "leader", tooltip="show the broker that leads this partition"),
+        Binding("left", "next(-1)", "partition", key_display="←→", tooltip="show the previous partition"),
+        Binding("right", "next(1)", "next partition", show=False, tooltip="show the next partition"),
+    ]
+
+    def __init__(self, topic: str, partition: int) -> None:
+        super().__init__()
+        self.topic = topic
+        self.partition = partition
+        self._is_zoomed = False
+
+    def body(self) -> ComposeResult:
+        """Make the panels of the screen."""
+        yield Rule()
+        yield LogPanel(id="log")
+        yield Rule()
+        yield History(id="history")
+
+    def draw(self, view: View) -> None:
+        """Pass each panel its part of a view."""
+        topic, partition, options = self.topic, self.partition, self.dashboard.options
+
+        def drawn() -> LogDrawn:
+            log = partition_log(view, topic, partition)
+            return LogDrawn(view, topic, partition, log, options, self._is_zoomed)
+
+        self.query_one(LogPanel).fill(drawn)
+        self.query_one(History).fill(
+            history.TITLE_OF_PARTITION,
+            lambda: (
+                events_of_partition(view.events, topic, partition),
+                history.unnamed(unnamed_events(view.events, topic, partition)),
+            ),
+            history.NOTHING_OF_PARTITION,
+            view.moment.complete,
+        )
+
+    def action_zoom(self) -> None:
+        """Draw the whole log, or only its end."""
+        self._is_zoomed = not self._is_zoomed
+        self.update()
+
+    def action_leader(self) -> None:
+        """Show the broker that leads the partition."""
+        if (target := self.target()) is not None:
+            self.dashboard.show_broker(target.broker)
+
+    def action_next(self, by: int) -> None:
+        """Show another partition of the topic. The last is followed by the first."""
+        if self.view is None:
+            return
+        rows = topic_partitions(self.view.topics, self.topic)
+        at = partition_row(self.view, self.topic, self.partition)
+        if len(rows) and at is not None:
+            row = int(rows[(at - int(rows[0]) + by) % len(rows)])
+            self.partition = int(self.view.snapshot.partitions.partition[row])
+            self.update()
+            self.say()
+
+    def partitions_in_sight(self) -> frozenset[tuple[str, int]]:
+        """Return the partition shown."""
+        return frozenset({(self.topic, self.partition)})
+
+    def target(self) -> Target | None:
+        """Return the partition's leader."""
+        return leader_of(self.view, self.topic, self.partition) if self.view else None

@@ -1,0 +1,99 @@
+"""4 Partitions: all partitions of the cluster, which can be narrowed to those in one kind of trouble."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from kview.derive.lookup import of_topics
+from kview.derive.topic_health import ALWAYS_COUNTED, Trouble, counts, having
+from kview.derive.view import View
+from kview.language.topics import TROUBLES
+from kview.tui.aim import Target, leader_of
+from kview.tui.options import Options, PanelOrders
+from kview.tui.rows import partitions
+from kview.tui.rows.topic_list import passing
+from kview.tui.screens.base import KviewScreen
+from kview.tui.text import Role
+from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.choice_line import Choice, ChoiceLine
+from kview.tui.widgets.table import Table
+
+_ROLES = {
+    Trouble.SILENT_LEADER: Role.RISK,
+    Trouble.FROZEN: Role.RISK,
+    Trouble.NO_LEADER: Role.RISK,
+    Trouble.UNDER_MIN_ISR: Role.RISK,
+    Trouble.AT_MIN_ISR: Role.WARN,
+    Trouble.UNDER_REPLICATED: Role.WARN,
+    Trouble.UNREAD: Role.WARN,
+}
+
+
+def chips(view: View, options: Options, current: Trouble) -> Sequence[Choice]:
+    """Return what the list can be narrowed to, with the number of partitions that pass the filter."""
+    found = counts(view, of_topics(view.topics, passing(view, options)))
+    shown = [t for t in Trouble if found[t] or t in ALWAYS_COUNTED or t is current]
+    return [Choice(t, TROUBLES[t], f"{found[t]:,}", _role(t, found[t])) for t in shown]
+
+
+def _role(trouble: Trouble, number: int) -> Role:
+    return _ROLES.get(trouble, Role.TEXT) if number else Role.DIM
+
+
+class PartitionsScreen(KviewScreen):
+    """The list of all partitions."""
+
+    AUTO_FOCUS = "#partitions"
+    has_targets = True
+    panel_sorts: ClassVar[PanelOrders] = {"partitions": partitions.ORDERS}
+    partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "narrow(-1)", "narrow", key_display="←→", tooltip="narrow the list: previous choice"),
+        Binding("right", "narrow(1)", "next choice", show=False, tooltip="narrow the list: next choice"),
+    ]
+
+    _trouble = Trouble.ALL
+
+    def body(self) -> ComposeResult:
+        """Make the panels of the screen."""
+        yield Rule()
+        yield ChoiceLine(id="chips")
+        yield Table(id="partitions")
+
+    def draw(self, view: View) -> None:
+        """Pass each panel its part of a view."""
+        options, trouble = self.dashboard.options, self._trouble
+        self.query_one(ChoiceLine).fill(lambda: chips(view, options, trouble), trouble)
+
+        def rows() -> partitions.PartitionRows:
+            among = None
+            if trouble is not Trouble.ALL:
+                among = having(view.snapshot.partitions, view.partitions, trouble)
+            return partitions.PartitionRows(view, options, among=among)
+
+        self.query_one("#partitions", Table).fill(rows)
+
+    def action_narrow(self, by: int) -> None:
+        """Narrow the list to another kind of trouble."""
+        self._narrow(self.query_one(ChoiceLine).after(by))
+
+    @on(ChoiceLine.Chosen)
+    def _chosen(self, event: ChoiceLine.Chosen) -> None:
+        self._narrow(event.key)
+
+    def _narrow(self, to: object) -> None:
+        self._trouble = Trouble(str(to))
+        self.update()
+
+    def target(self) -> Target | None:
+        """Return the leader of the selected partition."""
+        selected = self.query_one("#partitions", Table).selected
+        return leader_of(self.view, *selected) if self.view and isinstance(selected, tuple) else None
+
+    @on(Table.Opened)
+    def _open(self, event: Table.Opened) -> None:
+        if isinstance(event.key, tuple):
+            self.dashboard.show_partition(*event.key)

@@ -1,0 +1,35 @@
+"""3 Topics: one line per topic, the worst first."""
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+
+from kview.derive.view import View
+from kview.tui.options import PanelOrders
+from kview.tui.rows import topic_list
+from kview.tui.screens.base import KviewScreen
+from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.table import Table
+
+
+class TopicsScreen(KviewScreen):
+    """The list of all topics."""
+
+    AUTO_FOCUS = "#topic_list"
+    panel_sorts: ClassVar[PanelOrders] = {topic_list.PANEL: topic_list.ORDERS}
+
+    def body(self) -> ComposeResult:
+        """Make the panel of the screen."""
+        yield Rule()
+        yield Table(id="topic_list")
+
+    def draw(self, view: View) -> None:
+        """Pass the panel its part of a view."""
+        options = self.dashboard.options
+        self.query_one("#topic_list", Table).fill(lambda: topic_list.TopicListRows(view, options))
+
+    @on(Table.Opened)
+    def _open(self, event: Table.Opened) -> None:
+        if isinstance(event.key, str):
+            self.dashboard.show_topic(event.key)
