@@ -1,10 +1,16 @@
 """What is said about the drawing of a partition's log."""
 
-from kview.derive.partition_log import ReplicaEnd
+from kview.derive.partition_log import PartitionLog, ReplicaEnd
+from kview.derive.view import PartitionStatus
 from kview.language import words
+from kview.language.nouns import brokers, listed
 from kview.model.units import UNKNOWN
 
 NOT_READ = "the partition's offsets are not known yet"
+
+
+ENDS = ("log start", "high watermark", "log end")
+ENDS_SHORT = ("start", "watermark", "end")
 
 
 def labelled(name: str, offset: int) -> str:
@@ -14,7 +20,7 @@ def labelled(name: str, offset: int) -> str:
 
 def zoom(records: int) -> str:
     """Return which part of the log is drawn."""
-    return f"last {words.plural(records, 'record')}"
+    return f"the last {words.plural(records, 'record')}"
 
 
 def more(groups: int) -> str:
@@ -40,3 +46,42 @@ def replica_note(replica: ReplicaEnd, old: bool, now_ms: int) -> str:
     if replica.lag < 0:
         return f"ahead by {words.count(-replica.lag)}"
     return f"lag {words.count(replica.lag)}" if replica.lag else "lag ≈ 0"
+
+
+def meaning(status: PartitionStatus, log: PartitionLog, min_isr: int) -> str:
+    """Return what a partition's state means for its clients, and what it waits for; '' if nothing is wrong.
+
+    `min_isr` is min.insync.replicas, used only for the states that depend on it.
+    """
+    leader = [replica.broker for replica in log.replicas if replica.is_leader]
+    in_isr = [replica for replica in log.replicas if replica.in_isr]
+    silent = [replica.broker for replica in in_isr if not replica.answers and not replica.is_leader]
+    ready = [replica.broker for replica in in_isr if replica.answers and not replica.is_leader]
+    outside = [replica.broker for replica in log.replicas if not replica.in_isr]
+    match status:
+        case PartitionStatus.SILENT_LEADER if leader and ready:
+            return (
+                f"clients wait until {brokers(leader)} is fenced; in sync and able to lead: {listed(ready)}"
+            )
+        case PartitionStatus.SILENT_LEADER if leader:
+            return f"clients wait for {brokers(leader)}: no other replica that answers is in sync"
+        case PartitionStatus.FROZEN if silent:
+            verb = (
+                "is in the ISR but does not answer"
+                if len(silent) == 1
+                else "are in the ISR but do not answer"
+            )
+            return f"acks=all producers wait for {brokers(silent)}, which {verb}"
+        case PartitionStatus.NO_LEADER if in_isr:
+            members = [replica.broker for replica in in_isr]
+            one_of = "" if len(members) == 1 else "one of "
+            return f"offline for all clients until {one_of}{brokers(members)} is back"
+        case PartitionStatus.UNDER_MIN_ISR:
+            missing = words.plural(max(1, min_isr - len(in_isr)), "more replica")
+            return f"acks=all producers are refused until {missing} is in sync"
+        case PartitionStatus.AT_MIN_ISR:
+            return "if one more replica leaves the ISR, acks=all producers are refused"
+        case PartitionStatus.UNDER_REPLICATED if outside:
+            return f"not in sync: {brokers(outside)}"
+        case _:
+            return ""

@@ -193,6 +193,7 @@ REPLAY_HELP = {
 KEY_LINE_ORDER = (
     "question_mark",
     "q",
+    "z",
     "K",
     "B",
     "space",

@@ -1,5 +1,6 @@
 """Draw a partition's log as lines: a scale with the groups' positions, and one bar per replica."""
 
+from enum import Enum, auto
 from typing import NamedTuple
 
 from kview.derive.partition_log import PartitionLog, ReplicaEnd, zoomed
@@ -13,9 +14,15 @@ from kview.tui.rows.common import ROLES, replica_role
 from kview.tui.text import EMPTY, Line, Role, Span, cut, line, line_width, middle, pad
 
 MOST_LABEL_LINES = 3
-"""The most lines for the names of groups. Groups beyond them are counted."""
+"""The most lines for labels. Groups beyond them are counted."""
+
+NARROW = 60
+"""Below this width, offsets have short names."""
 
 MOST_GROUP_NAME = 20
+
+LEAST_CELLS = 10
+"""The fewest cells on which a log can be drawn."""
 
 
 class Scale(NamedTuple):
@@ -45,21 +52,41 @@ class _Page(NamedTuple):
     right: int
 
 
+class Zoom(Enum):
+    """Which part of a log is drawn."""
+
+    WHOLE = auto()
+    END = auto()
+    BOTH = auto()
+    """The whole log, and below it its end."""
+
+
 def log_lines(
-    view: View, log: PartitionLog, options: Options, cells: int, is_zoomed: bool, now_ms: int
+    view: View, log: PartitionLog, options: Options, cells: int, zoom: Zoom, most: int, now_ms: int
 ) -> list[Line]:
-    """Return the drawing of a log, `cells` wide."""
+    """Return the drawing of a log, `cells` wide, with the groups' names on at most `most` lines."""
     page = _page(log)
     room = cells - page.left - page.right
-    stretch = zoomed(log) if is_zoomed else (log.first, log.last)
-    if stretch is None or UNKNOWN in stretch or room < 10:
+    end, whole = zoomed(log), (log.first, log.last)
+    if end is None or room < LEAST_CELLS:
         return [*_unknown(log), *(_replica(view, log, r, None, page, options, now_ms) for r in log.replicas)]
-    scale = Scale(*stretch, room)
+    made: list[Line] = []
+    if zoom is Zoom.BOTH:
+        made += _scale(view, log, Scale(*whole, room), page, cells, most)
+    scale = Scale(*(whole if zoom is Zoom.WHOLE else end), room)
+    if scale.low > log.first:
+        made.append(line(" " * page.left, Span(log_words.zoom(scale.high - scale.low), Role.HEAD)))
+    made += _scale(view, log, scale, page, cells, most)
+    return [*made, *(_replica(view, log, each, scale, page, options, now_ms) for each in log.replicas)]
+
+
+def _scale(view: View, log: PartitionLog, scale: Scale, page: _Page, cells: int, most: int) -> list[Line]:
+    """Return a scale between its labels."""
+    room = cells - page.left - 1
     return [
-        *_margin(_labels(_ends(log, scale, is_zoomed), cells - page.left - 1), page),
+        *_margin(_labels(_ends(log, scale, room < NARROW), room, MOST_LABEL_LINES), page),
         line(" " * page.left, *_axis(log, scale)),
-        *_margin(_group_labels(view, log, scale, cells - page.left - 1), page),
-        *(_replica(view, log, replica, scale, page, options, now_ms) for replica in log.replicas),
+        *_margin(_group_labels(view, log, scale, room, most), page),
     ]
 
 
@@ -80,29 +107,28 @@ def _margin(lines: list[Line], page: _Page) -> list[Line]:
     return [line(" " * page.left, *made) for made in lines]
 
 
-def _ends(log: PartitionLog, scale: Scale, is_zoomed: bool) -> list[Label]:
+def _ends(log: PartitionLog, scale: Scale, is_short: bool) -> list[Label]:
     """Return the labels of log start, high watermark and log end."""
-    start = log_words.labelled("log start", log.log_start)
+    start_name, watermark_name, end_name = log_words.ENDS_SHORT if is_short else log_words.ENDS
+    start = log_words.labelled(start_name, log.log_start)
     labels = []
     if log.log_start != UNKNOWN and scale.low <= log.log_start:
         labels.append(Label(scale.cell(log.log_start), line(Span(start, Role.DIM))))
-    elif is_zoomed:
-        labels.append(Label(0, line(Span(log_words.zoom(scale.high - scale.low), Role.DIM))))
     if log.high_watermark == log.log_end or log.log_end == UNKNOWN:
-        both = "high watermark" if log.log_end == UNKNOWN else "high watermark = log end"
+        both = watermark_name if log.log_end == UNKNOWN else f"{watermark_name} = {end_name}"
         if log.high_watermark != UNKNOWN:
             text = log_words.labelled(both, log.high_watermark)
             labels.append(Label(scale.cell(log.high_watermark), line(Span(text))))
         return labels
     if log.high_watermark != UNKNOWN:
-        text = log_words.labelled("high watermark", log.high_watermark)
+        text = log_words.labelled(watermark_name, log.high_watermark)
         labels.append(Label(scale.cell(log.high_watermark), line(Span(text))))
-    text = log_words.labelled("log end", log.log_end)
+    text = log_words.labelled(end_name, log.log_end)
     labels.append(Label(scale.cell(log.log_end), line(Span(text, Role.DIM))))
     return labels
 
 
-def _labels(labels: list[Label], cells: int, most: int = MOST_LABEL_LINES) -> list[Line]:
+def _labels(labels: list[Label], cells: int, most: int) -> list[Line]:
     """Return labels near their cells, without overlap, on as few lines as that takes.
 
     Labels are given from left to right, and the ones on the right are placed first. What does not fit is
@@ -169,7 +195,7 @@ def _runs(drawn: list[str], roles: list[Role]) -> list[tuple[str, Role]]:
     return runs
 
 
-def _group_labels(view: View, log: PartitionLog, scale: Scale, cells: int) -> list[Line]:
+def _group_labels(view: View, log: PartitionLog, scale: Scale, cells: int, most: int) -> list[Line]:
     """Return the groups near their marks. Those before the scale's beginning are on its left."""
     labels = []
     for position in log.groups:
@@ -181,7 +207,7 @@ def _group_labels(view: View, log: PartitionLog, scale: Scale, cells: int) -> li
             Span(f" {words.count(position.committed)}", Role.DIM),
         )
         labels.append(Label(scale.cell(position.committed), text))
-    return _labels(labels, cells)
+    return _labels(labels, cells, most)
 
 
 def _replica(

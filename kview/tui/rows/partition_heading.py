@@ -6,6 +6,7 @@ from kview.derive.retention import retention
 from kview.derive.view import PartitionStatus, View
 from kview.language import failures, glyphs, verdicts, words
 from kview.language import topics as topic_words
+from kview.language.partition_log import meaning
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, STATUS_SIGNS, leader_epoch, replicas
@@ -18,7 +19,7 @@ MOST_NAME = 40
 def partition_heading(
     view: View, topic: str, partition: int, log: PartitionLog | None, options: Options, now_ms: int
 ) -> list[Line]:
-    """Return two lines about a partition: its name with what is wrong, and its figures."""
+    """Return the lines about a partition: its name with its state, what that means, and its figures."""
     name = f"{middle(topic, MOST_NAME)}-{partition}"
     if log is None:
         return [line("  ", Span(name, Role.BRIGHT), Span(" is not listed any more", Role.WARN))]
@@ -35,12 +36,19 @@ def partition_heading(
         Span(name, Role.BRIGHT),
         "  ",
         *_state(view, at, options, now_ms),
-        Span("   leader ", Role.DIM),
+    )
+    placed = line(
+        Span("  leader ", Role.DIM),
         *leader_epoch(view, at),
         Span("   replicas ", Role.DIM),
         *replicas(view, at),
+        "   ",
     )
-    return [first, line("  ", Span(f" {glyphs.DOT} ".join(facts), Role.DIM))]
+    made = [first, (*placed, Span(f" {glyphs.DOT} ".join(facts), Role.DIM))]
+    status = PartitionStatus(figures.status[at])
+    if means := meaning(status, log, int(table.min_isr[at])):
+        made.insert(1, line("  ", Span(f"{glyphs.ARROW} {means}", ROLES[figures.severity[at]])))
+    return made
 
 
 def _state(view: View, at: int, options: Options, now_ms: int) -> Line:

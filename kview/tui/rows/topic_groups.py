@@ -14,7 +14,7 @@ from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed, figure, name_width, rate_width, title, verdict
 from kview.tui.rows.groups import members
 from kview.tui.rows.row import Row
-from kview.tui.text import Line, Role, Span, line
+from kview.tui.text import Line, Role, line
 
 PANEL = "topic_groups"
 

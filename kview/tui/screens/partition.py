@@ -10,9 +10,13 @@ from kview.derive.partition_log import events_of_partition, partition_log, unnam
 from kview.derive.view import View
 from kview.language import history
 from kview.tui.aim import Target, leader_of
+from kview.tui.rows.log_lines import Zoom
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.partition_log import History, LogDrawn, LogPanel
+
+BOTH_FROM_HEIGHT = 36
+"""From this height on, the end of the log is drawn below the whole log."""
 
 
 class PartitionScreen(KviewScreen):
@@ -46,7 +50,7 @@ class PartitionScreen(KviewScreen):
 
         def drawn() -> LogDrawn:
             log = partition_log(view, topic, partition)
-            return LogDrawn(view, topic, partition, log, options, self._is_zoomed)
+            return LogDrawn(view, topic, partition, log, options, self._zoom())
 
         self.query_one(LogPanel).fill(drawn)
         self.query_one(History).fill(
@@ -58,6 +62,11 @@ class PartitionScreen(KviewScreen):
             history.NOTHING_OF_PARTITION,
             view.moment.complete,
         )
+
+    def _zoom(self) -> Zoom:
+        if self._is_zoomed:
+            return Zoom.END
+        return Zoom.BOTH if self.app.size.height >= BOTH_FROM_HEIGHT else Zoom.WHOLE
 
     def action_zoom(self) -> None:
         """Draw the whole log, or only its end."""

@@ -84,7 +84,7 @@ class ChoiceLine(Lines):
         return line(mark, name, " ", Span(choice.figure, choice.role))
 
     def _placed(self, width: int) -> tuple[int, list[tuple[Choice, int, int]]]:
-        """Return the first choice in sight, and those in sight, each with its first cell and the one after it.
+        """Return the first choice in sight, and all in sight, each with its first cell and the one after it.
 
         The current choice is always in sight.
         """

@@ -9,11 +9,14 @@ from kview.language import glyphs
 from kview.model.events import Event
 from kview.tui.canvas import canvas
 from kview.tui.options import Options
-from kview.tui.rows.log_lines import log_lines
+from kview.tui.rows.log_lines import MOST_LABEL_LINES, Zoom, log_lines
 from kview.tui.rows.partition_heading import partition_heading
 from kview.tui.text import EMPTY, Line, Role, Span, cut, line
 from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.events import event_line
+
+LOW = 20
+"""Below this height, the drawing leaves out what it can."""
 
 
 class LogDrawn(NamedTuple):
@@ -24,7 +27,7 @@ class LogDrawn(NamedTuple):
     partition: int
     log: PartitionLog | None
     options: Options
-    is_zoomed: bool
+    zoom: Zoom
 
 
 class LogPanel(Lines):
@@ -48,13 +51,15 @@ class LogPanel(Lines):
     def _made(self, width: int) -> list[Line]:
         if self._drawn is None:
             return []
-        view, topic, partition, log, options, is_zoomed = self._drawn
+        view, topic, partition, log, options, zoom = self._drawn
         now_ms = canvas(self).now_ms()
+        is_low = self.app.size.height < LOW
         head = [cut(made, width) for made in partition_heading(view, topic, partition, log, options, now_ms)]
         if log is None:
             return head
-        drawn = log_lines(view, log, options, width, is_zoomed, now_ms)
-        return [*head, EMPTY, *(cut(made, width) for made in drawn)]
+        most = 1 if is_low else MOST_LABEL_LINES
+        drawn = log_lines(view, log, options, width, zoom, most, now_ms)
+        return [*head, *([] if is_low else [EMPTY]), *(cut(made, width) for made in drawn)]
 
 
 class History(Lines):
