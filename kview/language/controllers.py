@@ -3,7 +3,16 @@
 from kview.derive.controllers import Controller, ControllerState, lags
 from kview.language import glyphs, words
 from kview.language.brokers import BrokerWords
+from kview.model.events import Severity
 from kview.model.units import UNKNOWN
+
+QUORUM = "quorum"
+"""What stands in place of a rack in the rows of controllers."""
+
+
+def severity(controller: Controller) -> Severity:
+    """Return how bad a controller's state is. Losing one is one step from losing the majority."""
+    return Severity.CALM if state(controller).fine else Severity.WARN
 
 
 def state(controller: Controller) -> BrokerWords:

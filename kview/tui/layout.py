@@ -15,6 +15,15 @@ SIDE_BY_SIDE_WIDTH = 112
 SUMMARY_HEIGHT = 22
 """From this height on, groups and events have at least one line each."""
 
+CONTROLLERS_HEIGHT = 45
+"""From this height on, the controllers have a row each even if nothing is wrong with them."""
+
+MOST_STRIPS = 3
+"""The most lines for the signs of all brokers, above the worst of them as rows."""
+
+LEAST_ROWS = 3
+"""The head and two rows, which the table of brokers keeps below the signs of all brokers."""
+
 CHROME = 3
 """The number of lines for the header, the status line and the key line."""
 
@@ -36,6 +45,11 @@ class Overview:
     events: int
     throughput_width: int
     groups_width: int
+    strips: int = 0
+    """Of the lines for brokers, those that the signs of all brokers may take, because not every broker has a
+    row."""
+    controllers: bool = False
+    """Whether the controllers have rows of their own."""
 
 
 def headline_height(height: int) -> int:
@@ -46,14 +60,25 @@ def headline_height(height: int) -> int:
     return 1 if height < 18 else 2 if height < 45 else 3
 
 
-def overview(width: int, height: int, brokers: int, groups: int) -> Overview:
-    """Divide `height` lines among the panels. Header, headline, brokers and partitions are always shown."""
+def overview(
+    width: int, height: int, brokers: int, groups: int, controllers: int = 0, quorum_troubled: bool = False
+) -> Overview:
+    """Divide `height` lines among the panels. Header, headline, brokers and partitions are always shown.
+
+    `controllers` is the number of nodes that are controllers only, and `quorum_troubled` says whether
+    anything is wrong with them.
+    """
     side_by_side = width >= SIDE_BY_SIDE_WIDTH
     headline = headline_height(height)
     rules = 0 if height < 20 else 2 if height < 28 else 3
     events = 0 if height < SUMMARY_HEIGHT else min(10, max(1, (height - 28) // 3))
     most = max(4, height // 3) if height >= 20 else max(4, height // 3 + 1)
-    brokers_height = min(max(brokers + 1, 7 if side_by_side else 2), most)
+    with_controllers = quorum_troubled or (
+        height >= CONTROLLERS_HEIGHT and 0 < controllers < most - max(brokers, 6)
+    )
+    rows = brokers + (controllers if with_controllers else 0)
+    brokers_height = min(max(rows + 1, 7 if side_by_side else 2), most)
+    strips = min(MOST_STRIPS, brokers_height - LEAST_ROWS) if rows + 1 > brokers_height else 0
     left = height - CHROME - headline - rules - events - brokers_height
     groups_height = 0
     if side_by_side:
@@ -74,4 +99,6 @@ def overview(width: int, height: int, brokers: int, groups: int) -> Overview:
         events=events,
         throughput_width=min(72, width * 34 // 100) if side_by_side else 0,
         groups_width=(width * 40 // 100 if width < 150 else width * 46 // 100) if side_by_side else 0,
+        strips=max(0, strips),
+        controllers=with_controllers,
     )

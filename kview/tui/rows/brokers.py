@@ -1,12 +1,14 @@
 """Rows of the BROKERS panel, sorted by rack. Silent brokers stay in their usual place."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from kview.derive.brokers import answering
+from kview.derive.controllers import Controller
 from kview.derive.view import View
-from kview.language import brokers, failures, glyphs, words
+from kview.language import brokers, controllers, failures, glyphs, words
 from kview.language.lists import Order, order_name
 from kview.model.address import Address
 from kview.model.states import BrokerState
@@ -15,6 +17,7 @@ from kview.tui.options import Options
 from kview.tui.plot import sparkline
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import (
+    ROLES,
     Keyed,
     broker_state,
     figure,
@@ -27,16 +30,26 @@ from kview.tui.rows.common import (
 from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, Span, line
 
+
+class ControllerKey(NamedTuple):
+    """The key of a controller's row."""
+
+    node: int
+
+
+BrokerKey = int | ControllerKey
+"""The key of a row: a broker's id, or a controller that is not a broker."""
+
 PANEL = "brokers"
 ORDERS = (Order.IN_PLACE, Order.WORST_FIRST, Order.BY_RECORDS_IN)
 SPARK_CELLS = 20
 
 
-def _order(view: View, options: Options) -> list[int]:
+def _order(view: View, order: Order) -> list[int]:
     table, figures = view.snapshot.brokers, view.brokers
     rows = list(range(len(table)))
     by_rack = sorted(rows, key=lambda row: (table.rack[row], int(table.id[row])))
-    match options.order(PANEL, ORDERS):
+    match order:
         case Order.WORST_FIRST:
             return sorted(by_rack, key=lambda row: rank(figures.severity[row]))
         case Order.BY_RECORDS_IN:
@@ -45,25 +58,47 @@ def _order(view: View, options: Options) -> list[int]:
             return by_rack
 
 
-class BrokerRows(Keyed[int]):
-    """The rows of brokers. The key is the broker's id."""
+def order_in_force(options: Options, is_short: bool) -> Order:
+    """Return the order of the rows. In a short list, the worst brokers must not be below the last line."""
+    order = options.order(PANEL, ORDERS)
+    return Order.WORST_FIRST if is_short and order is Order.IN_PLACE else order
+
+
+class BrokerRows(Keyed[BrokerKey]):
+    """The rows of brokers, and of `others`, controllers that are not brokers.
+
+    The key is the broker's id, or a `ControllerKey`. `is_short` says that not every broker has a row in
+    sight. Controllers in trouble come first, the others last.
+    """
 
     empty = "no broker is known"
 
-    def __init__(self, view: View, options: Options) -> None:
-        self._order = _order(view, options)
-        super().__init__([int(view.snapshot.brokers.id[row]) for row in self._order])
+    def __init__(
+        self, view: View, options: Options, others: Sequence[Controller] = (), is_short: bool = False
+    ) -> None:
+        in_force = order_in_force(options, is_short)
+        self._order = _order(view, in_force)
+        wrong = [other for other in others if not controllers.state(other).fine]
+        self._wrong = len(wrong)
+        self._others = [*wrong, *(other for other in others if controllers.state(other).fine)]
+        ids = [int(view.snapshot.brokers.id[row]) for row in self._order]
+        keys = [ControllerKey(other.node) for other in self._others]
+        super().__init__([*keys[: self._wrong], *ids, *keys[self._wrong :]])
         self._view = view
         self._last_ms = answering(view.snapshot).last_ms
         self._options = options
-        in_force = options.order(PANEL, ORDERS)
         self.title: Line = title("BROKERS", order_name(in_force))
-        racks = list(view.snapshot.brokers.rack)
+        racks = [*view.snapshot.brokers.rack, *([controllers.QUORUM] if others else [])]
         self._grouped = in_force is Order.IN_PLACE and any(racks)
         figures = view.brokers
         self.columns: Sequence[Column] = (
             Column("rack", "", name_width(racks, 2, 12), name=True),
-            Column("id", "", len(str(max(self.keys, default=0))), right=True),
+            Column(
+                "id",
+                "",
+                max((len(str(id)) for id in (*ids, *(key.node for key in keys))), default=1),
+                right=True,
+            ),
             Column("state", "", 14, flex=1, most=20),
             Column("leads", "leads", 5, right=True),
             Column("replicas", "replicas", 8, right=True, rank=2),
@@ -77,7 +112,11 @@ class BrokerRows(Keyed[int]):
         )
 
     def row(self, index: int, now_ms: int) -> Row:
-        """Return a broker's cells."""
+        """Return a broker's cells, or a controller's."""
+        key = self.keys[index]
+        if isinstance(key, ControllerKey):
+            return self._controller(index, now_ms)
+        index -= self._wrong
         at = self._order[index]
         table, figures = self._view.snapshot.brokers, self._view.brokers
         internal = self._options.internal
@@ -101,6 +140,23 @@ class BrokerRows(Keyed[int]):
             self._note(at, now_ms),
         )
         return Row(cells, fresh(int(table.since_ms[at]), now_ms))
+
+    def _controller(self, index: int, now_ms: int) -> Row:
+        """Return a controller's cells: what it is doing, and how far behind it is."""
+        at = index if index < self._wrong else index - len(self._order)
+        other = self._others[at]
+        said = controllers.state(other)
+        epoch = self._view.snapshot.observation.controller_epoch
+        note = controllers.note(other, epoch, now_ms, 2 * self._options.stale_ms)
+        role = ROLES[controllers.severity(other)]
+        state = (Span(f"{said.sign} ", Role.GOOD), Span(said.text, Role.DIM)) if said.fine else ()
+        cells = {
+            "rack": line(Span(controllers.QUORUM if at in (0, self._wrong) else "", Role.HEAD)),
+            "id": figure(str(other.node)),
+            "state": line(*(state or (Span(f"{said.sign} {said.text}", role),))),
+            "note": line(Span(note, Role.DIM)),
+        }
+        return Row(tuple(cells.get(column.key, ()) for column in self.columns))
 
     def _rack(self, index: int) -> str:
         rack = str(self._view.snapshot.brokers.rack[self._order[index]])

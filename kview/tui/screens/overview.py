@@ -5,19 +5,24 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 
+from kview.derive.controllers import controllers, is_troubled
 from kview.derive.view import View
 from kview.tui import layout
 from kview.tui.aim import Target, leader_of
 from kview.tui.options import PanelOrders
 from kview.tui.rows import brokers, groups, partitions
 from kview.tui.screens.base import KviewScreen
-from kview.tui.widgets.bottom import Bar, Rule
+from kview.tui.widgets.bottom import Bar, Rule, StatusMessage
 from kview.tui.widgets.events import EventsPanel
 from kview.tui.widgets.groups_line import GroupsLine
+from kview.tui.widgets.rack_strips import RackStrips
 from kview.tui.widgets.table import Table
 from kview.tui.widgets.throughput import ThroughputPanel
+
+BAR_CELLS = 2
+"""The width of the line between two panels."""
 
 
 class OverviewScreen(KviewScreen):
@@ -37,13 +42,17 @@ class OverviewScreen(KviewScreen):
         "groups_below": groups.ORDERS,
     }
 
+    _shared = layout.overview(layout.MIN_WIDTH, layout.MIN_HEIGHT, 0, 0)
+
     partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})
 
     def body(self) -> ComposeResult:
         """Make the panels of the screen."""
         yield Rule(id="rule1")
         with Horizontal(id="upper"):
-            yield Table(id="brokers")
+            with Vertical(id="brokers_side"):
+                yield RackStrips(id="strips")
+                yield Table(id="brokers")
             yield Bar(id="upper_bar")
             yield ThroughputPanel()
         yield Rule(id="rule2")
@@ -59,8 +68,10 @@ class OverviewScreen(KviewScreen):
     def lay_out_panels(self) -> None:
         """Set the panels' sizes."""
         size, view = self.app.size, self.view
-        counts = (len(view.snapshot.brokers), len(view.snapshot.groups)) if view else (6, 3)
-        shared = layout.overview(size.width, size.height, *counts)
+        shared = self._share(view)
+        self._shared = shared
+        beside = shared.throughput_width + BAR_CELLS if shared.side_by_side else 0
+        self.query_one(RackStrips).fit(view, size.width - beside, shared.strips)
         self.query_one("#upper").styles.height = shared.brokers
         self.query_one("#lower").styles.height = shared.partitions
         for number in (1, 2, 3):
@@ -79,10 +90,28 @@ class OverviewScreen(KviewScreen):
         events.display = shared.events > 0
         events.styles.height = shared.events
 
+    def _share(self, view: View | None) -> layout.Overview:
+        """Divide the screen among the panels."""
+        size = self.app.size
+        if view is None:
+            return layout.overview(size.width, size.height, 6, 3)
+        counts = len(view.snapshot.brokers), len(view.snapshot.groups)
+        only = sum(not controller.is_broker for controller in controllers(view))
+        return layout.overview(size.width, size.height, *counts, only, bool(only) and is_troubled(view))
+
+    def _brokers(self, view: View) -> brokers.BrokerRows:
+        """Return the rows of brokers, with those of controllers if they have rows."""
+        others = (
+            [found for found in controllers(view) if not found.is_broker] if self._shared.controllers else []
+        )
+        return brokers.BrokerRows(view, self.dashboard.options, others, is_short=self._shared.strips > 0)
+
     def draw(self, view: View) -> None:
         """Pass each panel its part of a view."""
         options = self.dashboard.options
-        self.query_one("#brokers", Table).fill(lambda: brokers.BrokerRows(view, options))
+        if self._share(view) != self._shared or self._shared.strips:
+            self.lay_out_panels()
+        self.query_one("#brokers", Table).fill(lambda: self._brokers(view))
         self.query_one("#partitions", Table).fill(lambda: partitions.PartitionRows(view, options))
         rows = cache(partial(groups.GroupRows, view, options))
         for id in ("groups", "groups_below"):
@@ -102,6 +131,8 @@ class OverviewScreen(KviewScreen):
         table = self.focused_table()
         if table is None or table.selected is None or self.view is None:
             return None
+        if isinstance(table.selected, brokers.ControllerKey):
+            return Target(table.selected.node)
         if table.id == "partitions" and isinstance(table.selected, tuple):
             return leader_of(self.view, *table.selected)
         return None
@@ -115,6 +146,8 @@ class OverviewScreen(KviewScreen):
     def _open(self, event: Table.Opened) -> None:
         if event.table.id == "brokers" and isinstance(event.key, int):
             self.dashboard.show_broker(event.key)
+        elif isinstance(event.key, brokers.ControllerKey):
+            self.dashboard.say(StatusMessage(f"controller {event.key.node} has no screen of its own"))
         elif event.table.id == "partitions" and isinstance(event.key, tuple):
             self.dashboard.show_partition(*event.key)
         elif isinstance(event.key, str):

@@ -1,0 +1,86 @@
+"""All brokers in a few lines: a sign for each of them, by rack."""
+
+from collections import Counter
+
+from kview.derive.view import View
+from kview.language import brokers, glyphs, words
+from kview.tui.rows.common import ROLES, rank
+from kview.tui.text import EMPTY, Line, Role, Span, cut, justified, line, line_width, middle
+
+MOST_NAME = 16
+"""A longer name of a rack is cut in its middle."""
+
+_BETWEEN = "  "
+
+
+def strips(view: View, cells: int, most: int, now_ms: int) -> list[Line]:
+    """Return at most `most` lines with a sign per broker, or with numbers if there are too many brokers.
+
+    The first line ends with the number of brokers, and how many of them are not well.
+    """
+    table, figures = view.snapshot.brokers, view.brokers
+    racks: dict[str, list[tuple[int, str, Role]]] = {}
+    rows = sorted(range(len(table)), key=lambda row: (str(table.rack[row]), int(table.id[row])))
+    unwell = 0
+    for row in rows:
+        said = brokers.state(table, figures, row, now_ms)
+        severity = figures.severity[row]
+        unwell += not said.fine
+        role = Role.GOOD if said.fine else ROLES[severity]
+        racks.setdefault(str(table.rack[row]), []).append((rank(severity), said.sign, role))
+    total = _total(len(table), unwell)
+    for make in (_signs, _numbers):
+        made = _wrapped([make(rack, signs) for rack, signs in racks.items()], total, cells)
+        if len(made) <= most:
+            return made
+    return [*made[: most - 1], cut((*made[most - 1], Span(f" {glyphs.ELLIPSIS}")), cells)]
+
+
+def _total(number: int, unwell: int) -> Line:
+    well = Span("all well", Role.DIM) if not unwell else Span(f"{unwell:,} not well", Role.BRIGHT)
+    return line(Span(f"{words.plural(number, 'broker')}, ", Role.DIM), well, " ")
+
+
+def _name(rack: str) -> Line:
+    return line(Span(f"{middle(rack, MOST_NAME)} ", Role.HEAD)) if rack else EMPTY
+
+
+def _signs(rack: str, signs: list[tuple[int, str, Role]]) -> Line:
+    """Return a rack's name and the sign of each of its brokers, in order of their ids."""
+    return (*_name(rack), *(Span(sign, role) for _, sign, role in signs))
+
+
+def _numbers(rack: str, signs: list[tuple[int, str, Role]]) -> Line:
+    """Return a rack's name and the number of its brokers with each sign, the worst first."""
+    counted = Counter(sorted(signs, key=lambda each: each[0]))
+    spans: list[Span] = [*_name(rack)]
+    for (_, sign, role), number in counted.items():
+        spans.append(Span(f"{sign}{number:,} ", role))
+    return tuple(spans)
+
+
+def _wrapped(parts: list[Line], total: Line, cells: int) -> list[Line]:
+    """Return the parts over as many lines as they need, and the total at the end of the first line."""
+    lines: list[Line] = []
+    room = cells - line_width(total) - len(_BETWEEN)
+    for part in parts:
+        for piece in _pieces(part, cells - len(_BETWEEN)):
+            width = line_width(piece) + len(_BETWEEN)
+            if lines and line_width(lines[-1]) + width <= (room if len(lines) == 1 else cells):
+                lines[-1] = (*lines[-1], Span(_BETWEEN), *piece)
+            else:
+                if not lines and width > room:
+                    lines.append(EMPTY)
+                lines.append((Span(_BETWEEN), *piece))
+    first = justified(lines[0], total, cells) if lines else total
+    return [first, *lines[1:]]
+
+
+def _pieces(part: Line, cells: int) -> list[Line]:
+    """Return a part in pieces that fit a line each."""
+    pieces: list[Line] = [EMPTY]
+    for span in part:
+        if line_width((*pieces[-1], span)) > cells and pieces[-1]:
+            pieces.append(EMPTY)
+        pieces[-1] = (*pieces[-1], span)
+    return pieces

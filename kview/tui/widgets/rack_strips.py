@@ -1,0 +1,30 @@
+"""The panel with a sign per broker, for clusters with more brokers than rows."""
+
+from kview.derive.view import View
+from kview.tui.canvas import canvas
+from kview.tui.rows.rack_strips import strips
+from kview.tui.text import Line
+from kview.tui.widgets.drawn import Lines
+
+
+class RackStrips(Lines):
+    """All brokers by rack, a sign for each."""
+
+    DEFAULT_CSS = "RackStrips { height: 1; }"
+
+    view: View | None = None
+    most = 0
+
+    def fit(self, view: View | None, cells: int, most: int) -> None:
+        """Take as many lines as all brokers need in `cells`, at most `most`; none if `most` is 0."""
+        self.view, self.most = view, most
+        self.display = most > 0
+        if view is not None and most > 0:
+            self.attempt(lambda: self._take(view, cells, most))
+
+    def _take(self, view: View, cells: int, most: int) -> None:
+        self.styles.height = len(strips(view, cells, most, canvas(self).now_ms()))
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """Return the lines."""
+        return strips(self.view, width, self.most, canvas(self).now_ms()) if self.view and self.most else []
