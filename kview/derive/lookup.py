@@ -37,6 +37,12 @@ def partition_row(view: View, topic: str, partition: int) -> int | None:
     return at if at < last and view.snapshot.partitions.partition[at] == partition else None
 
 
+def index_of(rows: Longs, row: int) -> int | None:
+    """Return where `row` is in `rows`, or None if it is not there."""
+    found = np.flatnonzero(rows == row)
+    return int(found[0]) if len(found) else None
+
+
 def of_topics(topics: TopicFigures, passing: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which partitions belong to the `passing` topics, a flag for each row of `TopicFigures`."""
     return np.repeat(passing, topics.partitions)
@@ -50,4 +56,5 @@ def replica_rows(replicas_row: NDArray[np.int32], row: int) -> range:
 
 def replication(table: Partitions) -> Longs:
     """Return the number of replicas of each partition."""
-    return (table.replicas >= 0).sum(1).astype(np.int64)
+    number: Longs = (table.replicas >= 0).sum(1).astype(np.int64)
+    return number

@@ -144,7 +144,7 @@ LEAST_ZOOM = 10
 
 def _round_up(length: int) -> int:
     """Return the smallest of 1, 2 and 5 times a power of ten that is not below `length`."""
-    power = 10 ** (len(str(length)) - 1)
+    power = int("1" + "0" * (len(str(length)) - 1))
     return next(step * power for step in (1, 2, 5, 10) if step * power >= length)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.lookup import replication
-from kview.derive.view import PartitionFigures, PartitionStatus, View
-from kview.model.snapshot import Longs, Partitions, Strings
+from kview.derive.view import PartitionStatus, View
+from kview.model.snapshot import Longs, Strings
 from kview.model.units import NO_BROKER, UNKNOWN_ID
 
 _WORST_FIRST = (
@@ -38,14 +38,17 @@ class TopicHealth:
     """The number of partitions with that status."""
 
 
+def _ranks(status: Strings) -> NDArray[np.int8]:
+    """Return the place of each status in the order of how much it matters."""
+    return np.fromiter(map(_ORDER.__getitem__, status.tolist()), np.int8, len(status))
+
+
 def topic_health(view: View) -> TopicHealth:
     """Return the worst status of each topic, and how many of its partitions have it."""
     topics = view.topics
     if not len(topics.topic):
         return TopicHealth(np.empty(0, object), np.empty(0, np.int64))
-    ranks = np.fromiter(
-        map(_ORDER.__getitem__, view.partitions.status.tolist()), np.int8, len(view.partitions.status)
-    )
+    ranks = _ranks(view.partitions.status)
     worst = np.minimum.reduceat(ranks, topics.first_row)
     count = np.add.reduceat((ranks == np.repeat(worst, topics.partitions)).astype(np.int64), topics.first_row)
     return TopicHealth(_STATUSES[worst], count)
@@ -79,34 +82,22 @@ _BY_STATUS = {
 }
 
 
-def having(table: Partitions, figures: PartitionFigures, trouble: Trouble) -> NDArray[np.bool_]:
-    """Return which partitions have that trouble: a flag for each row of `snapshot.partitions`.
+def troubles(view: View) -> dict[Trouble, NDArray[np.bool_]]:
+    """Return which partitions have which trouble: a flag for each row of `snapshot.partitions`.
 
     The ISR is compared as kafka-topics.sh does it (--under-min-isr-partitions and its like), so that a
-    partition with a silent leader is also under-replicated. Silent and frozen partitions are counted by their
-    worst state, as in the headline.
+    partition with a silent leader may also be under-replicated. Silent and frozen partitions are counted by
+    their worst state, as in the headline.
     """
-    replicas = replication(table)
-    known = table.min_isr != UNKNOWN_ID
-    match trouble:
-        case Trouble.ALL:
-            return np.ones(len(table), np.bool_)
-        case Trouble.NO_LEADER:
-            return np.asarray(table.leader == NO_BROKER, np.bool_)
-        case Trouble.UNDER_MIN_ISR:
-            return np.asarray(known & (figures.isr_count < np.minimum(table.min_isr, replicas)), np.bool_)
-        case Trouble.AT_MIN_ISR:
-            at_min = (figures.isr_count == table.min_isr) & (figures.isr_count < replicas)
-            return np.asarray(known & at_min, np.bool_)
-        case Trouble.UNDER_REPLICATED:
-            return np.asarray(figures.isr_count < replicas, np.bool_)
-        case Trouble.NOT_PREFERRED:
-            return np.asarray(~figures.preferred & (table.leader >= 0), np.bool_)
-        case _:
-            return np.asarray(figures.status == _BY_STATUS[trouble], np.bool_)
-
-
-def counts(view: View, among: NDArray[np.bool_]) -> dict[Trouble, int]:
-    """Return the number of partitions with each trouble. `among` flags the partitions that count."""
     table, figures = view.snapshot.partitions, view.partitions
-    return {trouble: int((having(table, figures, trouble) & among).sum()) for trouble in Trouble}
+    ranks, replicas, in_sync = _ranks(figures.status), replication(table), figures.isr_count
+    known, under = table.min_isr != UNKNOWN_ID, in_sync < replicas
+    found = {trouble: np.equal(ranks, _ORDER[status]) for trouble, status in _BY_STATUS.items()}
+    return found | {
+        Trouble.ALL: np.ones(len(table), np.bool_),
+        Trouble.NO_LEADER: np.equal(table.leader, NO_BROKER),
+        Trouble.UNDER_MIN_ISR: known & (in_sync < np.minimum(table.min_isr, replicas)),
+        Trouble.AT_MIN_ISR: known & under & (in_sync == table.min_isr),
+        Trouble.UNDER_REPLICATED: np.asarray(under, np.bool_),
+        Trouble.NOT_PREFERRED: ~figures.preferred & (table.leader >= 0),
+    }

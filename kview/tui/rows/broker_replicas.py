@@ -2,10 +2,8 @@
 
 from collections.abc import Hashable, Sequence
 
-import numpy as np
-
 from kview.derive.broker_replicas import broker_replicas
-from kview.derive.lookup import partition_row, replica_rows
+from kview.derive.lookup import index_of, partition_row, replica_rows
 from kview.derive.view import PartitionStatus, View
 from kview.language import glyphs, verdicts, words
 from kview.language import replicas as replica_words
@@ -92,8 +90,7 @@ class BrokerReplicaRows:
     def find(self, key: Hashable) -> int | None:
         """Return the index of a partition's row, or None if it is not listed."""
         at = partition_row(self._view, *key) if isinstance(key, tuple) else None
-        found = np.flatnonzero(self._rows == at) if at is not None else ()
-        return int(found[0]) if len(found) else None
+        return None if at is None else index_of(self._rows, at)
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a replica's cells."""

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.lookup import of_topics, partition_row, topic_partitions
+from kview.derive.lookup import index_of, of_topics, partition_row, topic_partitions
 from kview.derive.partitions import ordered
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import failures, glyphs, verdicts, words
@@ -159,8 +159,7 @@ class PartitionRows:
     def find(self, key: Hashable) -> int | None:
         """Return the index of a partition's row, or None if it is not listed."""
         at = partition_row(self._view, *key) if isinstance(key, tuple) else None
-        found = np.flatnonzero(self._rows == at) if at is not None else ()
-        return int(found[0]) if len(found) else None
+        return None if at is None else index_of(self._rows, at)
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a partition's cells."""

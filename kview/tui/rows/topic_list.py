@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.lookup import topic_row
+from kview.derive.lookup import index_of, topic_row
 from kview.derive.readers import topic_readers
 from kview.derive.retention import retention
 from kview.derive.topic_health import topic_health
@@ -119,8 +119,7 @@ class TopicListRows:
     def find(self, key: Hashable) -> int | None:
         """Return the index of a topic's row, or None if it is not listed."""
         at = topic_row(self._view.topics, key) if isinstance(key, str) else None
-        found = np.flatnonzero(self._rows == at) if at is not None else ()
-        return int(found[0]) if len(found) else None
+        return None if at is None else index_of(self._rows, at)
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a topic's cells."""

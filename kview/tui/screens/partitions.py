@@ -1,14 +1,16 @@
 """4 Partitions: all partitions of the cluster, which can be narrowed to those in one kind of trouble."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from kview.derive.lookup import of_topics
-from kview.derive.topic_health import ALWAYS_COUNTED, Trouble, counts, having
+from kview.derive.topic_health import ALWAYS_COUNTED, Trouble, troubles
 from kview.derive.view import View
 from kview.language.topics import TROUBLES
 from kview.tui.aim import Target, leader_of
@@ -32,9 +34,14 @@ _ROLES = {
 }
 
 
-def chips(view: View, options: Options, current: Trouble) -> Sequence[Choice]:
+Flagged = Mapping[Trouble, NDArray[np.bool_]]
+"""Which partitions have which trouble."""
+
+
+def chips(view: View, options: Options, current: Trouble, having: Flagged) -> Sequence[Choice]:
     """Return what the list can be narrowed to, with the number of partitions that pass the filter."""
-    found = counts(view, of_topics(view.topics, passing(view, options)))
+    among = of_topics(view.topics, passing(view, options))
+    found = {trouble: int((flags & among).sum()) for trouble, flags in having.items()}
     shown = [t for t in Trouble if found[t] or t in ALWAYS_COUNTED or t is current]
     return [Choice(t, TROUBLES[t], f"{found[t]:,}", _role(t, found[t])) for t in shown]
 
@@ -57,6 +64,9 @@ class PartitionsScreen(KviewScreen):
 
     _trouble = Trouble.ALL
 
+    _flagged: tuple[View, Flagged] | None = None
+    """The troubles of the partitions in the view drawn last, which a key does not change."""
+
     def body(self) -> ComposeResult:
         """Make the panels of the screen."""
         yield Rule()
@@ -66,15 +76,20 @@ class PartitionsScreen(KviewScreen):
     def draw(self, view: View) -> None:
         """Pass each panel its part of a view."""
         options, trouble = self.dashboard.options, self._trouble
-        self.query_one(ChoiceLine).fill(lambda: chips(view, options, trouble), trouble)
+        chosen = self.query_one(ChoiceLine)
+        chosen.fill(lambda: chips(view, options, trouble, self._having(view)), trouble)
 
         def rows() -> partitions.PartitionRows:
-            among = None
-            if trouble is not Trouble.ALL:
-                among = having(view.snapshot.partitions, view.partitions, trouble)
+            among = None if trouble is Trouble.ALL else self._having(view)[trouble]
             return partitions.PartitionRows(view, options, among=among)
 
         self.query_one("#partitions", Table).fill(rows)
+
+    def _having(self, view: View) -> Flagged:
+        """Return which partitions of a view have which trouble."""
+        if self._flagged is None or self._flagged[0] is not view:
+            self._flagged = view, troubles(view)
+        return self._flagged[1]
 
     def action_narrow(self, by: int) -> None:
         """Narrow the list to another kind of trouble."""

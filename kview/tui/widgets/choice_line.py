@@ -91,7 +91,8 @@ class ChoiceLine(Lines):
         keys = [choice.key for choice in self.choices]
         at = keys.index(self.current) if self.current in keys else 0
         for first in range(at + 1):
-            places, cell = [], MARGIN
+            places: list[tuple[Choice, int, int]] = []
+            cell = MARGIN
             for choice in self.choices[first:]:
                 end = cell + line_width(self._drawn(choice))
                 if end > width - MARGIN and places:
