@@ -48,3 +48,5 @@ TROUBLES: Mapping[Trouble, str] = {
     Trouble.NOT_PREFERRED: "not preferred",
 }
 """What a list of partitions is narrowed to, in the words of its choices."""
+
+NONE_IN_TROUBLE = "no partition is in this state; ← and → list others"

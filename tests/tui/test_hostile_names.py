@@ -31,7 +31,12 @@ ALL = "".join(HOSTILE.values())
 SCREENS = {
     "overview": [],
     "placement": ["2"],
-    "topic": ["2", "enter"],
+    "broker": ["enter"],
+    "topics": ["3"],
+    "topic": ["3", "enter"],
+    "topic_groups": ["3", "enter", "right"],
+    "partitions": ["4"],
+    "partition": ["4", "enter"],
     "groups": ["5"],
     "group": ["5", "enter"],
     "throughput": ["6"],

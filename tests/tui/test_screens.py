@@ -37,7 +37,12 @@ STATES = [HEALTHY, CRASH, FENCED, BACK]
 
 SCREENS: dict[str, tuple[list[str], str]] = {
     "placement": (["2"], "PREFERRED LEADER"),
-    "topic": (["2", "right", "enter"], "uncomm."),
+    "topics": (["3"], "TOPICS"),
+    "topic": (["3", "slash", *"invoice", "enter", "enter"], "uncomm."),
+    "topic_groups": (["3", "slash", *"invoice", "enter", "enter", "right"], "figures of this topic"),
+    "partitions": (["4"], "silent leader"),
+    "partition": (["4", "down", "down", "enter"], "HISTORY"),
+    "broker": (["down", "down", "down", "down", "enter"], "REPLICAS"),
     "groups": (["5"], "GROUPS"),
     "group": (["5", "enter"], "MEMBERS"),
     "help": (["question_mark"], "HELP"),

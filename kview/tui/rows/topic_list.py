@@ -92,7 +92,7 @@ class TopicListRows:
             Column("partitions", "part.", count_width(figures.partitions[rows], 5), right=True, rank=1),
             Column("replication", "repl.", 5, right=True, rank=3),
             Column("min_isr", "min isr", 7, right=True, rank=5),
-            Column("health", "health", 18, flex=2, most=34),
+            Column("health", "health", 21, flex=2, most=34),
             Column("in", "in rec/s", rate_width(figures.in_rate, 8), right=True),
             Column("out", "out rec/s", rate_width(readers.out_rate, 9), right=True, rank=2),
             Column("spark", "last minute", SPARK_CELLS, rank=6),

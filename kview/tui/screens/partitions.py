@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from kview.derive.lookup import of_topics
 from kview.derive.topic_health import ALWAYS_COUNTED, Trouble, troubles
 from kview.derive.view import View
-from kview.language.topics import TROUBLES
+from kview.language.topics import NONE_IN_TROUBLE, TROUBLES
 from kview.tui.aim import Target, leader_of
 from kview.tui.options import Options, PanelOrders
 from kview.tui.rows import partitions
@@ -43,7 +43,7 @@ def chips(view: View, options: Options, current: Trouble, having: Flagged) -> Se
     among = of_topics(view.topics, passing(view, options))
     found = {trouble: int((flags & among).sum()) for trouble, flags in having.items()}
     shown = [t for t in Trouble if found[t] or t in ALWAYS_COUNTED or t is current]
-    return [Choice(t, TROUBLES[t], f"{found[t]:,}", _role(t, found[t])) for t in shown]
+    return [Choice(t, TROUBLES[t], f"{found[t]:,}", _role(t, found[t]), optional=not found[t]) for t in shown]
 
 
 def _role(trouble: Trouble, number: int) -> Role:
@@ -81,7 +81,10 @@ class PartitionsScreen(KviewScreen):
 
         def rows() -> partitions.PartitionRows:
             among = None if trouble is Trouble.ALL else self._having(view)[trouble]
-            return partitions.PartitionRows(view, options, among=among)
+            made = partitions.PartitionRows(view, options, among=among)
+            if trouble is not Trouble.ALL and made.empty:
+                made.empty = NONE_IN_TROUBLE
+            return made
 
         self.query_one("#partitions", Table).fill(rows)
 

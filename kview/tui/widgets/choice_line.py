@@ -11,8 +11,8 @@ from kview.language.glyphs import ELLIPSIS, MARK
 from kview.tui.text import Line, Role, Span, cut, line, line_width
 from kview.tui.widgets.drawn import Lines
 
-GAP = 3
-"""The number of cells from one choice to the next, one of which holds the mark of the current choice."""
+GAP = 2
+"""The number of cells between two choices, one of which holds the mark of the current choice."""
 
 MARGIN = 2
 
@@ -24,6 +24,8 @@ class Choice(NamedTuple):
     name: str
     figure: str = ""
     role: Role = Role.DIM
+    optional: bool = False
+    """Whether the choice may be left out where there is too little room, unless it is current."""
 
 
 class ChoiceLine(Lines):
@@ -71,7 +73,7 @@ class ChoiceLine(Lines):
         spans = line(Span(f" {ELLIPSIS}" if first else " " * MARGIN, Role.DIM))
         for choice, _, _ in places:
             spans += (*self._drawn(choice), Span(" " * (GAP - 1)))
-        if first + len(places) < len(self.choices):
+        if first + len(places) < len(self._offered(width)):
             spans = (*cut(spans[:-1], width - MARGIN), Span(f" {ELLIPSIS}", Role.DIM))
         return [cut(spans, width)]
 
@@ -83,17 +85,25 @@ class ChoiceLine(Lines):
             return line(mark, name)
         return line(mark, name, " ", Span(choice.figure, choice.role))
 
+    def _offered(self, width: int) -> Sequence[Choice]:
+        """Return the choices that are drawn, without optional ones if not all of them fit."""
+        needed = MARGIN + sum(line_width(self._drawn(choice)) + GAP - 1 for choice in self.choices)
+        if needed <= width:
+            return self.choices
+        return [choice for choice in self.choices if not choice.optional or choice.key == self.current]
+
     def _placed(self, width: int) -> tuple[int, list[tuple[Choice, int, int]]]:
         """Return the first choice in sight, and all in sight, each with its first cell and the one after it.
 
         The current choice is always in sight.
         """
-        keys = [choice.key for choice in self.choices]
+        offered = self._offered(width)
+        keys = [choice.key for choice in offered]
         at = keys.index(self.current) if self.current in keys else 0
         for first in range(at + 1):
             places: list[tuple[Choice, int, int]] = []
             cell = MARGIN
-            for choice in self.choices[first:]:
+            for choice in offered[first:]:
                 end = cell + line_width(self._drawn(choice))
                 if end > width - MARGIN and places:
                     break

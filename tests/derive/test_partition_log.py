@@ -1,0 +1,84 @@
+"""A partition's log as facts, in a crash: ends, ages, positions of groups, and what happened to it."""
+
+import pytest
+
+from kview.derive.partition_log import (
+    LEAST_ZOOM,
+    events_of_broker,
+    events_of_partition,
+    partition_log,
+    unnamed_events,
+    zoomed,
+)
+from kview.derive.view import View
+from kview.model.events import Event, EventKind, Severity
+from kview.model.units import UNKNOWN
+from tests.worlds import crash_script, views
+
+SILENT, FENCED = 13, 21
+
+
+@pytest.fixture(scope="module")
+def script() -> list[View]:
+    """The views of a crash of broker 4 in second 10."""
+    return list(views(crash_script(healthy_s=10, silent_s=14, after_s=2)))
+
+
+def test_a_silent_follower_keeps_its_last_end_with_the_time_it_was_read(script: list[View]) -> None:
+    before, view = script[9], script[SILENT]
+    log = partition_log(view, "invoice", 1)
+    assert log is not None
+    ends = {replica.broker: replica for replica in log.replicas}
+    assert list(ends) == [3, 1, 4], "in the order of the replica list"
+    assert not ends[4].answers and ends[4].in_isr and ends[4].lag == UNKNOWN
+    assert ends[4].end_ms <= before.snapshot.observation.ended_ms < ends[3].end_ms
+    assert ends[3].is_leader and ends[3].end == log.log_end > log.high_watermark
+    assert ends[4].end <= log.high_watermark <= ends[1].end
+
+
+def test_groups_stand_at_their_commits_the_furthest_behind_first(script: list[View]) -> None:
+    view = script[9]
+    log = partition_log(view, "audit-log", 0)
+    assert log is not None
+    names = [str(view.snapshot.groups.group[position.group]) for position in log.groups]
+    assert names == ["audit-export", "fraud-check"]
+    assert log.groups[0].committed < log.groups[1].committed <= log.high_watermark
+
+
+def test_the_zoom_holds_the_watermark_and_every_replica_in_the_isr(script: list[View]) -> None:
+    for view in (script[9], script[SILENT], script[FENCED]):
+        for row in range(len(view.snapshot.partitions)):
+            key = str(view.snapshot.partitions.topic[row]), int(view.snapshot.partitions.partition[row])
+            log = partition_log(view, *key)
+            assert log is not None
+            stretch = zoomed(log)
+            assert stretch is not None
+            low, high = stretch
+            assert high == log.last and log.first <= low <= high - min(LEAST_ZOOM, high - log.first)
+            points = [log.high_watermark, *(replica.end for replica in log.replicas if replica.in_isr)]
+            assert all(low <= point <= high for point in points if point != UNKNOWN), key
+
+
+def test_a_partition_that_is_not_listed_has_no_log(script: list[View]) -> None:
+    assert partition_log(script[9], "invoice", 99) is None
+    assert partition_log(script[9], "gone", 0) is None
+
+
+def test_the_history_names_only_what_concerns_the_partition(script: list[View]) -> None:
+    view = script[FENCED]
+    kinds = [event.kind for event in events_of_partition(view.events, "invoice", 3)]
+    assert EventKind.LEADER_MOVED in kinds and EventKind.ISR_SHRANK in kinds
+    assert events_of_partition(view.events, "invoice", 0) == (), "no replica on broker 4"
+    times = [event.at_ms for event in events_of_partition(view.events, "invoice", 3)]
+    assert times == sorted(times, reverse=True)
+    of_broker = {event.kind for event in events_of_broker(view.events, 4)}
+    assert {EventKind.BROKER_SILENT, EventKind.BROKER_FENCED, EventKind.ISR_SHRANK} <= of_broker
+    assert not {EventKind.BROKER_SILENT, EventKind.BROKER_FENCED} & {
+        event.kind for event in events_of_broker(view.events, 2)
+    }
+
+
+def test_an_event_that_cannot_name_all_its_partitions_is_counted() -> None:
+    event = Event(1, EventKind.LEADER_LOST, Severity.RISK, partitions=(("a", 0),), partition_count=300)
+    assert unnamed_events((event,), "b", 7) == 1
+    assert unnamed_events((event,), "a", 0) == 0, "this one is named"

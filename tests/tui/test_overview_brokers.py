@@ -1,0 +1,89 @@
+"""The overview's brokers: a sign for each if rows run out, the worst as rows, and the controllers."""
+
+import re
+
+import pytest
+
+from kview.language import glyphs
+from kview.model.faults import FaultCommand, FaultKind
+from kview.tui.rows.rack_strips import strips
+from kview.tui.text import content, line_width
+from kview.tui.widgets.table import Table
+from tests.tui.harness import HEALTHY, FakeLab, dashboard, press, running, state, text, until
+from tests.tui.many import lost_controller, many
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 40), (200, 50)])
+@running
+async def test_thirty_brokers_are_all_in_sight_and_the_silent_ones_have_rows(size: tuple[int, int]) -> None:
+    async with dashboard(many(crashed=(2, 19)), size=size) as (app, _):
+        shown = text(app)
+        assert "30 brokers, 2 not well" in shown
+        assert "R1 ●●✕●●●" in shown and "R4 ●✕●●●●" in shown
+        table = app.screen.query_one("#brokers", Table)
+        assert [key for key in table.in_sight if isinstance(key, int)][:2] == [2, 19]
+
+
+@running
+async def test_a_few_brokers_have_a_row_each_in_order_of_racks() -> None:
+    async with dashboard(state(HEALTHY)) as (app, _):
+        assert app.screen.query_one("#brokers", Table).keys == [0, 1, 2, 3, 4, 5]
+        assert "all well" not in text(app)
+
+
+@pytest.mark.parametrize("cells", [40, 60, 78, 116, 200])
+@pytest.mark.parametrize(("brokers", "racks"), [(30, 5), (200, 4), (7, 0), (60, 60), (1, 1)])
+def test_the_strips_fit_and_no_broker_in_trouble_is_left_out(cells: int, brokers: int, racks: int) -> None:
+    view = many(crashed=(0,), brokers=brokers, racks=racks, topics=2)
+    for most in (1, 3):
+        made = strips(view, cells, most, view.snapshot.observation.ended_ms)
+        assert 1 <= len(made) <= most
+        assert all(line_width(line) <= cells for line in made)
+        said = "".join(content(line) for line in made)
+        assert f"{brokers} broker" in said
+        if glyphs.ELLIPSIS not in said:
+            signs = said.count(glyphs.OK) + said.count(glyphs.DEAD)
+            assert signs == brokers or re.search(rf"{glyphs.DEAD}\d", said)
+            assert glyphs.DEAD in said
+
+
+@running
+async def test_the_list_of_brokers_stays_at_its_top_until_the_user_scrolls() -> None:
+    async with dashboard(many(brokers=30), size=(80, 24)) as (app, pilot):
+        table = app.screen.query_one("#brokers", Table)
+        await press(pilot, ["2", "1"])
+        app.feed.show(many(crashed=(2, 19)))  # type: ignore[attr-defined]
+        await until(pilot, lambda: table.keys[:2] == [2, 19], "the silent ones at the top")
+        assert table.selected == 2
+        await press(pilot, ["end"])
+        assert table.scroll_offset.y > 0
+        selected = table.selected
+        app.feed.show(many(brokers=30))  # type: ignore[attr-defined]
+        await until(pilot, lambda: "2 not well" not in text(app), "all well")
+        assert table.selected == selected
+
+
+@running
+async def test_a_lost_controller_has_a_row_before_the_brokers_and_can_be_hit() -> None:
+    lab = FakeLab()
+    async with dashboard(lost_controller(), lab=lab, size=(120, 40)) as (app, pilot):
+        rows = [
+            line for line in text(app).splitlines() if re.search(r" 10[123] ", line) and "kview" not in line
+        ]
+        assert re.search(r"quorum +103 +✕ silent ≥\d+ s", "\n".join(rows)), text(app)
+        assert any("● active" in row for row in rows)
+        await press(pilot, ["home", "enter"])
+        assert "controller 103 has no screen of its own" in text(app)
+        await press(pilot, ["B"])
+        await until(pilot, lambda: lab.commands, "a fault")
+        assert lab.commands[0] == FaultCommand(FaultKind.START, 103)
+
+
+@running
+async def test_healthy_controllers_have_rows_only_on_a_high_screen() -> None:
+    async with dashboard(state(HEALTHY), size=(200, 50)) as (app, _):
+        table = app.screen.query_one("#brokers", Table)
+        assert table.keys[:6] == [0, 1, 2, 3, 4, 5] and len(table.keys) == 9
+        assert re.search(r"101 +● active", text(app)) and re.search(r"102 +○ voter", text(app))
+    async with dashboard(state(HEALTHY), size=(120, 40)) as (app, _):
+        assert len(app.screen.query_one("#brokers", Table).keys) == 6
