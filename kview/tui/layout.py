@@ -46,15 +46,18 @@ def headline_height(height: int) -> int:
     return 1 if height < 18 else 2 if height < 45 else 3
 
 
-def overview(width: int, height: int, brokers: int, groups: int) -> Overview:
-    """Divide `height` lines among the panels. Header, headline, brokers and partitions are always shown."""
+def overview(width: int, height: int, brokers: int, groups: int, strip: int = 0) -> Overview:
+    """Divide `height` lines among the panels. Header, headline, brokers and partitions are always shown.
+
+    `strip` is the number of lines that the incident strip takes.
+    """
     side_by_side = width >= SIDE_BY_SIDE_WIDTH
     headline = headline_height(height)
     rules = 0 if height < 20 else 2 if height < 28 else 3
     events = 0 if height < SUMMARY_HEIGHT else min(10, max(1, (height - 28) // 3))
     most = max(4, height // 3) if height >= 20 else max(4, height // 3 + 1)
     brokers_height = min(max(brokers + 1, 7 if side_by_side else 2), most)
-    left = height - CHROME - headline - rules - events - brokers_height
+    left = height - CHROME - headline - strip - rules - events - brokers_height
     groups_height = 0
     if side_by_side:
         groups_height = left

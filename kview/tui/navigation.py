@@ -1,6 +1,6 @@
 """The ways between screens: the number keys, what a row opens, help, and the palette."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +12,11 @@ from kview.tui.command_list import commands
 from kview.tui.keys import REPLAY_HELP
 from kview.tui.profile_commands import ProfileCommands
 from kview.tui.screens.commands import CommandScreen
+from kview.tui.screens.events import EventsScreen
 from kview.tui.screens.group import GroupScreen
 from kview.tui.screens.groups import GroupsScreen
 from kview.tui.screens.help import HelpScreen
+from kview.tui.screens.incident import IncidentScreen
 from kview.tui.screens.overview import OverviewScreen
 from kview.tui.screens.placement import PlacementScreen
 from kview.tui.screens.throughput import ThroughputScreen
@@ -29,6 +31,7 @@ SCREENS: dict[str, Callable[[], Screen[Any]]] = {
     "placement": PlacementScreen,
     "groups": GroupsScreen,
     "throughput": ThroughputScreen,
+    "events": EventsScreen,
 }
 """The screens of the number keys."""
 
@@ -37,6 +40,7 @@ NAMES = {
     "placement": "Placement",
     "groups": "Groups",
     "throughput": "Throughput",
+    "events": "Events",
 }
 
 
@@ -59,6 +63,10 @@ class Navigation:
     def open_group(self, group: str) -> None:
         """Go to a group."""
         self._app.push_screen(GroupScreen(group))
+
+    def open_incident(self, key: Hashable) -> None:
+        """Go to the incident with that key."""
+        self._app.push_screen(IncidentScreen(key))
 
     def open_broker(self, broker: int) -> None:
         """Go to a broker in the placement table."""

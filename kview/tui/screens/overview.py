@@ -60,7 +60,7 @@ class OverviewScreen(KviewScreen):
         """Set the panels' sizes."""
         size, view = self.app.size, self.view
         counts = (len(view.snapshot.brokers), len(view.snapshot.groups)) if view else (6, 3)
-        shared = layout.overview(size.width, size.height, *counts)
+        shared = layout.overview(size.width, size.height, *counts, strip=size.height - self.panel_height)
         self.query_one("#upper").styles.height = shared.brokers
         self.query_one("#lower").styles.height = shared.partitions
         for number in (1, 2, 3):
