@@ -45,16 +45,16 @@ def lasted_ms(incident: Incident, now_ms: int) -> int:
     return max(0, (now_ms if incident.is_open else incident.ended_ms) - incident.began_ms)
 
 
-def stages(incident: Incident, internal: bool = True) -> list[Stage]:
+def stages(incident: Incident, terse: bool = False) -> list[Stage]:
     """Return the stages of an incident after its beginning. What was seen in one observation is one stage.
 
-    Without `internal`, partitions of internal topics are not counted, unless there are no others.
+    Terse stages do not count partitions of internal topics, unless there are no others.
     """
     rest = [phase for phase in incident.phases if phase.kind not in _BEGINNINGS]
     made = []
     for at_ms, together in groupby(rest, key=lambda phase: phase.at_ms):
         phases = [phase for phase in together if not _is_said(phase, incident)]
-        texts = [text for phase in phases if (text := phase_text(phase, incident, internal))]
+        texts = [text for phase in phases if (text := phase_text(phase, incident, terse))]
         if texts:
             made.append(Stage(at_ms - incident.began_ms, ", ".join(texts), tuple(p.kind for p in phases)))
     return made
@@ -68,10 +68,10 @@ def _is_said(phase: Phase, incident: Incident) -> bool:
     return phase.kind is PhaseKind.NO_LEADER and incident.phase(PhaseKind.ELECTED) is not None
 
 
-def phase_text(phase: Phase, incident: Incident, internal: bool = True) -> str:
+def phase_text(phase: Phase, incident: Incident, terse: bool = False) -> str:
     """Return a phase without its time: `7 of 8 led again`."""
     is_one = len(incident.brokers) == 1
-    number = _number(phase, internal)
+    number = _number(phase, internal=not terse)
     match phase.kind:
         case PhaseKind.SILENT:
             return f"{nouns.some_brokers(incident.brokers)} silent"
@@ -82,15 +82,15 @@ def phase_text(phase: Phase, incident: Incident, internal: bool = True) -> str:
         case PhaseKind.NO_LEADER:
             return f"no leader for {number}"
         case PhaseKind.FROZEN:
-            return f"watermark frozen on {number}"
+            return f"{number} frozen" if terse else f"watermark frozen on {number}"
         case PhaseKind.FENCED:
             return "fenced" if is_one else f"{phase.count} of {phase.total} fenced"
         case PhaseKind.ELECTED:
-            return f"{number} led again"
+            return f"{number} led" if terse else f"{number} led again"
         case PhaseKind.MOVES:
-            return f"watermarks move on {number}"
+            return f"{number} move" if terse else f"watermarks move on {number}"
         case PhaseKind.BACK:
-            return "broker back" if is_one else f"{phase.count} of {phase.total} brokers back"
+            return ("back" if terse else "broker back") if is_one else f"{phase.count} of {phase.total} brokers back"
         case _:
             return _ENDS[phase.kind]
 
@@ -108,17 +108,17 @@ def _number(phase: Phase, internal: bool) -> str:
     has_total = phase.kind in (PhaseKind.ELECTED, PhaseKind.MOVES)
     if not phase.total and not phase.count:
         return f"{_of(phase.internal_count, phase.internal_total, has_total)} internal"
-    text = _of(phase.count, phase.total, has_total)
+    text = _of(phase.count, phase.total, has_total, "/" if not internal else " of ")
     if internal and phase.internal_count:
         text += f" (+{_of(phase.internal_count, phase.internal_total, has_total)} internal)"
     return text
 
 
-def _of(some: int, all_of: int, has_total: bool) -> str:
-    return f"{some:,} of {all_of:,}" if has_total and some != all_of else f"{some:,}"
+def _of(some: int, all_of: int, has_total: bool, between: str = " of ") -> str:
+    return f"{some:,}{between}{all_of:,}" if has_total and some != all_of else f"{some:,}"
 
 
-def waits_for(incident: Incident) -> str:
+def waits_for(incident: Incident, terse: bool = False) -> str:
     """Return what has to happen next, '' if the incident is over."""
     if not incident.is_open:
         return ""
@@ -127,9 +127,11 @@ def waits_for(incident: Incident) -> str:
     fenced, is_back = incident.phase(PhaseKind.FENCED), incident.phase(PhaseKind.BACK)
     if incident.kind is IncidentKind.BROKERS and not (fenced and fenced.is_complete):
         if not (is_back and is_back.is_complete):
-            return "waiting for the controller to fence it" if len(incident.brokers) == 1 else "waiting for fencing"
+            return "waiting for fencing"
     if incident.leaderless:
-        return f"waiting for a leader for {incident.leaderless:,}"
+        if terse:
+            return f"{incident.leaderless:,} leaderless"
+        return f"{plural(incident.leaderless, 'partition')} without leader"
     if incident.is_waiting:
         return "waiting for watermarks"
     if incident.kind is IncidentKind.BROKERS and not (is_back and is_back.is_complete):

@@ -45,16 +45,18 @@ class Engine:
         self.interval_ms = self.random.choice((300, 1_000, 1_000, 3_000))
         self.cluster = build(self._world(), seed, START_MS)
         self.truth = Truth()
-        self.told_ms: list[int] = []
-        """When observations ended in which somebody answered."""
+        self.told_fenced_ms: dict[int, list[int]] = defaultdict(list)
+        """By broker, the ends of the observations in which metadata first told that it was fenced."""
         self._sequence = 0
         self._silent: dict[int, int] = {}
         self._answered: dict[int, int] = {}
         self._seen: dict[Any, tuple[int, int]] = {}
         self._image: Any = None
+        self._told: set[int] = set()
         self._leaders: dict[Key, tuple[int, int]] = {}
         self._ends: dict[Key, int] = {}
-        self._pending: list[tuple[Key, int, int, int]] = []
+        self._pending: list[list[Any]] = []
+        """Elections that the brokers have not learned of yet: an old leader may still write."""
         self._follow()
 
     def _world(self) -> World:
@@ -107,18 +109,24 @@ class Engine:
             for key, partition in image.all_partitions():
                 old = self._leaders.get(key)
                 if old is not None and partition.leader_epoch != old[1] and partition.leader >= 0:
-                    self._pending.append((key, partition.leader, partition.leader_epoch, self._ends.get(key, 0)))
-                    self._ends[key] = 0
+                    end = self._ends.pop(key, 0)
+                    self._pending.append([key, partition.leader, partition.leader_epoch, end, old])
                 if old is None or partition.leader >= 0:
                     self._leaders[key] = (partition.leader, partition.leader_epoch)
             self._image = image
         left = []
-        for key, leader, epoch, end in self._pending:
-            replica = cluster.brokers[leader].replicas.get(key)
+        for election in self._pending:
+            key, leader, epoch, _, (before, old_epoch) = election
+            replica, old = (cluster.brokers[id].replicas.get(key) for id in (leader, before))
+            if old is not None and old.leader_epoch == old_epoch and before != leader:
+                election[3] = max(election[3], old.log.end)
+                if old.leading and cluster.nodes.serves(before):
+                    left.append(election)
+                    continue
             if replica is not None and replica.leading and replica.leader_epoch == epoch:
-                self.truth.losses[key].append((self.now_ms, max(0, end - replica.epoch_start)))
+                self.truth.losses[key].append((self.now_ms, max(0, election[3] - replica.epoch_start)))
             else:
-                left.append((key, leader, epoch, end))
+                left.append(election)
         self._pending = left
 
     def observe(self) -> Snapshot:
@@ -150,8 +158,10 @@ class Engine:
                     self._seen[key, "end"] = self._seen[key, leader]
                     self._seen[key, "hw"] = (replica.high_watermark, self.now_ms)
         self._sequence += 1
-        if answering:
-            self.told_ms.append(self.now_ms)
+        for id, one in image.brokers.items():
+            if one.fenced and id not in self._told:
+                self.told_fenced_ms[id].append(self.now_ms)
+        self._told = {id for id, one in image.brokers.items() if one.fenced}
         return self._snapshot(image, placed, set(answering), began)
 
     def _read(self, key: Key, broker: int) -> None:

@@ -10,8 +10,8 @@ from kview.model.units import UNKNOWN
 from tests.derive.engine_observer import Engine, Key
 
 OBSERVATIONS = 60
-METADATA_MS = 1_000
-"""How long a broker may take to learn what the controller decided."""
+STALE_MS = 10_000
+"""A broker that stops may have lost its leaderships this long before kview hears of it, from a slow broker."""
 ORDERED = (PhaseKind.SILENT, PhaseKind.FENCED, PhaseKind.ISR_FULL)
 
 
@@ -46,7 +46,7 @@ def check(seed: int) -> int:
     total = 0
     for key, claims in said.items():
         for began_ms, until_ms, gone in claims:
-            truth = engine.truth.lost(key, began_ms - engine.interval_ms, until_ms)
+            truth = engine.truth.lost(key, began_ms - STALE_MS, until_ms)
             assert gone <= truth, f"seed {seed}: {key} lost {truth}, and kview says ≥ {gone}"
         total += sum(gone for _, _, gone in claims)
         assert sum(gone for *_, gone in claims) <= engine.truth.lost(key, 0, engine.now_ms), "none is told twice"
@@ -60,10 +60,8 @@ def _right_times(engine: Engine, incident: Incident) -> None:
     (broker,) = incident.brokers
     fenced = incident.phase(PhaseKind.FENCED)
     if fenced is not None:
-        before = [true_ms for true_ms in engine.truth.fenced_ms[broker] if true_ms <= fenced.at_ms]
-        assert before, f"{incident} was not fenced"
-        missed = [ms for ms in engine.told_ms if before[-1] + METADATA_MS < ms < fenced.at_ms]
-        assert not missed, f"{incident}: fenced at {before[-1]}, which {missed} did not see"
+        assert fenced.at_ms in engine.told_fenced_ms[broker], incident
+        assert any(true_ms <= fenced.at_ms for true_ms in engine.truth.fenced_ms[broker]), incident
 
 
 @pytest.mark.parametrize("seed", range(30))

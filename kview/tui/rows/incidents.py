@@ -46,7 +46,7 @@ class IncidentRows(Keyed[tuple[object, ...]]):
         more = "the events before this moment are still being read" if not view.moment.complete else ""
         self.empty = more or ("no incident matches the filter" if view.incidents else "none: no broker was lost and no watermark froze")
         self.columns: Sequence[Column] = (
-            Column("began", "began", 8),
+            Column("began", "", 8),
             Column("what", "", 18, flex=3, most=60, name=True),
             Column("lasted", "lasted", 7, right=True),
             Column("hit", "hit", 5, right=True, rank=3),
@@ -118,9 +118,13 @@ class HitRows(Keyed[tuple[str, int]]):
                 line(f"{one.partition}"),
                 _leaders(one),
                 isr,
-                figure(words.count(one.gone), Role.RISK if one.gone > 0 else Role.DIM),
+                figure(words.count(one.gone), Role.RISK if one.gone > 0 else Role.DIM) if _had_election(one) else EMPTY,
             )
         )
+
+
+def _had_election(one: HitPartition) -> bool:
+    return one.moved or one.leaderless
 
 
 def _ids(ids: Sequence[int]) -> str:
@@ -164,7 +168,7 @@ class EventRows(Keyed[tuple[object, ...]]):
         else:
             self.empty = "no event matches the filter" if view.events else "none yet"
         self.columns: Sequence[Column] = (
-            Column("at", "time", 10),
+            Column("at", "", 10),
             Column("what", "", 20, flex=1),
         )
 
@@ -227,8 +231,8 @@ def facts(incident: Incident, options: Options) -> list[tuple[str, Line]]:
     made.append(("acks=all", line(Span("producers waited ", Role.DIM), f"{waited}{note}")))
     gone = words.NONE if incident.gone == UNKNOWN else f"≥ {words.count(incident.gone)}"
     lost = Span(gone, Role.RISK if incident.gone > 0 else Role.TEXT)
-    extra = "  in the old leaders' logs only; whether they were acknowledged is not known"
-    made.append(("gone", line(lost, Span(" records", Role.DIM), Span(extra if incident.gone > 0 else "", Role.DIM))))
+    extra = " that only the old leaders had, acknowledged or not" if incident.gone > 0 else ""
+    made.append(("gone", line(lost, Span(f" records{extra}", Role.DIM))))
     names = ", ".join(incident.groups)
     more = incident.groups_count - len(incident.groups)
     groups = f"{names}{f' + {more:,} more' if more > 0 else ''}" if names else "none that kview saw"

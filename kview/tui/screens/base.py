@@ -3,7 +3,7 @@
 If the terminal is too small, one sentence is shown instead.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import ClassVar, cast
 
@@ -158,12 +158,15 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         """The height of the screen without the incident strip."""
         return self.app.size.height - self._strip_rows
 
+    strip_leaves_out: Hashable = None
+    """The key of the incident that the screen itself is about."""
+
     _strip_rows = 0
 
     def _fit_strip(self) -> None:
         """Show in the incident strip what is going on, and give its rows back if nothing is."""
         strip, dashboard = self.query_one(IncidentStrip), self.dashboard
-        strip.shown = shown_incidents(self.view, dashboard.now_ms(), dashboard.hidden_incidents)
+        strip.shown = shown_incidents(self.view, dashboard.now_ms(), {*dashboard.hidden_incidents, self.strip_leaves_out})
         strip.hint = "" if self._leaves_before_strip() else "esc hide"
         rows = strip_rows(strip.shown, self.app.size.height)
         if rows != self._strip_rows:

@@ -35,7 +35,7 @@ def incident_lines(
     how = said.outcome(incident) or said.waits_for(incident)
     head = line(sign, name, Span(f"  {glyphs.DOT}  {how}", ROLES[incident.severity]))
     lasted = words.duration(said.lasted_ms(incident, now_ms))
-    right = line(Span(f"{'going on for' if incident.is_open else 'lasted'} ", Role.DIM), Span(f"{lasted} ", Role.BRIGHT))
+    right = line(Span(f"  {'going on for' if incident.is_open else 'lasted'} ", Role.DIM), Span(f"{lasted} ", Role.BRIGHT))
     stages = stage_lines(incident, now_ms, zone)  # type: ignore[arg-type]
     figures = [
         line(Span(f"  {title:<10}", Role.DIM), *what) for title, what in facts(incident, options)
@@ -83,7 +83,7 @@ class IncidentScreen(KviewScreen):
 
     def __init__(self, key: Hashable) -> None:
         super().__init__()
-        self._key = key
+        self._key = self.strip_leaves_out = key
         self._last: Incident | None = None
 
     def body(self) -> ComposeResult:

@@ -65,25 +65,37 @@ def _role(text: str, incident: Incident) -> Role:
 
 
 def _stages(incident: Incident, cells: int, role: Role) -> Line:
-    """Return the stages, of which those in the middle go first if there is too little room."""
+    """Return the stages in full if there is room, else in fewer words, and without the earliest ones."""
+    whole = _fitting(incident, cells, role, terse=False)
+    return _fitting(incident, cells, role, terse=True) if whole is None else whole
+
+
+def _fitting(incident: Incident, cells: int, role: Role, terse: bool) -> Line | None:
+    """Return the stages in words or, if `terse`, in as few as possible. None if words do not fit."""
     begin = line(Span(LABEL, Role.ALERT if role is Role.RISK else role), Span(said.title(incident), role))
+    told = said.stages(incident, terse)
+    if terse and told and told[0].after_ms == 0:  # seen together with the beginning
+        begin += (Span(f", {told[0].text}", Role.TEXT),)
+        told = told[1:]
     stages = [
         line(Span(f"{said.after(stage.after_ms)} ", Role.DIM), Span(stage.text, Role.TEXT if incident.is_open else Role.DIM))
-        for stage in said.stages(incident, internal=False)
+        for stage in told
     ]
     if incident.is_open:
-        stages.append(line(Span(f"{glyphs.ELLIPSIS} {said.waits_for(incident)}", Role.DIM)))
-    elif stages:
-        last = said.stages(incident, internal=False)[-1]
+        stages.append(line(Span(f"{glyphs.ELLIPSIS} {said.waits_for(incident, terse)}", Role.DIM)))
+    elif told:
+        last = told[-1]
         stages[-1] = line(Span(f"{said.after(last.after_ms)} ", Role.DIM), Span(last.text, role))
     for left_out in range(len(stages) + 1):
         kept = stages[left_out:]
-        gap = [line(Span(glyphs.ELLIPSIS, Role.DIM))] if left_out and kept else []
+        gap = [line(Span(glyphs.ELLIPSIS, Role.DIM))] if left_out and len(kept) > 1 else []
         made: Line = begin
         for part in (*gap, *kept):
             made += (_BETWEEN, *part)
         if line_width(made) <= cells:
             return made
+        if not terse:
+            return None
     return cut(begin, cells)
 
 
