@@ -59,6 +59,8 @@ class Hit:
     isr: IdMatrix
     end: Longs
     """The last log end seen of the leader before, UNKNOWN if it was not read."""
+    own: Flags
+    """Whether the incident is what took the leader away, so that the loss at the election counts here."""
     orphan: Flags
     """Whether the partition lost its leader."""
     moved: Flags
@@ -81,7 +83,7 @@ class Hit:
         """Return a hit without partitions."""
         long, id, flag = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.bool_)
         lists = np.empty((0, 0), np.int32)
-        return Hit(long, id, id, lists, long, flag, flag, long, id, id, lists, long, flag, long)
+        return Hit(long, id, id, lists, long, flag, flag, flag, long, id, id, lists, long, flag, long)
 
     def carried(self, alignment: Alignment) -> "Hit":
         """Return the hit in this step's rows, without partitions that were deleted."""
@@ -96,6 +98,17 @@ class Hit:
     def take(self, which: NDArray[np.bool_]) -> "Hit":
         """Return the partitions that a mask over them selects."""
         return Hit(**{name: getattr(self, name)[which] for name in self.__slots__})
+
+    def joined(self, later: "Hit") -> "Hit":
+        """Return these partitions and those of brokers that were lost later, which may have led some of
+        these."""
+        taken = np.isin(self.rows, later.rows[later.own])
+        return self.take(self.own | ~taken).with_more(later)
+
+    def as_before(self) -> "Hit":
+        """Return the same partitions for a following incident, without the losses told in this one."""
+        nothing = np.full(len(self), UNKNOWN, np.int64)
+        return replace(self, own=np.zeros(len(self), np.bool_), gone=nothing, end=nothing)
 
     def with_more(self, other: "Hit") -> "Hit":
         """Return these partitions and the ones of `other` that are not among them."""
@@ -142,11 +155,11 @@ def hit_rows(rows: Longs, layers: tuple[Layer, ...], ends: Longs) -> Hit:
     """Return these partitions as they were when they were last led."""
     hit = Hit.none()
     for layer in reversed(layers):
-        hit = hit.with_more(_of_layer(layer, rows[layer.leader[rows] >= 0], ends, False))
-    return hit.with_more(_of_layer(layers[-1], rows, ends, False))
+        hit = hit.with_more(_of_layer(layer, rows[layer.leader[rows] >= 0], ends, True, False))
+    return hit.with_more(_of_layer(layers[-1], rows, ends, True, False))
 
 
-def _of_layer(layer: Layer, rows: Longs, ends: Longs, orphan: bool) -> Hit:
+def _of_layer(layer: Layer, rows: Longs, ends: Longs, own: bool, orphan: bool = True) -> Hit:
     size, isr = len(rows), layer.isr[rows]
     none, unknown = np.full(size, NO_BROKER, np.int32), np.full(size, UNKNOWN, np.int64)
     false = np.zeros(size, np.bool_)
@@ -156,7 +169,8 @@ def _of_layer(layer: Layer, rows: Longs, ends: Longs, orphan: bool) -> Hit:
         layer.epoch[rows],
         isr,
         ends[rows],
-        np.full(size, orphan),
+        np.full(size, own),
+        np.full(size, own & orphan),
         false,
         unknown,
         none,
@@ -235,7 +249,7 @@ def _gone(
     leader, which is later, so that the result stays a lower bound.
     """
     table, rows = now.snapshot.partitions, hit.rows
-    open_ = moved & (hit.gone == UNKNOWN) & (hit.end != UNKNOWN)
+    open_ = hit.own & moved & (hit.gone == UNKNOWN) & (hit.end != UNKNOWN)
     if not open_.any():
         return hit.gone
     as_leader = np.where(table.log_end_ms[rows] > np.where(moved, moved_ms, 0), table.log_end[rows], UNKNOWN)

@@ -194,7 +194,7 @@ def _begin_brokers(before: Incidents, step: Step) -> Incidents:
         incident = one.incident
         if incident.kind is IncidentKind.BROKERS and set(incident.brokers) & set(new):
             ended.append(finished(incident, PhaseKind.REPEATED, step.now_ms, step.now))
-            hit = hit.with_more(one.hit)
+            hit = hit.with_more(one.hit.as_before())
         elif (
             incident.kind is IncidentKind.BROKERS
             and not joined
@@ -218,7 +218,7 @@ def _joined(one: Open, new: list[int], hit: Hit, at_ms: int) -> Open:
     first, *rest = one.incident.phases
     first = replace(first, count=len(ids), total=len(ids), last_ms=max(first.last_ms, at_ms))
     incident = replace(one.incident, brokers=ids, phases=(first, *rest))
-    return replace(one, incident=incident, hit=one.hit.with_more(hit))
+    return replace(one, incident=incident, hit=one.hit.joined(hit))
 
 
 def _since(broker: int, step: Step) -> tuple[int, bool]:

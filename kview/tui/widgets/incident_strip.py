@@ -1,6 +1,6 @@
 """The incident strip: one or two lines on every screen while something is going on, and until dismissed."""
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterator
 
 from kview.derive.view import View
 from kview.language import glyphs
@@ -65,38 +65,43 @@ def _role(text: str, incident: Incident) -> Role:
 
 
 def _stages(incident: Incident, cells: int, role: Role) -> Line:
-    """Return the stages in full if there is room, else in fewer words, and without the earliest ones."""
-    whole = _fitting(incident, cells, role, terse=False)
-    return _fitting(incident, cells, role, terse=True) if whole is None else whole
-
-
-def _fitting(incident: Incident, cells: int, role: Role, terse: bool) -> Line | None:
-    """Return the stages in words or, if `terse`, in as few as possible. None if words do not fit."""
-    begin = line(Span(LABEL, Role.ALERT if role is Role.RISK else role), Span(said.title(incident), role))
-    told = said.stages(incident, terse)
-    if terse and told and told[0].after_ms == 0:  # seen together with the beginning
-        begin += (Span(f", {told[0].text}", Role.TEXT),)
-        told = told[1:]
-    stages = [
-        line(Span(f"{said.after(stage.after_ms)} ", Role.DIM), Span(stage.text, Role.TEXT if incident.is_open else Role.DIM))
-        for stage in told
-    ]
-    if incident.is_open:
-        stages.append(line(Span(f"{glyphs.ELLIPSIS} {said.waits_for(incident, terse)}", Role.DIM)))
-    elif told:
-        last = told[-1]
-        stages[-1] = line(Span(f"{said.after(last.after_ms)} ", Role.DIM), Span(last.text, role))
-    for left_out in range(len(stages) + 1):
-        kept = stages[left_out:]
-        gap = [line(Span(glyphs.ELLIPSIS, Role.DIM))] if left_out and len(kept) > 1 else []
-        made: Line = begin
-        for part in (*gap, *kept):
-            made += (_BETWEEN, *part)
+    """Return the stages in full if there is room, else in fewer words and without the earliest ones."""
+    label = Span(LABEL, Role.ALERT if role is Role.RISK else role)
+    begin = line(label, Span(said.title(incident), role))
+    choices = [(begin, _told(incident, role, terse=False))]
+    short = said.stages(incident, terse=True)
+    if short and short[0].after_ms == 0:  # seen together with the beginning
+        both = (*begin, Span(f", {short[0].text}", Role.TEXT))
+        choices += [(both, kept) for kept in _shorter(_told(incident, role, terse=True)[1:])]
+    choices += [(begin, kept) for kept in _shorter(_told(incident, role, terse=True))]
+    for first, stages in choices:
+        made: Line = first
+        for stage in stages:
+            made += (_BETWEEN, *stage)
         if line_width(made) <= cells:
             return made
-        if not terse:
-            return None
     return cut(begin, cells)
+
+
+def _told(incident: Incident, role: Role, terse: bool) -> list[Line]:
+    """Return the stages after the beginning, and what has to happen next."""
+    told = said.stages(incident, terse)
+    last = len(told) - 1
+    made = []
+    for at, stage in enumerate(told):
+        how = Role.TEXT if incident.is_open else role if at == last else Role.DIM
+        made.append(line(Span(f"{said.after(stage.after_ms)} ", Role.DIM), Span(stage.text, how)))
+    if incident.is_open:
+        made.append(line(Span(f"{glyphs.ELLIPSIS} {said.waits_for(incident, terse)}", Role.DIM)))
+    return made
+
+
+def _shorter(stages: list[Line]) -> Iterator[list[Line]]:
+    """Yield the stages without more and more of the earliest ones, and never without the last."""
+    gap = line(Span(glyphs.ELLIPSIS, Role.DIM))
+    for left_out in range(len(stages)):
+        kept = stages[left_out:]
+        yield [gap, *kept] if left_out and len(kept) > 1 else kept
 
 
 class IncidentStrip(Lines):
