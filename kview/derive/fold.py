@@ -5,10 +5,11 @@ later steps depend on, `sample` calculates what the steps of the next minute dep
 on which nothing depends. A jump to another moment skips what no later step needs (`fold_to`).
 
 A view at t is the same whether the fold began at the beginning or at the last snapshot at or before t −
-LOOK_BACK_MS. There are four exceptions. A lag in time beyond the look-back is known only to those who
+LOOK_BACK_MS. There are five exceptions. A lag in time beyond the look-back is known only to those who
 watched. If a group's coordinator is silent, the group's cells are not read again and keep their figures,
 which depend on what was seen before the last reading. If there are only one or two brokers, a slow one is
-compared with its past before it became slow. And the events of a broker that answers normally again and of an
+compared with its past before it became slow. Incidents that began before the look-back are known only to
+those who watched. And the events of a broker that answers normally again and of an
 offset that skips records after a long rest depend on more than SETTLE_MS.
 """
 
@@ -18,6 +19,7 @@ from typing import Protocol
 import numpy as np
 
 from kview.derive import commits as past
+from kview.derive import incidents as incidents_
 from kview.derive import lag, moves, rates, slowness, unread
 from kview.derive import losses as losses_
 from kview.derive import trends as trends_
@@ -149,10 +151,16 @@ def advance(state: State, snapshot: Snapshot) -> State:
     commits = moves.follow(commits_then, now)
     restarted = take(fell | ~rows.known(), at, True)
     losses = losses_.follow(state.losses.carried(offset_rows), commits, now)
+    term = state.term.next(snapshot.observation)
     new_events: tuple[Event, ...] = ()
-    if before is not None:
+    if before is None:
+        incidents = incidents_.first(seen)
+    else:
+        told = incidents_.Step(before, seen, rows, state.changed_ms, term, at, now)
+        incidents = incidents_.follow(state.incidents, told)
         new_events = (
             *differences(before, seen, rows),
+            *incidents_.incident_events(state.incidents, incidents, now_ms),
             *(
                 event
                 for event in (
@@ -172,7 +180,7 @@ def advance(state: State, snapshot: Snapshot) -> State:
         next_busy(state.busy, rows, ends.per_second, then.observation.ended_ms, now_ms),
         slow,
         proofs,
-        state.term.next(snapshot.observation),
+        term,
         at,
         now,
         commits,
@@ -189,6 +197,7 @@ def advance(state: State, snapshot: Snapshot) -> State:
         next_moments(state.moments, now_ms),
         kept(state.events, new_events, now_ms),
         new_events,
+        incidents,
     )
 
 

@@ -100,6 +100,7 @@ def pending(view: View) -> View:
         ),
         events=(),
         new_events=(),
+        incidents=(),
     )
 
 

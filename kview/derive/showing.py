@@ -120,6 +120,7 @@ def view_of(state: State, sampled: Sample) -> View:
         events=state.events,
         new_events=state.new_events,
         worst_partitions=worst_first(table, figures),
+        incidents=state.incidents.all,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from kview.derive.commits import Commits, Reading
 from kview.derive.evidence import Proofs
 from kview.derive.groups import GroupSeries
+from kview.derive.incidents import Incidents
 from kview.derive.lag import Points
 from kview.derive.losses import Losses
 from kview.derive.offsets import Followed, Kept, Led, offset_figures
@@ -63,6 +64,7 @@ class State:
     moments: tuple[int, ...] = ()
     events: tuple[Event, ...] = ()
     new_events: tuple[Event, ...] = ()
+    incidents: Incidents = field(default_factory=Incidents)
 
 
 def seen_of(state: State) -> Seen:

@@ -14,6 +14,7 @@ from kview.derive.statuses import PartitionStatus, RackSafety, Reason, Verdict
 from kview.model.aggregates import Aggregates
 from kview.model.events import Event, Severity
 from kview.model.findings import Finding
+from kview.model.incidents import Incident
 from kview.model.ports import Moment
 from kview.model.snapshot import Flags, Longs, Snapshot, Strings
 
@@ -290,6 +291,8 @@ class View:
     new_events: tuple[Event, ...]
     worst_partitions: NDArray[np.int64]
     """Rows of `snapshot.partitions` of the user's topics, those that need attention first, then busy ones."""
+    incidents: tuple[Incident, ...] = ()
+    """The latest incidents in the order in which they began. Those that go on have no end."""
     moment: Moment = LIVE
     """The moment that the view shows. Like `aggregates`, it comes from the run, not from the fold."""
     aggregates: Aggregates = NO_AGGREGATES

@@ -74,6 +74,13 @@ def _controller(event: Event) -> str:
     return f"controller {event.after} {what}{epoch}"
 
 
+def _quorum_lost(event: Event) -> str:
+    if not event.controllers:
+        return "no controller can act: no elections, no fencing, no new topics"
+    verb = "does" if len(event.controllers) == 1 else "do"
+    return f"the quorum lost its majority: {nouns.controllers(event.controllers)} {verb} not answer"
+
+
 def _number(value: str | int | None) -> str:
     return count(value) if isinstance(value, int) else str(value)
 
@@ -118,6 +125,8 @@ _SENTENCES: Mapping[EventKind, Callable[[Event], str]] = {
         f"coordinator of group {event.group} moved from broker {event.before} to broker {event.after}"
     ),
     EventKind.CONTROLLER_MOVED: _controller,
+    EventKind.QUORUM_LOST: _quorum_lost,
+    EventKind.QUORUM_BACK: lambda event: "the controllers can act again",
     EventKind.TOPIC_CREATED: lambda event: (
         f"topic {event.topic} was created with {_number(event.after)} "
         f"partition{'' if event.after == 1 else 's'}"

@@ -3,7 +3,7 @@ screens."""
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from datetime import tzinfo
 from importlib import import_module
 from typing import Any, ClassVar
@@ -112,6 +112,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.notice: Notice | None = None
         self.options = Options(stale_ms=source.late_ms)
         self.status = Status()
+        self.hidden_incidents: frozenset[Hashable] = frozenset()
         self._ticks = 0
 
     @property
@@ -279,6 +280,19 @@ class KviewApp(OwnApp, inherit_bindings=False):
     def show_broker(self, broker: int) -> None:
         """Go to a broker."""
         self._navigation.open_broker(broker)
+
+    def show_incident(self, key: Hashable) -> None:
+        """Go to the incident with that key."""
+        self._navigation.open_incident(key)
+
+    def show_moment(self, at_ms: int) -> None:
+        """Show the cluster at a moment (epoch ms), if there is a recording of it."""
+        self.time.show(at_ms)
+
+    def hide_incidents(self, keys: Iterable[Hashable]) -> None:
+        """Show these incidents in the strip no longer."""
+        self.hidden_incidents |= frozenset(keys)
+        self._update()
 
     def action_help(self) -> None:
         """Show the keys of this screen."""

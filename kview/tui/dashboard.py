@@ -1,6 +1,6 @@
 """What screens and keys may ask of their dashboard. `kview.tui.app` implements it."""
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Hashable, Iterable, Sequence
 from datetime import tzinfo
 from typing import Any, Protocol
 
@@ -55,6 +55,8 @@ class Dashboard(Protocol):
     notice: Notice | None
     """The latest notice about kview itself."""
     options: Options
+    hidden_incidents: frozenset[Hashable]
+    """The keys of the incidents that the strip no longer shows."""
 
     @property
     def live(self) -> bool:
@@ -113,6 +115,18 @@ class Dashboard(Protocol):
 
     def show_broker(self, broker: int) -> None:
         """Go to a broker."""
+        ...
+
+    def show_incident(self, key: Hashable) -> None:
+        """Go to the incident with that key."""
+        ...
+
+    def show_moment(self, at_ms: int) -> None:
+        """Show the cluster at a moment (epoch ms), if there is a recording of it."""
+        ...
+
+    def hide_incidents(self, keys: Iterable[Hashable]) -> None:
+        """Show these incidents in the strip no longer."""
         ...
 
     def return_to_live(self) -> None:

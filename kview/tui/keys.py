@@ -139,6 +139,9 @@ APP_BINDINGS = [
         "throughput",
         tooltip="records and bytes per second over time, calculated by Spark",
     ),
+    Binding(
+        "7", "go('events')", "events", tooltip="incidents with their stopwatch, and all events on a timeline"
+    ),
     *TIME_BINDINGS,
     Binding(
         "slash",
@@ -186,7 +189,7 @@ APP_BINDINGS = [
 
 REPLAY_HELP = {
     "time('pause')": "freeze the view",
-    "back": "clear the filter, then leave the screen",
+    "back": "clear the filter, leave the screen, hide the incident strip",
 }
 """What a key does in a replay, by its action, where that is not what it does on a live cluster."""
 
@@ -211,6 +214,8 @@ KEY_LINE_ORDER = (
     "U",
     "X",
     "6",
+    "7",
+    "v",
     "C",
     "left_square_bracket",
     "left_curly_bracket",

@@ -61,12 +61,18 @@ def headline_height(height: int) -> int:
 
 
 def overview(
-    width: int, height: int, brokers: int, groups: int, controllers: int = 0, quorum_troubled: bool = False
+    width: int,
+    height: int,
+    brokers: int,
+    groups: int,
+    controllers: int = 0,
+    quorum_troubled: bool = False,
+    strip: int = 0,
 ) -> Overview:
     """Divide `height` lines among the panels. Header, headline, brokers and partitions are always shown.
 
     `controllers` is the number of nodes that are controllers only, and `quorum_troubled` says whether
-    anything is wrong with them.
+    anything is wrong with them. `strip` is the number of lines that the incident strip takes.
     """
     side_by_side = width >= SIDE_BY_SIDE_WIDTH
     headline = headline_height(height)
@@ -79,7 +85,7 @@ def overview(
     rows = brokers + (controllers if with_controllers else 0)
     brokers_height = min(max(rows + 1, 7 if side_by_side else 2), most)
     strips = min(MOST_STRIPS, brokers_height - LEAST_ROWS) if rows + 1 > brokers_height else 0
-    left = height - CHROME - headline - rules - events - brokers_height
+    left = height - CHROME - headline - strip - rules - events - brokers_height
     groups_height = 0
     if side_by_side:
         groups_height = left

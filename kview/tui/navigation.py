@@ -1,6 +1,6 @@
 """The ways between screens: the number keys, what a row opens, help, and the palette."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,11 @@ from kview.tui.keys import REPLAY_HELP
 from kview.tui.profile_commands import ProfileCommands
 from kview.tui.screens.broker import BrokerScreen
 from kview.tui.screens.commands import CommandScreen
+from kview.tui.screens.events import EventsScreen
 from kview.tui.screens.group import GroupScreen
 from kview.tui.screens.groups import GroupsScreen
 from kview.tui.screens.help import HelpScreen
+from kview.tui.screens.incident import IncidentScreen
 from kview.tui.screens.overview import OverviewScreen
 from kview.tui.screens.partition import PartitionScreen
 from kview.tui.screens.partitions import PartitionsScreen
@@ -35,6 +37,7 @@ SCREENS: dict[str, Callable[[], Screen[Any]]] = {
     "partitions": PartitionsScreen,
     "groups": GroupsScreen,
     "throughput": ThroughputScreen,
+    "events": EventsScreen,
 }
 """The screens of the number keys."""
 
@@ -45,6 +48,7 @@ NAMES = {
     "partitions": "Partitions",
     "groups": "Groups",
     "throughput": "Throughput",
+    "events": "Events",
 }
 
 
@@ -71,6 +75,10 @@ class Navigation:
     def open_partition(self, topic: str, partition: int) -> None:
         """Go to a partition's log."""
         self._app.push_screen(PartitionScreen(topic, partition))
+
+    def open_incident(self, key: Hashable) -> None:
+        """Go to the incident with that key."""
+        self._app.push_screen(IncidentScreen(key))
 
     def open_broker(self, broker: int) -> None:
         """Go to a broker."""

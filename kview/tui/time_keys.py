@@ -97,6 +97,20 @@ class TimeKeys:
             self._app.say(StatusMessage(on_another_day(at_ms, shown_ms, zone)))
         timeline.seek(at_ms)
 
+    def show(self, at_ms: int) -> None:
+        """Show the cluster at a moment, if the recording has it."""
+        timeline, first_ms = self._app.timeline, self.moment.first_ms
+        zone = self._app.zone
+        if timeline is None:
+            self._app.say(StatusMessage("there is no recording to step back in"))
+        elif first_ms != UNKNOWN and at_ms < first_ms:
+            first = words.clock(first_ms, zone, tenths=False)
+            self._app.say(StatusMessage(f"the recording starts at {first}"))
+            timeline.seek(first_ms)
+        else:
+            self._app.say(StatusMessage(f"now showing {words.clock(at_ms, zone)}"))
+            timeline.seek(at_ms)
+
     def _keep(self, typed: str) -> None:
         """Keep the recording under the name that was typed."""
         if typed and self._app.timeline is not None:

@@ -6,7 +6,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from kview.derive.events import EVENTS_BACK_MS
 from kview.derive.view import GroupFigures, OffsetFigures, View
+from kview.model.incidents import Incident
 from kview.model.units import UNKNOWN
 
 Figures = TypeVar("Figures", GroupFigures, OffsetFigures)
@@ -43,8 +45,8 @@ WATCHED_MS = 450_000
 
 
 def forgetful(view: View) -> View:
-    """Return the view without the lags in time that may depend on more than the look-back, and without the
-    order of the groups that are so far behind."""
+    """Return the view without the lags in time and the incidents that may depend on more than the look-back,
+    and without the order of the groups that are so far behind."""
 
     def without(figures: Figures) -> Figures:
         far = figures.behind_ms > WATCHED_MS
@@ -65,6 +67,7 @@ def forgetful(view: View) -> View:
     )
     return replace(
         view,
+        incidents=_recent(view),
         headline=replace(view.headline, findings=findings),
         groups=replace(
             groups,
@@ -74,3 +77,12 @@ def forgetful(view: View) -> View:
         ),
         offsets=offsets,
     )
+
+
+def _recent(view: View) -> tuple[Incident, ...]:
+    """Return the incidents of the look-back, none if an older one reaches into it."""
+    since_ms = view.snapshot.observation.ended_ms - EVENTS_BACK_MS
+    old = [one for one in view.incidents if one.began_ms < since_ms]
+    if any(one.is_open or one.ended_ms > since_ms for one in old):
+        return ()
+    return tuple(one for one in view.incidents if one.began_ms >= since_ms)

@@ -3,7 +3,7 @@
 If the terminal is too small, one sentence is shown instead.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import ClassVar, cast
 
@@ -23,6 +23,7 @@ from kview.tui.options import PanelOrders
 from kview.tui.widgets.bottom import KeyLine, StatusLine, TooSmall
 from kview.tui.widgets.drawn import Drawn, Lines
 from kview.tui.widgets.header import Header, HeadlinePanel
+from kview.tui.widgets.incident_strip import IncidentStrip, shown_incidents, strip_rows
 from kview.tui.widgets.prompt import Prompt, Question, fitting
 from kview.tui.widgets.table import Table
 
@@ -38,7 +39,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             "back",
             "back",
             show=False,
-            tooltip="clear the filter, then leave the screen, then return to the live moment",
+            tooltip="clear the filter, leave the screen, hide the incident strip, return to the live moment",
         ),
         Binding("tab", "app.focus_next", "focus the next panel", show=False),
         Binding("shift+tab", "app.focus_previous", "focus the previous panel", show=False),
@@ -94,6 +95,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             is_replay = dashboard.timeline is not None and dashboard.timeline.replay
             yield Header(dashboard.source, is_replay, dashboard.started_ms)
             yield HeadlinePanel(dashboard.source, is_replay)
+            yield IncidentStrip()
             with Vertical(id="body"):
                 yield from self.body()
             yield StatusLine()
@@ -144,15 +146,47 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         header, headline = self.query_one(Header), self.query_one(HeadlinePanel)
         header.view = headline.view = view
         headline.notice = self.dashboard.notice
+        self._fit_strip()
         if view is not None:
             self.draw(view)
         self.say()
         for widget in self.query(Lines):
             widget.redraw()
 
+    @property
+    def panel_height(self) -> int:
+        """The height of the screen without the incident strip."""
+        return self.app.size.height - self._strip_rows
+
+    strip_leaves_out: Hashable = None
+    """The key of the incident that the screen itself is about."""
+
+    _strip_rows = 0
+
+    def _fit_strip(self) -> None:
+        """Show in the incident strip what is going on, and give its rows back if nothing is."""
+        strip, dashboard = self.query_one(IncidentStrip), self.dashboard
+        strip.shown = shown_incidents(
+            self.view, dashboard.now_ms(), {*dashboard.hidden_incidents, self.strip_leaves_out}
+        )
+        strip.hint = "" if self._leaves_before_strip() else "esc hide"
+        rows = strip_rows(strip.shown, self.app.size.height)
+        if rows != self._strip_rows:
+            self._strip_rows = rows
+            strip.display, strip.styles.height = rows > 0, rows
+            self.lay_out_panels()
+
+    def _leaves_before_strip(self) -> bool:
+        """Return whether Escape does something else before it hides the strip."""
+        is_above = len(self.app.screen_stack) > 1
+        return is_above or bool(self.dashboard.options.filter) or self.has_class("-filtering", "-asking")
+
     def tick(self, whole_second: bool) -> None:
-        """Redraw ages and countdowns: tenths in the two top lines, whole seconds everywhere."""
-        for widget in self.query(Drawn) if whole_second else self.query("#header, #headline").results(Drawn):
+        """Redraw ages and countdowns: tenths in the lines at the top, whole seconds everywhere."""
+        if whole_second:
+            self._fit_strip()
+        tenths = self.query("#header, #headline, #incident")
+        for widget in self.query(Drawn) if whole_second else tenths.results(Drawn):
             widget.redraw()
 
     def say(self) -> None:
@@ -173,7 +207,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def action_back(self) -> None:
         """Go one step back.
 
-        Leave the question, clear the filter, leave the screen, or return to the live moment.
+        Leave the question, clear the filter, leave the screen, hide the incident strip, or return to the live
+        moment.
         """
         if self.has_class("-asking"):
             self._end_question()
@@ -181,6 +216,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             self._end_filter(keep=False)
         elif len(self.app.screen_stack) > 1:
             self.app.pop_screen()
+        elif shown := self.query_one(IncidentStrip).shown:
+            self.dashboard.hide_incidents(one.key for one in shown)
         else:
             self.dashboard.return_to_live()
 

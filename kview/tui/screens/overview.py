@@ -93,11 +93,14 @@ class OverviewScreen(KviewScreen):
     def _share(self, view: View | None) -> layout.Overview:
         """Divide the screen among the panels."""
         size = self.app.size
+        strip = size.height - self.panel_height
         if view is None:
-            return layout.overview(size.width, size.height, 6, 3)
+            return layout.overview(size.width, size.height, 6, 3, strip=strip)
         counts = len(view.snapshot.brokers), len(view.snapshot.groups)
         only = sum(not controller.is_broker for controller in controllers(view))
-        return layout.overview(size.width, size.height, *counts, only, bool(only) and is_troubled(view))
+        return layout.overview(
+            size.width, size.height, *counts, only, bool(only) and is_troubled(view), strip
+        )
 
     def _brokers(self, view: View) -> brokers.BrokerRows:
         """Return the rows of brokers, with those of controllers if they have rows."""

@@ -1,0 +1,347 @@
+"""Incidents: which faults are going on, what followed from them, and when they end. Part of the fold.
+
+An incident begins only with a change that was seen: a broker that the cluster loses, a quorum that cannot
+act, a partition that loses its leader, or a watermark that freezes. Brokers that are lost within JOIN_MS
+belong to one incident; a later loss is another one. A broker that only kview cannot reach is no incident, and
+while no broker answers at all, nothing is concluded.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kview.derive import hit as hits
+from kview.derive.align import Alignment, take
+from kview.derive.brokers import late
+from kview.derive.commits import Reading
+from kview.derive.hit import Hit, Layer
+from kview.derive.phases import finished, followed
+from kview.derive.quorum import Term, quorum_findings
+from kview.derive.seen import Seen
+from kview.model.events import Event, EventKind, Severity
+from kview.model.findings import Finding, FindingKind
+from kview.model.incidents import Incident, IncidentKind, Phase, PhaseKind
+from kview.model.snapshot import Flags, Longs
+from kview.model.states import BrokerState
+from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN
+
+JOIN_MS = 10_000
+"""Brokers lost within this time after the first one are one incident: a rack or a switch fails bit by bit."""
+
+MAX_INCIDENTS = 20
+"""The most incidents kept, open ones included."""
+
+MAX_GROUPS = 1_000
+"""The most waiting groups counted for an incident."""
+
+MAX_GROUPS_NAMED = 50
+
+MAX_LAYERS = 32
+LAYERS_BACK_MS = 20_000
+"""How long leaders and ISRs are remembered: it takes some seconds to tell that a silent broker is lost."""
+
+QUORUM_AFTER_MS = 5_000
+"""If there is no active controller for this long, it is no mere election. Those take up to three seconds."""
+
+FROZEN_FOR_MS = 3_000
+"""If no broker is lost, a watermark must stand still for this long to be an incident."""
+
+_CANNOT_ACT = (FindingKind.NO_CONTROLLER, FindingKind.QUORUM_LOST, FindingKind.QUORUM_SILENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """An incident that goes on, and what is needed to follow it."""
+
+    incident: Incident
+    hit: Hit
+    froze_ms: int = UNKNOWN
+    """The last moment at which the watermarks that are frozen now may have moved; UNKNOWN if none is
+    frozen."""
+    waited_ms: int = UNKNOWN
+    """The longest wait in earlier freezes."""
+    groups: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Incidents:
+    """What is carried from step to step."""
+
+    layers: tuple[Layer, ...] = ()
+    open: tuple[Open, ...] = ()
+    closed: tuple[Incident, ...] = ()
+    lost: frozenset[int] = frozenset()
+    """Brokers whose loss already belongs to an incident, or was not seen to happen."""
+    quorum_since_ms: int = UNKNOWN
+    """Since when no controller has been able to act."""
+
+    @property
+    def all(self) -> tuple[Incident, ...]:
+        """All incidents in the order in which they began."""
+        ours = (*self.closed, *(one.incident for one in self.open))
+        return tuple(sorted(ours, key=lambda incident: incident.began_ms))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one step of the fold saw."""
+
+    then: Seen
+    now: Seen
+    alignment: Alignment
+    changed_ms: Longs
+    """When leader or ISR last changed, with the rows of the previous snapshot."""
+    term: Term
+    offset_partitions: Longs
+    """The partition row of each offset."""
+    reading: Reading
+
+    @property
+    def now_ms(self) -> int:
+        return self.now.snapshot.observation.ended_ms
+
+
+def first(now: Seen) -> Incidents:
+    """Return the state after the first snapshot, whose losses nobody saw happen."""
+    snapshot = now.snapshot
+    layer = Layer.of(snapshot.partitions, snapshot.observation.ended_ms)
+    return Incidents((layer,), lost=frozenset(_lost(now)))
+
+
+def follow(before: Incidents, step: Step) -> Incidents:
+    """Return the incidents after a step."""
+    if step.alignment.rows is not None:
+        before = replace(
+            before,
+            layers=tuple(layer.carried(step.alignment) for layer in before.layers),
+            open=tuple(replace(one, hit=one.hit.carried(step.alignment)) for one in before.open),
+        )
+    if not step.now.snapshot.brokers.answers.any():
+        return before
+    begun = _begin_brokers(before, step)
+    begun = _begin_partitions(begun, step)
+    begun = _quorum(begun, step)
+    going, over = [], list(begun.closed)
+    for one in begun.open:
+        if one.incident.kind is not IncidentKind.QUORUM:
+            one = _followed(one, step)
+        if one.incident.is_open:
+            going.append(one)
+        else:
+            over.append(one.incident)
+    going = going[-MAX_INCIDENTS:]
+    room = MAX_INCIDENTS - len(going)
+    return replace(
+        begun,
+        layers=_layers(before.layers, step),
+        open=tuple(going),
+        closed=tuple(over[-room:]) if room else (),
+    )
+
+
+def incident_events(before: Incidents, now: Incidents, now_ms: int) -> tuple[Event, ...]:
+    """Return the events of the quorum: that no controller can act, and that one can again."""
+    was = next((one.incident for one in before.open if one.incident.kind is IncidentKind.QUORUM), None)
+    is_ = next((one.incident for one in now.open if one.incident.kind is IncidentKind.QUORUM), None)
+    if was is None and is_ is not None:
+        lost = is_.controllers
+        return (Event(is_.began_ms, EventKind.QUORUM_LOST, Severity.RISK, controllers=lost),)
+    if was is not None and is_ is None:
+        return (Event(now_ms, EventKind.QUORUM_BACK, Severity.GOOD),)
+    return ()
+
+
+def _layers(before: tuple[Layer, ...], step: Step) -> tuple[Layer, ...]:
+    """Return the layers with this step's, if anything changed. The oldest one holds for all time before."""
+    made = Layer.of(step.now.snapshot.partitions, step.now_ms)
+    last = before[-1]
+    if last.leader is made.leader and last.epoch is made.epoch and last.isr is made.isr:
+        return before
+    after = (*before, made)[-MAX_LAYERS:]
+    back_ms = step.now_ms - max(LAYERS_BACK_MS, 3 * max(0, step.now.interval_ms))
+    old = sum(layer.at_ms <= back_ms for layer in after)
+    return after[max(0, old - 1) :]
+
+
+# -- how incidents begin
+
+
+def _lost(seen: Seen) -> set[int]:
+    """Return the brokers that the cluster has lost: dead, fenced or no longer listed."""
+    table = seen.snapshot.brokers
+    out = np.asarray((table.state == BrokerState.FENCED) | (table.state == BrokerState.GONE), np.bool_)
+    return set(table.id[(seen.known.lost | out) & (table.answered_ms != UNKNOWN)].tolist())
+
+
+def _begin_brokers(before: Incidents, step: Step) -> Incidents:
+    """Begin or extend the incident of the brokers that this step has lost."""
+    brokers = step.now.snapshot.brokers
+    lost = _lost(step.now)
+    up = set(brokers.id[np.asarray(brokers.state == BrokerState.UP, np.bool_)].tolist())
+    new = sorted(lost - before.lost)
+    state = replace(before, lost=frozenset((before.lost | lost) - up))
+    if not new:
+        return state
+    since = {broker: _since(broker, step) for broker in new}
+    silent = [broker for broker in new if since[broker][1]]
+    began_ms = min(ms for ms, _ in since.values())
+    ends = hits.leaders_ends(step.then, step.changed_ms, step.alignment)
+    hit = hits.hit_by(before.layers, new, began_ms, ends)
+    going: list[Open] = []
+    ended = list(before.closed)
+    joined = False
+    for one in before.open:
+        incident = one.incident
+        if incident.kind is IncidentKind.BROKERS and set(incident.brokers) & set(new):
+            ended.append(finished(incident, PhaseKind.REPEATED, step.now_ms, step.now))
+            hit = hit.with_more(one.hit.as_before())
+        elif incident.kind is IncidentKind.BROKERS and not joined and began_ms - incident.began_ms <= JOIN_MS:
+            joined = True
+            going.append(_joined(one, new, hit, began_ms))
+        else:
+            going.append(one)
+    if not joined:
+        kind = PhaseKind.SILENT if silent else PhaseKind.STOPPED
+        phase = Phase(kind, began_ms, len(new), len(new), last_ms=began_ms)
+        incident = Incident(IncidentKind.BROKERS, began_ms, (phase,), brokers=tuple(new))
+        going.append(Open(incident, hit))
+    return replace(state, open=tuple(going), closed=tuple(ended))
+
+
+def _joined(one: Open, new: list[int], hit: Hit, at_ms: int) -> Open:
+    """Return an incident with more brokers, which were lost at `at_ms`, and the partitions that they hit."""
+    ids = tuple(sorted({*one.incident.brokers, *new}))
+    first, *rest = one.incident.phases
+    first = replace(first, count=len(ids), total=len(ids), last_ms=max(first.last_ms, at_ms))
+    incident = replace(one.incident, brokers=ids, phases=(first, *rest))
+    return replace(one, incident=incident, hit=one.hit.joined(hit))
+
+
+def _since(broker: int, step: Step) -> tuple[int, bool]:
+    """Return since when a broker has been lost, and whether it was silent before the cluster told so."""
+    for seen in (step.then, step.now):
+        brokers = seen.snapshot.brokers
+        rows = np.flatnonzero(brokers.id == broker)
+        if len(rows) and brokers.state[rows[0]] == BrokerState.SILENT:
+            return int(brokers.since_ms[rows[0]]), True
+    return step.now_ms, False
+
+
+def _begin_partitions(before: Incidents, step: Step) -> Incidents:
+    """Begin or extend the incident of the partitions that are in trouble without a lost broker."""
+    table, now = step.now.snapshot.partitions, step.now
+    frozen = now.frozen_since_ms
+    stuck = (frozen != UNKNOWN) & (frozen <= step.now_ms - FROZEN_FOR_MS)
+    was = step.then.snapshot.partitions.leader
+    if was is not table.leader:
+        was = step.alignment.carry(was, NO_BROKER)
+        stuck |= (table.leader == NO_BROKER) & (was >= 0)
+    if not stuck.any():
+        return before
+    for one in before.open:
+        stuck[one.hit.rows] = False
+    rows = np.flatnonzero(stuck).astype(np.int64)
+    rows = rows[~_undecided(now, rows)]
+    if not len(rows):
+        return before
+    ends = hits.leaders_ends(step.then, step.changed_ms, step.alignment)
+    hit = hits.hit_rows(rows, before.layers, ends)
+    for at, one in enumerate(before.open):
+        if one.incident.kind is IncidentKind.PARTITIONS:
+            longer = replace(one, hit=one.hit.with_more(hit))
+            return replace(before, open=(*before.open[:at], longer, *before.open[at + 1 :]))
+    since = frozen[rows][frozen[rows] != UNKNOWN]
+    began_ms = int(since.min()) if len(since) else step.now_ms
+    begun = Open(Incident(IncidentKind.PARTITIONS, began_ms, ()), hit)
+    return replace(before, open=(*before.open, begun))
+
+
+def _undecided(now: Seen, rows: Longs) -> Flags:
+    """Return the partitions whose trouble may be that of a broker about which it is not decided yet."""
+    brokers, table = now.snapshot.brokers, now.snapshot.partitions
+    listed = np.asarray(brokers.state == BrokerState.SILENT, np.bool_) & ~now.known.lost
+    ids = brokers.id[(listed & ~now.known.unreached) | late(brokers)]
+    return np.isin(table.isr[rows], ids).any(1) | np.isin(table.leader[rows], ids)
+
+
+def _quorum(before: Incidents, step: Step) -> Incidents:
+    """Begin or end the incident of the quorum."""
+    found = _cannot_act(step)
+    at = next((n for n, one in enumerate(before.open) if one.incident.kind is IncidentKind.QUORUM), None)
+    if found is None:
+        state = replace(before, quorum_since_ms=UNKNOWN)
+        if at is None:
+            return state
+        incident = finished(before.open[at].incident, PhaseKind.QUORUM_BACK, step.now_ms, step.now)
+        rest = (*before.open[:at], *before.open[at + 1 :])
+        return replace(state, open=rest, closed=(*before.closed, incident))
+    since = before.quorum_since_ms
+    if since == UNKNOWN:
+        since = found.since_ms if found.since_ms != UNKNOWN else step.now_ms
+    state = replace(before, quorum_since_ms=since)
+    sure = found.kind is FindingKind.QUORUM_LOST or step.now_ms - since >= QUORUM_AFTER_MS
+    if at is None and sure:
+        phase = Phase(PhaseKind.QUORUM_LOST, since)
+        made = Incident(IncidentKind.QUORUM, since, (phase,), controllers=found.controllers)
+        return replace(state, open=(*state.open, Open(made, Hit.none())))
+    return state
+
+
+def _cannot_act(step: Step) -> Finding | None:
+    found = quorum_findings(step.now.snapshot, step.term, step.now.interval_ms)
+    return next((finding for finding in found if finding.kind in _CANNOT_ACT), None)
+
+
+# -- how they go on
+
+
+def _followed(one: Open, step: Step) -> Open:
+    """Add a step to an incident of brokers or partitions."""
+    now, incident = step.now, one.incident
+    hit = hits.follow(one.hit, step.then, now, step.alignment, incident.began_ms)
+    frozen = now.frozen_since_ms[hit.rows]
+    is_frozen = frozen != UNKNOWN
+    froze_ms, waited_ms = one.froze_ms, one.waited_ms
+    if is_frozen.any() and froze_ms == UNKNOWN:
+        froze_ms = int(frozen[is_frozen].min()) - max(0, now.interval_ms)
+    so_far_ms = waited_ms if froze_ms == UNKNOWN else max(waited_ms, step.now_ms - froze_ms)
+    if not is_frozen.any():
+        froze_ms, waited_ms = UNKNOWN, so_far_ms
+    groups = one.groups | _waiting(hit, step) if len(one.groups) < MAX_GROUPS else one.groups
+    table = now.snapshot.partitions
+    internal = int(table.internal[hit.rows].sum())
+    known = hit.gone != UNKNOWN
+    gone = int(hit.gone[known].sum()) if known.any() else UNKNOWN if hit.orphan.any() else 0
+    made = replace(
+        incident,
+        partitions=len(hit) - internal,
+        internal_partitions=internal,
+        hit=hits.named(hit, table),
+        moved=int((hit.moved & hit.orphan & ~table.internal[hit.rows]).sum()),
+        leaderless=int((table.leader[hit.rows] == NO_BROKER).sum()),
+        gone=gone,
+        gone_partitions=int((hit.gone[known] > 0).sum()),
+        waited_ms=so_far_ms,
+        is_waiting=bool(is_frozen.any()),
+        groups=tuple(sorted(groups)[:MAX_GROUPS_NAMED]),
+        groups_count=len(groups),
+    )
+    return Open(followed(made, hit, now), hit, froze_ms, waited_ms, groups)
+
+
+def _waiting(hit: Hit, step: Step) -> frozenset[str]:
+    """Return the groups with members that cannot read on: they are at a watermark that is frozen, or their
+    partition's leader is lost."""
+    reading, at = step.reading, step.offset_partitions
+    mine = np.zeros(len(step.now.snapshot.partitions), np.bool_)
+    mine[hit.rows] = True
+    lost = take(step.now.leader_lost_since_ms, at, UNKNOWN) != UNKNOWN
+    lost |= take(step.now.snapshot.partitions.leader, at, 0) == NO_BROKER
+    at_end = (reading.committed > NO_OFFSET) & (reading.lag == 0)
+    waits = (
+        take(mine, at, False) & reading.held & reading.has_members & (lost | at_end) & (reading.group >= 0)
+    )
+    if not waits.any():
+        return frozenset()
+    names = step.now.snapshot.groups.group[np.unique(reading.group[waits])[:MAX_GROUPS]]
+    return frozenset(str(name) for name in names)

@@ -1,0 +1,231 @@
+"""Incidents as words: what happened, its stages with their times, and what followed from it."""
+
+from collections.abc import Mapping
+from itertools import groupby
+from typing import NamedTuple
+
+from kview.language import glyphs, nouns
+from kview.language.words import NONE, at_least, count, duration, plural
+from kview.model.incidents import HitPartition, Incident, IncidentKind, Phase, PhaseKind
+from kview.model.units import UNKNOWN
+
+MOST_NAMES = 4
+"""The most partitions named in one sentence. More of them are only counted."""
+
+
+class Stage(NamedTuple):
+    """What happened at one moment of an incident. `after_ms` is the time since the incident began."""
+
+    after_ms: int
+    text: str
+    kinds: tuple[PhaseKind, ...]
+
+
+def title(incident: Incident) -> str:
+    """Return what the incident began with: `broker 4 silent`."""
+    match incident.kind:
+        case IncidentKind.BROKERS:
+            left = incident.phase(PhaseKind.STOPPED) is not None
+            return f"{nouns.some_brokers(incident.brokers)} {'left the cluster' if left else 'silent'}"
+        case IncidentKind.QUORUM:
+            lost = incident.controllers
+            return f"quorum lost: {nouns.controllers(lost)} silent" if lost else "no controller can act"
+        case IncidentKind.PARTITIONS:
+            what = "no leader" if incident.phase(PhaseKind.FROZEN) is None else "watermark frozen"
+            return f"{what}, although no broker is silent"
+
+
+def after(length_ms: int) -> str:
+    """Return a time since an incident began: `+8.7 s`."""
+    return f"+{duration(length_ms)}"
+
+
+def lasted_ms(incident: Incident, now_ms: int) -> int:
+    """Return how long an incident has lasted, or lasted in all."""
+    return max(0, (now_ms if incident.is_open else incident.ended_ms) - incident.began_ms)
+
+
+def stages(incident: Incident, terse: bool = False) -> list[Stage]:
+    """Return the stages of an incident after its beginning. What was seen in one observation is one stage.
+
+    Terse stages do not count partitions of internal topics, unless there are no others.
+    """
+    rest = [phase for phase in incident.phases if phase.kind not in _BEGINNINGS]
+    made = []
+    for at_ms, together in groupby(rest, key=lambda phase: phase.at_ms):
+        phases = [phase for phase in together if not _is_said(phase, incident)]
+        texts = [text for phase in phases if (text := phase_text(phase, incident, terse))]
+        if texts:
+            made.append(Stage(at_ms - incident.began_ms, ", ".join(texts), tuple(p.kind for p in phases)))
+    return made
+
+
+_BEGINNINGS = frozenset({PhaseKind.SILENT, PhaseKind.STOPPED, PhaseKind.QUORUM_LOST})
+
+
+def _is_said(phase: Phase, incident: Incident) -> bool:
+    """Return whether another phase says the same: a leader that is back says that there was none."""
+    return phase.kind is PhaseKind.NO_LEADER and incident.phase(PhaseKind.ELECTED) is not None
+
+
+def phase_text(phase: Phase, incident: Incident, terse: bool = False) -> str:
+    """Return a phase without its time: `7 of 8 led again`."""
+    is_one = len(incident.brokers) == 1
+    number = _number(phase, internal=not terse)
+    match phase.kind:
+        case PhaseKind.SILENT:
+            return f"{nouns.some_brokers(incident.brokers)} silent"
+        case PhaseKind.STOPPED:
+            return f"{nouns.some_brokers(incident.brokers)} left the cluster"
+        case PhaseKind.QUORUM_LOST:
+            return title(incident)
+        case PhaseKind.NO_LEADER:
+            return f"no leader for {number}"
+        case PhaseKind.FROZEN:
+            return f"{number} frozen" if terse else f"watermark frozen on {number}"
+        case PhaseKind.FENCED:
+            return "fenced" if is_one else f"{phase.count} of {phase.total} fenced"
+        case PhaseKind.ELECTED:
+            return f"{number} led" if terse else f"{number} led again"
+        case PhaseKind.MOVES:
+            return f"{number} move" if terse else f"watermarks move on {number}"
+        case PhaseKind.BACK:
+            return (
+                ("back" if terse else "broker back")
+                if is_one
+                else f"{phase.count} of {phase.total} brokers back"
+            )
+        case _:
+            return _ENDS[phase.kind]
+
+
+_ENDS: Mapping[PhaseKind, str] = {
+    PhaseKind.ISR_FULL: "every ISR full",
+    PhaseKind.QUORUM_BACK: "a controller acts again",
+    PhaseKind.REMOVED: "broker removed from the cluster",
+    PhaseKind.REPEATED: "lost again: a new incident",
+}
+
+
+def _number(phase: Phase, internal: bool) -> str:
+    """Return `7 of 8`, `8`, or `8 (+25 internal)`. Kinds that have no total of their own have only a count."""
+    has_total = phase.kind in (PhaseKind.ELECTED, PhaseKind.MOVES)
+    if not phase.total and not phase.count:
+        return f"{_of(phase.internal_count, phase.internal_total, has_total)} internal"
+    text = _of(phase.count, phase.total, has_total, "/" if not internal else " of ")
+    if internal and phase.internal_count:
+        text += f" (+{_of(phase.internal_count, phase.internal_total, has_total)} internal)"
+    return text
+
+
+def _of(some: int, all_of: int, has_total: bool, between: str = " of ") -> str:
+    return f"{some:,}{between}{all_of:,}" if has_total and some != all_of else f"{some:,}"
+
+
+def waits_for(incident: Incident, terse: bool = False) -> str:
+    """Return what has to happen next, '' if the incident is over."""
+    if not incident.is_open:
+        return ""
+    if incident.kind is IncidentKind.QUORUM:
+        return "waiting for a majority of controllers"
+    fenced, is_back = incident.phase(PhaseKind.FENCED), incident.phase(PhaseKind.BACK)
+    if incident.kind is IncidentKind.BROKERS and not (fenced and fenced.is_complete):
+        if not (is_back and is_back.is_complete):
+            return "waiting for fencing"
+    if incident.leaderless:
+        if terse:
+            return f"{incident.leaderless:,} leaderless"
+        return f"{plural(incident.leaderless, 'partition')} without leader"
+    if incident.is_waiting:
+        return "waiting for watermarks"
+    if incident.kind is IncidentKind.BROKERS and not (is_back and is_back.is_complete):
+        return f"waiting for {nouns.some_brokers(incident.brokers)}"
+    return "waiting for full ISR"
+
+
+def outcome(incident: Incident) -> str:
+    """Return how an incident ended: `every ISR full after 21.1 s`, '' if it goes on."""
+    if incident.is_open:
+        return ""
+    how = phase_text(incident.phases[-1], incident)
+    return f"{how} after {duration(incident.ended_ms - incident.began_ms)}"
+
+
+def consequences(incident: Incident, internal: bool = False) -> list[str]:
+    """Return what followed from an incident, each as a few words, the most important first."""
+    if incident.kind is IncidentKind.QUORUM:
+        return ["no elections, no fencing and no new topics meanwhile"]
+    parts = []
+    if without := without_leader(incident):
+        parts.append(without)
+    parts += moves(incident, internal)
+    if incident.waited_ms != UNKNOWN:
+        verb = "wait" if incident.is_waiting else "waited"
+        parts.append(f"acks=all producers {verb} ≤ {duration(incident.waited_ms)}")
+    parts.append(records_gone(incident))
+    if incident.groups_count:
+        names = ", ".join(incident.groups[:2])
+        more = incident.groups_count - 2
+        parts.append(f"groups waited: {names}{f' + {more:,} more' if more > 0 else ''}")
+    return parts
+
+
+def records_gone(incident: Incident) -> str:
+    """Return `records gone ≥ 12`, or `records gone –` if nothing is known about them."""
+    return (
+        f"records gone {at_least(f' {count(incident.gone)}', True)}"
+        if incident.gone != UNKNOWN
+        else f"records gone {NONE}"
+    )
+
+
+def without_leader(incident: Incident) -> str:
+    """Return `no leader: audit-log-0`, '' if every partition is led."""
+    names = [(one.topic, one.partition) for one in incident.hit if one.leaderless]
+    return f"no leader: {partition_names(names, incident.leaderless)}" if names else ""
+
+
+def moves(incident: Incident, internal: bool = False) -> list[str]:
+    """Return who leads the partitions now that had lost their leader: `invoice-0, -6 → broker 3`."""
+    moved = [
+        one for one in incident.hit if one.moved and one.leader_after >= 0 and _lost_leader(one, incident)
+    ]
+    mine = [one for one in moved if internal or not one.internal] or moved
+    made = []
+    ordered = sorted(mine, key=lambda one: one.leader_after)
+    for leader, together in groupby(ordered, key=lambda one: one.leader_after):
+        names = [(one.topic, one.partition) for one in together]
+        made.append((len(names), f"{partition_names(names, len(names))} {glyphs.ARROW} broker {leader}"))
+    return [text for _, text in sorted(made, key=lambda pair: -pair[0])]
+
+
+def _lost_leader(one: HitPartition, incident: Incident) -> bool:
+    return not incident.brokers or one.leader_before in incident.brokers
+
+
+def partition_names(names: list[tuple[str, int]], total: int) -> str:
+    """Return names with each topic said once: `invoice-0, -6, payment-0 + 3 more`."""
+    said, before = [], None
+    for topic, partition in names[:MOST_NAMES]:
+        said.append(f"-{partition}" if topic == before else f"{topic}-{partition}")
+        before = topic
+    more = total - len(said)
+    return ", ".join(said) + (f" + {more:,} more" if more > 0 else "")
+
+
+def sentence(incident: Incident, now_ms: int) -> str:
+    """Return an incident in one line: what it began with, its stages, and what it waits for or its end."""
+    parts = [title(incident), *(f"{after(stage.after_ms)} {stage.text}" for stage in stages(incident))]
+    if incident.is_open:
+        parts.append(f"{waits_for(incident)} ({after(lasted_ms(incident, now_ms))})")
+    return f" {glyphs.MARK} ".join(parts)
+
+
+def hit(incident: Incident) -> str:
+    """Return how many partitions were hit: `10 partitions (+25 internal)`."""
+    total = incident.partitions + incident.internal_partitions
+    return (
+        nouns.partitions(incident.partitions, incident.internal_partitions)
+        if total
+        else plural(0, "partition")
+    )

@@ -1,0 +1,161 @@
+"""Incidents: a fault, its consequences and its end, as facts. `kview.language.incidents` puts them into
+words."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kview.model.events import Severity
+from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
+
+
+class IncidentKind(StrEnum):
+    """What an incident began with. JSON documents contain the values, so they must not change."""
+
+    BROKERS = "brokers"
+    """The cluster lost `brokers`: they stopped answering, and not only kview."""
+    QUORUM = "quorum"
+    """No controller could act. `controllers` are those that were lost, if that is known."""
+    PARTITIONS = "partitions"
+    """Partitions lost their leader or their watermark froze, although no broker was lost."""
+
+
+class PhaseKind(StrEnum):
+    """The stages of an incident. JSON documents contain the values, so they must not change."""
+
+    SILENT = "silent"
+    """The first request that a broker did not answer; for a broker that left cleanly, when that was seen."""
+    STOPPED = "stopped"
+    """Brokers left the cluster without a silence that anybody waited for."""
+    QUORUM_LOST = "quorum_lost"
+    NO_LEADER = "no_leader"
+    """`count` partitions had no leader."""
+    FROZEN = "frozen"
+    """The watermarks of `count` partitions stood still."""
+    FENCED = "fenced"
+    """The controller fenced `count` of the `total` brokers, or no longer lists them."""
+    ELECTED = "elected"
+    """`count` of `total` partitions that had lost their leader are led again."""
+    MOVES = "moves"
+    """The watermarks of `count` of `total` partitions that were frozen move again."""
+    BACK = "back"
+    """`count` of `total` brokers answer again."""
+    ISR_FULL = "isr_full"
+    """Every replica of every partition that was hit is in sync again."""
+    QUORUM_BACK = "quorum_back"
+    REMOVED = "removed"
+    """The brokers are no longer part of the cluster."""
+    REPEATED = "repeated"
+    """The same broker was lost again: a new incident goes on from here."""
+
+
+ENDS = frozenset({PhaseKind.ISR_FULL, PhaseKind.QUORUM_BACK, PhaseKind.REMOVED, PhaseKind.REPEATED})
+"""The phases that end an incident."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A stage of an incident, first seen at `at_ms` (epoch ms)."""
+
+    kind: PhaseKind
+    at_ms: int
+    count: int = 0
+    """How many brokers or partitions of the user's topics it concerns, depending on the kind."""
+    total: int = 0
+    """Out of how many."""
+    internal_count: int = 0
+    """The same for partitions of internal topics."""
+    internal_total: int = 0
+    last_ms: int = UNKNOWN
+    """When a count last grew, epoch ms. UNKNOWN if the kind has no count."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all that was to happen in this stage has happened."""
+        return (self.count, self.internal_count) == (self.total, self.internal_total)
+
+
+@dataclass(frozen=True, slots=True)
+class HitPartition:
+    """A partition that an incident hit: its leader and its ISR before and after.
+
+    `leader_after` and `epoch_after` are those of the first election within the incident, NO_BROKER if there
+    was none or nobody leads. `isr_after` is the smallest ISR that was seen within the incident.
+    """
+
+    topic: str
+    partition: int
+    internal: bool
+    leader_before: int
+    epoch_before: int
+    isr_before: tuple[int, ...]
+    leader_after: int = NO_BROKER
+    epoch_after: int = UNKNOWN_ID
+    isr_after: tuple[int, ...] = ()
+    moved: bool = False
+    """Whether there was an election within the incident, which another broker may have won."""
+    leaderless: bool = False
+    """Whether nobody leads the partition now."""
+    gone: int = UNKNOWN
+    """A lower bound of the records that only the old leader had, UNKNOWN if nothing is known about them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """A fault and what followed from it. Incidents that are over do not change any more."""
+
+    kind: IncidentKind
+    began_ms: int
+    """When it began, in epoch ms: the first sign of it that kview saw."""
+    phases: tuple[Phase, ...]
+    """In the order in which they were first seen."""
+    brokers: tuple[int, ...] = ()
+    controllers: tuple[int, ...] = ()
+    ended_ms: int = UNKNOWN
+    """UNKNOWN while it goes on."""
+    partitions: int = 0
+    """The number of the user's partitions that were hit: a lost broker led them or was in their ISR."""
+    internal_partitions: int = 0
+    hit: tuple[HitPartition, ...] = ()
+    """The partitions that were hit, those whose leader changed first, then the user's; not all if there are
+    many."""
+    moved: int = 0
+    """The number of the user's partitions that had lost their leader and got one, another or the same again."""
+    leaderless: int = 0
+    """The number of partitions, internal ones included, that have no leader now, or had none at the end."""
+    gone: int = UNKNOWN
+    """A lower bound of the records that were in an old leader's log and are not in the new leader's. It is
+    not known whether they were acknowledged. UNKNOWN while nothing is known."""
+    gone_partitions: int = 0
+    """The number of partitions that lost these records."""
+    waited_ms: int = UNKNOWN
+    """An upper bound of how long an acks=all producer waited on a frozen partition, so far or in all;
+    UNKNOWN if no watermark froze."""
+    is_waiting: bool = False
+    """Whether some watermark is still frozen, so that `waited_ms` grows."""
+    groups: tuple[str, ...] = ()
+    """The groups with members that had to wait, by name; not all of them if there are many."""
+    groups_count: int = 0
+
+    @property
+    def key(self) -> tuple[str, int, tuple[int, ...]]:
+        """What identifies the incident in every view."""
+        return (self.kind, self.began_ms, self.brokers[:1])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the incident goes on."""
+        return self.ended_ms == UNKNOWN
+
+    @property
+    def severity(self) -> Severity:
+        """RISK while leaders are missing, watermarks are frozen or no controller acts, WARN while it goes on
+        otherwise, GOOD if it ended with every replica in sync."""
+        if not self.is_open:
+            is_good = self.phases[-1].kind in (PhaseKind.ISR_FULL, PhaseKind.QUORUM_BACK)
+            return Severity.GOOD if is_good else Severity.CALM
+        at_risk = self.is_waiting or self.leaderless > 0 or self.kind is IncidentKind.QUORUM
+        return Severity.RISK if at_risk else Severity.WARN
+
+    def phase(self, kind: PhaseKind) -> Phase | None:
+        """Return the phase of that kind, or None if it was not seen."""
+        return next((phase for phase in self.phases if phase.kind is kind), None)

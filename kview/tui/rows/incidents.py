@@ -1,0 +1,250 @@
+"""Rows of incidents, of the partitions that one of them hit, and of events."""
+
+from collections.abc import Hashable, Sequence
+from datetime import tzinfo
+
+from kview.derive.view import View
+from kview.language import glyphs, words
+from kview.language import incidents as said
+from kview.language.events import sentence
+from kview.model.events import Event, Severity
+from kview.model.incidents import HitPartition, Incident, PhaseKind
+from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
+from kview.tui.options import Options
+from kview.tui.rows.columns import Column
+from kview.tui.rows.common import FRESH_MS, ROLES, SIGNS, Keyed, figure, title
+from kview.tui.rows.row import Row
+from kview.tui.text import EMPTY, Line, Role, Span, line
+
+ENDED_ROLE = Role.DIM
+EVENT_ROLES = {**ROLES, Severity.CALM: Role.TEXT}
+
+
+def state(incident: Incident) -> Line:
+    """Return what an incident waits for, or how it ended, with its sign."""
+    role = ROLES[incident.severity]
+    text = said.waits_for(incident)
+    if incident.is_open:
+        return line(Span(f"{SIGNS[incident.severity]} {text}", role))
+    ended = incident.phases[-1]
+    return line(
+        Span(f"{SIGNS[incident.severity]} ", role), Span(said.phase_text(ended, incident), ENDED_ROLE)
+    )
+
+
+class IncidentRows(Keyed[tuple[object, ...]]):
+    """The incidents, newest first. The key is the incident's."""
+
+    def __init__(self, view: View, options: Options, zone: tzinfo | None) -> None:
+        newest = [one for one in reversed(view.incidents) if options.matches(said.sentence(one, 0))]
+        super().__init__([one.key for one in newest])
+        self._incidents, self._zone = newest, zone
+        going = sum(one.is_open for one in newest)
+        self.title: Line = title("INCIDENTS", "newest first" if len(newest) > 1 else "")
+        if going:
+            self.title += (Span(f"  {going} going on", Role.WARN),)
+        more = "the events before this moment are still being read" if not view.moment.complete else ""
+        self.empty = more or (
+            "no incident matches the filter"
+            if view.incidents
+            else "none: no broker was lost and no watermark froze"
+        )
+        self.columns: Sequence[Column] = (
+            Column("began", "", 8),
+            Column("what", "", 18, flex=3, most=60, name=True),
+            Column("lasted", "lasted", 7, right=True),
+            Column("hit", "hit", 5, right=True, rank=3),
+            Column("moved", "moved", 5, right=True, rank=4),
+            Column("waited", "waited ≤", 8, right=True, rank=2),
+            Column("gone", "gone ≥", 7, right=True, rank=1),
+            Column("state", "state", 18, flex=4, most=80),
+        )
+
+    def row(self, index: int, now_ms: int) -> Row:
+        """Return an incident's cells."""
+        one = self._incidents[index]
+        role = Role.TEXT if one.is_open else ENDED_ROLE
+        gone = figure(words.count(one.gone), Role.RISK if one.gone > 0 else role)
+        return Row(
+            (
+                line(Span(words.clock(one.began_ms, self._zone, tenths=False), Role.DIM)),
+                line(Span(said.title(one), ROLES[one.severity] if one.is_open else Role.TEXT)),
+                figure(words.duration(said.lasted_ms(one, now_ms)), role),
+                figure(words.count(one.partitions), role),
+                figure(words.count(one.moved), role),
+                figure(words.duration(one.waited_ms), role),
+                gone,
+                state(one),
+            ),
+            now_ms - one.began_ms < FRESH_MS,
+        )
+
+
+class HitRows(Keyed[tuple[str, int]]):
+    """The partitions that an incident hit. The key is (topic, partition)."""
+
+    def __init__(self, incident: Incident | None, options: Options) -> None:
+        named = incident.hit if incident else ()
+        self._hit = [
+            one for one in named if (options.internal or not one.internal) and options.matches(one.topic)
+        ]
+        super().__init__([(one.topic, one.partition) for one in self._hit])
+        self.troubled = sum(one.leaderless for one in self._hit)
+        note = "changed leaders first"
+        if incident is not None:
+            total = incident.partitions + (incident.internal_partitions if options.internal else 0)
+            if total > len(self._hit):
+                note += f", the first {len(self._hit):,} of {total:,}"
+            elif incident.internal_partitions and not options.internal:
+                note += f", +{incident.internal_partitions:,} internal (i)"
+        self.title: Line = title("PARTITIONS HIT", note)
+        self.empty = "no partition was hit" if not named else "no partition matches the filter"
+        longest = max((len(one.topic) for one in self._hit), default=5)
+        width = max((len(_ids(one.isr_before)) for one in self._hit), default=6)
+        self.columns: Sequence[Column] = (
+            Column("topic", "topic", min(max(longest, 8), 24), flex=2, most=40, name=True),
+            Column("partition", "p", 4, right=True),
+            Column("leader", "leader·epoch", 16, flex=1, most=22),
+            Column("isr", "ISR before → after", max(18, 2 * width + 3), flex=1, most=40),
+            Column("gone", "gone ≥", 7, right=True, rank=1),
+        )
+
+    def row(self, index: int, now_ms: int) -> Row:
+        """Return a partition's cells."""
+        one = self._hit[index]
+        left = [broker for broker in one.isr_before if broker not in one.isr_after]
+        isr = line(Span(_ids(one.isr_before), Role.DIM))
+        if left:
+            isr += (Span(f" {glyphs.ARROW} ", Role.DIM), Span(_ids(one.isr_after), Role.WARN))
+        return Row(
+            (
+                line(one.topic),
+                line(f"{one.partition}"),
+                _leaders(one),
+                isr,
+                figure(words.count(one.gone), Role.RISK if one.gone > 0 else Role.DIM)
+                if _had_election(one)
+                else EMPTY,
+            )
+        )
+
+
+def _had_election(one: HitPartition) -> bool:
+    return one.moved or one.leaderless
+
+
+def _ids(ids: Sequence[int]) -> str:
+    return " ".join(map(str, ids)) or words.NONE
+
+
+def _leader(broker: int, epoch: int) -> str:
+    after = f"{glyphs.DOT}{epoch}" if epoch != UNKNOWN_ID else ""
+    return f"{words.NONE if broker < 0 else broker}{after}"
+
+
+def _leaders(one: HitPartition) -> Line:
+    """Return `4·5 → 2·6`, `4·5 → none`, or `1·5` if there was no election."""
+    before = _leader(one.leader_before, one.epoch_before)
+    if one.moved and one.leader_after != NO_BROKER:
+        now = _leader(one.leader_after, one.epoch_after)
+        ends = line(Span(f"{before} {glyphs.ARROW} ", Role.DIM), Span(now))
+        return ends + (line(Span("  now none", Role.RISK)) if one.leaderless else EMPTY)
+    if one.leaderless:
+        return line(Span(f"{before} {glyphs.ARROW} ", Role.DIM), Span("none", Role.RISK))
+    return line(Span(before, Role.DIM))
+
+
+def event_key(event: Event) -> tuple[object, ...]:
+    """Return what identifies an event in every view, but for equal ones of the same moment."""
+    return (event.at_ms, event.kind, event.brokers, event.group, event.topic, event.partition_count)
+
+
+class EventRows(Keyed[tuple[object, ...]]):
+    """The events, newest first."""
+
+    def __init__(self, view: View, options: Options, zone: tzinfo | None) -> None:
+        newest: list[Event] = list(reversed(view.events))
+        if options.filter:
+            newest = [event for event in newest if options.matches(sentence(event))]
+        super().__init__([event_key(event) for event in newest])
+        self.events, self._zone = newest, zone
+        self.title: Line = title("EVENTS", "newest first")
+        if not view.moment.complete:
+            self.empty = glyphs.ELLIPSIS
+        else:
+            self.empty = "no event matches the filter" if view.events else "none yet"
+        self.columns: Sequence[Column] = (
+            Column("at", "", 10),
+            Column("what", "", 20, flex=1),
+        )
+
+    def row(self, index: int, now_ms: int) -> Row:
+        """Return an event's cells."""
+        event = self.events[index]
+        role = EVENT_ROLES[event.severity]
+        sign = SIGNS[event.severity] if event.severity is not Severity.CALM else glyphs.DOT
+        at = words.clock(event.at_ms, self._zone)
+        return Row(
+            (line(Span(at, Role.DIM)), line(Span(f"{sign} ", role), Span(sentence(event), role))),
+            now_ms - event.at_ms < FRESH_MS,
+        )
+
+
+def incident_of(view: View, key: Hashable) -> Incident | None:
+    """Return the incident with that key, None if the view has none."""
+    return next((one for one in view.incidents if one.key == key), None)
+
+
+def stage_lines(incident: Incident, now_ms: int, zone: tzinfo | None) -> list[Line]:
+    """Return the stopwatch: a line for each stage with its time of day and its time since the beginning."""
+
+    def row(at_ms: int, after_ms: int, *what: Span) -> Line:
+        clock = Span(f"  {words.clock(at_ms, zone)}  ", Role.DIM)
+        return line(clock, Span(f"{said.after(after_ms):>9}  ", Role.HEAD), *what)
+
+    made = [row(incident.began_ms, 0, Span(said.title(incident), _role(PhaseKind.SILENT, incident)))]
+    made += [
+        row(
+            incident.began_ms + stage.after_ms,
+            stage.after_ms,
+            Span(stage.text, _role(stage.kinds[-1], incident)),
+        )
+        for stage in said.stages(incident)
+    ]
+    if incident.is_open:
+        waits = Span(f"{glyphs.ELLIPSIS} {said.waits_for(incident)}", ROLES[incident.severity])
+        made.append(row(now_ms, said.lasted_ms(incident, now_ms), waits))
+    return made
+
+
+def _role(kind: PhaseKind, incident: Incident) -> Role:
+    if kind in (PhaseKind.MOVES, PhaseKind.ELECTED, PhaseKind.BACK):
+        phase = incident.phase(kind)
+        return Role.GOOD if phase and phase.is_complete else Role.WARN
+    if kind in (PhaseKind.ISR_FULL, PhaseKind.QUORUM_BACK):
+        return Role.GOOD
+    if kind in (PhaseKind.FENCED, PhaseKind.REMOVED, PhaseKind.REPEATED):
+        return Role.WARN
+    return Role.RISK if incident.is_open else Role.TEXT
+
+
+def facts(incident: Incident, options: Options) -> list[tuple[str, Line]]:
+    """Return the figures of an incident, as pairs of a name and what is known."""
+    made = [("hit", line(said.hit(incident)))]
+    if incident.leaderless:
+        names = said.without_leader(incident).removeprefix("no leader: ")
+        made.append(("no leader", line(Span(names, Role.RISK))))
+    if moves := said.moves(incident, options.internal):
+        made.append(("moved", line(f" {glyphs.DOT} ".join(moves))))
+    waited = words.NONE if incident.waited_ms == UNKNOWN else f"≤ {words.duration(incident.waited_ms)}"
+    note = " so far" if incident.is_waiting else ""
+    made.append(("acks=all", line(Span("producers waited ", Role.DIM), f"{waited}{note}")))
+    gone = words.NONE if incident.gone == UNKNOWN else f"≥ {words.count(incident.gone)}"
+    lost = Span(gone, Role.RISK if incident.gone > 0 else Role.TEXT)
+    extra = " that only the old leaders had, acknowledged or not" if incident.gone > 0 else ""
+    made.append(("gone", line(lost, Span(f" records{extra}", Role.DIM))))
+    names = ", ".join(incident.groups)
+    more = incident.groups_count - len(incident.groups)
+    groups = f"{names}{f' + {more:,} more' if more > 0 else ''}" if names else "none that kview saw"
+    made.append(("waited", line(Span("groups ", Role.DIM), groups)))
+    return made

@@ -1,0 +1,177 @@
+"""The timeline of events: a lane per broker, one for the controllers and one for the partitions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+
+import numpy as np
+
+from kview.derive.view import View
+from kview.language import glyphs, words
+from kview.model.events import Event, EventKind
+from kview.model.states import BrokerState
+from kview.tui.text import Line, Role, Span, line
+
+SPANS_MS = (60_000, 120_000, 300_000, 540_000)
+"""The timeline covers the shortest of these that holds every event of the view."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What an event draws: a sign at its moment, and how the lane goes on from there."""
+
+    sign: str
+    role: Role
+    goes_on: str = ""
+    """How the lane goes on, '' if the event does not change that."""
+
+
+_CALM = glyphs.RULE
+_BROKER_MARKS = {
+    EventKind.BROKER_SILENT: Mark(glyphs.DEAD, Role.RISK, glyphs.DEAD),
+    EventKind.BROKER_FENCED: Mark(glyphs.DEAD, Role.WARN, glyphs.OUT_OF_SYNC),
+    EventKind.BROKER_GONE: Mark(glyphs.DEAD, Role.WARN, glyphs.OUT_OF_SYNC),
+    EventKind.BROKER_BACK: Mark(glyphs.OK, Role.GOOD, _CALM),
+    EventKind.BROKER_SLOW: Mark(glyphs.UP, Role.WARN, glyphs.UP),
+    EventKind.BROKER_NOT_SLOW: Mark(glyphs.OK, Role.GOOD, _CALM),
+}
+_CONTROLLER_MARKS = {
+    EventKind.CONTROLLER_MOVED: Mark(glyphs.UP, Role.WARN),
+    EventKind.QUORUM_LOST: Mark(glyphs.DEAD, Role.RISK, glyphs.DEAD),
+    EventKind.QUORUM_BACK: Mark(glyphs.OK, Role.GOOD, _CALM),
+}
+_PARTITION_MARKS = {
+    EventKind.WATERMARK_FROZEN: Mark(glyphs.FROZEN, Role.RISK, glyphs.FROZEN),
+    EventKind.WATERMARK_MOVES: Mark(glyphs.OK, Role.GOOD, _CALM),
+    EventKind.LEADER_LOST: Mark(glyphs.DEAD, Role.RISK),
+    EventKind.LEADER_MOVED: Mark(glyphs.ARROW, Role.TEXT),
+    EventKind.LEADER_RETURNED: Mark(glyphs.OK, Role.GOOD),
+    EventKind.RECORDS_LOST: Mark("!", Role.RISK),
+    EventKind.ISR_GREW: Mark(glyphs.FOLLOWER, Role.GOOD),
+    EventKind.ISR_SHRANK: Mark(glyphs.OUT_OF_SYNC, Role.WARN),
+}
+_WEIGHT = {Role.RISK: 3, Role.WARN: 2, Role.GOOD: 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A lane: its name, and what happened there, oldest first."""
+
+    name: str
+    marks: tuple[tuple[int, Mark], ...]
+    now: Mark | None = None
+    """How the lane ends, if nothing happened there that says so."""
+
+
+def lanes(view: View, rows: int) -> list[Lane]:
+    """Return at most `rows` lanes: the controllers, the partitions, then the brokers, eventful ones first."""
+    made = [
+        Lane("controllers", _marks(view.events, _CONTROLLER_MARKS)),
+        Lane("partitions", _marks(view.events, _PARTITION_MARKS)),
+    ]
+    table = view.snapshot.brokers
+    by_broker: dict[int, list[tuple[int, Mark]]] = {}
+    for event in view.events:
+        if mark := _BROKER_MARKS.get(event.kind):
+            for broker in event.brokers:
+                by_broker.setdefault(broker, []).append((event.at_ms, mark))
+    ids = table.id.tolist()
+    room = rows - len(made)
+    chosen = sorted(ids, key=lambda id: (id not in by_broker and not _troubled(view, id), id))[: max(0, room)]
+    brokers = [Lane(f"broker {id}", tuple(by_broker.get(id, ())), _state(view, id)) for id in sorted(chosen)]
+    return [*brokers, *made][-rows:] if rows else []
+
+
+def _troubled(view: View, id: int) -> bool:
+    return _state(view, id) is not None
+
+
+def _state(view: View, id: int) -> Mark | None:
+    """Return how a broker's lane looks if no event says so."""
+    table = view.snapshot.brokers
+    rows = np.flatnonzero(table.id == id)
+    match table.state[rows[0]] if len(rows) else BrokerState.UP:
+        case BrokerState.SILENT:
+            return _BROKER_MARKS[EventKind.BROKER_SILENT]
+        case BrokerState.FENCED | BrokerState.GONE:
+            return _BROKER_MARKS[EventKind.BROKER_FENCED]
+        case _:
+            return None
+
+
+def _marks(events: Sequence[Event], known: dict[EventKind, Mark]) -> tuple[tuple[int, Mark], ...]:
+    return tuple((event.at_ms, known[event.kind]) for event in events if event.kind in known)
+
+
+def span_ms(view: View, now_ms: int) -> int:
+    """Return how far back the timeline goes."""
+    oldest = min((event.at_ms for event in view.events), default=now_ms)
+    return next((span for span in SPANS_MS if now_ms - oldest < span), SPANS_MS[-1])
+
+
+def lane_lines(view: View, now_ms: int, zone: tzinfo | None, cells: int, rows: int) -> list[Line]:
+    """Return the timeline: the lanes, and a line with its times. Incidents are marked on that line."""
+    if rows < 2:
+        return []
+    span, shown = span_ms(view, now_ms), lanes(view, rows - 1)
+    label = max((len(lane.name) for lane in shown), default=0) + 2
+    room = max(1, cells - label - 3)
+    made = []
+    for lane in shown:
+        name = Span(f"  {lane.name:<{label}}", Role.DIM if not lane.marks and lane.now is None else Role.TEXT)
+        made.append((name, *_drawn(lane, now_ms, span, room)))
+    made.append((Span(" " * (label + 2), Role.DIM), *_axis(view, now_ms, span, zone, room)))
+    return made
+
+
+def _cell(at_ms: int, now_ms: int, span: int, room: int) -> int:
+    return min(room - 1, max(0, room - 1 - round((now_ms - at_ms) / span * (room - 1))))
+
+
+def _drawn(lane: Lane, now_ms: int, span: int, room: int) -> Line:
+    """Return a lane's cells. Of several marks in one cell, the worst one is drawn."""
+    signs, roles = [_CALM] * room, [Role.RULE] * room
+    if not lane.marks and lane.now is not None:
+        signs, roles = [lane.now.goes_on] * room, [lane.now.role] * room
+    fixed: dict[int, Mark] = {}
+    for at_ms, mark in lane.marks:
+        at = _cell(at_ms, now_ms, span, room)
+        if at not in fixed or _WEIGHT.get(mark.role, 0) >= _WEIGHT.get(fixed[at].role, 0):
+            fixed[at] = mark
+        if mark.goes_on:
+            role = Role.RULE if mark.goes_on == _CALM else mark.role
+            signs[at:], roles[at:] = [mark.goes_on] * (room - at), [role] * (room - at)
+    for at, mark in fixed.items():
+        signs[at], roles[at] = mark.sign, mark.role
+    return _spans(signs, roles)
+
+
+def _spans(signs: Sequence[str], roles: Sequence[Role]) -> Line:
+    spans: list[Span] = []
+    begin = 0
+    for at in range(1, len(signs) + 1):
+        if at == len(signs) or roles[at] is not roles[begin]:
+            spans.append(Span("".join(signs[begin:at]), roles[begin]))
+            begin = at
+    return line(*spans)
+
+
+def _axis(view: View, now_ms: int, span: int, zone: tzinfo | None, room: int) -> Line:
+    """Return the times below the lanes: how long ago the left edge is, and the times of incidents."""
+    text = [" "] * room
+    roles = [Role.DIM] * room
+
+    def put(at: int, word: str, role: Role = Role.DIM) -> None:
+        at = max(0, min(at, room - len(word)))
+        if all(sign == " " for sign in text[max(0, at - 1) : at + len(word) + 1]):
+            text[at : at + len(word)] = list(word)
+            roles[at : at + len(word)] = [role] * len(word)
+
+    end = "now" if view.moment.live else words.clock(now_ms, zone, tenths=False)
+    put(room, end)
+    put(0, f"{glyphs.MINUS}{words.duration(span, tenths=False)}")
+    for one in reversed(view.incidents):
+        if now_ms - one.began_ms < span:
+            at = _cell(one.began_ms, now_ms, span, room)
+            put(at, f"{glyphs.UP} {words.clock(one.began_ms, zone, tenths=False)}", Role.HEAD)
+    return _spans(text, roles)

@@ -1,0 +1,94 @@
+"""7 Events: what happened, on a timeline, as incidents with their stopwatch, and one by one."""
+
+from functools import cache, partial
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from kview.derive.view import View
+from kview.model.events import Event
+from kview.tui.rows.incidents import EventRows, IncidentRows
+from kview.tui.screens.base import KviewScreen
+from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.lanes import Lanes
+from kview.tui.widgets.table import Table
+
+GO_THERE = Binding("v", "go_there", "that moment", tooltip="show the cluster at that moment")
+
+FEWEST_LANES, MOST_LANES = 3, 14
+
+
+class EventsScreen(KviewScreen):
+    """The timeline, the incidents and the events."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [GO_THERE]
+    AUTO_FOCUS = "#incidents"
+
+    def body(self) -> ComposeResult:
+        """Make the panels of the screen."""
+        yield Rule(id="rule_lanes")
+        yield Lanes()
+        yield Rule(id="rule_incidents")
+        yield Table(id="incidents")
+        yield Rule(id="rule_events")
+        yield Table(id="events_list")
+
+    def lay_out_panels(self) -> None:
+        """Set the panels' sizes."""
+        height, view = self.panel_height, self.view
+        brokers = len(view.snapshot.brokers) if view else 3
+        lanes = min(brokers + 3, MOST_LANES, max(FEWEST_LANES, (height - 10) // 3))
+        self.query_one(Lanes).styles.height = lanes
+        self.query_one(Lanes).display = height >= 20
+        self.query_one("#rule_incidents").display = height >= 20
+        incidents = len(view.incidents) if view else 0
+        self.query_one("#incidents").styles.height = min(max(1, incidents) + 2, max(3, (height - lanes) // 3))
+
+    def draw(self, view: View) -> None:
+        """Pass each panel its part of a view."""
+        options, zone = self.dashboard.options, self.dashboard.zone
+        self.query_one(Lanes).view = view
+        self.query_one("#incidents", Table).fill(lambda: IncidentRows(view, options, zone))
+        rows = cache(partial(EventRows, view, options, zone))
+        self.query_one("#events_list", Table).fill(rows)
+        self.lay_out_panels()
+
+    @on(Table.Opened)
+    def _open(self, event: Table.Opened) -> None:
+        if event.table.id == "incidents":
+            self.dashboard.show_incident(event.key)
+        elif found := self._event():
+            self._open_event(found)
+
+    def _open_event(self, event: Event) -> None:
+        """Go to what an event names, or to its moment if it names nothing."""
+        if event.group:
+            self.dashboard.show_group(event.group)
+        elif len(event.partitions) == 1:
+            self.dashboard.show_topic(*event.partitions[0])
+        elif event.topic:
+            self.dashboard.show_topic(event.topic)
+        elif len(event.brokers) == 1:
+            self.dashboard.show_broker(event.brokers[0])
+        else:
+            self.dashboard.show_moment(event.at_ms)
+
+    def _event(self) -> Event | None:
+        table = self.query_one("#events_list", Table)
+        if not isinstance(table.rows, EventRows) or table.selected is None:
+            return None
+        at = table.rows.find(table.selected)
+        return table.rows.events[at] if at is not None else None
+
+    def action_go_there(self) -> None:
+        """Show the cluster at the moment of the selected event, or of the beginning of the selected
+        incident."""
+        table = self.query_one("#incidents", Table)
+        if table.has_focus and table.selected is not None and self.view is not None:
+            began = [one.began_ms for one in self.view.incidents if one.key == table.selected]
+            if began:
+                self.dashboard.show_moment(began[0])
+        elif found := self._event():
+            self.dashboard.show_moment(found.at_ms)

@@ -1,0 +1,120 @@
+"""Enter on an incident: its stopwatch, which partitions it hit, who waited, and what is gone."""
+
+from collections.abc import Hashable
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from kview.derive.view import View
+from kview.language import glyphs, words
+from kview.language import incidents as said
+from kview.model.incidents import Incident
+from kview.tui.canvas import canvas
+from kview.tui.options import Options
+from kview.tui.rows.common import ROLES, SIGNS
+from kview.tui.rows.incidents import HitRows, facts, incident_of, stage_lines
+from kview.tui.screens.base import KviewScreen
+from kview.tui.text import Line, Role, Span, cut, justified, line
+from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.drawn import Lines
+from kview.tui.widgets.table import Table
+
+NO_LONGER_KNOWN = "this incident is not known at the moment shown"
+FACTS_WIDTH = 130
+"""From this width on, the figures stand next to the stopwatch."""
+
+
+def incident_lines(
+    incident: Incident, options: Options, now_ms: int, live: bool, zone: object, cells: int, rows: int
+) -> list[Line]:
+    """Return what is known about an incident: one line in sum, its stages, and its figures."""
+    sign = Span(f"  {SIGNS[incident.severity]} ", ROLES[incident.severity])
+    name = Span(said.title(incident), Role.BRIGHT)
+    how = said.outcome(incident) or said.waits_for(incident)
+    head = line(sign, name, Span(f"  {glyphs.DOT}  {how}", ROLES[incident.severity]))
+    lasted = words.duration(said.lasted_ms(incident, now_ms))
+    right = line(
+        Span(f"  {'going on for' if incident.is_open else 'lasted'} ", Role.DIM),
+        Span(f"{lasted} ", Role.BRIGHT),
+    )
+    stages = stage_lines(incident, now_ms, zone)  # type: ignore[arg-type]
+    figures = [line(Span(f"  {title:<10}", Role.DIM), *what) for title, what in facts(incident, options)]
+    made = [justified(head, right, cells)]
+    if cells >= FACTS_WIDTH:
+        half = cells // 2
+        for at in range(max(len(stages), len(figures))):
+            left = stages[at] if at < len(stages) else ()
+            made.append(
+                (*justified(cut(left, half - 2), (), half), *(figures[at] if at < len(figures) else ()))
+            )
+    else:
+        made += [*stages, *figures]
+    return [cut(each, cells) for each in made[:rows]]
+
+
+class IncidentPanel(Lines):
+    """The stopwatch and the figures of the incident."""
+
+    DEFAULT_CSS = "IncidentPanel { height: 12; }"
+
+    incident: Incident | None = None
+    options = Options()
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """Return the lines about the incident."""
+        at = canvas(self)
+        if self.incident is None:
+            return [line(Span(f"  {NO_LONGER_KNOWN}", Role.WARN))]
+        return incident_lines(self.incident, self.options, at.now_ms(), at.live, at.zone, width, height)
+
+    def needed(self, width: int, now_ms: int) -> int:
+        """Return the number of lines for all that is known."""
+        if self.incident is None:
+            return 1
+        return len(incident_lines(self.incident, self.options, now_ms, True, None, width, 1_000))
+
+
+class IncidentScreen(KviewScreen):
+    """The screen of a single incident."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("v", "go_there", "that moment", tooltip="show the cluster when the incident began")
+    ]
+    AUTO_FOCUS = "#hit"
+
+    def __init__(self, key: Hashable) -> None:
+        super().__init__()
+        self._key = self.strip_leaves_out = key
+        self._last: Incident | None = None
+
+    def body(self) -> ComposeResult:
+        """Make the panels of the screen."""
+        yield Rule()
+        yield IncidentPanel(id="about")
+        yield Rule()
+        yield Table(id="hit")
+
+    def draw(self, view: View) -> None:
+        """Pass each panel its part of a view."""
+        options = self.dashboard.options
+        incident = incident_of(view, self._key)
+        self._last = incident or self._last
+        panel = self.query_one(IncidentPanel)
+        panel.incident, panel.options = incident, options
+        size = self.app.size
+        panel.styles.height = min(
+            panel.needed(size.width, self.dashboard.now_ms()), max(4, self.panel_height - 11)
+        )
+        self.query_one("#hit", Table).fill(lambda: HitRows(incident, options))
+
+    @on(Table.Opened, "#hit")
+    def _open(self, event: Table.Opened) -> None:
+        if isinstance(event.key, tuple):
+            self.dashboard.show_topic(*event.key)
+
+    def action_go_there(self) -> None:
+        """Show the cluster when the incident began."""
+        if self._last is not None:
+            self.dashboard.show_moment(self._last.began_ms)

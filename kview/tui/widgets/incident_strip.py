@@ -1,0 +1,128 @@
+"""The incident strip: one or two lines on every screen while something is going on, and until dismissed."""
+
+from collections.abc import Collection, Hashable, Iterator
+
+from kview.derive.view import View
+from kview.language import glyphs
+from kview.language import incidents as said
+from kview.model.events import SEVERITY_ORDER
+from kview.model.incidents import Incident
+from kview.tui.canvas import canvas
+from kview.tui.rows.common import ROLES
+from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width
+from kview.tui.widgets.drawn import Lines
+
+SHOWN_AFTER_MS = 120_000
+"""An incident that has ended stays for this long, if nobody dismisses it earlier."""
+
+TWO_LINES_HEIGHT = 24
+"""From this height of the screen on, there is a second line for what followed from the incident."""
+
+LABEL = " INCIDENT "
+_BETWEEN = Span(f" {glyphs.MARK} ", Role.DIM)
+
+
+def shown_incidents(view: View | None, now_ms: int, hidden: Collection[Hashable]) -> list[Incident]:
+    """Return the incidents that the strip is about: the worst first, then the newest."""
+    if view is None or not view.incidents:
+        return []
+    found = [
+        one
+        for one in view.incidents
+        if one.key not in hidden and (one.is_open or now_ms - one.ended_ms < SHOWN_AFTER_MS)
+    ]
+    return sorted(found, key=lambda one: (SEVERITY_ORDER.index(one.severity), not one.is_open, -one.began_ms))
+
+
+def strip_rows(shown: Collection[Incident], height: int) -> int:
+    """Return the number of lines of the strip on a screen of this height, 0 if there is nothing to tell."""
+    return 0 if not shown else 1 if height < TWO_LINES_HEIGHT else 2
+
+
+def strip_lines(shown: list[Incident], now_ms: int, hint: str, cells: int, rows: int) -> list[Line]:
+    """Return the strip: what happened so far with its stopwatch, and what followed from it."""
+    incident = shown[0]
+    role = ROLES[incident.severity]
+    more = f"+{len(shown) - 1} more " if len(shown) > 1 else ""
+    right = line(
+        Span(
+            f"  {said.after(said.lasted_ms(incident, now_ms))} ",
+            Role.BRIGHT if incident.is_open else Role.DIM,
+        ),
+        Span(f" {more}{hint} " if more or hint else "", Role.DIM),
+    )
+    room = max(0, cells - line_width(right))
+    lines = [justified(_stages(incident, room, role), right, cells)]
+    if rows > 1:
+        parts = [line(Span(text, _role(text, incident))) for text in said.consequences(incident)]
+        indent = " " * len(LABEL)
+        rest = joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), max(1, cells - len(indent)))
+        lines.append(cut((Span(indent), *rest), cells))
+    return lines
+
+
+def _role(text: str, incident: Incident) -> Role:
+    if not incident.is_open:
+        return Role.DIM
+    return (
+        Role.RISK
+        if text.startswith("no leader") or (incident.gone > 0 and text.startswith("records"))
+        else Role.TEXT
+    )
+
+
+def _stages(incident: Incident, cells: int, role: Role) -> Line:
+    """Return the stages in full if there is room, else in fewer words and without the earliest ones."""
+    label = Span(LABEL, Role.ALERT if role is Role.RISK else role)
+    begin = line(label, Span(said.title(incident), role))
+    choices = [(begin, _told(incident, role, terse=False))]
+    short = said.stages(incident, terse=True)
+    if short and short[0].after_ms == 0:  # seen together with the beginning
+        both = (*begin, Span(f", {short[0].text}", Role.TEXT))
+        choices += [(both, kept) for kept in _shorter(_told(incident, role, terse=True)[1:])]
+    choices += [(begin, kept) for kept in _shorter(_told(incident, role, terse=True))]
+    for first, stages in choices:
+        made: Line = first
+        for stage in stages:
+            made += (_BETWEEN, *stage)
+        if line_width(made) <= cells:
+            return made
+    return cut(begin, cells)
+
+
+def _told(incident: Incident, role: Role, terse: bool) -> list[Line]:
+    """Return the stages after the beginning, and what has to happen next."""
+    told = said.stages(incident, terse)
+    last = len(told) - 1
+    made = []
+    for at, stage in enumerate(told):
+        how = Role.TEXT if incident.is_open else role if at == last else Role.DIM
+        made.append(line(Span(f"{said.after(stage.after_ms)} ", Role.DIM), Span(stage.text, how)))
+    if incident.is_open:
+        made.append(line(Span(f"{glyphs.ELLIPSIS} {said.waits_for(incident, terse)}", Role.DIM)))
+    return made
+
+
+def _shorter(stages: list[Line]) -> Iterator[list[Line]]:
+    """Yield the stages without more and more of the earliest ones, and never without the last."""
+    gap = line(Span(glyphs.ELLIPSIS, Role.DIM))
+    for left_out in range(len(stages)):
+        kept = stages[left_out:]
+        yield [gap, *kept] if left_out and len(kept) > 1 else kept
+
+
+class IncidentStrip(Lines):
+    """The strip below the headline."""
+
+    DEFAULT_CSS = "IncidentStrip { height: 0; display: none; }"
+
+    def __init__(self) -> None:
+        super().__init__(id="incident")
+        self.shown: list[Incident] = []
+        self.hint = ""
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """Return the lines of the strip."""
+        if not self.shown:
+            return []
+        return strip_lines(self.shown, canvas(self).now_ms(), self.hint, width, height)

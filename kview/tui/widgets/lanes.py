@@ -1,0 +1,24 @@
+"""The panel with the timeline of events."""
+
+from kview.derive.view import View
+from kview.tui.canvas import canvas
+from kview.tui.rows.lanes import lane_lines
+from kview.tui.text import Line
+from kview.tui.widgets.drawn import Lines
+
+
+class Lanes(Lines):
+    """A lane per broker, one for the controllers and one for the partitions."""
+
+    DEFAULT_CSS = "Lanes { height: 6; }"
+
+    def __init__(self) -> None:
+        super().__init__(id="lanes")
+        self.view: View | None = None
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """Return the lines of the timeline."""
+        if self.view is None or not self.view.moment.complete:
+            return []
+        at = canvas(self)
+        return lane_lines(self.view, at.now_ms(), at.zone, width, height)

@@ -1,0 +1,200 @@
+"""The incident strip, the Events screen, and an incident's own screen."""
+
+from dataclasses import replace
+
+import pytest
+
+from kview.derive.view import View
+from kview.model.incidents import Incident
+from kview.tui.layout import MIN_WIDTH
+from kview.tui.options import Options
+from kview.tui.rows.incidents import HitRows
+from kview.tui.widgets.incident_strip import SHOWN_AFTER_MS, shown_incidents, strip_lines
+from kview.tui.widgets.table import Table
+from tests.tui.harness import (
+    BACK,
+    CRASH,
+    FENCED,
+    HEALTHY,
+    FakeTimeline,
+    dashboard,
+    lines,
+    press,
+    running,
+    state,
+    text,
+    until,
+)
+from tests.tui.moments import paused
+
+SIZES = [(60, 15), (80, 24), (120, 40), (200, 50)]
+
+
+def strip(app: object) -> list[str]:
+    """The strip's lines."""
+    shown = lines(app)  # type: ignore[arg-type]
+    at = next((n for n, one in enumerate(shown) if one.startswith(" INCIDENT")), None)
+    return [] if at is None else shown[at : at + 2]
+
+
+@running
+async def test_it_takes_no_row_while_nothing_is_going_on() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        before = [one for one in lines(app) if "PARTITIONS" in one]
+        rows = app.screen.query_one("#partitions", Table).size.height
+        assert strip(app) == [] and before
+        app.feed.show(state(CRASH))  # type: ignore[attr-defined]
+        await until(pilot, lambda: strip(app), "the strip")
+        assert app.screen.query_one("#partitions", Table).size.height == rows - 2
+        first, second = strip(app)
+        assert "broker 4 silent" in first and "frozen" in first and "waiting for fencing" in first
+        assert "+3." in first and "esc hide" in first
+        assert "acks=all producers wait ≤ 4.1 s" in second
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", [CRASH, FENCED, BACK])
+@running
+async def test_it_fits_every_size_on_every_screen(size: tuple[int, int], name: str) -> None:
+    async with dashboard(state(name), size=size) as (app, pilot):
+        for keys in ([], ["2"], ["5"], ["6"], ["7"]):
+            await press(pilot, keys)
+            assert strip(app), keys
+            assert all(len(one) <= size[0] for one in lines(app))
+            second = strip(app)[1]
+            assert ("→ broker" in second or "producers" in second or "leader" in second) == (size[1] >= 24)
+
+
+@running
+async def test_escape_leaves_a_screen_before_it_hides_the_strip_and_then_the_moment() -> None:
+    timeline = FakeTimeline()
+    async with dashboard(paused(FENCED), timeline=timeline) as (app, pilot):
+        await press(pilot, ["5", "enter"])
+        await until(pilot, lambda: "MEMBERS" in text(app), "the group")
+        assert "esc hide" not in strip(app)[0]
+        await press(pilot, ["escape"])
+        assert "esc hide" in strip(app)[0]
+        await press(pilot, ["escape"])
+        assert strip(app) == [] and timeline.asked == []
+        await press(pilot, ["1"])
+        assert strip(app) == [], "hidden on every screen"
+        await press(pilot, ["escape"])
+        assert timeline.asked == [("live",)]
+
+
+def test_what_has_ended_stays_for_two_minutes_and_never_hides_what_goes_on() -> None:
+    view = state(BACK)
+    (over,) = view.incidents
+    assert shown_incidents(view, over.ended_ms + SHOWN_AFTER_MS - 1, set()) == [over]
+    assert shown_incidents(view, over.ended_ms + SHOWN_AFTER_MS, set()) == []
+    (going,) = state(CRASH).incidents
+    both = replace(view, incidents=(replace(going, began_ms=over.began_ms - 1), over))
+    assert shown_incidents(both, over.ended_ms, set())[0].is_open
+    assert shown_incidents(both, over.ended_ms, {over.key})[0].is_open
+
+
+def test_a_narrow_strip_keeps_what_it_began_with_and_what_comes_next() -> None:
+    (incident,) = state(FENCED).incidents
+    for cells in range(MIN_WIDTH, 200):
+        (made,) = strip_lines([incident], incident.began_ms + 10_000, "esc hide", cells, 1)
+        shown = "".join(span.text for span in made)
+        assert "broker 4 silent" in shown and "leader" in shown and "+10 s" in shown, cells
+        assert len(shown) <= cells
+
+
+@running
+async def test_the_events_screen_has_lanes_incidents_and_events() -> None:
+    async with dashboard(state(FENCED)) as (app, pilot):
+        await press(pilot, ["7"])
+        shown = await until(pilot, lambda: text(app) if "EVENTS" in text(app) else "", "the screen")
+        lane = next(one for one in shown.splitlines() if one.startswith("  broker 4"))
+        assert lane.count("✕") > 5 and lane.rstrip().endswith("◌")
+        assert "✕" not in next(one for one in shown.splitlines() if one.startswith("  broker 3"))
+        assert "▮" in next(one for one in shown.splitlines() if one.startswith("  partitions"))
+        row = next(one for one in shown.splitlines() if one.startswith("▸") and "broker 4 silent" in one)
+        assert " 12 " in row and "1 partition without leader" in row
+        events = shown[shown.index("EVENTS") :].splitlines()
+        assert "watermark advanced again" in events[1] and "stopped answering" in events[8]
+
+
+@running
+async def test_the_filter_narrows_the_events() -> None:
+    async with dashboard(state(FENCED)) as (app, pilot):
+        await press(pilot, ["7", "slash", *"fenced", "enter"])
+        await until(pilot, lambda: "watermark advanced" not in text(app), "fewer events")
+        assert "broker 4 was fenced" in text(app)
+
+
+@running
+async def test_enter_on_an_incident_shows_it_and_v_goes_there() -> None:
+    timeline = FakeTimeline()
+    view = state(BACK)
+    (incident,) = view.incidents
+    async with dashboard(view, timeline=timeline) as (app, pilot):
+        await press(pilot, ["7", "enter"])
+        shown = await until(pilot, lambda: text(app) if "PARTITIONS HIT" in text(app) else "", "the incident")
+        for said in ("+9.1 s", "every ISR full after", "invoice-3, -9, payment-3 → broker 2", "≥ 12 records"):
+            assert said in shown
+        assert "producers waited ≤ 10 s" in shown and "billing, fraud-check, reporting" in shown
+        assert "4·5 → 2·6" in shown and "4 2 5 → 2 5" in shown
+        assert "INCIDENT " not in shown, "what the screen is about is not said twice"
+        await press(pilot, ["v"])
+        assert timeline.asked == [("seek", incident.began_ms)]
+        await press(pilot, ["down", "enter"])
+        await until(pilot, lambda: "log start" in text(app), "the topic of the partition")
+        await press(pilot, ["escape", "escape"])
+        await until(pilot, lambda: "INCIDENTS" in text(app), "back")
+
+
+@running
+async def test_enter_on_an_event_goes_to_what_it_names_or_to_its_moment() -> None:
+    timeline = FakeTimeline()
+    async with dashboard(state(FENCED), timeline=timeline) as (app, pilot):
+        await press(pilot, ["7", "tab", "enter"])
+        assert timeline.asked == [("seek", state(FENCED).events[-1].at_ms)], "a freeze of many partitions"
+        await press(pilot, ["down", "down", "enter"])
+        await until(pilot, lambda: "PREFERRED LEADER" in text(app), "the broker that left the ISR")
+
+
+@running
+async def test_without_a_recording_it_says_so() -> None:
+    async with dashboard(state(FENCED)) as (app, pilot):
+        await press(pilot, ["7", "v"])
+        await until(pilot, lambda: "no recording" in text(app), "the message")
+
+
+@running
+async def test_a_moment_before_the_incident_says_that_it_is_not_known_there() -> None:
+    async with dashboard(state(BACK)) as (app, pilot):
+        await press(pilot, ["7", "enter"])
+        await until(pilot, lambda: "PARTITIONS HIT" in text(app), "the incident")
+        app.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
+        await until(pilot, lambda: "not known at the moment shown" in text(app), "the sentence")
+
+
+@pytest.mark.parametrize("name", ["\x1b[31mred\x07", "x" * 249, "漢字" * 60, "", "a\nb\tc"])
+@running
+async def test_names_of_any_kind_break_nothing(name: str) -> None:
+    view = with_names(state(FENCED), name)
+    for size in ((60, 15), (120, 40)):
+        async with dashboard(view, size=size) as (app, pilot):
+            await press(pilot, ["7", "enter"])
+            await until(pilot, lambda app=app: "PARTITIONS HIT" in text(app), "the incident")  # type: ignore[misc]
+            assert "could not be drawn" not in text(app) and "\x1b" not in text(app)
+
+
+def with_names(view: View, name: str) -> View:
+    """The view whose incidents name topics and groups like that."""
+
+    def renamed(incident: Incident) -> Incident:
+        hit = tuple(replace(one, topic=name) for one in incident.hit)
+        return replace(incident, hit=hit, groups=(name,) * 3)
+
+    return replace(view, incidents=tuple(map(renamed, view.incidents)))
+
+
+def test_internal_partitions_are_listed_on_demand() -> None:
+    (incident,) = state(FENCED).incidents
+    assert len(HitRows(incident, Options())) == 10
+    assert len(HitRows(incident, Options(internal=True))) == 35
+
