@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from kview.serve.call import Api
-from kview.simulate.compression import GZIP, ZSTD
-from kview.simulate.crc32c import crc32c
+from kview.wire.compression import GZIP, ZSTD
+from kview.wire.crc32c import crc32c
 from kview.simulate.groups.records import (
     GroupKey,
     GroupValue,

@@ -12,7 +12,7 @@ from kafka.protocol.consumer import JoinGroupRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 from kafka.protocol.producer import ProduceRequest
 
-from kview.simulate.compression import GZIP
+from kview.wire.compression import GZIP
 from kview.simulate.records import encode_batch
 from tests.real_kafka.asking import ask
 from tests.serve.examples import with_checksum
