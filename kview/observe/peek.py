@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from kafka.protocol.consumer import FetchRequest
 
-from kview.model.failures import NOT_AUTHORIZED, Cause, FailureKind, refused
+from kview.model.failures import NO_FAILURE, NOT_AUTHORIZED, Cause, FailureKind, refused
 from kview.model.inspection import (
     NO_INSPECTION_FAILURE,
     Cost,
@@ -50,9 +50,9 @@ MOVED = frozenset({3, 5, 6, 9, 56, 74, 75, 100, 103})
 class Failed(Exception):
     """Raised when a request cannot be answered."""
 
-    def __init__(self, kind: Kind, broker: int = NO_BROKER, cause: Cause | None = None, offset: int = UNKNOWN):
+    def __init__(self, kind: Kind, broker: int = NO_BROKER, cause: Cause = NO_FAILURE, offset: int = UNKNOWN):
         super().__init__(kind)
-        self.failure = InspectionFailure(kind, broker, cause or InspectionFailure().cause, offset)
+        self.failure = InspectionFailure(kind, broker, cause, offset)
 
 
 class _Code(Exception):

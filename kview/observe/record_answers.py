@@ -99,7 +99,9 @@ def read(
             if not newest and sum(len(raws) for _, raws in kept) >= most:
                 break
     except MalformedBytes:
-        part.damage.append(Damage(low if part.next == UNKNOWN else part.next, DamageKind.MALFORMED, len(data)))
+        part.damage.append(
+            Damage(low if part.next == UNKNOWN else part.next, DamageKind.MALFORMED, len(data))
+        )
         part.broken = True
     chosen = [(raw, batch) for batch, raws in kept for raw in raws]
     chosen = chosen[-most:] if newest else chosen[:most]

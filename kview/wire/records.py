@@ -73,7 +73,7 @@ class Batch(NamedTuple):
     base_time_ms: int = _NO_TIMESTAMP
     max_time_ms: int = _NO_TIMESTAMP
     producer: int = -1
-    count: int = 1
+    records: int = 1
 
     @property
     def size(self) -> int:
@@ -114,12 +114,12 @@ def _batch(data: memoryview, magic: int, offset: int) -> Batch:
         _, _, epoch, _, _, attributes, last, base_ms, max_ms, producer, _, _, count = _HEADER.unpack_from(
             data
         )
-        return Batch(
-            data, magic, offset, offset + last, epoch, attributes, base_ms, max_ms, producer, count
-        )
+        return Batch(data, magic, offset, offset + last, epoch, attributes, base_ms, max_ms, producer, count)
     attributes = data[_MAGIC_AT + 1]
     time_ms = int.from_bytes(data[18:26], "big", signed=True) if magic else _NO_TIMESTAMP
-    return Batch(data, magic, offset, offset, attributes=attributes, base_time_ms=time_ms, max_time_ms=time_ms)
+    return Batch(
+        data, magic, offset, offset, attributes=attributes, base_time_ms=time_ms, max_time_ms=time_ms
+    )
 
 
 def records(batch: Batch, low: int, high: int, most: int, newest: bool) -> list[RawRecord]:
@@ -167,12 +167,12 @@ def _body(batch: Batch, body: bytes) -> bytes:
 
 
 def _records(batch: Batch, low: int, high: int, most: int, newest: bool) -> list[RawRecord]:
-    if not 0 <= batch.count <= RECORDS_MAX:
-        raise TooLarge(f"{batch.count} records") if batch.count > 0 else MalformedBytes("records < 0")
+    if not 0 <= batch.records <= RECORDS_MAX:
+        raise TooLarge(f"{batch.records} records") if batch.records > 0 else MalformedBytes("records < 0")
     data = _body(batch, bytes(batch.data[_HEADER.size :]))
     places: list[tuple[int, int]] = []
     at = 0
-    for _ in range(batch.count):
+    for _ in range(batch.records):
         length, at = read_varint(data, at, VARINT_BYTES)
         stop = at + length
         if length <= 0 or stop > len(data):

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 
 from kview.derive.view import View
 from kview.tui.aim import Target, leader_of
@@ -20,6 +21,10 @@ class TopicScreen(KviewScreen):
     records."""
 
     AUTO_FOCUS = "#partitions"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("m", "records", "records", tooltip="read records of the selected partition"),
+        Binding("e", "settings", "settings", tooltip="the topic's settings, and where they come from"),
+    ]
     has_targets = True
     partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})
 
@@ -43,6 +48,16 @@ class TopicScreen(KviewScreen):
         if self._wanted >= 0:
             table.select((self.topic, self._wanted))
             self._wanted = -1
+
+    def action_records(self) -> None:
+        """Go to the records of the selected partition."""
+        selected = self.query_one("#partitions", Table).selected
+        if isinstance(selected, tuple):
+            self.dashboard.show_records(*selected)
+
+    def action_settings(self) -> None:
+        """Go to the topic's settings."""
+        self.dashboard.show_settings(self.topic)
 
     def target(self) -> Target | None:
         """Return the leader of the selected partition."""
