@@ -74,6 +74,11 @@ class RecordRows(Keyed[int]):
         found = self._items[index]
         return found if isinstance(found, Record) else None
 
+    def why(self, index: int) -> str:
+        """Return why the batch of a row cannot be shown, '' for a record."""
+        found = self._items[index]
+        return said.damage(found) if isinstance(found, Damage) else ""
+
     def row(self, index: int, now_ms: int) -> Row:
         """Return a record's cells."""
         one = self._items[index]

@@ -136,8 +136,8 @@ class InspectingTable(Table):
         made = [cut(line("  ", Span(part, role)), cells) for part in wrapped]
         return [EMPTY, *made] if len(self.rows) else made
 
-    def _room(self) -> int:
-        return super()._room() - len(self._message_lines(self.size.width))
+    def _below(self) -> int:
+        return len(self._message_lines(self.size.width))
 
     def painted(self, size: Size) -> list[Strip]:
         """Return the strips of the head, the visible rows and the message."""

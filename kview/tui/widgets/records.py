@@ -175,7 +175,9 @@ class RecordsPanel(InspectingTable):
         if index is None or not isinstance(self.rows, RecordRows):
             return
         record = self.rows.record(index)
-        if record is not None:
+        if record is None:
+            self.host.say(StatusMessage(self.rows.why(index), severity=Severity.WARN))
+        else:
             self.host.show_detail(RecordDetail(self._request, record, self.host.zone), self._form)
 
     # -- asking
