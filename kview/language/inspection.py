@@ -233,4 +233,7 @@ def default(one: Setting) -> str:
     found = next((s for s in reversed(one.synonyms) if s.source is SettingSource.DEFAULT), None)
     if found is None:
         return setting(one) if one.source is SettingSource.DEFAULT else words.NONE
-    return value(found.value, one.sensitive, one.name)
+    text = value(found.value, one.sensitive, found.name or one.name)
+    # A topic's retention.ms has log.retention.hours as its default: another unit, so the name is said.
+    other_unit = found.name.rpartition(".")[2] != one.name.rpartition(".")[2]
+    return f"{text} ({found.name})" if found.name and other_unit and not one.sensitive else text

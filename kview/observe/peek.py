@@ -149,7 +149,7 @@ class Peek:
             part = await self._fetch(offset, offset, self._end if offset < self._end else offset, missing)
             self._take(part)
             self._records += part.records
-            if part.next == UNKNOWN or part.broken:
+            if part.next <= offset or part.broken:  # nothing came, or nothing new
                 return
             offset, first = part.next, False
 
@@ -186,9 +186,10 @@ class Peek:
             part = await self._fetch(at, self._log_start, high, missing, newest=True)
             self._take(part)
             records = (records + part.records)[-missing:]
-            if part.next == UNKNOWN or part.broken:
-                return records, low, True
-            first, at = min(first, part.first), part.next
+            first = min(first, part.first) if part.first != UNKNOWN else first
+            if part.next <= at or part.broken:  # nothing came, or nothing new
+                return records, min(low, first), True
+            at = part.next
         return records, first, True
 
     def _may_fetch(self) -> bool:

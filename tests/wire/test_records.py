@@ -33,7 +33,9 @@ def legacy(
     def field(data: bytes | None) -> bytes:
         return pack(">i", -1) if data is None else pack(">i", len(data)) + data
 
-    body = pack(">bB", magic, attributes) + (pack(">q", time_ms) if magic else b"") + field(key) + field(value)
+    body = (
+        pack(">bB", magic, attributes) + (pack(">q", time_ms) if magic else b"") + field(key) + field(value)
+    )
     return pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
 
 
@@ -54,13 +56,12 @@ def test_old_formats(magic: int, codec: int) -> None:
     rows: list[tuple[bytes | None, bytes | None]] = [(b"a", b"1"), (None, b"2"), (b"c", None)]
     if codec:
         inner = b"".join(
-            legacy(magic, n if magic else 40 + n, k, v, time_ms=OLD_TIME_MS + n) for n, (k, v) in enumerate(rows)
+            legacy(magic, n if magic else 40 + n, k, v, time_ms=OLD_TIME_MS + n)
+            for n, (k, v) in enumerate(rows)
         )
         data = legacy(magic, 42, None, compressed(codec, inner), codec, 9_999)
     else:
-        data = b"".join(
-            legacy(magic, 40 + n, k, v, time_ms=OLD_TIME_MS + n) for n, (k, v) in enumerate(rows)
-        )
+        data = b"".join(legacy(magic, 40 + n, k, v, time_ms=OLD_TIME_MS + n) for n, (k, v) in enumerate(rows))
     found = all_of(data)
     assert [r.offset for r in found] == [40, 41, 42]
     assert [(r.key, r.value) for r in found] == rows
