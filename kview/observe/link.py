@@ -16,10 +16,9 @@ from kview.observe.clock import Jump
 from kview.observe.latency import Latency
 from kview.observe.loop import Loop
 from kview.observe.reaching import CLIENT, reach
+from kview.wire import fetch
 from kview.wire.kafka_internals import Connection, ConnectTimedOut
 
-CONSUMER = -1
-"""The replica id of a client that is not a broker."""
 MOST_BYTES_AN_ANSWER = 256 * 1024 * 1024
 """Limit of a frame. A larger frame is not a broker's answer: metadata of 100,000 partitions takes 10 MB."""
 STALE_S = 0.9
@@ -181,7 +180,7 @@ class Link:
         """
         if request.API_KEY not in self._allowed:
             raise AssertionError(f"API {request.API_KEY} may not be sent here")
-        if request.API_KEY == FETCH and request.replica_id != CONSUMER:
+        if request.API_KEY == FETCH and request.replica_id != fetch.CONSUMER:
             raise AssertionError("kview fetches as a consumer only")
         for last in (False, True):
             connection = self._connection

@@ -1,7 +1,6 @@
 """Fetch (1) and ListOffsets (2): the records of a partition that somebody asks for.
 
-Fetch is used up to version 10, which has everything that is needed: from version 11 on, followers answer,
-too. Nothing is written, no group is joined, no offset is committed.
+Nothing is written, no group is joined, no offset is committed.
 """
 
 from collections.abc import Callable
@@ -9,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from kafka.protocol.consumer import FetchRequest
 
 from kview.model.failures import NO_FAILURE, NOT_AUTHORIZED, Cause, FailureKind, refused
 from kview.model.inspection import (
@@ -27,14 +25,13 @@ from kview.model.inspection import (
 from kview.model.inspection import InspectionFailureKind as Kind
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.observe import apis
-from kview.observe.asking import Asking, Cancelled, OutOfTime, Ticket
+from kview.observe.asking import Asking, OutOfTime, Ticket
 from kview.observe.causes import LinkError
-from kview.observe.link import CONSUMER, Link
+from kview.observe.link import Link
 from kview.observe.record_answers import DAMAGE_MAX, Keeper, Part, read
-from kview.wire import list_offsets
+from kview.wire import fetch, list_offsets
+from kview.wire.fetch import FetchAnswer
 
-FETCH_VERSIONS = (4, 10)
-"""4 has the isolation level, 10 zstd. Kafka 0.11 to 4.3 support one of them."""
 FIRST_BYTES = 64 << 10
 """What the first fetch asks for. Each further one asks for four times as much, up to the request's limit."""
 ANSWER_BYTES = 4 << 20
@@ -212,29 +209,26 @@ class Peek:
         limit = min(self._request.request_bytes, FIRST_BYTES << 2 * self._fetches)
 
         def make(link: Link) -> Any:
-            version = min(apis.highest(link.versions, apis.FETCH), FETCH_VERSIONS[1])
-            if version < FETCH_VERSIONS[0] or link.versions[apis.FETCH][0] > FETCH_VERSIONS[1]:
+            version = min(apis.highest(link.versions, apis.FETCH), fetch.VERSIONS[1])
+            if version < fetch.VERSIONS[0] or link.versions[apis.FETCH][0] > fetch.VERSIONS[1]:
                 raise Failed(Kind.UNSUPPORTED, self._leader)
-            return fetch_request(version, topic, partition, offset, limit, self._request.isolation)
+            return fetch.request(version, topic, partition, offset, limit, self._request.isolation)
 
-        def taken(answer: Any) -> Any:
-            if getattr(answer, "error_code", 0):
-                raise _Code(answer.error_code)
-            rows = [row for found in answer.responses for row in found.partitions]
-            row = next((row for row in rows if row.partition_index == partition), None)
-            if row is None:
+        def taken(answer: FetchAnswer) -> FetchAnswer:
+            if answer.malformed:
+                raise Failed(Kind.NO_ANSWER, self._leader, Cause(FailureKind.MALFORMED))
+            if code := answer.error or answer.partition_error:
+                raise _Code(code)
+            if answer.partition_error is None:
                 raise Failed(Kind.NO_ANSWER, self._leader, Cause(FailureKind.INCOMPLETE))
-            if row.error_code:
-                raise _Code(row.error_code)
-            return row
+            return answer
 
         self._fetches += 1
-        row = await self._leader_says(make, taken)
-        data = bytes(row.records or b"")
+        answer: FetchAnswer = await self._leader_says(make, taken)
+        data, aborted = answer.records, answer.aborted
         self._fetched += len(data)
-        aborted = [(one.producer_id, one.first_offset) for one in row.aborted_transactions or ()]
         if self._request.isolation is Isolation.READ_UNCOMMITTED:
-            aborted = []
+            aborted = ()
         work = partial(read, data, aborted, low, high, most, newest, self._keeper)
         part: Part = await self._asking.loop.in_thread(work, "records")
         if part.next == UNKNOWN and not part.broken and len(data) > limit // 2:
@@ -308,33 +302,3 @@ class Peek:
         if error.code == LEADER_NOT_AVAILABLE:
             return Failed(Kind.NO_LEADER)
         return Failed(Kind.NO_ANSWER, self._leader, refused(error.code))
-
-
-def fetch_request(
-    version: int, topic: str, partition: int, offset: int, limit: int, isolation: Isolation
-) -> Any:
-    """Build a request for one partition's records from `offset` on, as a consumer that waits for nothing."""
-    per_topic = FetchRequest.FetchTopic
-    asked = per_topic.FetchPartition(
-        version=version,
-        partition=partition,
-        current_leader_epoch=-1,
-        fetch_offset=offset,
-        log_start_offset=-1,
-        partition_max_bytes=limit,
-    )
-    return FetchRequest(
-        version=version,
-        replica_id=CONSUMER,
-        max_wait_ms=0,
-        min_bytes=0,
-        max_bytes=limit,
-        isolation_level=int(isolation),
-        session_id=0,
-        session_epoch=-1,
-        topics=[per_topic(version=version, topic=topic, partitions=[asked])],
-        forgotten_topics_data=[],
-    )
-
-
-__all__ = ["Cancelled", "Peek"]

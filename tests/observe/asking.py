@@ -56,6 +56,8 @@ class RecordBroker(FakeBroker):
         self.errors: list[int] = []
         self.fetched: list[Any] = []
         """The Fetch requests that came."""
+        self.nonsense = b""
+        """What it answers instead, if anything."""
         super().__init__(versions={**VERSIONS, FETCH: (4, 11)}, **options)
         self.high_watermark = end
 
@@ -64,6 +66,8 @@ class RecordBroker(FakeBroker):
             return super()._answer(key, version, frame)
         request = FetchRequest.decode(frame, version=version, header=True)
         self.fetched.append(request)
+        if self.nonsense:
+            return self.nonsense, False
         asked = request.topics[0].partitions[0]
         data = b""
         for first, batch in self.batches:

@@ -189,3 +189,17 @@ def test_without_permission_of_the_user_no_fetch_is_sent() -> None:
         finally:
             observer.close()
         assert FETCH not in {key for key, _ in broker.asked}
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"\x7f" * 30 + b"a-secret", b"a-secret", bytes(18) + b"\xff\xff\xff\x00a-secret"]
+)
+def test_an_answer_that_cannot_be_read_is_said_and_not_logged(
+    garbage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = RecordBroker([(0, batch(0, [b"a"]))], end=1)
+    with caplog.at_level("WARNING"), asked(broker) as observer:
+        broker.nonsense = garbage
+        failure = records(observer, "invoice").failure
+        assert failure.cause.kind in (FailureKind.MALFORMED, FailureKind.INCOMPLETE)
+    assert "secret" not in caplog.text

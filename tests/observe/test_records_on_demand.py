@@ -182,7 +182,7 @@ def test_a_peek_sends_what_only_reads_and_leaves_nothing_behind(
     writer = RecordingWriter(folder)
     with CountingProxies(ports) as proxies:
         servers = [proxy.address for proxy in proxies.proxies.values()]
-        with caplog.at_level(0), observing(servers, SETTINGS) as observer:
+        with caplog.at_level("WARNING"), observing(servers, SETTINGS) as observer:
             for _ in range(3):
                 writer.append(observer.observe())
             assert FETCH not in {key for _, key, _ in proxies.asked}
