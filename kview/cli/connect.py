@@ -21,6 +21,7 @@ WORDS = {
     "theme": "theme",
     "ascii_only": "ascii",
     "no_spark": "no_spark",
+    "no_records": "no_records",
     "ignore_groups": "ignore_group",
 }
 """Flag's name in Python → the key of a profile that stands for the flag."""

@@ -21,6 +21,7 @@ DISPLAY_NAMES = (
     "ascii_only",
     "no_spark",
     "ignore_groups",
+    "no_records",
     "record",
     "record_upload",
     "metrics",
@@ -94,6 +95,11 @@ _OBSERVING = (
         metavar="URL",
         default="",
         help="With --record: also copy the recording to an s3://, hdfs://, gs:// or file:// URL.",
+    ),
+    click.option(
+        "--no-records",
+        is_flag=True,
+        help="Never read the records of topics, even if somebody asks for them on a topic's screen.",
     ),
     click.option(
         "--metrics",
@@ -175,6 +181,7 @@ def display_of(flags: Mapping[str, Any]) -> Display:
         record=Record(flags.get("record"), flags.get("record_upload", "")),
         no_spark=flags["no_spark"],
         ignore_groups=flags["ignore_groups"],
+        no_records=flags.get("no_records", False),
         metrics=flags.get("metrics"),
         quiet=flags.get("quiet", False),
     )

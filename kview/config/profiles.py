@@ -26,6 +26,7 @@ _EXPECTED: Mapping[str, str] = {
     "theme": 'a text, such as "light"',
     "ascii": "true or false",
     "no-spark": "true or false",
+    "no-records": "true or false",
     "ignore-group": 'a list, such as ["console-*"]',
 }
 """What each key of a profile takes."""
@@ -45,12 +46,13 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     theme: str | None = None
     ascii: bool = False
     no_spark: bool = False
+    no_records: bool = False
     ignore_group: tuple[str, ...] = ()
 
     def flags(self) -> dict[str, str]:
         """Return the flags that only say how to show the cluster, by name, and their values."""
         words = {"interval": self.interval, "theme": self.theme, "ignore-group": " ".join(self.ignore_group)}
-        shown = {"ascii": self.ascii, "no-spark": self.no_spark}
+        shown = {"ascii": self.ascii, "no-spark": self.no_spark, "no-records": self.no_records}
         return {key: word for key, word in words.items() if word} | {
             key: "yes" for key, chosen in shown.items() if chosen
         }

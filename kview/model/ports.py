@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from kview.model.inspection import RecordsAnswer, RecordsRequest, SettingsAnswer, SettingsRequest
 from kview.model.notices import Notice
 from kview.model.units import UNKNOWN
 
@@ -108,6 +109,22 @@ class Attention(Protocol):
         They are read even if there are too many partitions to read all of them. They replace the pairs
         preferred before.
         """
+        ...
+
+
+class Inspector(Protocol):
+    """Requests to a cluster that somebody makes on demand. Nothing that is answered is recorded.
+
+    Both methods are awaited on the screen's loop, never raise, and end at their own deadline. A task that is
+    cancelled sends no further requests.
+    """
+
+    async def records(self, request: RecordsRequest) -> RecordsAnswer:
+        """Read records of a partition, as a reader without a group, which commits nothing."""
+        ...
+
+    async def settings(self, request: SettingsRequest) -> SettingsAnswer:
+        """Read the settings of a topic or a broker."""
         ...
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+FETCH = 1
 LIST_OFFSETS = 2
 METADATA = 3
 UPDATE_METADATA = 6
@@ -21,6 +22,11 @@ READ_ONLY = frozenset({
     DESCRIBE_LOG_DIRS, LIST_PARTITION_REASSIGNMENTS, DESCRIBE_QUORUM, DESCRIBE_CLUSTER,
     DESCRIBE_TOPIC_PARTITIONS,
 })  # fmt: skip
+"""What observing may send."""
+
+READ_RECORDS = READ_ONLY | {FETCH}
+"""What may be sent when somebody asks for records. Fetch is sent as a consumer without a group, never as a
+follower, whose fetches count for the ISR and the high watermark."""
 
 NOT_LEADER = 6
 GROUP_ID_NOT_FOUND = 69

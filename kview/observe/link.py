@@ -9,13 +9,14 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from kview.model.address import Address
 from kview.model.failures import NO_FAILURE, REFUSALS, Cause, FailureKind
 from kview.model.units import UNKNOWN
-from kview.observe.apis import READ_ONLY, Versions
+from kview.observe.apis import FETCH, READ_ONLY, Versions
 from kview.observe.brokers import Health
 from kview.observe.causes import LinkError, Silence, cause_of, cause_of_end, is_silence
 from kview.observe.clock import Jump
 from kview.observe.latency import Latency
 from kview.observe.loop import Loop
 from kview.observe.reaching import CLIENT, reach
+from kview.wire import fetch
 from kview.wire.kafka_internals import Connection, ConnectTimedOut
 
 MOST_BYTES_AN_ANSWER = 256 * 1024 * 1024
@@ -41,11 +42,19 @@ class Link:
     or reset connection, a second connection is tried at once. Only if that attempt fails does the link count
     as failing, and further attempts follow with growing pauses. `mechanisms` are the SASL mechanisms that the
     broker offered at the last login, () if it was not asked. `accepted_ms` is when a port that had refused
-    connections accepted one again, UNKNOWN once the broker has answered.
+    connections accepted one again, UNKNOWN once the broker has answered. `allowed` are the APIs that may be
+    sent, and `most_bytes` the size of an answer above which the connection is closed.
     """
 
     def __init__(
-        self, loop: Loop, address: Address, silence_s: float, retry_first_s: float, retry_most_s: float
+        self,
+        loop: Loop,
+        address: Address,
+        silence_s: float,
+        retry_first_s: float,
+        retry_most_s: float,
+        allowed: frozenset[int] = READ_ONLY,
+        most_bytes: int = MOST_BYTES_AN_ANSWER,
     ) -> None:
         self.address = address
         self.versions: Versions = {}
@@ -57,6 +66,8 @@ class Link:
         self.latency = Latency()
         self.on_up: Callable[[], None] = lambda: None
         """Called when a connection is established."""
+        self._allowed = allowed
+        self._most_bytes = most_bytes
         self._loop = loop
         self._silence_s = silence_s
         self._retry_first_s = retry_first_s
@@ -167,8 +178,10 @@ class Link:
 
         If the connection is lost, the request is sent once more on a new connection. Raises LinkError.
         """
-        if request.API_KEY not in READ_ONLY:
-            raise AssertionError(f"API {request.API_KEY} is not one that only reads")
+        if request.API_KEY not in self._allowed:
+            raise AssertionError(f"API {request.API_KEY} may not be sent here")
+        if request.API_KEY == FETCH and request.replica_id != fetch.CONSUMER:
+            raise AssertionError("kview fetches as a consumer only")
         for last in (False, True):
             connection = self._connection
             if connection is None or self.failing:
@@ -204,7 +217,7 @@ class Link:
             **CLIENT,
             **self._loop.access.login,
             max_in_flight_requests_per_connection=2 * MOST_WAITING,
-            receive_message_max_bytes=MOST_BYTES_AN_ANSWER,
+            receive_message_max_bytes=self._most_bytes,
         )
         self._connection, self._has_answered = connection, False
         began_ms = self._loop.clock_ms()

@@ -62,7 +62,7 @@ class Loop:
         """Run `task` on the loop's thread, and wait for its result on the caller's thread."""
         return self.net.run(task)
 
-    def spawn(self, task: Callable[[], Coroutine[Any, Any, None]]) -> Any:
+    def spawn(self, task: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """Run `task` in the background, and return a future. An exception in the task is a bug."""
         future = self.begin(task)
         future.add_errback(self.bugs.append)

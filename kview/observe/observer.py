@@ -17,17 +17,20 @@ from functools import partial
 from kview.config.security import PLAINTEXT, Security
 from kview.model.address import Address
 from kview.model.failures import Cause, FailureKind, Part
+from kview.model.inspection import InspectionFailureKind
 from kview.model.snapshot import Observation, Snapshot
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.observe import apis, brokers
 from kview.observe.access import access
+from kview.observe.asking import Ticket
 from kview.observe.bootstrap import NoContact, Tried, first_contact, no_advertised, outcome, until
 from kview.observe.budget import Budget
 from kview.observe.clock import ClockWatch, steady_s, system_clock_ms
 from kview.observe.fast_lane import FastLane
 from kview.observe.group_requests import GroupRequests
 from kview.observe.group_rounds import Ask, GroupRounds
+from kview.observe.inspection import Answer, Inspection, Question, nothing
 from kview.observe.latency import Probes
 from kview.observe.link import Link
 from kview.observe.links import Links
@@ -60,8 +63,8 @@ class Observer:
     """Observes one cluster. Raises BadUse if a certificate or key in `security` cannot be used.
 
     `reread` returns the security settings as their files have them now, for brokers that refuse kview later.
-    Call `connect`, `observe` and `close` from one thread. `dismiss` and `prefer` may be called from any
-    thread.
+    Without `with_records`, no record is ever fetched. Call `connect`, `observe` and `close` from one thread.
+    `dismiss`, `prefer` and `inspect` may be called from any thread.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class Observer:
         steady_s: Callable[[], float] = steady_s,
         security: Security = PLAINTEXT,
         reread: Callable[[], Security] | None = None,
+        with_records: bool = True,
     ) -> None:
         self._bootstrap = tuple(bootstrap)
         self._settings = settings or ObserveSettings()
@@ -82,6 +86,7 @@ class Observer:
         self._group_requests = GroupRequests(self._loop, self._state)
         self._slow = SlowLane(self._loop, self._settings, self._state)
         self._links = Links(self._loop, self._settings, self._state, self._slow.links)
+        self._inspection = Inspection(self._loop, self._settings, self._state, self._links, with_records)
         self._probes = Probes(self._loop.net.call_later)
         self._known: frozenset[str] = frozenset()
         """The capabilities of the cluster, as far as a broker has told its versions."""
@@ -146,6 +151,24 @@ class Observer:
         """
         self._budget.prefer(partitions)
 
+    def inspect(self, question: Question, on_answer: Callable[[Answer], None]) -> Ticket:
+        """Begin to answer a question, and call `on_answer` on the observer's own thread.
+
+        Who does not want the answer any more cancels the ticket. Nothing is called once the observer is
+        closed.
+        """
+        ticket = Ticket()
+
+        def begin() -> None:
+            future = self._loop.spawn(partial(self._inspection.answer, question, ticket))
+            future.add_callback(on_answer)
+
+        try:
+            self._loop.net.call_soon_threadsafe(begin)
+        except RuntimeError:  # the loop has been stopped
+            on_answer(nothing(question, InspectionFailureKind.NOT_CONNECTED))
+        return ticket
+
     async def _connect(self, deadline_s: float) -> None:
         began_s = self._loop.monotonic()
         answer, server = await first_contact(
@@ -174,6 +197,7 @@ class Observer:
         self._slow.step(self._links.healthy(), self._links.askable(), self._links.source)
 
     async def _close_links(self) -> None:
+        self._inspection.close()
         self._links.close()
 
     async def _observe(self) -> Snapshot:

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 
 from kview.config.security import PLAINTEXT, Security
 from kview.model.address import Address
+from kview.model.inspection import RecordsAnswer, RecordsRequest, SettingsAnswer, SettingsRequest
 from kview.model.notices import Notice, NoticeKind
 from kview.model.ports import Profiles
 from kview.model.snapshot import Snapshot
+from kview.run import inspecting
 from kview.run.recorder import check_target
 from kview.run.settings import Display
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ConnectedSource:
-    """Observes an existing cluster. Implements `Source` and `Attention`.
+    """Observes an existing cluster. Implements `Source`, `Attention` and `Inspector`.
 
     The observer is imported and created in `connect`, so that the first frame does not have to wait for it.
     """
@@ -27,8 +29,13 @@ class ConnectedSource:
         interval_s: float,
         security: Security = PLAINTEXT,
         reread: Callable[[], Security] | None = None,
+        with_records: bool = True,
     ) -> None:
-        """`reread` returns the security settings as their files have them now."""
+        """`reread` returns the security settings as their files have them now.
+
+        Without `with_records`, no record is ever fetched.
+        """
+        self._with_records = with_records
         self._security = security
         self._reread = reread
         self._bootstrap_servers = tuple(bootstrap_servers)
@@ -43,7 +50,13 @@ class ConnectedSource:
         from kview.observe.observer import Observer, ObserveSettings
 
         settings = ObserveSettings(interval_s=self._interval_s)
-        observer = Observer(self._bootstrap_servers, settings, security=self._security, reread=self._reread)
+        observer = Observer(
+            self._bootstrap_servers,
+            settings,
+            security=self._security,
+            reread=self._reread,
+            with_records=self._with_records,
+        )
         observer.connect()
         self._observer, self._asked_for = observer, frozenset()
 
@@ -65,6 +78,14 @@ class ConnectedSource:
     def prefer(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Read these partitions in every observation, from the next one on."""
         self._preferred = frozenset(partitions)
+
+    async def records(self, request: RecordsRequest) -> RecordsAnswer:
+        """Read records of a partition. Never raises."""
+        return await inspecting.records(self._observer, request)
+
+    async def settings(self, request: SettingsRequest) -> SettingsAnswer:
+        """Read the settings of a topic or a broker. Never raises."""
+        return await inspecting.settings(self._observer, request)
 
     def close(self) -> None:
         """Close the connections."""
@@ -105,5 +126,7 @@ def connect(
     from kview.run.show import show
 
     check_target(display.record)
-    source = ConnectedSource(bootstrap_servers, display.interval_ms / 1000, security, reread)
+    source = ConnectedSource(
+        bootstrap_servers, display.interval_ms / 1000, security, reread, not display.no_records
+    )
     return show(source, None, name, display, opening, profiles)

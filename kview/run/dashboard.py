@@ -13,7 +13,7 @@ from kview.derive.view import View
 from kview.language.errors import sentence
 from kview.model.faults import Faults
 from kview.model.notices import Notice
-from kview.model.ports import Attention, Feed, Profiles, Timeline
+from kview.model.ports import Attention, Feed, Inspector, Profiles, Timeline
 from kview.run.folding import Taker
 from kview.run.log import log_file
 from kview.run.observing import AttentiveSource
@@ -78,7 +78,7 @@ def run_dashboard(
     if spark is not None:
         recorder.on_folder, recorder.on_stopped = spark.read, spark.nothing_to_read
     info = SourceInfo(name, display.interval_ms)
-    code = drive(run, faults, info, display, ascii_only, spark, source, profiles)
+    code = drive(run, faults, info, display, ascii_only, spark, source, profiles, source)
     if recorder.unfinished is not None:
         print(f"kview: {sentence(recorder.unfinished)}", file=sys.stderr)
     return code
@@ -98,6 +98,7 @@ def drive(
     spark: Spark | None,
     attention: Attention | None = None,
     profiles: Profiles | None = None,
+    inspector: Inspector | None = None,
 ) -> int:
     """Show the dashboard of `run` until the user ends it.
 
@@ -120,6 +121,7 @@ def drive(
         attention=attention,
         log_file=log_file(),
         profiles=profiles,
+        inspector=inspector,
     )
     try:
         code = asyncio.run(_drive(app, run))

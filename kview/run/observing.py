@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from kview.errors import ClusterUnreachable, ErrorFacts, KviewError
 from kview.model.notices import Notice, NoticeKind, NoticeValue
-from kview.model.ports import Attention
+from kview.model.ports import Attention, Inspector
 from kview.model.snapshot import Snapshot
 
 SWITCH_INTERVAL_S = 0.001
@@ -59,8 +59,9 @@ class Source(Protocol):
         ...
 
 
-class AttentiveSource(Source, Attention, Protocol):
-    """A source that takes directions from the screen: which partitions to read, and which broker to drop."""
+class AttentiveSource(Source, Attention, Inspector, Protocol):
+    """A source that takes directions and questions from the screen: which partitions to read, which broker to
+    drop, which records to show."""
 
 
 Fold = Callable[[Snapshot], V]

@@ -52,6 +52,8 @@ class Display:
     no_spark: bool = False
     ignore_groups: tuple[str, ...] = ()
     """Patterns of the names of groups that count nowhere."""
+    no_records: bool = False
+    """Whether the records of topics are never fetched."""
     metrics: Address | None = None
     """Where Prometheus metrics are served, if they are."""
     quiet: bool = False

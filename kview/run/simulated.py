@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from kview.errors import ErrorKind, KviewError
 from kview.model.faults import ActiveFault, FaultCommand, FaultReply
+from kview.model.inspection import RecordsAnswer, RecordsRequest, SettingsAnswer, SettingsRequest
 from kview.model.snapshot import Snapshot
+from kview.run import inspecting
 from kview.run.child import SimulatedCluster
 from kview.run.connected import ConnectedSource
 from kview.run.observing import SourceEnded
@@ -20,11 +22,12 @@ if TYPE_CHECKING:
 class SimulatedSource:
     """Observes a simulated cluster, and starts the cluster again if it dies.
 
-    Implements `Source`, `Attention` and `Faults`. The first child process starts at once, so that it gets
-    ready while the dashboard draws its first frame.
+    Implements `Source`, `Attention`, `Inspector` and `Faults`. The first child process starts at once, so
+    that it gets ready while the dashboard draws its first frame.
     """
 
-    def __init__(self, arguments: Sequence[str], interval_s: float) -> None:
+    def __init__(self, arguments: Sequence[str], interval_s: float, with_records: bool = True) -> None:
+        self._with_records = with_records
         self._arguments = arguments
         self._interval_s = interval_s
         self._starting = threading.Lock()
@@ -49,7 +52,9 @@ class SimulatedSource:
             if self._closed:
                 raise SourceEnded(KviewError(ErrorKind.CLUSTER_ENDED).facts)
             cluster = self._cluster = self._cluster or SimulatedCluster(self._arguments)
-        self._observer = ConnectedSource(cluster.bootstrap_servers(), self._interval_s)
+        self._observer = ConnectedSource(
+            cluster.bootstrap_servers(), self._interval_s, with_records=self._with_records
+        )
         self._observer.connect()
         # The client gets its own descriptor, because this thread must not close one that an event loop
         # watches.
@@ -77,6 +82,18 @@ class SimulatedSource:
         This also applies after the cluster is restarted.
         """
         self._preferred = frozenset(partitions)
+
+    async def records(self, request: RecordsRequest) -> RecordsAnswer:
+        """Read records of a partition. Never raises."""
+        if self._observer is None:
+            return await inspecting.records(None, request)
+        return await self._observer.records(request)
+
+    async def settings(self, request: SettingsRequest) -> SettingsAnswer:
+        """Read the settings of a topic or a broker. Never raises."""
+        if self._observer is None:
+            return await inspecting.settings(None, request)
+        return await self._observer.settings(request)
 
     async def apply(self, command: FaultCommand) -> FaultReply:
         """Carry out a fault. Never raises."""
@@ -112,5 +129,5 @@ def simulate(arguments: Sequence[str], display: Display) -> int:
     from kview.run.show import show
 
     check_target(display.record)
-    source = SimulatedSource(arguments, display.interval_ms / 1000)
+    source = SimulatedSource(arguments, display.interval_ms / 1000, not display.no_records)
     return show(source, source, "simulated", display)

@@ -9,8 +9,6 @@ compressed batch. What comes out of a compressed batch has limits.
 from typing import NamedTuple
 
 from kview.simulate.codes import ErrorCode
-from kview.simulate.compression import TooLarge, Unreadable, inflated
-from kview.simulate.crc32c import crc32c
 from kview.simulate.record_check import Refused, check_records
 from kview.simulate.records import (
     COMPRESSION_MASK,
@@ -26,6 +24,8 @@ from kview.simulate.records import (
     header,
     with_times,
 )
+from kview.wire.compression import TooLarge, Unreadable, inflated
+from kview.wire.crc32c import crc32c
 
 APPEND_TIME = "LogAppendTime"
 NO_TIMESTAMP = -1

@@ -16,9 +16,11 @@ from textual.theme import Theme
 from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
 from kview.language.notices import text
+from kview.language.payloads import Form
 from kview.model.faults import Faults
 from kview.model.notices import Notice
-from kview.model.ports import Attention, Feed, Profiles, SparkJob, Timeline
+from kview.model.ports import Attention, Feed, Inspector, Profiles, SparkJob, Timeline
+from kview.model.units import NO_BROKER
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
 from kview.tui.attention import AttentionKeys
 from kview.tui.choices import Choices
@@ -35,6 +37,7 @@ from kview.tui.textual_internals import OwnApp
 from kview.tui.time_keys import TimeKeys
 from kview.tui.widgets.bottom import KeyLine, StatusMessage, shown_key
 from kview.tui.widgets.header import SourceInfo
+from kview.tui.widgets.inspecting import Detail
 from kview.tui.widgets.prompt import Question
 
 TICKS_A_SECOND = 5
@@ -45,9 +48,10 @@ because only two lines show tenths."""
 class KviewApp(OwnApp, inherit_bindings=False):
     """The dashboard.
 
-    `faults` is None on a cluster that we did not start, `attention` is None in a replay, and `profiles` is
-    None if kview cannot switch to another cluster. A `theme` of '' or None selects the default theme.
-    `log_file` is where tracebacks are logged, or '' if they are not logged.
+    `faults` is None on a cluster that we did not start, `attention` is None in a replay, `inspector` is None
+    if there is no cluster to ask, and `profiles` is None if kview cannot switch to another cluster. A `theme`
+    of '' or None selects the default theme. `log_file` is where tracebacks are logged, or '' if they are not
+    logged.
 
     `clock_ms` returns the time at the moment shown, by the snapshots' clock, which stands still while time is
     paused and runs as fast as a recording is played. `wall_ms` returns what that clock shows live (None: the
@@ -86,6 +90,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         attention: Attention | None = None,
         log_file: str = "",
         profiles: Profiles | None = None,
+        inspector: Inspector | None = None,
     ) -> None:
         colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
         super().__init__(colourless)
@@ -94,6 +99,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.attention = AttentionKeys(self, attention)
         self.timeline = timeline
         self.spark = spark
+        self.inspector = inspector
         self.source = source
         self.clock_ms = clock_ms
         self.wall_ms = wall_ms or clock_ms
@@ -293,6 +299,18 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """Show these incidents in the strip no longer."""
         self.hidden_incidents |= frozenset(keys)
         self._update()
+
+    def show_records(self, topic: str, partition: int) -> None:
+        """Go to the records of a partition."""
+        self._navigation.open_records(topic, partition)
+
+    def show_settings(self, topic: str = "", broker: int = NO_BROKER) -> None:
+        """Go to the settings of a topic, or of a broker."""
+        self._navigation.open_settings(topic, broker)
+
+    def show_detail(self, detail: Detail, form: Form) -> None:
+        """Show a record or a setting in full."""
+        self._navigation.open_detail(detail, form)
 
     def action_help(self) -> None:
         """Show the keys of this screen."""

@@ -8,6 +8,7 @@ from kview.derive.view import View
 from kview.language.lists import Order
 from kview.model.notices import Notice
 from kview.model.ports import Timeline
+from kview.model.units import NO_BROKER
 from kview.tui.aim import Target
 from kview.tui.options import Options
 from kview.tui.widgets.bottom import StatusMessage
@@ -127,6 +128,14 @@ class Dashboard(Protocol):
 
     def hide_incidents(self, keys: Iterable[Hashable]) -> None:
         """Show these incidents in the strip no longer."""
+        ...
+
+    def show_records(self, topic: str, partition: int) -> None:
+        """Go to the records of a partition."""
+        ...
+
+    def show_settings(self, topic: str = "", broker: int = NO_BROKER) -> None:
+        """Go to the settings of a topic, or of a broker."""
         ...
 
     def return_to_live(self) -> None:

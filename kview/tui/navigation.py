@@ -7,17 +7,20 @@ from typing import Any
 from textual.app import App
 from textual.screen import Screen
 
+from kview.language.payloads import Form
 from kview.tui.colours import Colours
 from kview.tui.command_list import commands
 from kview.tui.keys import REPLAY_HELP
 from kview.tui.profile_commands import ProfileCommands
 from kview.tui.screens.broker import BrokerScreen
 from kview.tui.screens.commands import CommandScreen
+from kview.tui.screens.detail import DetailScreen
 from kview.tui.screens.events import EventsScreen
 from kview.tui.screens.group import GroupScreen
 from kview.tui.screens.groups import GroupsScreen
 from kview.tui.screens.help import HelpScreen
 from kview.tui.screens.incident import IncidentScreen
+from kview.tui.screens.inspect import RecordsScreen, SettingsScreen
 from kview.tui.screens.overview import OverviewScreen
 from kview.tui.screens.partition import PartitionScreen
 from kview.tui.screens.partitions import PartitionsScreen
@@ -26,6 +29,7 @@ from kview.tui.screens.throughput import ThroughputScreen
 from kview.tui.screens.topic import TopicScreen
 from kview.tui.screens.topics import TopicsScreen
 from kview.tui.time_keys import TimeKeys
+from kview.tui.widgets.inspecting import Detail
 
 FIRST = "overview"
 """The screen that is shown first."""
@@ -79,6 +83,18 @@ class Navigation:
     def open_incident(self, key: Hashable) -> None:
         """Go to the incident with that key."""
         self._app.push_screen(IncidentScreen(key))
+
+    def open_records(self, topic: str, partition: int) -> None:
+        """Go to the records of a partition."""
+        self._app.push_screen(RecordsScreen(topic, partition))
+
+    def open_settings(self, topic: str, broker: int) -> None:
+        """Go to the settings of a topic, or of a broker if `topic` is ''."""
+        self._app.push_screen(SettingsScreen(topic, broker))
+
+    def open_detail(self, detail: Detail, form: Form) -> None:
+        """Show a record or a setting in full."""
+        self._app.push_screen(DetailScreen(detail, form))
 
     def open_broker(self, broker: int) -> None:
         """Go to a broker."""

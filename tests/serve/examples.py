@@ -7,8 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from kview.serve.call import Api
-from kview.simulate.compression import GZIP, ZSTD
-from kview.simulate.crc32c import crc32c
 from kview.simulate.groups.records import (
     GroupKey,
     GroupValue,
@@ -19,6 +17,8 @@ from kview.simulate.groups.records import (
     encode_value,
 )
 from kview.simulate.records import encode_batch
+from kview.wire.compression import GZIP, ZSTD
+from kview.wire.crc32c import crc32c
 from tests.simulate.client_batches import compressed
 
 STRINGS = {

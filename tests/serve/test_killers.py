@@ -12,8 +12,8 @@ from kafka.protocol.consumer import JoinGroupRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 from kafka.protocol.producer import ProduceRequest
 
-from kview.simulate.compression import GZIP
 from kview.simulate.records import encode_batch
+from kview.wire.compression import GZIP
 from tests.real_kafka.asking import ask
 from tests.serve.examples import with_checksum
 from tests.served import EARLIEST, QUICK_TIMES, Served

@@ -6,9 +6,9 @@ from struct import pack
 import pyarrow as pa
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from kview.simulate.compression import GZIP, LZ4, SNAPPY
-from kview.simulate.crc32c import crc32c
 from kview.simulate.records import CRC_FROM, HEADER_BYTES, LENGTH_FROM, encode_batch
+from kview.wire.compression import GZIP, LZ4, SNAPPY
+from kview.wire.crc32c import crc32c
 from kview.wire.primitives import record_field, varint
 from tests.simulate.engine import START_MS
 

@@ -11,9 +11,9 @@ from kafka.record import MemoryRecords
 from kafka.record.util import decode_varint
 
 from kview.simulate.batch_check import COMPRESSED_RECORDS_MAX, Batch, Rules, check
-from kview.simulate.compression import GZIP, LZ4, SNAPPY, ZSTD
 from kview.simulate.record_check import MANY_RECORDS, Refused, check_records
 from kview.simulate.records import encode_batch
+from kview.wire.compression import GZIP, LZ4, SNAPPY, ZSTD
 from tests.simulate.client_batches import (
     client_batch,
     compressed,

@@ -6,10 +6,10 @@ import pytest
 from kafka.record import MemoryRecords
 from kafka.record._crc32c import crc as reference_crc
 
-from kview.simulate.crc32c import crc32c
 from kview.simulate.log import Log
 from kview.simulate.reading import RecordMaker
 from kview.simulate.records import decode_batch, encode_batch, header, placed
+from kview.wire.crc32c import crc32c
 from tests.simulate.client_batches import client_batch
 
 

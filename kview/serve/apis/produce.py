@@ -14,9 +14,9 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 from kview.serve.call import Api, Call, Steps
 from kview.serve.frames import MAX_REQUEST_BYTES
 from kview.simulate.codes import ErrorCode
-from kview.simulate.compression import ZSTD
 from kview.simulate.records import codec
 from kview.simulate.results import ProduceResult
+from kview.wire.compression import ZSTD
 
 TOPIC_IDS_FROM = 13
 ZSTD_FROM = 7

@@ -1,4 +1,4 @@
-"""Enter on a topic: its partitions and the groups that read it, each in a tab."""
+"""Enter on a topic: its partitions, the groups that read it, its records and its settings, each in a tab."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import ClassVar, NamedTuple, Protocol, cast
@@ -18,6 +18,8 @@ from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.choice_line import Choice, ChoiceLine
 from kview.tui.widgets.heading import Heading
+from kview.tui.widgets.records import RecordsPanel
+from kview.tui.widgets.settings import SettingsPanel
 from kview.tui.widgets.table import Table
 
 
@@ -64,6 +66,8 @@ class GroupsPanel(Table):
 TABS = (
     Tab("Partitions", PartitionsPanel),
     Tab("Groups", GroupsPanel),
+    Tab("Records", RecordsPanel),
+    Tab("Settings", SettingsPanel),
 )
 """The tabs of a topic, in order. The keys ← and → and a click go from one to another."""
 
@@ -76,6 +80,8 @@ class TopicScreen(KviewScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "tab(-1)", "tab", key_display="←→", tooltip="show the previous tab"),
         Binding("right", "tab(1)", "next tab", show=False, tooltip="show the next tab"),
+        Binding("m", "records", "records", tooltip="the records of the selected partition"),
+        Binding("e", "settings", "settings", tooltip="the topic's settings, and where they come from"),
     ]
 
     def __init__(self, topic: str, partition: int = -1) -> None:
@@ -119,6 +125,9 @@ class TopicScreen(KviewScreen):
         self._show_tab(event.key)
 
     def _show_tab(self, name: Hashable) -> None:
+        table, panel = self._table(), self._panels[name]
+        if table is not None and isinstance(panel, RecordsPanel) and isinstance(table.selected, tuple):
+            panel.choose(table.selected[1])
         self._tab = str(name)
         for key, panel in self._panels.items():
             panel.display = key == name
@@ -129,6 +138,14 @@ class TopicScreen(KviewScreen):
         """Return the partitions, as (topic, partition), that have a row on the screen."""
         table = self._table()
         return frozenset(key for key in table.in_sight if isinstance(key, tuple)) if table else frozenset()
+
+    def action_records(self) -> None:
+        """Show the records of the selected partition."""
+        self._show_tab("Records")
+
+    def action_settings(self) -> None:
+        """Show the topic's settings."""
+        self._show_tab("Settings")
 
     def target(self) -> Target | None:
         """Return the leader of the selected partition."""

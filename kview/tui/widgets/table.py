@@ -142,12 +142,16 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         self._index = max(0, min(self._index, len(self.rows) - 1))
         if len(self.rows):
             self._key = self.rows.key(self._index)
-        self.virtual_size = Size(self.size.width, self._head_height() + len(self.rows))
+        self.virtual_size = Size(self.size.width, self._head_height() + len(self.rows) + self._below())
         self._show_selected()
 
     def _room(self) -> int:
         """Return the number of rows that fit."""
-        return self.size.height - self._head_height()
+        return self.size.height - self._head_height() - self._below()
+
+    def _below(self) -> int:
+        """Return the number of lines below the rows that something else takes."""
+        return 0
 
     def _show_selected(self) -> None:
         room = self._room()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kview.simulate.compression import GZIP, LZ4, SNAPPY, ZSTD, TooLarge, Unreadable, inflated
+from kview.wire.compression import GZIP, LZ4, SNAPPY, ZSTD, TooLarge, Unreadable, inflated
 from tests.simulate.client_batches import compressed, streamed
 
 PLAIN = b"the same words again and again. " * 1_000

@@ -1,0 +1,239 @@
+"""Records and settings as words: what was read, from where, at what cost, and what went wrong."""
+
+from datetime import tzinfo
+
+from kview.language import failures, glyphs, kafka_errors, words
+from kview.model.failures import FailureKind
+from kview.model.inspection import (
+    Cost,
+    Damage,
+    DamageKind,
+    InspectionFailure,
+    InspectionFailureKind,
+    Isolation,
+    Record,
+    RecordsAnswer,
+    RecordsRequest,
+    Setting,
+    SettingsAnswer,
+    SettingSource,
+    StartKind,
+    TimeType,
+)
+from kview.model.units import NO_BROKER, UNKNOWN
+
+NOT_IN_A_RECORDING = "a recording holds no records and no settings: they are read from the live cluster only"
+SWITCHED_OFF = "records are not read here: --no-records is set"
+TOMBSTONE = "null (a tombstone: deletes the key when the log is compacted)"
+HIDDEN = "hidden by Kafka"
+NO_TIME = "no time"
+UNCOMMITTED = "read_uncommitted"
+COMMITTED = "read_committed"
+
+
+def failure(failed: InspectionFailure, answer: RecordsAnswer | SettingsAnswer) -> str:
+    """Return why a request was not answered, as a sentence without a full stop."""
+    request = answer.request
+    what = (
+        f"{request.topic}-{request.partition}"
+        if isinstance(request, RecordsRequest)
+        else request.topic or f"broker {request.broker}"
+    )
+    broker = f"broker {failed.broker}" if failed.broker != NO_BROKER else "the cluster"
+    match failed.kind:
+        case InspectionFailureKind.NONE:
+            return ""
+        case InspectionFailureKind.SWITCHED_OFF:
+            return SWITCHED_OFF
+        case InspectionFailureKind.UNKNOWN_TOPIC:
+            return f"the cluster has no {what} any more"
+        case InspectionFailureKind.NO_LEADER:
+            return f"{what} has no leader: nobody can read it now"
+        case InspectionFailureKind.NOT_AUTHORIZED:
+            need = "Read on this topic" if isinstance(request, RecordsRequest) else "DescribeConfigs"
+            return f"kview is not authorized to read {what}: it needs {need} ({_code(failed)})"
+        case InspectionFailureKind.OFFSET_OUT_OF_RANGE:
+            return _out_of_range(failed, answer)
+        case InspectionFailureKind.TIMEOUT:
+            return f"{broker} has not answered in time; try again"
+        case InspectionFailureKind.UNSUPPORTED:
+            return f"{broker} does not support the versions of Fetch that kview can use"
+        case InspectionFailureKind.TOO_LARGE:
+            return f"a batch in {what} is larger than kview reads"
+        case InspectionFailureKind.NOT_CONNECTED:
+            return "no broker answers at the moment"
+        case InspectionFailureKind.NO_ANSWER:
+            return _no_answer(failed, what, broker, leads=isinstance(request, RecordsRequest))
+
+
+def _out_of_range(failed: InspectionFailure, answer: RecordsAnswer | SettingsAnswer) -> str:
+    if not isinstance(answer, RecordsAnswer) or failed.offset == UNKNOWN:
+        return "the records were deleted while kview read them; try again"
+    return f"offset {failed.offset:,} does not exist: {has(answer)}"
+
+
+def _no_answer(failed: InspectionFailure, what: str, broker: str, leads: bool) -> str:
+    why = failures.of(failed.cause.kind, failed.cause.code)
+    if not why:
+        return f"{what} could not be read; see kview.log"
+    if failed.broker == NO_BROKER:
+        return f"{what} could not be read: {why}"
+    if failed.cause.kind is FailureKind.KAFKA_ERROR:
+        return f"{broker} answered {why}"
+    return (
+        f"{broker} leads {what} and cannot be asked: {why}" if leads else f"{broker} cannot be asked: {why}"
+    )
+
+
+def _code(failed: InspectionFailure) -> str:
+    return kafka_errors.name(failed.cause.code)
+
+
+def has(answer: RecordsAnswer) -> str:
+    """Return which offsets a partition has: `it has 201,004 to 1,100,870`."""
+    if UNKNOWN in (answer.log_start, answer.end):
+        return "which offsets it has is not known"
+    if answer.log_start >= answer.end:
+        return f"the partition is empty, and its next offset is {answer.end:,}"
+    return f"it has {answer.log_start:,} to {answer.end - 1:,}"
+
+
+def damage(damaged: Damage) -> str:
+    """Return why a batch cannot be shown."""
+    why = {
+        DamageKind.CORRUPT: "its checksum is wrong",
+        DamageKind.MALFORMED: "its bytes are not records",
+        DamageKind.TOO_LARGE: "it is too large to be shown",
+        DamageKind.FORMAT: "kview does not know its format or compression",
+    }[damaged.kind]
+    return f"a batch of {words.size(damaged.size)} cannot be shown: {why}"
+
+
+def damaged(answer: RecordsAnswer) -> str:
+    """Return how many batches cannot be shown, '' if there are none."""
+    number = len(answer.damage)
+    if not number:
+        return ""
+    batches = "1 batch" if number == 1 else f"{number:,} batches"
+    return f"{batches} cannot be shown: the rows with {glyphs.DEAD} say why"
+
+
+def cost(answer: RecordsAnswer) -> str:
+    """Return how much was read, and at what cost: `37 records, 12 kB fetched`."""
+    return f"{words.plural(len(answer.records), 'record')}, {spent(answer.cost)}"
+
+
+def spent(spent_: Cost) -> str:
+    """Return what an answer cost: `12 kB fetched`."""
+    return f"{words.size(spent_.bytes)} fetched"
+
+
+def asked(request: RecordsRequest, zone: tzinfo | None) -> str:
+    """Return what was asked for: `last 50`, `from offset 1,204`, `from 2026-03-01 14:05:30`."""
+    start = request.start
+    match start.kind:
+        case StartKind.LATEST:
+            return f"last {request.count:,}"
+        case StartKind.OFFSET:
+            return f"from offset {start.value:,}"
+        case StartKind.TIME:
+            return f"from {moment(start.value, zone)}"
+
+
+def moment(at_ms: int, zone: tzinfo | None) -> str:
+    """Return a moment with its day, `no time` if a record has none, or the number if it is no moment."""
+    if at_ms == UNKNOWN:
+        return NO_TIME
+    try:
+        return f"{words.day(at_ms, zone)} {words.clock(at_ms, zone, tenths=False)}.{at_ms % 1000:03}"
+    except (ValueError, OverflowError, OSError):
+        return f"{at_ms:,} ms"
+
+
+def time_of(record: Record, zone: tzinfo | None) -> str:
+    """Return when a record was made, and by whose clock."""
+    by = {
+        TimeType.CREATE: " (set by the producer)",
+        TimeType.APPEND: " (set by the leader when it was appended)",
+        TimeType.NONE: " (its message format has none)",
+    }[record.time_type]
+    return f"{moment(record.timestamp_ms, zone)}{by}"
+
+
+def isolation(chosen: Isolation) -> str:
+    """Return Kafka's name of an isolation level."""
+    return UNCOMMITTED if chosen is Isolation.READ_UNCOMMITTED else COMMITTED
+
+
+def left_out(answer: RecordsAnswer) -> str:
+    """Return what a reader does not see: `2 aborted batches left out`, '' if there is nothing."""
+    parts = []
+    if answer.aborted:
+        batches = "batch" if answer.aborted == 1 else "batches"
+        parts.append(f"{answer.aborted:,} aborted {batches} left out")
+    if answer.control:
+        parts.append(words.plural(answer.control, "transaction marker"))
+    if answer.over_budget:
+        parts.append("stopped at kview's limit: there are more")
+    return f" {glyphs.DOT} ".join(parts)
+
+
+def nothing(answer: RecordsAnswer) -> str:
+    """Return why an answer without a failure has no records."""
+    if answer.log_start == answer.end:
+        return f"the partition is empty: {has(answer)}".replace(": the partition is empty, and", ":")
+    if answer.request.start.kind is StartKind.TIME:
+        return f"no records at or after that time ({has(answer)})"
+    if answer.request.start.kind is StartKind.OFFSET:
+        return f"no records from that offset on yet ({has(answer)})"
+    return f"no records in the part that was read ({has(answer)})"
+
+
+_SECOND_MS, _KILOBYTE = 1_000, 1_000
+_LONG_MAX = 2**62
+_SOURCES = {
+    SettingSource.TOPIC: "topic",
+    SettingSource.BROKER: "broker",
+    SettingSource.CLUSTER: "cluster default",
+    SettingSource.STATIC: "server.properties",
+    SettingSource.DEFAULT: "default",
+    SettingSource.OTHER: "other",
+}
+
+
+def source(kind: SettingSource) -> str:
+    """Return where a setting's value comes from."""
+    return _SOURCES[kind]
+
+
+def setting(one: Setting) -> str:
+    """Return the value in force."""
+    return value(one.value, one.sensitive, one.name)
+
+
+def value(text: str | None, sensitive: bool, name: str = "") -> str:
+    """Return a setting's value. Kafka hides passwords, and has null for what is not set.
+
+    Long times and sizes are also said in larger units: `86400000 (1 d)`.
+    """
+    if sensitive:
+        return HIDDEN
+    if text is None:
+        return "null"
+    if text.isascii() and text.isdigit() and len(text) < 19 and (number := int(text)) < _LONG_MAX:
+        if name.endswith(".ms") and number >= _SECOND_MS:
+            return f"{text} ({words.duration(number, tenths=False)})"
+        if name.endswith(".bytes") and number >= _KILOBYTE:
+            return f"{text} ({words.size(number)})"
+    return text or '""'
+
+
+def default(one: Setting) -> str:
+    """Return the default that a setting's value hides, `–` if the broker does not tell."""
+    found = next((s for s in reversed(one.synonyms) if s.source is SettingSource.DEFAULT), None)
+    if found is None:
+        return setting(one) if one.source is SettingSource.DEFAULT else words.NONE
+    text = value(found.value, one.sensitive, found.name or one.name)
+    # A topic's retention.ms has log.retention.hours as its default: another unit, so the name is said.
+    other_unit = found.name.rpartition(".")[2] != one.name.rpartition(".")[2]
+    return f"{text} ({found.name})" if found.name and other_unit and not one.sensitive else text

@@ -1,0 +1,264 @@
+"""What the screen can ask of a cluster on demand: records of a partition, and settings of a topic or broker.
+
+An answer is always an answer: what went wrong is part of it, next to what was read before. Nothing here is
+part of a snapshot, so nothing here is recorded.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+
+from kview.model.failures import NO_FAILURE, Cause
+from kview.model.units import NO_BROKER, UNKNOWN
+
+DEFAULT_RECORDS = 50
+MOST_RECORDS = 500
+"""Limit of the records in an answer. It is a peek, and a person reads it."""
+DEFAULT_REQUEST_BYTES = 1 << 20
+"""How many bytes of records one request asks a broker for. A single larger batch comes nevertheless."""
+
+
+class Isolation(IntEnum):
+    """What a reader sees, by Kafka's numbers."""
+
+    READ_UNCOMMITTED = 0
+    """Also records of transactions that are open or were aborted."""
+    READ_COMMITTED = 1
+
+
+class StartKind(StrEnum):
+    """From where on records are read."""
+
+    LATEST = "latest"
+    """The last records of the partition."""
+    OFFSET = "offset"
+    TIME = "time"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """From where on records are read. `value` is an offset or a time in epoch ms."""
+
+    kind: StartKind = StartKind.LATEST
+    value: int = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsRequest:
+    """A request for at most `count` records of a partition. `request_bytes` limits each fetch."""
+
+    topic: str
+    partition: int
+    start: Start = field(default_factory=Start)
+    count: int = DEFAULT_RECORDS
+    isolation: Isolation = Isolation.READ_COMMITTED
+    request_bytes: int = DEFAULT_REQUEST_BYTES
+
+
+class TimeType(StrEnum):
+    """What a record's timestamp says."""
+
+    CREATE = "create"
+    """When the producer made the record."""
+    APPEND = "append"
+    """When the leader appended the record."""
+    NONE = ""
+    """The record has no timestamp: it is in the oldest message format."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """A key, a value or a header's value. `size` is its size in bytes, of which `data` may be the beginning.
+
+    `data` is None for null. Its bytes are not part of the repr, so that no log ever has them.
+    """
+
+    data: bytes | None = field(repr=False)
+    size: int
+
+    @property
+    def cut(self) -> bool:
+        """Whether `data` is only the beginning."""
+        return self.data is not None and len(self.data) < self.size
+
+
+NULL = Payload(None, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A header of a record."""
+
+    name: Payload
+    value: Payload
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record. `timestamp_ms` is UNKNOWN if it has none. `headers` may be the first of `header_count`."""
+
+    offset: int
+    timestamp_ms: int
+    time_type: TimeType
+    key: Payload
+    value: Payload
+    headers: tuple[Header, ...] = ()
+    header_count: int = 0
+    leader_epoch: int = UNKNOWN
+    """The epoch of the leader that appended the record, UNKNOWN in older message formats."""
+    transactional: bool = False
+    """Whether the record was written in a transaction."""
+
+
+class DamageKind(StrEnum):
+    """Why a batch of records cannot be shown."""
+
+    CORRUPT = "corrupt"
+    """Its checksum is wrong."""
+    MALFORMED = "malformed"
+    """Its checksum is right, but its bytes are not records."""
+    TOO_LARGE = "too_large"
+    """It would take more memory than kview gives it once it is decompressed."""
+    FORMAT = "format"
+    """It has a format or a compression that kview does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A batch that cannot be shown: its first offset, its size as stored, and why."""
+
+    offset: int
+    kind: DamageKind
+    size: int
+
+
+class InspectionFailureKind(StrEnum):
+    """Why a request on demand was not answered, or not completely. `''` means no failure."""
+
+    NONE = ""
+    SWITCHED_OFF = "switched_off"
+    """The user does not want records to be read."""
+    UNKNOWN_TOPIC = "unknown_topic"
+    """The cluster has no such topic or partition."""
+    NO_LEADER = "no_leader"
+    NOT_AUTHORIZED = "not_authorized"
+    OFFSET_OUT_OF_RANGE = "offset_out_of_range"
+    NO_ANSWER = "no_answer"
+    """The broker does not answer, or does not answer this; the cause says why."""
+    TIMEOUT = "timeout"
+    UNSUPPORTED = "unsupported"
+    """The broker is too old, or too new."""
+    TOO_LARGE = "too_large"
+    """A single batch is larger than what kview takes."""
+    NOT_CONNECTED = "not_connected"
+    """There is no connection to the cluster at the moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class InspectionFailure:
+    """Why a request was not answered. `broker` is the one that was asked, if it matters."""
+
+    kind: InspectionFailureKind = InspectionFailureKind.NONE
+    broker: int = NO_BROKER
+    cause: Cause = NO_FAILURE
+    offset: int = UNKNOWN
+    """The offset asked for, if it is about one."""
+
+    def __bool__(self) -> bool:
+        return self.kind is not InspectionFailureKind.NONE
+
+
+NO_INSPECTION_FAILURE = InspectionFailure()
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an answer cost the cluster: requests, and bytes on the wire in both directions."""
+
+    requests: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsAnswer:
+    """The records that were read, in the order of their offsets.
+
+    The partition had the offsets from `log_start` up to, but not including, `end` (UNKNOWN if not known).
+    `end` is what a reader with that isolation sees.
+    """
+
+    request: RecordsRequest
+    records: tuple[Record, ...] = ()
+    damage: tuple[Damage, ...] = ()
+    log_start: int = UNKNOWN
+    end: int = UNKNOWN
+    aborted: int = 0
+    """The number of batches left out because their transaction was aborted."""
+    control: int = 0
+    """The number of batches left out because they only mark the end of a transaction."""
+    over_budget: bool = False
+    """Whether there are more records within what was asked for, but kview stopped at its limit of bytes."""
+    failure: InspectionFailure = NO_INSPECTION_FAILURE
+    leader: int = NO_BROKER
+    cost: Cost = Cost()
+    asked_ms: int = UNKNOWN
+
+
+class SettingSource(StrEnum):
+    """Where a setting's value comes from."""
+
+    TOPIC = "topic"
+    BROKER = "broker"
+    """Set on this broker while it runs."""
+    CLUSTER = "cluster"
+    """Set for all brokers while they run."""
+    STATIC = "static"
+    """From the broker's properties file."""
+    DEFAULT = "default"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class SettingValue:
+    """A value of a setting and where it comes from. Kafka hides the values of passwords, which are None."""
+
+    value: str | None = field(repr=False)
+    source: SettingSource
+    name: str = ""
+    """The setting's name there, such as `log.retention.ms` on a broker for a topic's `retention.ms`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting with the value in force, and the values that it hides, in Kafka's order."""
+
+    name: str
+    value: str | None = field(repr=False)
+    source: SettingSource
+    sensitive: bool = False
+    read_only: bool = False
+    synonyms: tuple[SettingValue, ...] = ()
+    """All values that are set, from the one in force to the default. () if the broker does not tell."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether somebody has set it."""
+        return self.source is not SettingSource.DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsRequest:
+    """A request for the settings of a topic, or of a broker if `topic` is ''."""
+
+    topic: str = ""
+    broker: int = NO_BROKER
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsAnswer:
+    """The settings of a topic or a broker, sorted by name."""
+
+    request: SettingsRequest
+    settings: tuple[Setting, ...] = ()
+    failure: InspectionFailure = NO_INSPECTION_FAILURE
+    cost: Cost = Cost()
+    asked_ms: int = UNKNOWN

@@ -1,0 +1,304 @@
+"""Fetch (1) and ListOffsets (2): the records of a partition that somebody asks for.
+
+Nothing is written, no group is joined, no offset is committed.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kview.model.failures import NO_FAILURE, NOT_AUTHORIZED, Cause, FailureKind, refused
+from kview.model.inspection import (
+    NO_INSPECTION_FAILURE,
+    Cost,
+    Damage,
+    DamageKind,
+    InspectionFailure,
+    Isolation,
+    Record,
+    RecordsAnswer,
+    RecordsRequest,
+    StartKind,
+)
+from kview.model.inspection import InspectionFailureKind as Kind
+from kview.model.units import NO_BROKER, UNKNOWN
+from kview.observe import apis
+from kview.observe.asking import Asking, OutOfTime, Ticket
+from kview.observe.causes import LinkError
+from kview.observe.link import Link
+from kview.observe.record_answers import DAMAGE_MAX, Keeper, Part, read
+from kview.wire import fetch, list_offsets
+from kview.wire.fetch import FetchAnswer
+
+FIRST_BYTES = 64 << 10
+"""What the first fetch asks for. Each further one asks for four times as much, up to the request's limit."""
+ANSWER_BYTES = 4 << 20
+"""Limit of the bytes of records fetched for an answer. The batch that exceeds it is still used."""
+MOST_FETCHES = 24
+"""Limit of the fetches for an answer, such as from a compacted log with few records left."""
+
+OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE = 1, 3, 5
+MOVED = frozenset({3, 5, 6, 9, 56, 74, 75, 100, 103})
+"""Kafka's error numbers that say that the partition is led elsewhere, or may be."""
+
+
+class Failed(Exception):
+    """Raised when a request cannot be answered."""
+
+    def __init__(self, kind: Kind, broker: int = NO_BROKER, cause: Cause = NO_FAILURE, offset: int = UNKNOWN):
+        super().__init__(kind)
+        self.failure = InspectionFailure(kind, broker, cause, offset)
+
+
+class _Code(Exception):
+    """Raised for a partition's error number."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Peek:
+    """One request for records. `records` and what else is known are those read so far."""
+
+    def __init__(self, asking: Asking, request: RecordsRequest, ticket: Ticket, leader: int) -> None:
+        self._asking = asking
+        self._request = request
+        self._ticket = ticket
+        self._leader = leader
+        self._looked_up = False
+        self._records: list[Record] = []
+        self._damage: dict[int, Damage] = {}
+        self._aborted: set[int] = set()
+        self._control: set[int] = set()
+        self._log_start = self._end = UNKNOWN
+        self._fetched = self._fetches = 0
+        self._over_budget = False
+        self._keeper = Keeper()
+
+    async def run(self) -> InspectionFailure:
+        """Read the records, and return what went wrong, if anything. Raises Cancelled."""
+        try:
+            if self._leader < 0:
+                await self._look_up()
+            await self._offsets_again(self._read)
+        except Failed as failed:
+            return failed.failure
+        except OutOfTime:
+            return InspectionFailure(Kind.TIMEOUT, self._leader)
+        return NO_INSPECTION_FAILURE
+
+    def answer(self, failure: InspectionFailure, cost: Cost, asked_ms: int) -> RecordsAnswer:
+        """Return what has been read."""
+        return RecordsAnswer(
+            self._request,
+            tuple(self._records),
+            tuple(sorted(self._damage.values(), key=lambda damage: damage.offset)),
+            self._log_start,
+            self._end,
+            len(self._aborted),
+            len(self._control),
+            self._over_budget,
+            failure,
+            self._leader,
+            cost,
+            asked_ms,
+        )
+
+    async def _offsets_again(self, work: Callable[[], Any]) -> None:
+        """Do `work` after asking which offsets there are, and once more if retention has moved them."""
+        for last in (False, True):
+            self._log_start = await self._offset(list_offsets.EARLIEST)
+            self._end = await self._offset(list_offsets.LATEST)
+            try:
+                await work()
+            except _Code as error:
+                asked = self._request.start
+                if error.code != OFFSET_OUT_OF_RANGE:
+                    raise self._failed(error) from error
+                if last or asked.kind is StartKind.OFFSET:
+                    offset = asked.value if asked.kind is StartKind.OFFSET else UNKNOWN
+                    raise Failed(Kind.OFFSET_OUT_OF_RANGE, self._leader, offset=offset) from error
+                self._records.clear()
+            else:
+                return
+
+    async def _read(self) -> None:
+        start = self._request.start
+        if start.kind is StartKind.LATEST:
+            await self._newest()
+        elif start.kind is StartKind.OFFSET:
+            await self._from(start.value)
+        else:
+            offset = await self._offset(start.value)
+            if offset >= 0:
+                await self._from(offset)
+
+    async def _from(self, offset: int) -> None:
+        """Read forward. The broker is asked even if there is nothing, because it knows the range."""
+        first = True
+        while first or (offset < self._end and len(self._records) < self._request.count):
+            if not self._may_fetch():
+                return
+            missing = self._request.count - len(self._records)
+            part = await self._fetch(offset, offset, self._end if offset < self._end else offset, missing)
+            self._take(part)
+            self._records += part.records
+            if part.next <= offset or part.broken:  # nothing came, or nothing new
+                return
+            offset, first = part.next, False
+
+    async def _newest(self) -> None:
+        """Read backward, window by window, of which the first one shows how large records are."""
+        high, window = self._end, 1
+        while high > self._log_start and len(self._records) < self._request.count:
+            low = max(self._log_start, high - window)
+            fetched = self._fetched
+            found, first, complete = await self._window(low, high)
+            if not complete and self._records:
+                return  # there would be a gap before the records already read
+            self._records = found + self._records
+            if not complete:
+                return
+            first = min(low, first)
+            per_offset = max(1, (self._fetched - fetched) // max(1, high - first))
+            window = max(2 * window, 2 * (self._request.count - len(self._records)))
+            window = max(1, min(window, self._request.request_bytes // per_offset))
+            high = first
+
+    async def _window(self, low: int, high: int) -> tuple[list[Record], int, bool]:
+        """Return the last records with offsets below `high`, read from `low` on.
+
+        Returns also the first offset read, and whether all of them were read. The batch at `low` may begin
+        before it.
+        """
+        records: list[Record] = []
+        missing = self._request.count - len(self._records)
+        at, first = low, high
+        while at < high:
+            if not self._may_fetch():
+                return records, first, False
+            part = await self._fetch(at, self._log_start, high, missing, newest=True)
+            self._take(part)
+            records = (records + part.records)[-missing:]
+            first = min(first, part.first) if part.first != UNKNOWN else first
+            if part.next <= at or part.broken:  # nothing came, or nothing new
+                return records, min(low, first), True
+            at = part.next
+        return records, first, True
+
+    def _may_fetch(self) -> bool:
+        """Return whether the budget allows another fetch."""
+        if self._fetched < ANSWER_BYTES and self._fetches < MOST_FETCHES:
+            return True
+        self._over_budget = True
+        return False
+
+    def _take(self, part: Part) -> None:
+        self._aborted |= part.aborted
+        self._control |= part.control
+        for damage in part.damage:
+            if len(self._damage) < DAMAGE_MAX:
+                self._damage[damage.offset] = damage
+
+    async def _fetch(self, offset: int, low: int, high: int, most: int, newest: bool = False) -> Part:
+        """Fetch from `offset` on, and read at most `most` records from `low` up to below `high`."""
+        topic, partition = self._request.topic, self._request.partition
+        limit = min(self._request.request_bytes, FIRST_BYTES << 2 * self._fetches)
+
+        def make(link: Link) -> Any:
+            version = min(apis.highest(link.versions, apis.FETCH), fetch.VERSIONS[1])
+            if version < fetch.VERSIONS[0] or link.versions[apis.FETCH][0] > fetch.VERSIONS[1]:
+                raise Failed(Kind.UNSUPPORTED, self._leader)
+            return fetch.request(version, topic, partition, offset, limit, self._request.isolation)
+
+        def taken(answer: FetchAnswer) -> FetchAnswer:
+            if answer.malformed:
+                raise Failed(Kind.NO_ANSWER, self._leader, Cause(FailureKind.MALFORMED))
+            if code := answer.error or answer.partition_error:
+                raise _Code(code)
+            if answer.partition_error is None:
+                raise Failed(Kind.NO_ANSWER, self._leader, Cause(FailureKind.INCOMPLETE))
+            return answer
+
+        self._fetches += 1
+        answer: FetchAnswer = await self._leader_says(make, taken)
+        data, aborted = answer.records, answer.aborted
+        self._fetched += len(data)
+        if self._request.isolation is Isolation.READ_UNCOMMITTED:
+            aborted = ()
+        work = partial(read, data, aborted, low, high, most, newest, self._keeper)
+        part: Part = await self._asking.loop.in_thread(work, "records")
+        if part.next == UNKNOWN and not part.broken and len(data) > limit // 2:
+            part.damage.append(Damage(offset, DamageKind.TOO_LARGE, len(data)))
+        return part
+
+    async def _offset(self, timestamp: int) -> int:
+        """Return the first offset at that time, or the one that EARLIEST or LATEST stands for; −1: none."""
+        topic = [(self._request.topic, np.array([self._request.partition], np.int32))]
+        committed = self._request.isolation is Isolation.READ_COMMITTED
+
+        def make(link: Link) -> Any:
+            version = list_offsets.best_version(*link.versions.get(list_offsets.API_KEY, (0, -1)))
+            if version < 2:
+                raise Failed(Kind.UNSUPPORTED, self._leader)
+            return list_offsets.request(version, topic, timestamp, read_committed=committed)
+
+        def taken(answer: list_offsets.ListOffsetsAnswer) -> int:
+            for found in answer.topics:
+                if len(found.error) and found.error[0]:
+                    raise _Code(int(found.error[0]))
+                if len(found.offset):
+                    return int(found.offset[0])
+            raise Failed(Kind.NO_ANSWER, self._leader, Cause(FailureKind.INCOMPLETE))
+
+        try:
+            offset: int = await self._leader_says(make, taken)
+        except _Code as error:
+            raise self._failed(error) from error
+        return offset
+
+    async def _leader_says(self, make: Callable[[Link], Any], taken: Callable[[Any], Any]) -> Any:
+        """Return what `taken` makes of the leader's answer. If the leader has moved, it is looked up once."""
+        while True:
+            try:
+                return taken(await self._asking.ask(self._leader, make, self._ticket))
+            except _Code as error:
+                if error.code not in MOVED or self._looked_up:
+                    raise
+                await self._look_up()
+            except LinkError as error:
+                before = self._leader
+                if not self._looked_up:
+                    await self._look_up()
+                if self._leader == before:
+                    raise self._unanswered(error) from error
+
+    async def _look_up(self) -> None:
+        """Ask another broker who leads the partition. Raises Failed if nobody does."""
+        self._looked_up = True
+        try:
+            row = await self._asking.leader(
+                self._request.topic, self._request.partition, self._ticket, but=self._leader
+            )
+        except LinkError as error:
+            raise self._unanswered(error) from error
+        if row is None:
+            raise Failed(Kind.UNKNOWN_TOPIC)
+        if row.leader_id < 0:
+            raise Failed(Kind.NO_LEADER)
+        self._leader = row.leader_id
+
+    def _unanswered(self, error: LinkError) -> Failed:
+        return Failed(Kind.NO_ANSWER, self._leader, error.cause)
+
+    def _failed(self, error: _Code) -> Failed:
+        if error.code in NOT_AUTHORIZED:
+            return Failed(Kind.NOT_AUTHORIZED, self._leader, refused(error.code))
+        if error.code == UNKNOWN_TOPIC:
+            return Failed(Kind.UNKNOWN_TOPIC, self._leader)
+        if error.code == LEADER_NOT_AVAILABLE:
+            return Failed(Kind.NO_LEADER)
+        return Failed(Kind.NO_ANSWER, self._leader, refused(error.code))

@@ -1,0 +1,143 @@
+"""From the bytes of a Fetch answer to records: what is left out, what is damaged, and how much is kept."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kview.model.inspection import NULL, Damage, DamageKind, Header, Payload, Record, TimeType
+from kview.model.units import UNKNOWN
+from kview.wire import records as wire
+from kview.wire.compression import TooLarge
+from kview.wire.primitives import MalformedBytes
+from kview.wire.records import BadChecksum, Batch, RawRecord, UnknownFormat
+
+KEPT_PART = 1 << 20
+"""Limit of the bytes kept of a key, a value or a header: more than anybody reads in a terminal."""
+KEPT_ALL = 16 << 20
+"""When an answer keeps this many bytes, it keeps only KEPT_THEN of each further part."""
+KEPT_THEN = 4 << 10
+DAMAGE_MAX = 100
+"""Limit of the damaged batches that an answer names."""
+
+
+@dataclass(slots=True)
+class Part:
+    """What the records of one Fetch answer contain.
+
+    `first` and `next` are the offset of the first complete batch, and the one after the last complete batch
+    (UNKNOWN if there is no complete batch). `control` and `aborted` are the offsets of batches left out.
+    """
+
+    records: list[Record] = field(default_factory=list)
+    damage: list[Damage] = field(default_factory=list)
+    first: int = UNKNOWN
+    next: int = UNKNOWN
+    control: set[int] = field(default_factory=set)
+    aborted: set[int] = field(default_factory=set)
+    broken: bool = False
+    """Whether the answer cannot be read on at `next`, because what follows is not a batch."""
+
+
+class Keeper:
+    """Keeps payloads up to the limits above, for all parts of an answer."""
+
+    def __init__(self) -> None:
+        self._kept = 0
+
+    def payload(self, data: bytes | None) -> Payload:
+        """Return a payload, which may be the beginning of `data`."""
+        if data is None:
+            return NULL
+        kept = data[: KEPT_PART if self._kept < KEPT_ALL else KEPT_THEN]
+        self._kept += len(kept)
+        return Payload(kept, len(data))
+
+    def record(self, raw: RawRecord, batch: Batch) -> Record:
+        """Return a record of `batch`."""
+        timeless = raw.timestamp_ms < 0
+        created = TimeType.APPEND if raw.append_time else TimeType.CREATE
+        return Record(
+            offset=raw.offset,
+            timestamp_ms=UNKNOWN if timeless else raw.timestamp_ms,
+            time_type=TimeType.NONE if timeless else created,
+            key=self.payload(raw.key),
+            value=self.payload(raw.value),
+            headers=tuple(Header(self.payload(name), self.payload(value)) for name, value in raw.headers),
+            header_count=raw.header_count,
+            leader_epoch=batch.epoch if batch.magic > 1 and batch.epoch >= 0 else UNKNOWN,
+            transactional=batch.transactional,
+        )
+
+
+def read(
+    data: bytes,
+    aborted: Iterable[tuple[int, int]],
+    low: int,
+    high: int,
+    most: int,
+    newest: bool,
+    keeper: Keeper,
+) -> Part:
+    """Return the records with offsets from `low` up to, but not including, `high`, at most `most`.
+
+    If there are more, they are the last ones if `newest`. `aborted` are the aborted transactions that a
+    broker named, as (producer, first offset); their records are left out, as in a Java client.
+    """
+    part = Part()
+    kept: list[tuple[Batch, list[RawRecord]]] = []
+    pending = sorted(aborted, key=lambda one: one[1])
+    gone: set[int] = set()
+    try:
+        for batch in wire.batches(data):
+            if part.first == UNKNOWN:
+                part.first = batch.first
+            while pending and pending[0][1] <= batch.last:
+                gone.add(pending.pop(0)[0])
+            found = _records_of(batch, part, gone, low, high, most, newest)
+            if found:
+                kept.append((batch, found))
+            part.next = max(batch.last, batch.first) + 1
+            if not newest and sum(len(raws) for _, raws in kept) >= most:
+                break
+    except MalformedBytes:
+        part.damage.append(
+            Damage(low if part.next == UNKNOWN else part.next, DamageKind.MALFORMED, len(data))
+        )
+        part.broken = True
+    chosen = [(raw, batch) for batch, raws in kept for raw in raws]
+    chosen = chosen[-most:] if newest else chosen[:most]
+    part.records = [keeper.record(raw, batch) for raw, batch in chosen]
+    del part.damage[DAMAGE_MAX:]
+    return part
+
+
+def _records_of(
+    batch: Batch, part: Part, gone: set[int], low: int, high: int, most: int, newest: bool
+) -> list[RawRecord]:
+    """Return the records of a batch that are wanted, and note in `part` why there are none."""
+    if batch.first >= high:
+        return []
+    try:
+        if batch.control:
+            part.control.add(batch.first)
+            if wire.ends_aborted(batch):
+                gone.discard(batch.producer)
+            return []
+        if batch.transactional and batch.producer in gone:
+            part.aborted.add(batch.first)
+            return []
+        return wire.records(batch, low, high, most, newest)
+    except MalformedBytes as error:
+        part.damage.append(Damage(batch.first, _kind(error), batch.size))
+        return []
+
+
+def _kind(error: MalformedBytes) -> DamageKind:
+    match error:
+        case BadChecksum():
+            return DamageKind.CORRUPT
+        case TooLarge():
+            return DamageKind.TOO_LARGE
+        case UnknownFormat():
+            return DamageKind.FORMAT
+        case _:
+            return DamageKind.MALFORMED

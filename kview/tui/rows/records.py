@@ -1,0 +1,184 @@
+"""Rows of records, and of a single record in full."""
+
+from collections.abc import Sequence
+from datetime import tzinfo
+
+from rich.cells import chop_cells
+
+from kview.language import glyphs, payloads, words
+from kview.language import inspection as said
+from kview.language.payloads import Form
+from kview.model.inspection import Damage, Isolation, Payload, Record, RecordsAnswer, RecordsRequest
+from kview.model.units import UNKNOWN
+from kview.tui.rows.columns import Column
+from kview.tui.rows.common import Keyed
+from kview.tui.rows.row import Row
+from kview.tui.text import EMPTY, Line, Role, Span, line
+
+
+def records_title(
+    request: RecordsRequest, answer: RecordsAnswer | None, form: Form, zone: tzinfo | None
+) -> Line:
+    """Return the panel's title: the partition, what was asked for, the isolation, the cost and the range."""
+    uncommitted = request.isolation is Isolation.READ_UNCOMMITTED
+    parts: list[Span] = [Span(f" {request.topic}-{request.partition}", Role.BRIGHT)]
+    if uncommitted:
+        parts.append(Span(f" {glyphs.DOT} {said.UNCOMMITTED}", Role.WARN))
+    notes = []
+    if answer is not None and answer.cost.requests:
+        notes += [said.asked(answer.request, zone), said.cost(answer)]
+        notes += [left] if (left := said.left_out(answer)) else []
+    if form is not Form.AUTO:
+        notes.append(f"as {form.value}")
+    if not uncommitted:
+        notes.append(said.COMMITTED)
+    if answer is not None and answer.log_start != UNKNOWN and answer.end != UNKNOWN:
+        notes.append(said.has(answer))
+    if answer is not None and answer.asked_ms != UNKNOWN:
+        notes.append(f"asked at {words.clock(answer.asked_ms, zone, tenths=False)}")
+    return (Span("RECORDS", Role.HEAD), *parts, *(Span(f" {glyphs.DOT} {note}", Role.DIM) for note in notes))
+
+
+class RecordRows(Keyed[int]):
+    """The records of an answer, and what stands in place of damaged batches. The key is the offset."""
+
+    def __init__(
+        self,
+        request: RecordsRequest,
+        answer: RecordsAnswer | None,
+        form: Form,
+        zone: tzinfo | None,
+    ) -> None:
+        found: list[Record | Damage] = [] if answer is None else [*answer.records, *answer.damage]
+        self._items = sorted(found, key=lambda one: one.offset)
+        super().__init__([one.offset for one in self._items])
+        self._form, self._zone = form, zone
+        self.title = records_title(request, answer, form, zone)
+        self.empty = ""
+        times = [one.timestamp_ms for one in self._items if isinstance(one, Record)]
+        days = {said.moment(at, zone)[:10] for at in times if at != UNKNOWN}
+        now = answer.asked_ms if answer is not None else UNKNOWN
+        self._with_day = bool(days - {said.moment(now, zone)[:10]})
+        keys = [len(payloads.one_line(one.key, form)) for one in self._items[:100] if isinstance(one, Record)]
+        self.columns: Sequence[Column] = (
+            Column("offset", "offset", max([8, *(len(words.count(k)) for k in self.keys)]), right=True),
+            Column("time", "time", 23 if self._with_day else 12, rank=1),
+            Column("key", "key", min(12, max([6, *keys])), flex=1, most=min(60, max([6, *keys]))),
+            Column("value", "value", 20, flex=2),
+            Column("size", "size", 7, right=True, rank=2),
+            Column("headers", "headers", 7, right=True, rank=3),
+        )
+
+    def record(self, index: int) -> Record | None:
+        """Return the record of a row, None for a damaged batch."""
+        found = self._items[index]
+        return found if isinstance(found, Record) else None
+
+    def why(self, index: int) -> str:
+        """Return why the batch of a row cannot be shown, '' for a record."""
+        found = self._items[index]
+        return said.damage(found) if isinstance(found, Damage) else ""
+
+    def row(self, index: int, now_ms: int) -> Row:
+        """Return a record's cells."""
+        one = self._items[index]
+        offset = line(Span(words.count(one.offset), Role.DIM))
+        if isinstance(one, Damage):
+            why = line(Span(f"{glyphs.DEAD} {said.damage(one)}", Role.WARN))
+            return Row((offset, EMPTY, EMPTY, why, EMPTY, EMPTY))
+        moment = said.moment(one.timestamp_ms, self._zone)
+        is_moment = one.timestamp_ms != UNKNOWN and len(moment) == 23
+        return Row(
+            (
+                offset,
+                line(Span(moment[11:] if is_moment and not self._with_day else moment, Role.DIM)),
+                line(payload(one.key, self._form)),
+                line(payload(one.value, self._form, null="null (tombstone)")),
+                line(Span(words.size(one.key.size + one.value.size), Role.DIM)),
+                line(Span(words.count(one.header_count) if one.header_count else "", Role.DIM)),
+            )
+        )
+
+
+def payload(shown: Payload, form: Form, null: str = "null") -> Span:
+    """Return a payload in one line. What is not a text of somebody's is dim."""
+    text = payloads.one_line(shown, form, null)
+    is_text = bool(shown.size) and not text.startswith("0x")
+    return Span(text, Role.TEXT if is_text else Role.DIM)
+
+
+class RecordDetail:
+    """A record in full: where and when, its key, its value and its headers, each with its size and form."""
+
+    forms = True
+
+    def __init__(self, request: RecordsRequest, record: Record, zone: tzinfo | None) -> None:
+        self._record = record
+        self._zone = zone
+        self._partition = f"{request.topic}-{request.partition}"
+
+    def title(self) -> Line:
+        """Return the line above: the partition and the offset."""
+        return line(
+            Span("RECORD ", Role.HEAD),
+            Span(f"{self._partition} offset {words.count(self._record.offset)}", Role.BRIGHT),
+        )
+
+    def lines(self, form: Form, cells: int) -> list[Line]:
+        """Return all lines, none wider than `cells`."""
+        record = self._record
+        epoch = "" if record.leader_epoch == UNKNOWN else f" {glyphs.DOT} leader epoch {record.leader_epoch}"
+        facts = f"{said.time_of(record, self._zone)}{epoch}"
+        if record.transactional:
+            facts += f" {glyphs.DOT} written in a transaction"
+        made: list[Line] = [*_wrapped(facts, cells, Role.DIM), EMPTY]
+        made += _part("key", record.key, form, cells)
+        made += _part("value", record.value, form, cells, said.TOMBSTONE)
+        if record.header_count:
+            made.append(line(Span(words.plural(record.header_count, "header"), Role.HEAD)))
+        for header in record.headers:
+            name = payloads.one_line(header.name)
+            shown = payloads.one_line(header.value, form)
+            text = line(Span(f"{name}: ", Role.DIM), payload(header.value, form))
+            made += [text] if len(name) + len(shown) + 2 <= cells else _wrapped(f"{name}: {shown}", cells)
+        if record.header_count > len(record.headers):
+            more = record.header_count - len(record.headers)
+            made.append(line(Span(f"{glyphs.ELLIPSIS} and {words.plural(more, 'more header')}", Role.DIM)))
+        return made
+
+
+def _part(name: str, shown: Payload, form: Form, cells: int, null: str = "null") -> list[Line]:
+    facts = payloads.shown_as(shown, form)
+    if shown.data is not None and shown.size:
+        facts = f"{words.count(shown.size)} bytes {glyphs.DOT} {facts}"
+    made: list[Line] = [
+        line(Span(name, Role.HEAD), Span(f"  {null if shown.data is None else facts}", Role.DIM))
+    ]
+    if shown.data is not None:
+        for text in payloads.lines(shown, form, 16 if cells >= 76 else 8):
+            made += _wrapped(text, cells)
+    return [*made, EMPTY]
+
+
+def _wrapped(text: str, cells: int, role: Role = Role.TEXT) -> list[Line]:
+    """Break a line where it is full, because what comes from a cluster need not have spaces."""
+    if text.isascii():
+        parts = [text[at : at + cells] for at in range(0, len(text), cells)] or [""]
+    else:
+        parts = chop_cells(text, cells) or [""]
+    return [line(Span(part, role)) for part in parts]
+
+
+class DetailRows(Keyed[int]):
+    """Lines of text as rows, which scroll."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        super().__init__(range(len(lines)))
+        self._lines = lines
+        self.title = EMPTY
+        self.empty = ""
+        self.columns: Sequence[Column] = (Column("line", "", 20, flex=1),)
+
+    def row(self, index: int, now_ms: int) -> Row:
+        """Return a line."""
+        return Row((self._lines[index],))

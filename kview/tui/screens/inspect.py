@@ -1,0 +1,50 @@
+"""The screens of a partition's records, and of the settings of a topic or a broker."""
+
+from textual.app import ComposeResult
+
+from kview.derive.view import View
+from kview.model.units import NO_BROKER
+from kview.tui.screens.base import KviewScreen
+from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.records import RecordsPanel
+from kview.tui.widgets.settings import SettingsPanel
+
+
+class RecordsScreen(KviewScreen):
+    """The records of a partition."""
+
+    AUTO_FOCUS = "#records"
+
+    def __init__(self, topic: str, partition: int) -> None:
+        super().__init__()
+        self._topic = topic
+        self._partition = partition
+
+    def body(self) -> ComposeResult:
+        """Make the panel of the screen."""
+        yield Rule()
+        yield RecordsPanel(self._topic, self._partition)
+
+    def draw(self, view: View) -> None:
+        """Pass the panel its part of a view."""
+        self.query_one(RecordsPanel).show(view, self.dashboard.options)
+
+
+class SettingsScreen(KviewScreen):
+    """The settings of a topic, or of a broker."""
+
+    AUTO_FOCUS = "#settings"
+
+    def __init__(self, topic: str = "", broker: int = NO_BROKER) -> None:
+        super().__init__()
+        self._topic = topic
+        self._broker = broker
+
+    def body(self) -> ComposeResult:
+        """Make the panel of the screen."""
+        yield Rule()
+        yield SettingsPanel(self._topic, self._broker)
+
+    def draw(self, view: View) -> None:
+        """Pass the panel its part of a view."""
+        self.query_one(SettingsPanel).show(view, self.dashboard.options)

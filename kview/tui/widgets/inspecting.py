@@ -1,0 +1,148 @@
+"""What the panels of records and settings have in common: they ask when told to, and say what went wrong."""
+
+from collections.abc import Coroutine
+from datetime import tzinfo
+from textwrap import wrap
+from typing import Any, ClassVar, Protocol, cast
+
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.strip import Strip
+
+from kview.language.payloads import Form
+from kview.model.ports import Inspector
+from kview.tui.canvas import canvas
+from kview.tui.paint import strip
+from kview.tui.text import EMPTY, Line, Role, Span, cut, line
+from kview.tui.widgets.bottom import StatusMessage
+from kview.tui.widgets.prompt import Question
+from kview.tui.widgets.table import GUTTER, Table
+
+
+class Detail(Protocol):
+    """Something to show in full on a screen of its own."""
+
+    @property
+    def forms(self) -> bool:
+        """Whether it can be shown as text, JSON and hex."""
+        ...
+
+    def title(self) -> Line:
+        """Return the line above."""
+        ...
+
+    def lines(self, form: Form, cells: int) -> list[Line]:
+        """Return all lines, none wider than `cells`."""
+        ...
+
+
+class Host(Protocol):
+    """The app, as seen by panels that ask the cluster."""
+
+    inspector: Inspector | None
+    """None in a replay."""
+    zone: tzinfo | None
+
+    def ask(self, question: Question) -> None:
+        """Ask for a line of text."""
+        ...
+
+    def say(self, message: StatusMessage, keep: bool = False) -> None:
+        """Show a message in the status line."""
+        ...
+
+    def wall_ms(self) -> int:
+        """Return the current time, epoch ms."""
+        ...
+
+    def show_detail(self, detail: Detail, form: Form) -> None:
+        """Show something in full."""
+        ...
+
+
+class InspectingTable(Table):
+    """A table that is filled on demand, with a message below its rows. Escape cancels a question."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "cancel", tooltip="stop waiting for the answer"),
+    ]
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._message: tuple[str, Role] = ("", Role.DIM)
+        self._asking = False
+        self._questions = 0
+
+    @property
+    def host(self) -> Host:
+        """The app."""
+        return cast(Host, self.app)
+
+    @property
+    def asking(self) -> bool:
+        """Whether an answer is being waited for."""
+        return self._asking
+
+    def refill(self) -> None:
+        """Make the rows again from what was answered last."""
+        raise NotImplementedError
+
+    def start(self, waiting: str, work: Coroutine[Any, Any, None]) -> None:
+        """Wait for an answer, which `work` takes, and say so meanwhile. Only the last question counts."""
+        self._asking = True
+        self._questions += 1
+        self.message(waiting, Role.TEXT)
+        number = self._questions
+
+        async def run() -> None:
+            try:
+                await work
+            finally:
+                if number == self._questions:
+                    self._asking = False
+                    if self.is_attached:
+                        self.refresh_bindings()
+                        self.redraw()
+
+        self.run_worker(run(), exclusive=True, group="inspect")
+
+    def action_cancel(self) -> None:
+        """Stop waiting for the answer."""
+        self.workers.cancel_node(self)
+        self._asking = False
+        self.message("cancelled", Role.DIM)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action works: `cancel` only while an answer is being waited for."""
+        return self._asking if action == "cancel" else super().check_action(action, parameters)
+
+    def on_unmount(self) -> None:
+        """Stop waiting, so that the observer stops asking."""
+        self.workers.cancel_node(self)
+
+    # -- the message below the rows
+
+    def message(self, text: str, role: Role) -> None:
+        """Show a message below the rows."""
+        self._message = (text, role)
+        self._settle()
+        self.redraw()
+
+    def _message_lines(self, cells: int) -> list[Line]:
+        text, role = self._message
+        if not text:
+            return []
+        wrapped = [part for one in text.split("\n") for part in (wrap(one, max(10, cells - GUTTER)) or [""])]
+        made = [cut(line("  ", Span(part, role)), cells) for part in wrapped]
+        return [EMPTY, *made] if len(self.rows) else made
+
+    def _below(self) -> int:
+        return len(self._message_lines(self.size.width))
+
+    def painted(self, size: Size) -> list[Strip]:
+        """Return the strips of the head, the visible rows and the message."""
+        at = canvas(self)
+        below = self._message_lines(size.width)
+        strips = super().painted(Size(size.width, max(1, size.height - len(below))))
+        made = [strip(spans, size.width, at.palette, at.ascii_only) for spans in below]
+        return [*strips, *made][: size.height]

@@ -1,0 +1,211 @@
+"""The panel of a partition's records, which are read only when a key asks for them."""
+
+import re
+from dataclasses import replace
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+
+from kview.derive.times import moment_of
+from kview.derive.view import View
+from kview.language import inspection as said
+from kview.language.payloads import Form, next_form
+from kview.model.events import Severity
+from kview.model.inspection import (
+    DEFAULT_RECORDS,
+    MOST_RECORDS,
+    Isolation,
+    RecordsAnswer,
+    RecordsRequest,
+    Start,
+    StartKind,
+)
+from kview.tui.options import Options
+from kview.tui.rows.records import RecordDetail, RecordRows
+from kview.tui.text import Role
+from kview.tui.widgets.bottom import StatusMessage
+from kview.tui.widgets.inspecting import InspectingTable
+from kview.tui.widgets.prompt import Question
+
+FORMS = "an offset (1204117), a time (14:05, -5m) or a number of records (last 200)"
+_OFFSET = re.compile(r"[0-9][0-9,_ ]{0,30}")
+_LAST = re.compile(r"last\s+([0-9]{1,9})", re.IGNORECASE)
+_LONG_MAX = 2**63 - 1
+
+
+class RecordsPanel(InspectingTable):
+    """The records of a partition of a topic. Nothing is read until a key asks for it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("l", "latest", "latest", tooltip=f"read the last {DEFAULT_RECORDS} records of the partition"),
+        Binding("f", "read_from", "from …", tooltip=f"read from {FORMS}"),
+        Binding("p", "partition", "partition", tooltip="read another partition of the topic"),
+        Binding(
+            "u",
+            "isolation",
+            "isolation",
+            tooltip="switch between read_committed and read_uncommitted, which also shows records of"
+            " transactions that are open or were aborted",
+        ),
+        Binding("x", "form", "text/JSON/hex", tooltip="show records as text, JSON or hex"),
+    ]
+
+    def __init__(self, topic: str, partition: int = 0, *, id: str = "records") -> None:
+        super().__init__(id=id)
+        self._request = RecordsRequest(topic, partition)
+        self._answer: RecordsAnswer | None = None
+        self._form = Form.AUTO
+        self._partitions = 0
+
+    @property
+    def partition(self) -> int:
+        """The partition whose records are shown."""
+        return self._request.partition
+
+    def on_mount(self) -> None:
+        """Say which keys read records."""
+        self._invite()
+        self.refill()
+
+    def show(self, view: View, options: Options) -> None:
+        """Take from a view how many partitions the topic has. The records stay as they were read."""
+        table = view.snapshot.partitions
+        self._partitions = int((table.topic == self._request.topic).sum())
+
+    def refill(self) -> None:
+        """Make the rows again from what was answered last."""
+        zone = self.host.zone
+        self.fill(lambda: RecordRows(self._request, self._answer, self._form, zone))
+
+    def _invite(self) -> None:
+        what = f"{self._request.topic}-{self._request.partition}"
+        if self.host.inspector is None:
+            self.message(said.NOT_IN_A_RECORDING, Role.DIM)
+            return
+        self.message(
+            f"No record is read until you ask for it.\nl  the last {DEFAULT_RECORDS} records of {what}"
+            f"\nf  {FORMS}\np  another partition",
+            Role.DIM,
+        )
+
+    # -- keys
+
+    def action_latest(self) -> None:
+        """Read the last records."""
+        self._ask(replace(self._request, start=Start(), count=DEFAULT_RECORDS))
+
+    def action_read_from(self) -> None:
+        """Ask from where to read."""
+        self.host.ask(Question("from", FORMS, "read", self._from))
+
+    def _from(self, typed: str) -> None:
+        start, count = self._start(typed)
+        if start is None:
+            self.host.say(
+                StatusMessage(f"{typed!r} is not a place to read from", f"write {FORMS}", Severity.WARN)
+            )
+            return
+        self._ask(replace(self._request, start=start, count=count))
+
+    def _start(self, typed: str) -> tuple[Start | None, int]:
+        """Return what was typed, None if it is not understood, and the number of records."""
+        if not typed:
+            return Start(), DEFAULT_RECORDS
+        if match := _LAST.fullmatch(typed):
+            return Start(), max(1, min(MOST_RECORDS, int(match[1])))
+        if _OFFSET.fullmatch(typed):
+            offset = int(re.sub(r"[^0-9]", "", typed))
+            return (Start(StartKind.OFFSET, offset) if offset <= _LONG_MAX else None), DEFAULT_RECORDS
+        now_ms = self.host.wall_ms()
+        at_ms = moment_of(
+            typed, minus_from_ms=now_ms, plus_from_ms=now_ms, last_ms=now_ms, zone=self.host.zone
+        )
+        if at_ms is None or at_ms < 0:
+            return None, DEFAULT_RECORDS
+        return Start(StartKind.TIME, at_ms), DEFAULT_RECORDS
+
+    def action_partition(self) -> None:
+        """Ask for another partition."""
+        last = max(0, self._partitions - 1)
+        self.host.ask(
+            Question("partition", f"a partition of {self._request.topic}, 0 to {last}", "read", self._to)
+        )
+
+    def _to(self, typed: str) -> None:
+        if not typed:
+            return
+        if not re.fullmatch(r"[0-9]{1,9}", typed) or (self._partitions and int(typed) >= self._partitions):
+            last = max(0, self._partitions - 1)
+            self.host.say(
+                StatusMessage(
+                    f"{self._request.topic} has no partition {typed!r}", f"0 to {last}", Severity.WARN
+                )
+            )
+            return
+        self.choose(int(typed))
+
+    def choose(self, partition: int) -> None:
+        """Show another partition, whose records are read when a key asks for them."""
+        if partition != self._request.partition:
+            self._request = replace(self._request, partition=partition, start=Start(), count=DEFAULT_RECORDS)
+            self._answer = None
+            if self.asking:
+                self.action_cancel()
+            self._invite()
+            self.refill()
+
+    def action_isolation(self) -> None:
+        """Switch the isolation. What is shown was read with the other one, so it is read again."""
+        other = Isolation(1 - self._request.isolation)
+        request = replace(self._request, isolation=other)
+        if self._answer is None:
+            self._request = request
+            self.refill()
+        else:
+            self._ask(request)
+
+    def action_form(self) -> None:
+        """Show the records as text, JSON or hex."""
+        self._form = next_form(self._form)
+        self.refill()
+
+    def action_open(self) -> None:
+        """Show the selected record in full."""
+        index = self.rows.find(self.selected) if self.selected is not None else None
+        if index is None or not isinstance(self.rows, RecordRows):
+            return
+        record = self.rows.record(index)
+        if record is None:
+            self.host.say(StatusMessage(self.rows.why(index), severity=Severity.WARN))
+        else:
+            self.host.show_detail(RecordDetail(self._request, record, self.host.zone), self._form)
+
+    # -- asking
+
+    def _ask(self, request: RecordsRequest) -> None:
+        inspector = self.host.inspector
+        if inspector is None:
+            self.message(said.NOT_IN_A_RECORDING, Role.WARN)
+            return
+        self._request = request
+
+        async def work() -> None:
+            self._take(await inspector.records(request))
+
+        what = f"{request.topic}-{request.partition}, {said.asked(request, self.host.zone)}"
+        self.start(f"reading {what} … Esc cancels", work())
+        self.refill()
+
+    def _take(self, answer: RecordsAnswer) -> None:
+        self._answer = answer
+        if answer.failure:
+            self.message(said.failure(answer.failure, answer), Role.WARN)
+        elif not answer.records and not answer.damage:
+            self.message(said.nothing(answer), Role.DIM)
+        else:
+            self.message(said.damaged(answer), Role.WARN)
+        self.refill()
+        if answer.request.start.kind is StartKind.LATEST:
+            self.action_end(1)
+        else:
+            self.action_end(-1)

@@ -1,0 +1,89 @@
+"""Fetch (1), versions 4–10, of one partition's records as a consumer that waits for nothing.
+
+kafka-python's codec encodes and decodes the messages. But its connections log an answer that cannot be
+decoded, with all its bytes, and nobody's records may get into a log. So decoding here never fails, and the
+answer is a type of its own, whose repr has no records.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka.protocol.consumer import FetchRequest, FetchResponse
+
+from kview.wire.message import Message
+
+API_KEY = 1
+VERSIONS = (4, 10)
+"""4 has the isolation level, 10 zstd. From version 11 on, followers answer, too. Kafka 0.11 to 4.3 support
+one of these versions."""
+CONSUMER = -1
+"""The replica id of a client that is not a broker. A follower's fetches count for the ISR."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchAnswer:
+    """The answer about the partition asked for, whose error is None if it is not in the answer.
+
+    `aborted` are the aborted transactions as (producer, first offset). `malformed`: it cannot be decoded.
+    """
+
+    error: int = 0
+    malformed: bool = False
+    partition_error: int | None = None
+    aborted: tuple[tuple[int, int], ...] = ()
+    records: bytes = field(default=b"", repr=False)
+
+
+class FetchMessage(Message[FetchAnswer]):
+    """A Fetch request. `replica_id` says who fetches."""
+
+    replica_id = CONSUMER
+
+
+def request(
+    version: int, topic: str, partition: int, offset: int, most_bytes: int, isolation: int
+) -> FetchMessage:
+    """Build a request for records from `offset` on.
+
+    A broker answers with at most `most_bytes` of them, but with at least one batch if there is one.
+    """
+    per_topic = FetchRequest.FetchTopic
+    asked = per_topic.FetchPartition(
+        version=version,
+        partition=partition,
+        current_leader_epoch=-1,
+        fetch_offset=offset,
+        log_start_offset=-1,
+        partition_max_bytes=most_bytes,
+    )
+    message = FetchRequest(
+        version=version,
+        replica_id=CONSUMER,
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=most_bytes,
+        isolation_level=isolation,
+        session_id=0,
+        session_epoch=-1,
+        topics=[per_topic(version=version, topic=topic, partitions=[asked])],
+        forgotten_topics_data=[],
+    )
+
+    def decode(data: memoryview) -> FetchAnswer:
+        try:
+            return from_library(FetchResponse[version].decode(data), topic, partition)
+        except Exception:  # The codec raises whatever comes of trusting its bytes.
+            return FetchAnswer(malformed=True)
+
+    return FetchMessage(API_KEY, version, False, bytes(message.encode()), decode)
+
+
+def from_library(answer: Any, topic: str, partition: int) -> FetchAnswer:
+    """Return what kafka-python's response object says about one partition."""
+    error = getattr(answer, "error_code", 0) or 0
+    for found in answer.responses or ():
+        for row in found.partitions if found.topic == topic else ():
+            if row.partition_index == partition:
+                aborted = tuple((a.producer_id, a.first_offset) for a in row.aborted_transactions or ())
+                return FetchAnswer(error, False, row.error_code, aborted, bytes(row.records or b""))
+    return FetchAnswer(error)

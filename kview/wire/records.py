@@ -1,0 +1,278 @@
+"""Reads the records that a Fetch answer carries: batches of magic 2, and the message sets of older formats.
+
+kafka-python reads them, too, but decompresses without a limit, and gives up a whole batch where a header's
+name is not UTF-8. Sources: DefaultRecordBatch, DefaultRecord, AbstractLegacyRecordBatch, LegacyRecord.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kview.wire.compression import TooLarge, inflated
+from kview.wire.crc32c import crc32c
+from kview.wire.primitives import VARINT_BYTES, VARLONG_BYTES, MalformedBytes, read_record_field, read_varint
+
+INFLATED_MAX = 16 << 20
+"""Limit of a batch's decompressed bytes (16 MiB): room for a record of 10 MB, not for a bomb."""
+RECORDS_MAX = 250_000
+"""Limit of the records in a batch. Their lengths are read one by one."""
+HEADERS_MAX = 100
+"""Limit of the headers of a record that are kept."""
+
+_OVERHEAD = 12
+"""Every format begins with an offset and the number of the bytes that follow."""
+_MAGIC_AT = 16
+_CRC_FROM = 21
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_OLD_CRC_FROM = 16
+_OLD_LEAST = 14
+"""The smallest message after its overhead: checksum, magic, attributes, and the lengths of key and value."""
+_CODEC, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
+_ZSTD = 4
+_ABORT, _COMMIT = 0, 1
+_NO_TIMESTAMP = -1
+
+
+class BadChecksum(MalformedBytes):
+    """Raised for a batch whose checksum is wrong."""
+
+
+class UnknownFormat(MalformedBytes):
+    """Raised for a format, or a compression, that Kafka does not have."""
+
+
+class RawRecord(NamedTuple):
+    """A record. `timestamp_ms` is −1 if it has none; `append_time` says what it stands for.
+
+    `headers` are the first HEADERS_MAX of `header_count`.
+    """
+
+    offset: int
+    timestamp_ms: int
+    append_time: bool
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[bytes, bytes | None], ...] = ()
+    header_count: int = 0
+
+
+class Batch(NamedTuple):
+    """A batch as it is stored. `body` are its records, maybe compressed.
+
+    The offsets of its records are from `first` to `last`, of which a compressed message set tells only the
+    last one (`first` is the same then). `epoch` and `producer` are −1 in older formats.
+    """
+
+    data: memoryview
+    magic: int
+    first: int
+    last: int
+    epoch: int = -1
+    attributes: int = 0
+    base_time_ms: int = _NO_TIMESTAMP
+    max_time_ms: int = _NO_TIMESTAMP
+    producer: int = -1
+    records: int = 1
+
+    @property
+    def size(self) -> int:
+        """The bytes that the batch takes in the log."""
+        return len(self.data)
+
+    @property
+    def transactional(self) -> bool:
+        """Whether its records were written in a transaction."""
+        return self.magic > 1 and bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def control(self) -> bool:
+        """Whether it marks the end of a transaction, and has no records of a user."""
+        return self.magic > 1 and bool(self.attributes & _CONTROL)
+
+
+def batches(data: bytes | memoryview) -> Iterator[Batch]:
+    """Yield the complete batches in the records of a Fetch answer. The last one is often cut off.
+
+    Nothing is checked but the framing. Raises MalformedBytes where there is no frame.
+    """
+    view, at = memoryview(data), 0
+    while at + _MAGIC_AT < len(view):
+        offset, length = struct.unpack_from(">qi", view, at)
+        end = at + _OVERHEAD + length
+        magic = view[at + _MAGIC_AT]
+        if length < (_HEADER.size - _OVERHEAD if magic > 1 else _OLD_LEAST):
+            raise MalformedBytes(f"a batch of {length} bytes at {at}")
+        if end > len(view):
+            return
+        yield _batch(view[at:end], magic, offset)
+        at = end
+
+
+def _batch(data: memoryview, magic: int, offset: int) -> Batch:
+    if magic > 1:
+        _, _, epoch, _, _, attributes, last, base_ms, max_ms, producer, _, _, count = _HEADER.unpack_from(
+            data
+        )
+        return Batch(data, magic, offset, offset + last, epoch, attributes, base_ms, max_ms, producer, count)
+    attributes = data[_MAGIC_AT + 1]
+    time_ms = int.from_bytes(data[18:26], "big", signed=True) if magic else _NO_TIMESTAMP
+    return Batch(
+        data, magic, offset, offset, attributes=attributes, base_time_ms=time_ms, max_time_ms=time_ms
+    )
+
+
+def records(batch: Batch, low: int, high: int, most: int, newest: bool) -> list[RawRecord]:
+    """Return at most `most` records of a batch with offsets from `low` up to, but not including, `high`.
+
+    If there are more, they are the last ones if `newest`, else the first ones. Raises BadChecksum,
+    UnknownFormat, TooLarge, or MalformedBytes.
+    """
+    check(batch)
+    return (_records if batch.magic == 2 else _messages)(batch, low, high, most, newest)
+
+
+def check(batch: Batch) -> None:
+    """Check a batch's format and checksum. Raises UnknownFormat or BadChecksum."""
+    data = batch.data
+    if batch.magic > 2:
+        raise UnknownFormat(f"magic {batch.magic}")
+    if batch.magic == 2:
+        crc, found = int.from_bytes(data[17:21], "big"), crc32c(bytes(data[_CRC_FROM:]))
+    else:
+        crc, found = int.from_bytes(data[12:16], "big"), zlib.crc32(data[_OLD_CRC_FROM:])
+    if crc != found:
+        raise BadChecksum(f"offset {batch.first}")
+
+
+def ends_aborted(batch: Batch) -> bool | None:
+    """Return whether a control batch ends an aborted transaction, None if it ends none.
+
+    Raises MalformedBytes.
+    """
+    for record in records(batch, batch.first, batch.last + 1, 1, newest=False):
+        if record.key is not None and len(record.key) >= 4:
+            kind = int.from_bytes(record.key[2:4], "big")
+            return None if kind > _COMMIT else kind == _ABORT
+    return None
+
+
+def _body(batch: Batch, body: bytes) -> bytes:
+    codec = batch.attributes & _CODEC
+    if not codec:
+        return body
+    if codec > (_ZSTD if batch.magic == 2 else _ZSTD - 1):
+        raise UnknownFormat(f"codec {codec}")
+    return inflated(codec, body, INFLATED_MAX)
+
+
+def _records(batch: Batch, low: int, high: int, most: int, newest: bool) -> list[RawRecord]:
+    if not 0 <= batch.records <= RECORDS_MAX:
+        raise TooLarge(f"{batch.records} records") if batch.records > 0 else MalformedBytes("records < 0")
+    data = _body(batch, bytes(batch.data[_HEADER.size :]))
+    places: list[tuple[int, int]] = []
+    at = 0
+    for _ in range(batch.records):
+        length, at = read_varint(data, at, VARINT_BYTES)
+        stop = at + length
+        if length <= 0 or stop > len(data):
+            raise MalformedBytes(f"a record of {length} bytes at {at}")
+        places.append((at, stop))
+        at = stop
+    if at != len(data):
+        raise MalformedBytes(f"{len(data) - at} bytes after the records")
+    out: list[RawRecord] = []
+    for at, stop in reversed(places) if newest else places:
+        if len(out) >= most:
+            break
+        record = _record(batch, data, at, stop, low, high)
+        if record is not None:
+            out.append(record)
+    return out[::-1] if newest else out
+
+
+def _record(batch: Batch, data: bytes, at: int, stop: int, low: int, high: int) -> RawRecord | None:
+    """Decode a record after its length, None if it is not between `low` and `high`."""
+    time_delta, at = read_varint(data, at + 1, VARLONG_BYTES)
+    offset_delta, at = read_varint(data, at, VARINT_BYTES)
+    offset = batch.first + offset_delta
+    if not batch.first <= offset <= batch.last:
+        raise MalformedBytes(f"offset {offset} in a batch from {batch.first} to {batch.last}")
+    if not low <= offset < high:
+        return None
+    key, at = read_record_field(data, at)
+    value, at = read_record_field(data, at)
+    count, at = read_varint(data, at, VARINT_BYTES)
+    if not 0 <= count <= stop - at:
+        raise MalformedBytes(f"{count} headers")
+    headers = []
+    for index in range(count):
+        name, at = read_record_field(data, at)
+        if name is None:
+            raise MalformedBytes("a header without a name")
+        header, at = read_record_field(data, at)
+        if index < HEADERS_MAX:
+            headers.append((name, header))
+    if at != stop:
+        raise MalformedBytes(f"a record ends at {at}, not at {stop}")
+    appended = bool(batch.attributes & _APPEND_TIME)
+    time_ms = batch.max_time_ms if appended else batch.base_time_ms + time_delta
+    return RawRecord(offset, time_ms, appended, key, value, tuple(headers), count)
+
+
+def _messages(batch: Batch, low: int, high: int, most: int, newest: bool) -> list[RawRecord]:
+    """Decode a message, or the message set that is the value of a compressed one."""
+    appended = bool(batch.magic and batch.attributes & _APPEND_TIME)
+    key, value = _message(batch)
+    if not batch.attributes & _CODEC:
+        found: Sequence[RawRecord] = [RawRecord(batch.last, batch.base_time_ms, appended, key, value)]
+    else:
+        if value is None:
+            raise MalformedBytes("a compressed message without a value")
+        inner = _set(_body(batch, value))
+        # In magic 1, the offsets of a set are relative, and the outer one is that of its last message.
+        base = batch.last - inner[-1].last if batch.magic and inner else 0
+        found = []
+        for message in inner:
+            check(message)
+            if message.attributes & _CODEC or message.magic != batch.magic:
+                raise MalformedBytes("a message set in a message set")
+            time_ms = batch.base_time_ms if appended else message.base_time_ms
+            found.append(RawRecord(base + message.last, time_ms, appended, *_message(message)))
+    chosen = [record for record in found if low <= record.offset < high]
+    return chosen[-most:] if newest else chosen[:most]
+
+
+def _set(data: bytes) -> list[Batch]:
+    """Return the messages of a decompressed message set. Raises MalformedBytes if it is not complete."""
+    out: list[Batch] = []
+    for message in batches(data):
+        out.append(message)
+        if len(out) > RECORDS_MAX:
+            raise TooLarge("messages")
+        if message.magic > 1:
+            raise MalformedBytes("a batch in a message set")
+    if sum(message.size for message in out) != len(data):
+        raise MalformedBytes("a message set that is cut off")
+    return out
+
+
+def _message(batch: Batch) -> tuple[bytes | None, bytes | None]:
+    at = 26 if batch.magic else 18
+    key, at = _field(batch.data, at)
+    value, at = _field(batch.data, at)
+    if at != len(batch.data):
+        raise MalformedBytes(f"a message ends at {at}, not at {len(batch.data)}")
+    return key, value
+
+
+def _field(data: memoryview, at: int) -> tuple[bytes | None, int]:
+    if at + 4 > len(data):
+        raise MalformedBytes(f"a length at {at} of {len(data)}")
+    length = int.from_bytes(data[at : at + 4], "big", signed=True)
+    at += 4
+    if length < 0:
+        return None, at
+    if at + length > len(data):
+        raise MalformedBytes(f"{length} bytes wanted at {at} of {len(data)}")
+    return bytes(data[at : at + length]), at + length

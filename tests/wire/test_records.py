@@ -1,0 +1,110 @@
+"""Records in every format and codec are those that kafka-python and Kafka's rules say; hostile bytes raise
+nothing but MalformedBytes."""
+
+import zlib
+from struct import pack
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.record import MemoryRecordsBuilder
+
+from kview.simulate.records import encode_batch
+from kview.wire import records as wire
+from kview.wire.compression import GZIP, LZ4, SNAPPY, ZSTD, TooLarge
+from kview.wire.crc32c import crc32c
+from kview.wire.primitives import MalformedBytes
+from tests.simulate.client_batches import client_batch, compressed, raw_batch, recompressed, with_field
+from tests.simulate.engine import START_MS
+
+EVERYTHING = (0, 2**62, 10**6, False)
+OLD_TIME_MS = 1_000
+
+
+def all_of(data: bytes) -> list[wire.RawRecord]:
+    return [record for batch in wire.batches(data) for record in wire.records(batch, *EVERYTHING)]
+
+
+def legacy(
+    magic: int, offset: int, key: bytes | None, value: bytes | None, attributes: int = 0, time_ms: int = 7
+) -> bytes:
+    """A message of an old format, whose checksum is right."""
+
+    def field(data: bytes | None) -> bytes:
+        return pack(">i", -1) if data is None else pack(">i", len(data)) + data
+
+    body = (
+        pack(">bB", magic, attributes) + (pack(">q", time_ms) if magic else b"") + field(key) + field(value)
+    )
+    return pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
+
+
+@pytest.mark.parametrize("codec", [0, GZIP, SNAPPY, LZ4, ZSTD])
+def test_records_of_every_codec(codec: int) -> None:
+    plain = with_field(client_batch(records=60), 0, "q", 500)
+    found = all_of(recompressed(plain, codec))
+    assert [r.offset for r in found] == list(range(500, 560))
+    assert [r.timestamp_ms for r in found] == [START_MS + 7 * n for n in range(60)]
+    assert [r.key for r in found] == [b"k" if n % 2 == 0 else None for n in range(60)]
+    assert [len(r.value or b"") for r in found] == [(1, 70, 9_000)[n % 3] for n in range(60)]
+    assert found[2].headers == ((b"trace", b"id"), (b"empty", None))
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", [0, GZIP, SNAPPY])
+def test_old_formats(magic: int, codec: int) -> None:
+    rows: list[tuple[bytes | None, bytes | None]] = [(b"a", b"1"), (None, b"2"), (b"c", None)]
+    if codec:
+        inner = b"".join(
+            legacy(magic, n if magic else 40 + n, k, v, time_ms=OLD_TIME_MS + n)
+            for n, (k, v) in enumerate(rows)
+        )
+        data = legacy(magic, 42, None, compressed(codec, inner), codec, 9_999)
+    else:
+        data = b"".join(legacy(magic, 40 + n, k, v, time_ms=OLD_TIME_MS + n) for n, (k, v) in enumerate(rows))
+    found = all_of(data)
+    assert [r.offset for r in found] == [40, 41, 42]
+    assert [(r.key, r.value) for r in found] == rows
+    assert [r.timestamp_ms for r in found] == ([OLD_TIME_MS + n for n in range(3)] if magic else [-1] * 3)
+    builder = MemoryRecordsBuilder(magic, 0, 1 << 20)
+    builder.append(OLD_TIME_MS, b"key", b"value", [])
+    builder.close()
+    assert all_of(bytes(builder.buffer()))[0][3:5] == (b"key", b"value")
+
+
+def test_only_what_is_asked_for_is_decoded() -> None:
+    (batch,) = wire.batches(with_field(client_batch(records=60), 0, "q", 500))
+    assert [r.offset for r in wire.records(batch, 510, 530, 3, newest=False)] == [510, 511, 512]
+    assert [r.offset for r in wire.records(batch, 510, 530, 3, newest=True)] == [527, 528, 529]
+    cut_off = bytes(batch.data) + bytes(batch.data)[:-1]
+    assert len(list(wire.batches(cut_off))) == 1
+
+
+def test_append_time_counts_for_all_records() -> None:
+    batch = with_field(with_field(client_batch(), 21, "h", 8), 35, "q", 123_456)
+    assert {(r.timestamp_ms, r.append_time) for r in all_of(batch)} == {(123_456, True)}
+
+
+def test_what_is_wrong_is_said_by_type() -> None:
+    good = client_batch()
+    with pytest.raises(wire.BadChecksum):
+        all_of(good[:-1] + bytes([good[-1] ^ 1]))
+    with pytest.raises(wire.UnknownFormat):
+        all_of(with_field(good, 21, "h", 5))
+    for codec in (GZIP, SNAPPY, LZ4, ZSTD):
+        with pytest.raises(TooLarge):
+            all_of(raw_batch(codec, compressed(codec, bytes(wire.INFLATED_MAX + 1)), 1))
+
+
+@given(st.binary(max_size=300), st.integers(0, 7), st.integers(-1, 2**31 - 1))
+def test_random_bytes_with_the_right_checksum_raise_nothing_else(body: bytes, codec: int, count: int) -> None:
+    data = encode_batch([(None, None, START_MS)])[:61]
+    rest = pack(">h", codec) + data[23:57] + pack(">i", count) + body
+    batch = data[:8] + pack(">i", 49 + len(body)) + data[12:17] + pack(">I", crc32c(rest)) + rest
+    old = pack(">bB", 1, codec & 3) + pack(">q", 7) + body
+    message = pack(">qiI", 9, len(old) + 4, zlib.crc32(old)) + old
+    for hostile in (batch, message, body):
+        try:
+            all_of(hostile)
+        except MalformedBytes:
+            continue
