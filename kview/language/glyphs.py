@@ -31,6 +31,8 @@ TICK = "┤"
 ORIGIN = "┼"
 PAUSED = "❚❚"
 PLAYING = "►"
+LINE = "━"
+DOTTED = "┅"
 LEVELS = "▁▂▃▄▅▆▇█"
 
 SIGNS: Mapping[str, str] = {Severity.RISK: DEAD, Severity.WARN: UP, Severity.GOOD: OK, Severity.CALM: OK}
@@ -64,6 +66,8 @@ _STAND_INS = {
     BAR: "|",
     TICK: "+",
     ORIGIN: "+",
+    LINE: "-",
+    DOTTED: ".",
     "—": "-",
     "’": "'",
     "“": '"',
