@@ -254,9 +254,9 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.register_theme(theme)
         self.theme = theme.name
 
-    def action_next_theme(self) -> None:
-        """Switch to the next theme."""
-        self.colours.use_next()
+    def action_themes(self) -> None:
+        """Let the user choose a theme."""
+        self._navigation.open_themes(self.colours)
 
     # -- screens
 

@@ -156,7 +156,7 @@ APP_BINDINGS = [
         key_display=SPARK_KEY,
         tooltip="start the Spark job, or restart it",
     ),
-    Binding("t", "next_theme", "theme", tooltip="switch to the next theme"),
+    Binding("t", "themes", "theme", tooltip="choose a theme; the selected one is shown at once"),
     Binding("question_mark", "help", "help", key_display="?", tooltip="show the keys of this screen"),
     Binding(
         "ctrl+p",

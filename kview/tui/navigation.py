@@ -17,6 +17,7 @@ from kview.tui.screens.groups import GroupsScreen
 from kview.tui.screens.help import HelpScreen
 from kview.tui.screens.overview import OverviewScreen
 from kview.tui.screens.placement import PlacementScreen
+from kview.tui.screens.themes import ThemeScreen
 from kview.tui.screens.throughput import ThroughputScreen
 from kview.tui.screens.topic import TopicScreen
 from kview.tui.time_keys import TimeKeys
@@ -76,6 +77,11 @@ class Navigation:
         others = REPLAY_HELP if is_replay else {}
         explained = [replace(b, tooltip=others.get(b.action, b.tooltip)) for b in shown if not b.system]
         self._app.push_screen(HelpScreen(explained, NAMES.get(self._app.current_mode, "")))
+
+    def open_themes(self, colours: Colours) -> None:
+        """Show the themes. The selected one is in use while the list is open."""
+        if colours.can_choose():
+            self._app.push_screen(ThemeScreen(colours.names, colours.palette.name, colours.use))
 
     def open_palette(self, time: TimeKeys, profiles: ProfileCommands, colours: Colours) -> None:
         """Show every command by name. If no command is chosen, the colours are those from before."""
