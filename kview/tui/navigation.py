@@ -7,10 +7,12 @@ from typing import Any
 from textual.app import App
 from textual.screen import Screen
 
+from kview.language import glossary
 from kview.tui.colours import Colours
 from kview.tui.command_list import commands
 from kview.tui.keys import REPLAY_HELP
 from kview.tui.profile_commands import ProfileCommands
+from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.commands import CommandScreen
 from kview.tui.screens.group import GroupScreen
 from kview.tui.screens.groups import GroupsScreen
@@ -76,7 +78,9 @@ class Navigation:
         shown = [entry.binding for entry in self._app.screen.active_bindings.values() if entry.enabled]
         others = REPLAY_HELP if is_replay else {}
         explained = [replace(b, tooltip=others.get(b.action, b.tooltip)) for b in shown if not b.system]
-        self._app.push_screen(HelpScreen(explained, NAMES.get(self._app.current_mode, "")))
+        screen = self._app.screen
+        meanings = glossary.figures(screen.figures()) if isinstance(screen, KviewScreen) else []
+        self._app.push_screen(HelpScreen(explained, NAMES.get(self._app.current_mode, ""), meanings))
 
     def open_themes(self, colours: Colours) -> None:
         """Show the themes. The selected one is in use while the list is open."""

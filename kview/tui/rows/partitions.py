@@ -71,15 +71,27 @@ def _nothing(view: View, filter: str) -> str:
 
 
 class PartitionRows(Keyed[tuple[str, int]]):
-    """The rows of partitions. The key is (topic, partition)."""
+    """The rows of partitions. The key is (topic, partition).
 
-    def __init__(self, view: View, options: Options, topic: str | None = None, panel: str = PANEL) -> None:
+    With `among`, a flag for each row of `snapshot.partitions`, only those partitions are listed.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        options: Options,
+        topic: str | None = None,
+        panel: str = PANEL,
+        among: NDArray[np.bool_] | None = None,
+    ) -> None:
         table, figures = view.snapshot.partitions, view.partitions
         if topic is None:
             self._rows = _ordered(view, options, panel)
         else:
             rows = np.flatnonzero(table.topic == topic)
             self._rows = rows
+        if among is not None:
+            self._rows = self._rows[among[self._rows]]
         topics, numbers = table.topic[self._rows].tolist(), table.partition[self._rows].tolist()
         super().__init__(list(zip(topics, numbers, strict=True)))
         self._view = view

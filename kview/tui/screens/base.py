@@ -257,6 +257,11 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         table = self.focused_table() or self._before_filter()
         return None if table is None or not table.rows.columns else (table.id or "table", table.rows)
 
+    def figures(self) -> list[str]:
+        """Return the names of the figures shown, for help: the titles of columns."""
+        tables = [table for table in self.query(Table) if table.display]
+        return [column.title for table in tables for column in table.rows.columns if column.title]
+
     def focused_table(self) -> Table | None:
         """Return the table that has the focus, or None if no table has it."""
         return self.focused if isinstance(self.focused, Table) else None
