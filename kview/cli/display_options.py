@@ -127,7 +127,7 @@ _DRAWING = (
         default="",
         callback=_known_theme,
         shell_complete=_themes,
-        help="The colours: dark, light, or the name of a custom theme.",
+        help="The colours: dark, light, high-contrast, colour-blind, or the name of a custom theme.",
     ),
     click.option(
         "--ignore-group",

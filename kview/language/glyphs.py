@@ -32,7 +32,8 @@ TICK = "┤"
 ORIGIN = "┼"
 PAUSED = "❚❚"
 PLAYING = "►"
-LOG = "━"
+LINE = "━"
+DOTTED = "┅"
 LOG_END = "┥"
 LOG_START = "├"
 MARKED = "┬"
@@ -70,7 +71,8 @@ _STAND_INS = {
     BAR: "|",
     TICK: "+",
     ORIGIN: "+",
-    LOG: "=",
+    LINE: "=",
+    DOTTED: ".",
     LOG_END: "|",
     LOG_START: "|",
     MARKED: "+",

@@ -138,3 +138,30 @@ class Profiles(Protocol):
     def choose(self, name: str) -> None:
         """Show this cluster once the dashboard has ended. Raises KviewError if its settings are wrong."""
         ...
+
+
+class Saving(Protocol):
+    """A file that is being written. It has its name only once it is complete."""
+
+    def add(self, text: str) -> None:
+        """Write more text. Raises KviewError if that is not possible. May be called from any thread."""
+        ...
+
+    def finish(self) -> str:
+        """Complete the file, and return its path. Raises KviewError if that is not possible."""
+        ...
+
+    def cancel(self) -> None:
+        """Remove what was written."""
+        ...
+
+
+class Saves(Protocol):
+    """The folder for what the user saves from the screen."""
+
+    def begin(self, name: str, suffix: str) -> Saving:
+        """Begin a file, with a number after its name if there is such a file.
+
+        Raises KviewError if that is not possible.
+        """
+        ...

@@ -17,6 +17,11 @@ def kept_folder(state: Path) -> Path:
     return state / "recordings"
 
 
+def saved_folder(state: Path) -> Path:
+    """Return the folder of screenshots and exported tables."""
+    return state / "saved"
+
+
 def kept_names(state: Path) -> tuple[str, ...]:
     """Return the names of the recordings kept, sorted. Raises OSError."""
     return tuple(sorted(entry.name for entry in kept_folder(state).glob("*") if (entry / MANIFEST).is_file()))

@@ -14,10 +14,12 @@ from kview.language.errors import sentence
 from kview.model.faults import Faults
 from kview.model.notices import Notice
 from kview.model.ports import Attention, Feed, Inspector, Profiles, Timeline
+from kview.recording.names import saved_folder, state_folder
 from kview.run.folding import Taker
 from kview.run.log import log_file
 from kview.run.observing import AttentiveSource
 from kview.run.recorder import Recorder
+from kview.run.saves import FolderSaves
 from kview.run.settings import Display
 from kview.run.spark import Spark
 from kview.run.timeline import LiveTimeline
@@ -122,6 +124,7 @@ def drive(
         log_file=log_file(),
         profiles=profiles,
         inspector=inspector,
+        saves=FolderSaves(saved_folder(state_folder())),
     )
     try:
         code = asyncio.run(_drive(app, run))

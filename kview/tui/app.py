@@ -19,7 +19,7 @@ from kview.language.notices import text
 from kview.language.payloads import Form
 from kview.model.faults import Faults
 from kview.model.notices import Notice
-from kview.model.ports import Attention, Feed, Inspector, Profiles, SparkJob, Timeline
+from kview.model.ports import Attention, Feed, Inspector, Profiles, Saves, SparkJob, Timeline
 from kview.model.units import NO_BROKER
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
 from kview.tui.attention import AttentionKeys
@@ -31,9 +31,10 @@ from kview.tui.navigation import FIRST, SCREENS, Navigation
 from kview.tui.options import Options
 from kview.tui.paint import Palette
 from kview.tui.profile_commands import ProfileCommands
+from kview.tui.save_keys import SaveKeys
 from kview.tui.screens.base import KviewScreen
 from kview.tui.status import Status
-from kview.tui.textual_internals import OwnApp
+from kview.tui.textual_internals import OwnApp, drawn_text
 from kview.tui.time_keys import TimeKeys
 from kview.tui.widgets.bottom import KeyLine, StatusMessage, shown_key
 from kview.tui.widgets.header import SourceInfo
@@ -49,9 +50,9 @@ class KviewApp(OwnApp, inherit_bindings=False):
     """The dashboard.
 
     `faults` is None on a cluster that we did not start, `attention` is None in a replay, `inspector` is None
-    if there is no cluster to ask, and `profiles` is None if kview cannot switch to another cluster. A `theme`
-    of '' or None selects the default theme. `log_file` is where tracebacks are logged, or '' if they are not
-    logged.
+    if there is no cluster to ask, `profiles` is None if kview cannot switch to another cluster, and `saves`
+    is None if nothing can be saved. A `theme` of '' or None selects the default theme. `log_file` is where
+    tracebacks are logged, or '' if they are not logged.
 
     `clock_ms` returns the time at the moment shown, by the snapshots' clock, which stands still while time is
     paused and runs as fast as a recording is played. `wall_ms` returns what that clock shows live (None: the
@@ -91,6 +92,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         log_file: str = "",
         profiles: Profiles | None = None,
         inspector: Inspector | None = None,
+        saves: Saves | None = None,
     ) -> None:
         colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
         super().__init__(colourless)
@@ -107,6 +109,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self._choices = Choices(self)
         self._navigation = Navigation(self)
         self._profiles = ProfileCommands(profiles, self.say, self.exit)
+        self._saves = SaveKeys(self, saves, self._picture, self.wall_ms)
         self.arrivals = Arrivals(self._show, self.set_timer)
         self.ascii_only = ascii_only
         self.log_file = log_file
@@ -261,9 +264,9 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.register_theme(theme)
         self.theme = theme.name
 
-    def action_next_theme(self) -> None:
-        """Switch to the next theme."""
-        self.colours.use_next()
+    def action_themes(self) -> None:
+        """Let the user choose a theme."""
+        self._navigation.open_themes(self.colours)
 
     # -- screens
 
@@ -354,6 +357,20 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """Forget the selected broker, which the cluster no longer lists."""
         self.attention.delete()
 
+    # -- what is saved
+
+    def _picture(self) -> tuple[str, str]:
+        """Return the screen as SVG and as text."""
+        return self.export_screenshot(title="kview"), drawn_text(self.screen)
+
+    def action_save(self, what: str) -> None:
+        """Carry out a key that saves what is on the screen."""
+        self._saves.do(what)
+
+    def cancel_export(self) -> bool:
+        """Cancel the export of a table. Returns False if there is none."""
+        return self._saves.cancel()
+
     # -- faults
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -363,6 +380,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """
         if action == "spark":
             return self.spark is not None
+        if action == "save":
+            return self._saves.possible
         if action == "time":
             return self.time.allows(str(parameters[0]))
         if action == "dismiss_broker":

@@ -1,4 +1,4 @@
-"""The dashboard's current theme: the one asked for, the next one, or no colours at all."""
+"""The dashboard's current theme: the one asked for, a chosen one, or no colours at all."""
 
 from collections.abc import Callable
 
@@ -59,11 +59,10 @@ class Colours:
         if palette is not self.palette:
             self.use(palette.name)
 
-    def use_next(self) -> None:
-        """Switch to the next theme."""
-        names = self.names
+    def can_choose(self) -> bool:
+        """Return whether there are themes to choose from, and say so if there are none."""
         if self.none:
             self._say(StatusMessage("NO_COLOR is set: there are no themes to choose from"))
-        elif names:
-            self.use(names[(names.index(self.palette.name) + 1) % len(names)])
-            self._say(StatusMessage(f"theme {self.palette.name}", "t shows the next one"))
+        elif not self.names:
+            self._say(StatusMessage("no theme file was found: there are no themes to choose from"))
+        return bool(self.names)

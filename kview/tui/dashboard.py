@@ -11,6 +11,7 @@ from kview.model.ports import Timeline
 from kview.model.units import NO_BROKER
 from kview.tui.aim import Target
 from kview.tui.options import Options
+from kview.tui.rows.row import Rows
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.header import SourceInfo
 from kview.tui.widgets.prompt import Question
@@ -34,6 +35,10 @@ class Selecting(Protocol):
 
     def begin_filter(self) -> None:
         """Ask for the part of a name to filter by."""
+        ...
+
+    def focused_rows(self) -> tuple[str, Rows] | None:
+        """Return the focused table's name and its rows, or None if no table is focused."""
         ...
 
     def focused_orders(self) -> tuple[str, Sequence[Order]]:
@@ -136,6 +141,10 @@ class Dashboard(Protocol):
 
     def show_settings(self, topic: str = "", broker: int = NO_BROKER) -> None:
         """Go to the settings of a topic, or of a broker."""
+        ...
+
+    def cancel_export(self) -> bool:
+        """Cancel the export of a table. Returns False if there is none."""
         ...
 
     def return_to_live(self) -> None:

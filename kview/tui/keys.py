@@ -166,7 +166,20 @@ APP_BINDINGS = [
         key_display=SPARK_KEY,
         tooltip="start the Spark job, or restart it",
     ),
-    Binding("t", "next_theme", "theme", tooltip="switch to the next theme"),
+    Binding(
+        "p",
+        "save('screenshot')",
+        "screenshot",
+        tooltip="save the screen as SVG and as text, in the folder for kview's files",
+    ),
+    Binding(
+        "ctrl+e",
+        "save('export')",
+        "export",
+        key_display="^e",
+        tooltip="save all rows of the focused table as CSV or JSON, as filtered and sorted",
+    ),
+    Binding("t", "themes", "theme", tooltip="choose a theme; the selected one is shown at once"),
     Binding("question_mark", "help", "help", key_display="?", tooltip="show the keys of this screen"),
     Binding(
         "ctrl+p",

@@ -7,11 +7,13 @@ from typing import Any
 from textual.app import App
 from textual.screen import Screen
 
+from kview.language import glossary
 from kview.language.payloads import Form
 from kview.tui.colours import Colours
 from kview.tui.command_list import commands
 from kview.tui.keys import REPLAY_HELP
 from kview.tui.profile_commands import ProfileCommands
+from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.broker import BrokerScreen
 from kview.tui.screens.commands import CommandScreen
 from kview.tui.screens.detail import DetailScreen
@@ -25,6 +27,7 @@ from kview.tui.screens.overview import OverviewScreen
 from kview.tui.screens.partition import PartitionScreen
 from kview.tui.screens.partitions import PartitionsScreen
 from kview.tui.screens.placement import PlacementScreen
+from kview.tui.screens.themes import ThemeScreen
 from kview.tui.screens.throughput import ThroughputScreen
 from kview.tui.screens.topic import TopicScreen
 from kview.tui.screens.topics import TopicsScreen
@@ -105,7 +108,14 @@ class Navigation:
         shown = [entry.binding for entry in self._app.screen.active_bindings.values() if entry.enabled]
         others = REPLAY_HELP if is_replay else {}
         explained = [replace(b, tooltip=others.get(b.action, b.tooltip)) for b in shown if not b.system]
-        self._app.push_screen(HelpScreen(explained, NAMES.get(self._app.current_mode, "")))
+        screen = self._app.screen
+        meanings = glossary.figures(screen.figures()) if isinstance(screen, KviewScreen) else []
+        self._app.push_screen(HelpScreen(explained, NAMES.get(self._app.current_mode, ""), meanings))
+
+    def open_themes(self, colours: Colours) -> None:
+        """Show the themes. The selected one is in use while the list is open."""
+        if colours.can_choose():
+            self._app.push_screen(ThemeScreen(colours.names, colours.palette.name, colours.use))
 
     def open_palette(self, time: TimeKeys, profiles: ProfileCommands, colours: Colours) -> None:
         """Show every command by name. If no command is chosen, the colours are those from before."""

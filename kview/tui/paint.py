@@ -148,7 +148,7 @@ PLAIN_TEXTUAL = TextualTheme(
 )
 
 
-_SEVERE = (Role.RISK, Role.WARN, Role.GOOD, Role.ALERT)
+SEVERE = (Role.RISK, Role.WARN, Role.GOOD, Role.ALERT)
 
 
 @lru_cache(maxsize=4096)
@@ -167,7 +167,7 @@ def strip(spans: Line, cells: int, palette: Palette, ascii_only: bool, over: Sty
         style = _add(palette.base, palette.style(span.role, span.series))
         if over is not None:
             style = _add(style, over)
-            if span.role in _SEVERE:
+            if span.role in SEVERE:
                 style = _add(style, palette.style(span.role))
         segments.append(Segment(plain(span.text) if ascii_only else span.text, style))
     used = line_width(spans)

@@ -9,6 +9,15 @@ from kview.language.glyphs import LEVELS
 from kview.model.units import PENDING_RATE
 from kview.tui.text import Line, Role, Span, line
 
+NONE_DRAWN = " \u2800"
+"""The characters of a cell in which nothing is drawn."""
+
+_EVERY_OTHER_COLUMN = 0x2800 | 0x47
+"""The braille cell whose left column of dots is full. A line reduced to these dots is dotted."""
+
+_MARKERS = "*o"
+"""The markers of a plot's lines in ASCII."""
+
 _STEPS = (1, 1.5, 2, 3, 5)
 
 AXIS_CELLS = 9
@@ -50,11 +59,13 @@ def nice_top(value: float) -> float:
     return next((step * power for step in _STEPS if step * power >= value * 0.999), 10 * power)
 
 
-def curve(values: Sequence[float], cells: int, rows: int, top: float, braille: bool) -> list[str]:
+def curve(
+    values: Sequence[float], cells: int, rows: int, top: float, braille: bool, filled: bool = True
+) -> list[str]:
     """Draw `values` over the full width as `rows` strings of `cells`, the top row first.
 
-    Values lie between 0 and `top`, and unknown values are gaps. Consecutive values are joined, and the area
-    below them is filled. Plotext draws them; it is imported with the first curve.
+    Values lie between 0 and `top`, and unknown values are gaps. Consecutive values are joined, and if
+    `filled`, so is the area below them. Plotext draws them; it is imported with the first curve.
     """
     if cells <= 0 or rows <= 0:
         return []
@@ -72,7 +83,8 @@ def curve(values: Sequence[float], cells: int, rows: int, top: float, braille: b
         ruler.frequency(0)
     for first, known in _stretches(values):
         places, heights = _columns(first, known, last / max(1, cells * across - 1))
-        figure.draw(figure.signal(places, heights, marker="braille" if braille else "*").fillx())
+        signal = figure.signal(places, heights, marker="braille" if braille else "*")
+        figure.draw(signal.fillx() if filled else signal.lines())
     drawn = plotext.uncolorize(figure.build().string()).splitlines()
     return [row[:cells].ljust(cells) for row in (*drawn, *[""] * rows)][:rows]
 
@@ -122,27 +134,103 @@ class Frame(NamedTuple):
     figure: Callable[[float], str] = words.si
 
 
+class Trace(NamedTuple):
+    """A line of a plot: its name, its values, oldest first, and its colour."""
+
+    name: str
+    values: Sequence[float]
+    paint: Span
+
+
 def framed(values: Sequence[float], cells: int, rows: int, braille: bool, frame: Frame) -> list[Line]:
-    """Return a curve with its axes in `rows` lines. The last line is the time axis. Values are not below
-    0."""
+    """Return a filled curve with its axes in `rows` lines. The last line is the time axis. Values are not
+    below 0."""
     height, room = rows - 1, cells - AXIS_CELLS
     if height < 2 or room < 2:
         return []
-    top = frame.top or nice_top(max((value for value in values if math.isfinite(value)), default=0.0))
+    top = frame.top or _top(values)
+    drawn = curve(values, room, height, top, braille)
+    return _with_axes([(frame.paint._replace(text=text),) for text in drawn], top, room, frame)
+
+
+def framed_lines(traces: Sequence[Trace], cells: int, rows: int, braille: bool, frame: Frame) -> list[Line]:
+    """Return several lines in one plot with its axes, in `rows` lines. The second line is dotted.
+
+    The lines share their scale, and in a cell that two of them cross, both colours take turns.
+    """
+    height, room = rows - 1, cells - AXIS_CELLS
+    if height < 2 or room < 2:
+        return []
+    top = frame.top or _top([value for trace in traces for value in trace.values])
+    drawn = [
+        _dotted(curve(trace.values, room, height, top, braille, False), number, braille)
+        for number, trace in enumerate(traces)
+    ]
+    merged = [
+        _merged([(made[row], trace.paint) for made, trace in zip(drawn, traces, strict=True)], braille)
+        for row in range(height)
+    ]
+    return _with_axes(merged, top, room, frame)
+
+
+def legend(traces: Sequence[Trace], braille: bool) -> Line:
+    """Return the names of a plot's lines, each after a sample of its line."""
+    spans: list[Span] = []
+    for number, trace in enumerate(traces):
+        sample = (glyphs.LINE, glyphs.DOTTED)[number % 2] * 2 if braille else _MARKERS[number % 2]
+        spans += [trace.paint._replace(text=f"  {sample} "), Span(trace.name, Role.DIM)]
+    return tuple(spans)
+
+
+def _top(values: Sequence[float]) -> float:
+    return nice_top(max((value for value in values if math.isfinite(value)), default=0.0))
+
+
+def _dotted(rows: list[str], number: int, braille: bool) -> list[str]:
+    """Return a drawn line in the manner of the plot's line of that number."""
+    if not number % 2:
+        return rows
+    if not braille:
+        return [row.replace(_MARKERS[0], _MARKERS[1]) for row in rows]
+    return [
+        "".join(chr(ord(cell) & _EVERY_OTHER_COLUMN) if cell not in NONE_DRAWN else " " for cell in row)
+        for row in rows
+    ]
+
+
+def _merged(rows: Sequence[tuple[str, Span]], braille: bool) -> Line:
+    """Return one row of a plot from the rows of its lines, each with its colour."""
+    spans: list[Span] = []
+    for place, cells in enumerate(zip(*(text for text, _ in rows), strict=True)):
+        there = [number for number, cell in enumerate(cells) if cell not in NONE_DRAWN]
+        if not there:
+            cell, paint = " ", spans[-1] if spans else rows[0][1]
+        else:
+            number = there[place % len(there)]
+            paint, cell = rows[number][1], cells[number]
+            if braille and len(there) > 1:
+                dots = 0
+                for one in there:
+                    dots |= ord(cells[one])
+                cell = chr(dots)
+        if spans and (spans[-1].role, spans[-1].series) == (paint.role, paint.series):
+            spans[-1] = spans[-1]._replace(text=spans[-1].text + cell)
+        else:
+            spans.append(paint._replace(text=cell))
+    return tuple(spans)
+
+
+def _with_axes(drawn: Sequence[Line], top: float, room: int, frame: Frame) -> list[Line]:
+    """Return the rows of a plot behind the axis of its values, above the axis of time."""
+    height = len(drawn)
     labels = {0: frame.figure(top), height - 1: "0"}
     if height >= 5 and height % 2:
         labels[height // 2] = frame.figure(top / 2)
     lines: list[Line] = []
-    for number, text in enumerate(curve(values, room, height, top, braille)):
+    for number, row in enumerate(drawn):
         label = labels.get(number, "")
         axis = glyphs.TICK if label else glyphs.BAR
-        lines.append(
-            line(
-                Span(f"{label:>{AXIS_CELLS - 2}} ", Role.DIM),
-                Span(axis, Role.RULE),
-                frame.paint._replace(text=text),
-            )
-        )
+        lines.append((Span(f"{label:>{AXIS_CELLS - 2}} ", Role.DIM), Span(axis, Role.RULE), *row))
     ago = f"{glyphs.MINUS}{frame.ago}"
     lines.append(
         line(

@@ -6,10 +6,12 @@ changes.
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from textual.app import App
 from textual.events import Event, Key, Paste
 from textual.filter import LineFilter, NoColor
+from textual.screen import Screen
 from textual.widgets import Input
 
 
@@ -74,6 +76,15 @@ class OwnApp(App[int], inherit_bindings=False):
         """
         filters = list(super().get_line_filters())
         return [*filters, NoColor()] if self.colourless else filters
+
+
+def drawn_text(screen: Screen[Any]) -> str:
+    """Return the lines of a screen as they are drawn, without the spaces at their ends.
+
+    Textual exports only pictures.
+    """
+    strips = screen._compositor.render_strips()
+    return "".join(f"{strip.text.rstrip()}\n" for strip in strips)
 
 
 def draw_only_what_fits(ascii_only: bool) -> None:

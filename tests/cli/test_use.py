@@ -41,7 +41,10 @@ def in_shell(script: str) -> subprocess.CompletedProcess[str]:
         (["connect", "a:1", "--interval", "1ms"], "1ms is not between 100ms and 10m"),
         (["connect", "a:1", "--interval", "-1s"], "'-1s' is not a valid duration"),
         (["connect", "a:1", "--format", "xml"], "'xml' is not one of 'text', 'json'"),
-        (["connect", "a:1", "--theme", "drak"], "there is no theme 'drak'; available themes: dark, light"),
+        (
+            ["connect", "a:1", "--theme", "drak"],
+            "no theme 'drak'; available themes: colour-blind, dark,",
+        ),
         (["connect", "a:1", "--record", ""], "Invalid value for '--record': it is empty: give the folder"),
         (["connect", f"a:{'1' * 5000}"], "is not a valid port"),
         (["replay", ""], "'' is not a kview recording"),

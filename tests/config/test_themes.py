@@ -1,48 +1,63 @@
 """Theme files: kview's own are complete and readable, a bad one is a failure with its cause and harms no
 other."""
 
+from itertools import combinations
 from pathlib import Path
 
 import pytest
+from coloraide import Color
+from rich.style import Style
 
 from kview.config.themes import MAX_THEME_BYTES, Theme, load_themes, read_theme, theme_folders
+from kview.tui.paint import SEVERE, palette_of
+from kview.tui.text import Role
 
 OWN = theme_folders()[0]
 
 
-def luminance(colour: str) -> float:
-    """WCAG 2's relative luminance."""
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+OWN_NAMES = {"dark", "light", "high-contrast", "colour-blind"}
+
+MEANINGS = ("risk", "warn", "good")
+"""The colours that must be told apart."""
+
+SIMULATIONS = [("deutan", "vienot"), ("deutan", "machado"), ("protan", "vienot"), ("protan", "machado")]
+"""Deuteranopia and protanopia, as simulated by Viénot et al. 1999 and by Machado et al. 2009."""
 
 
 def contrast(one: str, other: str) -> float:
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
+    """WCAG 2.1's contrast ratio."""
+    return Color(one).contrast(other, method="wcag21")
 
 
 def test_kviews_own_themes_load() -> None:
     themes = load_themes([OWN])
-    assert set(themes.loaded) == {"dark", "light"}
+    assert set(themes.loaded) == OWN_NAMES
     assert themes.failed == ()
     assert themes.loaded["dark"].dark and not themes.loaded["light"].dark
 
 
-@pytest.mark.parametrize("name", ["dark", "light"])
+@pytest.mark.parametrize("name", sorted(OWN_NAMES))
 def test_everything_can_be_read(name: str) -> None:
-    theme = load_themes([OWN]).loaded[name]
-    for behind in (theme.background, theme.mark):
-        for key in ("text", "bright", "risk", "warn", "head", "key"):
-            assert contrast(getattr(theme, key), behind) >= 4.5, (key, behind)
-        for key in ("dim", "good"):
-            assert contrast(getattr(theme, key), behind) >= 3.0, (key, behind)
-    assert contrast(theme.on_accent, theme.accent) >= 4.5
-    for key in ("risk", "warn"):
-        assert contrast(getattr(theme, key), theme.accent) >= 4.5, f"{key} in the selected row"
-    assert contrast(theme.good, theme.accent) >= 3.0
-    for colour in theme.series:
-        assert contrast(colour, theme.background) >= 3.0, colour
+    palette = palette_of(load_themes([OWN]).loaded[name])
+    styles = [*((str(role), style) for role, style in palette.styles.items() if role is not Role.RULE)]
+    styles += [(f"series {number}", style) for number, style in enumerate(palette.series)]
+    for label, style in styles:
+        for behind in (palette.base, palette.base + palette.marked):
+            whole = behind + style
+            assert whole.color and whole.bgcolor
+            assert contrast(whole.color.name, whole.bgcolor.name) >= 4.5, (label, whole)
+    for role in (None, *SEVERE):  # All other text takes the selected row's own colour.
+        whole = palette.base + palette.selected + (Style() if role is None else palette.style(role))
+        assert whole.color and whole.bgcolor
+        assert contrast(whole.color.name, whole.bgcolor.name) >= 4.5, f"{role} in the selected row"
+
+
+@pytest.mark.parametrize(("kind", "method"), SIMULATIONS)
+def test_colour_blind_people_tell_the_meanings_apart(kind: str, method: str) -> None:
+    theme = load_themes([OWN]).loaded["colour-blind"]
+    for one, other in combinations(MEANINGS, 2):
+        seen = [Color(getattr(theme, key)).filter(kind, method=method) for key in (one, other)]
+        assert seen[0].delta_e(seen[1], method="2000") >= 20, (one, other)
 
 
 def test_a_users_theme_joins_and_replaces(tmp_path: Path) -> None:
@@ -50,7 +65,7 @@ def test_a_users_theme_joins_and_replaces(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(text.replace('name = "dark"', 'name = "mine"'))
     (tmp_path / "dark.toml").write_text(text.replace('risk = "#ff6b68"', 'risk = "#ff0000"'))
     themes = load_themes([OWN, tmp_path])
-    assert list(themes.loaded) == ["dark", "light", "mine"]
+    assert list(themes.loaded) == [*sorted(OWN_NAMES), "mine"]
     assert themes.loaded["dark"].risk == "#ff0000"
 
 
@@ -68,7 +83,7 @@ def test_a_users_theme_joins_and_replaces(tmp_path: Path) -> None:
 def test_a_bad_file_says_what_is_wrong(tmp_path: Path, change: tuple[str, str], why: str) -> None:
     (tmp_path / "mine.toml").write_text((OWN / "dark.toml").read_text().replace(*change))
     themes = load_themes([OWN, tmp_path])
-    assert set(themes.loaded) == {"dark", "light"}
+    assert set(themes.loaded) == OWN_NAMES
     (failure,) = themes.failed
     assert failure.path == tmp_path / "mine.toml"
     assert why in str(failure)
@@ -92,5 +107,5 @@ def test_a_theme_is_read_as_written() -> None:
 def test_a_folder_that_cannot_be_read_is_a_failure_and_harms_no_other(tmp_path: Path) -> None:
     folder = tmp_path / ("x" * 300)
     themes = load_themes([folder, OWN])
-    assert set(themes.loaded) == {"dark", "light"}
+    assert set(themes.loaded) == OWN_NAMES
     assert [(failed.path, failed.why) for failed in themes.failed] == [(folder, "File name too long")]

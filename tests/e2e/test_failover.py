@@ -152,7 +152,7 @@ def traffic(bootstrap_servers: str) -> Iterator[None]:
 def open_invoice(terminal: PseudoTerminal) -> None:
     """Placement, the topic invoice, all its partitions; the first is selected."""
     terminal.press("2")
-    terminal.wait_for_text("PREFERRED LEADER")
+    terminal.wait_for_text("1ST REPLICA")
     while (shown := placed_topic(terminal)) != "invoice":
         terminal.press("\x1b[C")
         terminal.wait_for(lambda shown=shown: placed_topic(terminal) != shown, "the next topic")  # type: ignore[misc]

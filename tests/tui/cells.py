@@ -59,7 +59,7 @@ CELLS: dict[str, tuple[str, ...]] = {
     "overview-playing": (r"► ×4 08:54:23 of 08:53–09:54", *CRASHED, r"< > speed"),
     "placement": (
         *FENCED_BROKER,
-        row("4", "✕ fenced 10 s", "(P3)✕"),
+        row("4", "✕ fenced 10 s", "P3✕"),
         row("R1", "0", "● up", "P0"),
         row("audit-log", "4", "1", "1", "750") + " .*✕",
         row("invoice", "10", "3", "1", "4,400") + " .*▲",
@@ -88,7 +88,7 @@ CELLS: dict[str, tuple[str, ...]] = {
     "throughput-running": (
         r"^ Spark ● ",
         row("all topics", "9,123", "14,804"),
-        row("in", "9,123", "7,771", "7,901"),
+        row("in", "9,123", "7,771", "–"),
         row("hottest", "invoice-9"),
     ),
     "throughput-starting": (
@@ -100,7 +100,7 @@ CELLS: dict[str, tuple[str, ...]] = {
         r"^ Spark ✕ .*SIGKILL",
         r"retrying in 7 s",
         row("all topics", "9,312", "14,495"),
-        row("in", "6,560", "6,531", "7,811"),
+        row("in", "6,560", "6,531", "–"),
     ),
     "throughput-off": (r"^ Spark ○ ", row("all topics", "9,312", "14,495"), row("invoice", "5,256", "–")),
     "throughput-incident": (

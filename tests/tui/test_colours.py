@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kview.config.themes import Themes, load_themes, theme_folders
+from kview.tui.app import KviewApp
 from kview.tui.paint import PLAIN, palette_of
 from kview.tui.text import Role
 from tests.tui.harness import (
@@ -99,11 +100,40 @@ async def test_bad_theme_files_are_one_notice_and_harm_nothing(tmp_path: Path) -
     async with dashboard(state(HEALTHY), themes=themes, theme="bad", size=(300, 40)) as (app, pilot):
         await until(
             pilot,
-            lambda: "there is no theme named bad (available themes: dark, light)" in text(app),
+            lambda: (
+                "there is no theme named bad (available themes: colour-blind, dark, high-contrast, light)"
+                in text(app)
+            ),
             "the notice",
         )
         assert "bad.toml" in text(app) and "(and 1 more)" in text(app)
         assert app.palette.name == "dark"
+
+
+@running
+async def test_a_theme_is_previewed_above_the_screen_until_it_is_chosen() -> None:
+    async with dashboard(state(HEALTHY), theme="dark") as (app, pilot):
+
+        def shows(name: str) -> bool:
+            is_drawn = own_themes().loaded[name].background in backgrounds(app)
+            return app.palette.name == name and is_drawn and "BROKERS" in text(app)
+
+        await press(pilot, ["t"])
+        await until(pilot, lambda: "THEMES" in text(app) and "colour-blind" in text(app), "the list")
+        assert shows("dark"), "the screen below stays in sight"
+        await press(pilot, ["end"])
+        await until(pilot, lambda: shows("light"), "the preview, also of the screen below")
+        await press(pilot, ["escape"])
+        await until(pilot, lambda: "THEMES" not in text(app) and shows("dark"), "the theme from before")
+        await press(pilot, ["t", "t", "enter"])
+        await until(pilot, lambda: "THEMES" not in text(app) and shows("high-contrast"), "the next theme")
+
+
+def backgrounds(app: KviewApp) -> set[str]:
+    """The background colours of the cells on the screen, as `#rrggbb`."""
+    strips = drawn_strips(app.screen)
+    colours = (segment.style.bgcolor for strip in strips for segment in strip if segment.style)
+    return {colour.get_truecolor().hex for colour in colours if colour is not None}
 
 
 @running
@@ -114,7 +144,7 @@ async def test_without_any_theme_it_is_plain() -> None:
         assert "BROKERS" in text(app)
 
 
-@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("theme", sorted(own_themes().loaded))
 @running
 async def test_what_is_wrong_keeps_its_colour_in_the_selected_row(theme: str) -> None:
     async with dashboard(state(CRASH), theme=theme) as (app, pilot):

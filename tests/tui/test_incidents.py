@@ -197,4 +197,3 @@ def test_internal_partitions_are_listed_on_demand() -> None:
     (incident,) = state(FENCED).incidents
     assert len(HitRows(incident, Options())) == 10
     assert len(HitRows(incident, Options(internal=True))) == 35
-

@@ -27,7 +27,7 @@ from tests.tui.moments import paused
 
 
 @pytest.mark.parametrize(
-    ("keys", "shows"), [([], "EVENTS"), (["2"], "PREFERRED LEADER"), (["5"], "write/s"), (["6"], "last  1 m")]
+    ("keys", "shows"), [([], "EVENTS"), (["2"], "1ST REPLICA"), (["5"], "write/s"), (["6"], "last 5 m")]
 )
 @running
 async def test_help_lists_every_key_of_its_screen(keys: list[str], shows: str) -> None:
@@ -176,7 +176,7 @@ async def test_enter_goes_deeper_and_escape_back() -> None:
         await press(pilot, ["escape", "escape"])
         app.screen.query_one("#brokers", Table).focus()
         await press(pilot, ["down", "enter"])
-        await until(pilot, lambda: "PREFERRED LEADER" in text(app), "the placement")
+        await until(pilot, lambda: "1ST REPLICA" in text(app), "the placement")
         assert app.screen.query_one("#grid", Table).selected == 1
 
 
@@ -214,11 +214,11 @@ async def test_escape_leaves_a_filter_that_is_being_typed_before_the_one_in_forc
 async def test_a_number_shows_its_screen_from_the_top() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         await press(pilot, ["2"])
-        await until(pilot, lambda: "PREFERRED LEADER" in text(app), "the placement")
+        await until(pilot, lambda: "1ST REPLICA" in text(app), "the placement")
         await press(pilot, ["enter"])
         await until(pilot, lambda: "REPLICAS" in text(app), "the broker")
         await press(pilot, ["1", "2"])
-        await until(pilot, lambda: "PREFERRED LEADER" in text(app), "the placement")
+        await until(pilot, lambda: "1ST REPLICA" in text(app), "the placement")
 
 
 @running
@@ -229,7 +229,7 @@ async def test_the_palette_runs_commands_by_name() -> None:
         for name in ("overview", "placement", "groups", "theme dark", "theme light", "restore", "quit"):
             assert name in shown
         await press(pilot, [*"placem", "enter"])
-        await until(pilot, lambda: "PREFERRED LEADER" in text(app), "the placement")
+        await until(pilot, lambda: "1ST REPLICA" in text(app), "the placement")
 
 
 @running

@@ -38,7 +38,7 @@ APOLOGY = "this panel could not be drawn"
 
 SCREENS: dict[str, tuple[list[str], str]] = {
     "overview": (["1"], "EVENTS"),
-    "placement": (["2"], "PREFERRED LEADER"),
+    "placement": (["2"], "1ST REPLICA"),
     "topic": (["2", "enter"], "log start"),
     "groups": (["5"], "write/s"),
     "group": (["5", "enter"], "MEMBERS"),

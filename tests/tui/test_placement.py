@@ -13,8 +13,10 @@ from kview.tui.options import Options
 from kview.tui.rows.placement import PlacementRows
 from kview.tui.text import content
 from kview.tui.widgets.table import Table
-from tests.tui.harness import FakeFeed, dashboard, press, running, text, until
+from tests.tui.harness import FENCED, FakeFeed, dashboard, press, running, state, text, until
 from tests.worlds import default_world, views
+from tests.worlds.parts import Node, topic
+from tests.worlds.world import World
 
 FIRST = ["audit-log", "invoice", "payment", ""]
 """The order of the first view, by name, because no rate is known. `` is the row of all topics."""
@@ -40,7 +42,7 @@ def listed(app: KviewApp) -> list[object]:
 async def at_placement(app: KviewApp, pilot: Pilot[int]) -> None:
     """Go to the placement."""
     await press(pilot, ["2"])
-    await until(pilot, lambda: "PREFERRED LEADER" in text(app), "the placement")
+    await until(pilot, lambda: "1ST REPLICA" in text(app), "the placement")
 
 
 async def show(app: KviewApp, pilot: Pilot[int], view: View) -> None:
@@ -109,6 +111,47 @@ async def test_another_sort_order_is_in_force_at_once() -> None:
         assert listed(app) == ["audit-log", "invoice", "payment", ""]
         await press(pilot, ["s"])
         assert listed(app) == LATER
+
+
+def cells_of(view: View, topic: str, broker: int) -> list[str]:
+    """The cells of a broker in the placement table, without its rack, id and state."""
+    rows = PlacementRows(view, Options(), topic)
+    found = rows.find(broker)
+    assert found is not None
+    return [content(cell) for cell in rows.row(found, 0).cells[3:]]
+
+
+def test_the_leader_is_marked_wherever_it_stands() -> None:
+    view = state(FENCED)
+    assert cells_of(view, "invoice", 0) == ["P0●  P6●", "P5", "P4"]
+    assert cells_of(view, "invoice", 2) == ["P4●", "P3●  P9●", "P2  P8"], "moved there from broker 4"
+    assert cells_of(view, "invoice", 4) == ["P3✕  P9✕", "P2✕  P8✕", "P1✕  P7✕"]
+
+
+def test_a_cell_of_many_partitions_counts_them_and_names_those_in_trouble() -> None:
+    nodes = [Node(id, "R1" if id < 3 else "R2") for id in range(6)]
+    world = World(nodes, topic("many", 90, 3, 10.0, size=1_000), [])
+    world.tick()
+    moved = world.log("many", 0)
+    moved.leader = moved.replicas[1]
+    *_, view = views([world.tick(), world.tick()])
+    first, second = moved.replicas[:2]
+    assert cells_of(view, "many", first)[0] == "15, leads 14  P0"
+    led = [cell for cell in cells_of(view, "many", second) if "leads 1 " in cell]
+    assert len(led) == 1 and led[0].endswith(", leads 1  P0●")
+
+
+@running
+async def test_below_are_the_partitions_of_the_topic_or_of_the_selected_broker() -> None:
+    async with dashboard(state(FENCED)) as (app, pilot):
+        await at_placement(app, pilot)
+        assert "PARTITIONS 4 of audit-log" in text(app)
+        await press(pilot, ["right"])
+        assert "PARTITIONS 10 of invoice\n" in text(app)
+        await press(pilot, ["down", "down", "down"])
+        assert "PARTITIONS 6 of invoice on broker 4" in text(app)
+        await press(pilot, ["left", "left"])
+        assert "PARTITIONS 20  1–" in text(app), "of all topics"
 
 
 def said_to_be_rack_safe(view: View, topic: str) -> str:

@@ -242,4 +242,4 @@ def _bar(replica: ReplicaEnd, scale: Scale, role: Role) -> Line:
     if replica.end < scale.low:
         return line(Span(f"{glyphs.BEFORE} {log_words.before(scale.low - replica.end)}", role))
     cell = scale.cell(replica.end)
-    return line(Span(glyphs.LOG * cell + glyphs.LOG_END, role))
+    return line(Span(glyphs.LINE * cell + glyphs.LOG_END, role))

@@ -2,8 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import glyphs, words
@@ -17,19 +19,15 @@ from kview.tui.rows.row import Row
 from kview.tui.rows.topics import ALL
 from kview.tui.text import EMPTY, Line, Role, Span, line
 
-ORDINALS = ("PREFERRED LEADER", "2ND REPLICA", "3RD REPLICA", "4TH REPLICA")
-PLACE_CELLS = len(ORDINALS[0])
-MAX_PLACES = 4
+ORDINALS = ("1ST REPLICA (preferred)", "2ND", "3RD", "4TH")
+PLACE_CELLS = len("1ST REPLICA")
+MAX_PLACES = len(ORDINALS)
 """The number of columns of positions in the table. Higher replication factors are rare; their further
 followers are shown in the last column."""
 
-MAX_CELLS = 200
-"""The most partitions in a cell. More would not fit into any line."""
-
-
-def place_title(place: int) -> str:
-    """Return the column title for a position in the replica list."""
-    return ORDINALS[place]
+MAX_NAMED = 12
+"""The most partitions that a cell names. If there are more, it counts them, and names those that are not as
+usual."""
 
 
 def alternating(ids: Sequence[int], racks: Sequence[str]) -> list[int]:
@@ -48,7 +46,8 @@ def alternating(ids: Sequence[int], racks: Sequence[str]) -> list[int]:
 class PlacementRows(Keyed[int]):
     """The rows of the placement table. The key is the broker's id.
 
-    For the topic ALL, cells are counts of replicas instead of partitions.
+    For the topic ALL, cells are counts of replicas instead of partitions. A broker's cells are made when
+    its row is drawn.
     """
 
     empty = "no broker is known"
@@ -66,79 +65,108 @@ class PlacementRows(Keyed[int]):
         used = (matrix != NO_BROKER).any(0)
         self._places = min(MAX_PLACES, int(used.sum()))
         self.title: Line = title("")
-        self._cells = self._counted() if topic == ALL else self._placed()
-        self._changed = self._changes()
+        self._matrix = matrix
+        self._counts = self._counted() if topic == ALL else {}
         self.columns: Sequence[Column] = (
             Column("rack", "", name_width(racks, 2, 12), name=True),
             Column("id", "", max(2, len(str(max(ids, default=0)))), right=True),
             Column("state", "", 17, rank=1),
             *(
-                Column(
-                    f"place{place}", place_title(place), PLACE_CELLS, flex=1, most=60, rank=2 * (place > 1)
-                )
+                Column(f"place{place}", ORDINALS[place], PLACE_CELLS, flex=1, most=60, rank=2 * (place > 1))
                 for place in range(self._places)
             ),
         )
 
-    def _partition_rows(self, options: Options) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def _partition_rows(self, options: Options) -> NDArray[np.int64]:
         table = self._view.snapshot.partitions
         if self._topic != ALL:
             return np.flatnonzero(table.topic == self._topic).astype(np.int64)
         rows = np.arange(len(table)) if options.internal else np.flatnonzero(~table.internal)
         return rows.astype(np.int64)
 
-    def _placed(self) -> dict[tuple[int, int], list[Span]]:
-        """Return the partitions in each cell, by broker and position."""
-        table, figures = self._view.snapshot.partitions, self._view.partitions
-        cells: dict[tuple[int, int], list[Span]] = defaultdict(list)
-        for row in self._rows.tolist():
-            leader = int(table.leader[row])
-            number = f"P{int(table.partition[row])}"
-            for position, broker in enumerate(table.replicas[row].tolist()):
-                if broker == NO_BROKER:
-                    continue
-                place = min(position, self._places - 1)
-                sign = replica_words.sign(table, figures, row, position)
-                member = bool(figures.in_isr[row, position])
-                cells[broker, place].append(_marked(number, position, sign, broker == leader, member))
+    def _placed(self, broker: int) -> list[Line]:
+        """Return the broker's partitions at each position of the replica lists."""
+        at, positions = np.nonzero(self._matrix == broker)
+        rows, places = self._rows[at], np.minimum(positions, self._places - 1)
+        unusual = self._unusual(broker, rows, positions)
+        leads = self._view.snapshot.partitions.leader[rows] == broker
+        cells: list[Line] = []
+        for place in range(self._places):
+            here = np.flatnonzero(places == place)
+            named, counts = here, EMPTY
+            if len(here) > MAX_NAMED:
+                named = here[unusual[here]]
+                led = int(leads[here].sum())
+                text = words.count(len(here)) + (f", leads {led:,}" if led else "")
+                counts = line(Span(text, Role.TEXT if led else Role.DIM))
+            spans = [
+                self._marked(broker, int(rows[each]), int(positions[each])) for each in named[:MAX_NAMED]
+            ]
+            if len(named) > MAX_NAMED:
+                spans.append(Span(f"+ {len(named) - MAX_NAMED:,} more", Role.WARN))
+            cells.append(_spaced([*counts, *spans]))
         return cells
 
-    def _counted(self) -> dict[tuple[int, int], list[Span]]:
-        table = self._view.snapshot.partitions
-        cells: dict[tuple[int, int], list[Span]] = {}
-        leaders = table.leader[self._rows]
+    def _unusual(
+        self, broker: int, rows: NDArray[np.int64], positions: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Return which replicas of a broker are not as they should be, or lead without being preferred."""
+        figures, leader = self._view.partitions, self._view.snapshot.partitions.leader[rows]
+        found = figures.replica_silent[rows, positions] | figures.replica_unreached[rows, positions]
+        found |= ~figures.in_isr[rows, positions]
+        found |= (positions == 0) != (leader == broker)
+        unusual: NDArray[np.bool_] = found
+        return unusual
+
+    def _marked(self, broker: int, row: int, position: int) -> Span:
+        """Return a partition in a cell: `P3●` if the broker leads it, `P3` if it follows.
+
+        Other signs are those of the replica. A leader that is not the preferred one is brighter.
+        """
+        table, figures = self._view.snapshot.partitions, self._view.partitions
+        number, leads = f"P{int(table.partition[row])}", broker == int(table.leader[row])
+        sign = replica_words.sign(table, figures, row, position)
+        if sign not in (glyphs.LEADER, glyphs.FOLLOWER):
+            member = bool(figures.in_isr[row, position])
+            return Span(f"{number}{sign}", replica_role(sign, member or leads))
+        if leads:
+            return Span(f"{number}{glyphs.LEADER}", Role.BRIGHT if position else Role.TEXT)
+        return Span(number, Role.DIM)
+
+    def _counted(self) -> dict[tuple[int, int], str]:
+        """Return the number of replicas of each broker at each position, and of those that lead."""
+        leaders = _counts(self._view.snapshot.partitions.leader[self._rows])
+        cells: dict[tuple[int, int], str] = {}
         for place in range(self._places):
-            brokers, counts = np.unique(table.replicas[self._rows, place], return_counts=True)
-            replicas = dict(zip(brokers.tolist(), counts.tolist(), strict=True))
+            replicas = _counts(self._matrix[:, place])
             for broker in self.keys:
                 text = words.count(replicas.get(broker, 0))
-                if place == 0:
-                    leads = int((leaders == broker).sum())
-                    text += "" if leads == replicas.get(broker, 0) else f" {glyphs.DOT} leads {leads:,}"
-                cells[broker, place] = [Span(text)]
+                if place == 0 and leaders.get(broker, 0) != replicas.get(broker, 0):
+                    text += f", leads {leaders.get(broker, 0):,}"
+                cells[broker, place] = text
         return cells
 
-    def _changes(self) -> dict[int, int]:
-        """Return when a partition of each broker last changed its leader, epoch or ISR, epoch ms."""
-        changed: dict[int, int] = {}
-        table, figures = self._view.snapshot.partitions, self._view.partitions
-        for row in self._rows[figures.changed_ms[self._rows] != UNKNOWN]:
-            for broker in table.replicas[row].tolist():
-                changed[broker] = max(changed.get(broker, UNKNOWN), int(figures.changed_ms[row]))
-        return changed
+    def _changed_ms(self, broker: int) -> int:
+        """Return when a partition of a broker last changed its leader, epoch or ISR, epoch ms."""
+        rows = self._rows[(self._matrix == broker).any(axis=1)]
+        return int(self._view.partitions.changed_ms[rows].max(initial=UNKNOWN))
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a broker's cells."""
         broker = self.keys[index]
         at = self._at[broker]
         table = self._view.snapshot.brokers
+        if self._counts:
+            places = [line(self._counts[broker, place]) for place in range(self._places)]
+        else:
+            places = self._placed(broker)
         cells = (
             line(Span(str(table.rack[at]) or words.NONE, Role.HEAD)),
             line(str(broker)),
             broker_state(self._view, at, now_ms),
-            *(_cell(self._cells.get((broker, place), [])) for place in range(self._places)),
+            *places,
         )
-        return Row(cells, fresh(self._changed.get(broker, UNKNOWN), now_ms))
+        return Row(cells, fresh(self._changed_ms(broker), now_ms))
 
     def headline(self) -> Line:
         """Return the topic's size and settings, and whether its placement is good."""
@@ -180,26 +208,14 @@ def _rack_safe(answer: str, not_safe: int) -> Line:
             return line(Span(f"   rack-safe {words.NONE}", Role.DIM))
 
 
-def _marked(number: str, position: int, sign: str, leads: bool, member: bool) -> Span:
-    """Return a partition in a cell: `P3` if all is well.
-
-    `(P3)` is a preferred leader that does not lead, and `P3▲` is another replica that leads. Other signs are
-    those of the replica.
-    """
-    named = f"({number})" if position == 0 and not leads else number
-    if sign not in (glyphs.LEADER, glyphs.FOLLOWER):
-        return Span(f"{named}{sign}", replica_role(sign, member or leads))
-    if leads and position:
-        return Span(f"{named}{glyphs.UP}", Role.BRIGHT)
-    return Span(named, Role.TEXT if leads else Role.DIM)
+def _counts(brokers: NDArray[np.integer[Any]]) -> dict[int, int]:
+    """Return how often each broker occurs."""
+    found, counts = np.unique(brokers, return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
-def _cell(spans: list[Span]) -> Line:
-    """Return partitions side by side. If they are too many for any cell, those with a problem come first."""
-    if not spans:
-        return EMPTY
-    if len(spans) > MAX_CELLS:
-        spans = sorted(spans, key=lambda span: span.role not in (Role.RISK, Role.WARN))[:MAX_CELLS]
+def _spaced(spans: Sequence[Span]) -> Line:
+    """Return partitions side by side."""
     joined: list[Span] = []
     for span in spans:
         joined += [Span("  "), span] if joined else [span]

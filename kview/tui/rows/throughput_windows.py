@@ -1,14 +1,14 @@
 """The table below the plots of the throughput screen: rates and their distribution by window."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from kview.derive.windows import WINDOWS_S, Window, window_of
+from kview.derive.windows import OUT_SETTLES_S, WINDOWS_S, Window, window_of
 from kview.language import words
 from kview.model.aggregates import Key, Kind, Rollups
 from kview.model.units import UNKNOWN
-from kview.tui.text import Line, Role, Span, line, pad
+from kview.tui.text import EMPTY, Line, Role, Span, line, pad
 
 LABEL_CELLS, WINDOW_CELLS = 14, 8
 LONG_RATE = 99_999.5
@@ -16,29 +16,24 @@ LONG_RATE = 99_999.5
 TABLE_CELLS = LABEL_CELLS + len(WINDOWS_S) * WINDOW_CELLS
 
 
-def figure_lines(rollups: Rollups, key: Key, end_s: int, longest_s: int, size: tuple[int, int]) -> list[Line]:
-    """Return rates and their distribution by window. The longest window covers at least `longest_s`, the
-    time that the plots show.
+def figure_lines(rollups: Rollups, key: Key, end_s: int, size: tuple[int, int]) -> list[Line]:
+    """Return rates and their distribution over the windows before `end_s`, one block per unit.
 
-    They are in two columns if there is room, otherwise as many as fit in one column.
+    A window that is longer than what there is shows "–". The blocks are in two columns if there is room,
+    otherwise as many lines as fit in one column.
     """
-    is_longer = longest_s > WINDOWS_S[-1]
-    lengths_s = (*WINDOWS_S[1:], longest_s) if is_longer else WINDOWS_S
-    windows = [window_of(rollups, [key], end_s, length_s) for length_s in lengths_s]
-    figures = list(_figure_lines(windows, key))
     cells, rows = size
-    covered_s = windows[-1].covered_s
-    so_far = f"/s ({words.state_age(0, covered_s * 1000, False)} so far)"
-    label = so_far if covered_s < lengths_s[-1] else "RECORDS /s"
-    lengths = [words.duration(length_s * 1000, tenths=False) for length_s in lengths_s]
-    head = _table_line(label, lengths, Role.HEAD, Role.DIM)
-    if cells < 2 * TABLE_CELLS or len(figures) < 4:
-        kept = sorted(sorted(figures)[: max(0, rows - 1)], key=figures.index)
-        return [pad(made, cells) for made in (head, *(figure.line for figure in kept))][:rows]
-    half = -(-len(figures) // 2)
-    lefts, rights = [[head, *(figure.line for figure in side)] for side in (figures[:half], figures[half:])]
-    wide = cells // 2
-    return [(*pad(left, wide), *right) for left, right in zip(lefts, rights, strict=True)][:rows]
+    blocks = _blocks(_Windows(rollups, key, end_s))
+    if cells >= 2 * TABLE_CELLS and len(blocks) > 1:
+        lefts, rights = ([each.line for block in side for each in block] for side in (blocks[:1], blocks[1:]))
+        taller = max(len(lefts), len(rights))
+        lefts += [EMPTY] * (taller - len(lefts))
+        rights += [EMPTY] * (taller - len(rights))
+        wide = cells // 2
+        return [(*pad(left, wide), *right) for left, right in zip(lefts, rights, strict=True)][:rows]
+    every = [each for block in blocks for each in block]
+    kept = sorted(every, key=lambda each: each.rank)[: max(0, rows)]
+    return [pad(each.line, cells) for each in every if each in kept]
 
 
 class Figure(NamedTuple):
@@ -48,26 +43,48 @@ class Figure(NamedTuple):
     line: Line
 
 
-def _figure_lines(windows: Sequence[Window], key: Key) -> Iterator[Figure]:
-    """Yield the ten lines of the cluster, a topic, a rack or a broker, or the two lines of a group."""
+class _Windows:
+    """The figures of a key in each window."""
 
-    def of(rank: int, label: str, read: Callable[[Window], str]) -> Figure:
-        return Figure(rank, _table_line(label, [read(found) for found in windows]))
+    def __init__(self, rollups: Rollups, key: Key, end_s: int) -> None:
+        self.key = key
+        self.found = [window_of(rollups, [key], end_s, length_s) for length_s in WINDOWS_S]
+        known_s = end_s - -(-rollups.from_ms // 1000)
+        self._is_whole = [length_s <= known_s for length_s in WINDOWS_S]
+        self._out_is_whole = [length_s <= known_s - OUT_SETTLES_S for length_s in WINDOWS_S]
 
-    out = of(1, "out", lambda found: _rate(float(found.out_rate[0])))
-    if key.kind is Kind.GROUP:
-        yield from (out, Figure(2, _hottest(windows[-1])))
-        return
-    yield of(0, "in", lambda found: _rate(float(found.in_rate[0])))
-    yield out
-    yield of(9, "replicated", lambda found: _rate(float(found.replicated_rate[0])))
-    yield of(3, "across racks", lambda found: _rate(float(found.cross_rack_rate[0])))
-    yield of(2, "bytes in ≈", lambda found: _bytes(float(found.bytes_rate[0])))
-    yield of(4, "in, p50", lambda found: _rate(float(found.in_p50[0])))
-    yield of(8, "in, p95", lambda found: _rate(float(found.in_p95[0])))
-    yield of(5, "in, p99", lambda found: _rate(float(found.in_p99[0])))
-    yield of(6, "hottest ÷ mean", lambda found: _ratio(float(found.skew[0])))
-    yield Figure(7, _hottest(windows[-1]))
+    def row(self, rank: int, label: str, read: Callable[[Window], str], out: bool = False) -> Figure:
+        """Return a line of figures, "–" for windows that are not full yet."""
+        whole = self._out_is_whole if out else self._is_whole
+        texts = [read(found) if full else words.NONE for found, full in zip(self.found, whole, strict=True)]
+        return Figure(rank, _table_line(label, texts))
+
+
+def _blocks(windows: _Windows) -> list[list[Figure]]:
+    """Return the blocks of figures: rates, and what is not a rate. A group only has a rate out."""
+    lengths = [words.duration(length_s * 1000, tenths=False) for length_s in WINDOWS_S]
+    head = Figure(-1, _table_line("RECORDS /s", lengths, Role.HEAD, Role.DIM))
+    out = windows.row(1, "out", lambda found: _rate(float(found.out_rate[0])), out=True)
+    hottest = Figure(7, _hottest(windows.found[-1]))
+    if windows.key.kind is Kind.GROUP:
+        return [[head, out, hottest]]
+    rates = [
+        head,
+        windows.row(0, "in", lambda found: _rate(float(found.in_rate[0]))),
+        out,
+        windows.row(9, "replicated", lambda found: _rate(float(found.replicated_rate[0]))),
+        windows.row(3, "across racks", lambda found: _rate(float(found.cross_rack_rate[0]))),
+        windows.row(2, "bytes in ≈", lambda found: _bytes(float(found.bytes_rate[0]))),
+    ]
+    spread = [
+        Figure(10, _table_line("IN, by second", lengths, Role.HEAD, Role.DIM)),
+        windows.row(4, "p50", lambda found: _rate(float(found.in_p50[0]))),
+        windows.row(8, "p95", lambda found: _rate(float(found.in_p95[0]))),
+        windows.row(5, "p99", lambda found: _rate(float(found.in_p99[0]))),
+        windows.row(6, "hottest ÷ mean", lambda found: _ratio(float(found.skew[0]))),
+        hottest,
+    ]
+    return [rates, spread]
 
 
 def _hottest(found: Window) -> Line:

@@ -20,6 +20,7 @@ from kview.tui.aim import Target
 from kview.tui.dashboard import Dashboard
 from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
 from kview.tui.options import PanelOrders
+from kview.tui.rows.row import Rows
 from kview.tui.widgets.bottom import KeyLine, StatusLine, TooSmall
 from kview.tui.widgets.drawn import Drawn, Lines
 from kview.tui.widgets.header import Header, HeadlinePanel
@@ -212,6 +213,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         """
         if self.has_class("-asking"):
             self._end_question()
+        elif self.dashboard.cancel_export():
+            pass
         elif self.dashboard.options.filter or self.has_class("-filtering"):
             self._end_filter(keep=False)
         elif len(self.app.screen_stack) > 1:
@@ -287,6 +290,16 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         table = self.focused_table()
         id = (table.id or "") if table else ""
         return id.removesuffix("_below"), self.panel_sorts.get(id, ())
+
+    def focused_rows(self) -> tuple[str, Rows] | None:
+        """Return the focused table's name and its rows, or None if no table is focused."""
+        table = self.focused_table() or self._before_filter()
+        return None if table is None or not table.rows.columns else (table.id or "table", table.rows)
+
+    def figures(self) -> list[str]:
+        """Return the names of the figures shown, for help: the titles of columns."""
+        tables = [table for table in self.query(Table) if table.display]
+        return [column.title for table in tables for column in table.rows.columns if column.title]
 
     def focused_table(self) -> Table | None:
         """Return the table that has the focus, or None if no table has it."""

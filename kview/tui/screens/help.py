@@ -1,7 +1,8 @@
-"""`?`: every key of the screen below, from its bindings, and the meaning of the signs and words."""
+"""`?`: the signs, the words, what the figures of the screen below mean, and its keys, from its bindings."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from textwrap import wrap
 from typing import ClassVar, NamedTuple
 
@@ -10,49 +11,47 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from kview.language import glyphs, words
+from kview.language import glossary
 from kview.tui.keys import FAULT_KEYS, SPACE_BINDINGS, TIME_BINDINGS
-from kview.tui.rows.columns import GAP, Column
+from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.row import Row
 from kview.tui.text import EMPTY, Line, Role, Span, line
 from kview.tui.widgets.bottom import KeyLine, key_name
 from kview.tui.widgets.table import GUTTER, Table
 
-SIGNS: tuple[tuple[str, str], ...] = (
-    (glyphs.LEADER, "a leader, or healthy"),
-    (glyphs.FOLLOWER, "a follower in the ISR"),
-    (glyphs.OUT_OF_SYNC, "a follower that is not in the ISR, or too few in the ISR"),
-    (glyphs.DEAD, "silent or offline; data or availability at risk"),
-    (glyphs.FROZEN, "a high watermark that stands still although it should advance"),
-    (glyphs.UP, "growing; a leader that is not the preferred leader; slow; one step from risk"),
-    (glyphs.DOWN, "shrinking"),
-    ("(P3)", "placement: the preferred leader, which is not leading now"),
-    (glyphs.NONE, "not known; ≥ a lower bound; ≈ an estimate"),
-    (words.UNSEEN, "kview cannot reach it, but the cluster can; or its state is not known"),
-    (glyphs.ELLIPSIS, "not known yet: too little has been seen, or earlier minutes are being loaded"),
-)
-
-WORDS: tuple[str, ...] = (
-    "latency: how long a broker takes to answer kview's own small requests, not produce or fetch requests",
-    "partition-seconds: how long partitions were in a state, added up: 3 partitions for 4 s are 12",
-    "hottest ÷ mean: the busiest partition's records per second, divided by the mean per partition",
-    "direct rates: the difference between two observations, used while Spark has no figures",
-)
-
 KEY_CELLS = 9
+TWO_COLUMNS = 100
+"""From this width on, help has two columns."""
+BETWEEN = 3
+"""The number of cells between two columns."""
+PAIR_CELLS = 24
+"""The width of a key with its name if two of them share a line."""
 
 
 class Entry(NamedTuple):
-    """A line of help: a key (or a section's name) and what it does."""
+    """A line of help: a key, a sign or a word, and what it means; or a section's name."""
 
     key: str
     text: str
     is_head: bool = False
+    is_pair: bool = False
+    """Whether `key` is the first of two keys with their names, and `text` the second."""
 
 
-def entries(bindings: Sequence[Binding]) -> list[Entry]:
-    """Help for these bindings: the screen's own keys, time, faults, navigation, signs and words."""
+def meanings(figures: Sequence[tuple[str, str]]) -> tuple[list[Entry], list[Entry]]:
+    """Return the signs and the words, and the figures of the screen."""
+    made = [Entry("", "SIGNS", True), *(Entry(*each) for each in glossary.SIGNS)]
+    made += [Entry("", "WORDS", True), *(Entry("", f"{word}: {text}") for word, text in glossary.WORDS)]
+    of_screen = [Entry("", f"{name}: {text}") for name, text in figures]
+    return made, [Entry("", "FIGURES on this screen", True), *of_screen] if figures else []
+
+
+def keys(bindings: Sequence[Binding], short: bool = False) -> list[Entry]:
+    """Return help for these bindings: the screen's own keys, time, faults, and navigation.
+
+    With `short`, two keys share a line, with their names only.
+    """
     faults = [b for b in bindings if b.key in FAULT_KEYS]
     timed = {(b.key, b.action) for b in TIME_BINDINGS}
     times = [b for b in bindings if (b.key, b.action) in timed]
@@ -65,13 +64,18 @@ def entries(bindings: Sequence[Binding]) -> list[Entry]:
         ("FAULTS on this simulated cluster", faults),
         ("NAVIGATION", moving),
     ):
-        if group:
-            made.append(Entry("", name, True))
-            made += [Entry(key_name(binding), explained(binding)) for binding in _merged(group)]
-    made.append(Entry("", "SIGNS", True))
-    made += [Entry(sign, meaning) for sign, meaning in SIGNS]
-    made.append(Entry("", "WORDS", True))
-    made += [Entry("", text) for text in WORDS]
+        if not group:
+            continue
+        made.append(Entry("", name, True))
+        merged = _merged(group)
+        if short:
+            names = [f"{key_name(binding):<{KEY_CELLS}}{binding.description}" for binding in merged]
+            made += [
+                Entry(first, second, is_pair=True)
+                for first, second in zip_longest(names[::2], names[1::2], fillvalue="")
+            ]
+        else:
+            made += [Entry(key_name(binding), explained(binding)) for binding in merged]
     return made
 
 
@@ -97,13 +101,60 @@ def _merged(bindings: Sequence[Binding]) -> list[Binding]:
 
 
 def wrapped(made: Sequence[Entry], cells: int) -> list[Entry]:
-    """Break entries whose text is longer than `cells` over several lines."""
+    """Break entries whose text is longer than `cells` over several lines.
+
+    An entry without a key begins at the margin of the keys, and its further lines are indented.
+    """
     lines: list[Entry] = []
     for entry in made:
-        parts = wrap(entry.text, max(20, cells)) or [""]
-        lines.append(entry._replace(text=parts[0]))
-        lines += [Entry("", part) for part in parts[1:]]
+        if entry.is_head or entry.is_pair:
+            lines.append(entry)
+        elif entry.key:
+            first, *rest = wrap(entry.text, max(20, cells - KEY_CELLS)) or [""]
+            lines += [entry._replace(text=first), *(Entry("", " " * KEY_CELLS + part) for part in rest)]
+        else:
+            parts = wrap(entry.text, max(20, cells), subsequent_indent="  ") or [""]
+            lines += [Entry("", part) for part in parts]
     return lines
+
+
+def arranged(
+    bindings: Sequence[Binding], figures: Sequence[tuple[str, str]], cells: int, rows: int
+) -> list[tuple[Line, Line]]:
+    """Return the lines of help in two columns, or in the first one if there is no room for two.
+
+    If the keys do not fit into `rows` with their explanations, they are listed by their names.
+    """
+    general, of_screen = meanings(figures)
+    if cells < TWO_COLUMNS:
+        return [(_drawn(entry), EMPTY) for entry in wrapped([*general, *of_screen, *keys(bindings)], cells)]
+    column = (cells - BETWEEN) // 2
+    left = wrapped(general, column)
+    right = wrapped([*of_screen, *keys(bindings)], column)
+    if len(right) > rows:
+        right = wrapped([*of_screen, *keys(bindings, short=True)], column)
+    if len(right) > rows and len(left) < len(right):  # what the screen's figures mean fits on the left
+        left = wrapped([*general, *of_screen], column)
+        right = wrapped(keys(bindings, short=True), column)
+    nothing = Entry("", "")
+    return [(_drawn(one), _drawn(two)) for one, two in zip_longest(left, right, fillvalue=nothing)]
+
+
+def _drawn(entry: Entry) -> Line:
+    """Return a line of help with its roles."""
+    if entry.is_head:
+        return line(Span(entry.text, Role.HEAD))
+    if entry.is_pair:
+        spans: list[Span] = []
+        for each in (f"{entry.key:<{PAIR_CELLS}}", entry.text):
+            spans += [Span(f" {each[: KEY_CELLS - 1]}", Role.KEY), Span(each[KEY_CELLS - 1 :])]
+        return tuple(spans)
+    if entry.key:
+        return line(Span(f" {entry.key:<{KEY_CELLS - 1}}", Role.KEY), entry.text)
+    word, colon, rest = entry.text.partition(": ")
+    if colon and not entry.text.startswith(" "):
+        return line(Span(f" {word}", Role.KEY), f"  {rest}")
+    return line(f" {entry.text}")
 
 
 class HelpRows(Keyed[int]):
@@ -112,18 +163,17 @@ class HelpRows(Keyed[int]):
     empty = ""
     title: Line = EMPTY
 
-    def __init__(self, made: list[Entry], name: str) -> None:
+    def __init__(self, made: list[tuple[Line, Line]], name: str) -> None:
         super().__init__(range(len(made)))
-        self._entries = made
-        self.title = line(Span(f"HELP {name}", Role.HEAD))
-        self.columns = (Column("key", "", KEY_CELLS), Column("text", "", 40, flex=1))
+        self._lines = made
+        self.title = line(Span(f"HELP {name}".rstrip(), Role.HEAD))
+        has_two = any(right for _, right in made)
+        columns = (Column("left", "", 40, flex=1), Column("right", "", 40, flex=1))
+        self.columns: Sequence[Column] = columns if has_two else columns[:1]
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a line of help."""
-        entry = self._entries[index]
-        if entry.is_head:
-            return Row((EMPTY, line(Span(entry.text, Role.HEAD))))
-        return Row((line(Span(entry.key, Role.KEY)), line(entry.text)))
+        return Row(self._lines[index][: len(self.columns)])
 
 
 class HelpScreen(ModalScreen[None], inherit_bindings=False):
@@ -139,10 +189,13 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
         *(replace(binding, action=f"app.{binding.action}") for binding in SPACE_BINDINGS),
     ]
 
-    def __init__(self, bindings: Sequence[Binding], name: str) -> None:
+    def __init__(
+        self, bindings: Sequence[Binding], name: str, figures: Sequence[tuple[str, str]] = ()
+    ) -> None:
         super().__init__()
         self._listed = bindings
         self._about = name
+        self._figures = figures
 
     def compose(self) -> ComposeResult:
         """Make the table of keys."""
@@ -159,5 +212,8 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
         self._fill()
 
     def _fill(self) -> None:
-        cells = self.app.size.width - GUTTER - KEY_CELLS - GAP
-        self.query_one(Table).fill(lambda: HelpRows(wrapped(entries(self._listed), cells), self._about))
+        size = self.app.size
+        room = size.width - GUTTER - 1, size.height - 2
+        self.query_one(Table).fill(
+            lambda: HelpRows(arranged(self._listed, self._figures, *room), self._about)
+        )

@@ -8,21 +8,34 @@ from typing import ClassVar, NamedTuple
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Container
 
 from kview.derive.order import HOLD_MS
 from kview.derive.view import View
 from kview.language.lists import Order
+from kview.tui import layout
 from kview.tui.aim import Target
 from kview.tui.options import PanelOrders
 from kview.tui.rows import topics
+from kview.tui.rows.placed import PlacedRows
 from kview.tui.rows.placement import PlacementRows
 from kview.tui.screens.base import KviewScreen
-from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.bottom import Bar, Rule
 from kview.tui.widgets.heading import Heading
 from kview.tui.widgets.table import Table
 
 LEAST_TOPICS = 5
 """The number of lines reserved for the list of topics: title, head, and three rows."""
+
+BESIDE_WIDTH = 150
+"""From this width on, the list of partitions is to the right of the list of topics."""
+TOPICS_SHARE = 47
+"""The width of the list of topics next to the list of partitions, in percent of the screen's width."""
+LEAST_PARTITIONS = 6
+"""The fewest lines for which the list of partitions is shown below the list of topics."""
+
+PLACED = "placed"
+"""The id of the list of partitions."""
 
 
 class _Hold(NamedTuple):
@@ -37,7 +50,9 @@ class PlacementScreen(KviewScreen):
     """The replicas of the topic that is selected below, by broker and by position in the replica list."""
 
     AUTO_FOCUS = "#grid"
+    CSS = "PlacementScreen #lists { height: 1fr; }"
     has_targets = True
+    partition_panels = frozenset({PLACED})
     panel_sorts: ClassVar[PanelOrders] = {"topics": topics.ORDERS}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
@@ -53,6 +68,10 @@ class PlacementScreen(KviewScreen):
     _began = False
     """Whether a topic has been selected. It stays selected when another topic becomes the worst."""
 
+    _of_broker = False
+    """Whether only partitions on the selected broker are listed: after the user selected another broker, and
+    until they select another topic."""
+
     _hold: _Hold | None = None
     """How the topics were listed when the user last selected one."""
 
@@ -62,7 +81,11 @@ class PlacementScreen(KviewScreen):
         yield Heading(id="heading")
         yield Table(id="grid")
         yield Rule()
-        yield Table(id="topics")
+        with Container(id="lists"):
+            yield Table(id="topics")
+            yield Bar()
+            yield Rule(id="between")
+            yield Table(id=PLACED)
 
     def draw(self, view: View) -> None:
         """Pass each panel its part of a view."""
@@ -76,6 +99,32 @@ class PlacementScreen(KviewScreen):
         grid = self.query_one("#grid", Table)
         grid.fill(rows)
         grid.styles.height = max(3, min(len(grid.rows) + 1, self.app.size.height - 8 - LEAST_TOPICS))
+        self.query_one(f"#{PLACED}", Table).fill(lambda: self._placed(view))
+        self._lay_out_lists()
+
+    def _placed(self, view: View) -> PlacedRows:
+        """Return the partitions of the topic shown, or those on the broker that is selected."""
+        grid = self.query_one("#grid", Table)
+        broker = grid.selected if self._of_broker else None
+        return PlacedRows(
+            view, self.dashboard.options, self._topic(), broker if isinstance(broker, int) else None
+        )
+
+    def _lay_out_lists(self) -> None:
+        """Give the list of partitions what the list of topics leaves free, below it or to its right."""
+        size, listed = self.app.size, self.query_one("#topics", Table)
+        grid_height = self.query_one("#grid", Table).styles.height
+        used = int(grid_height.value) if grid_height else 0
+        room = size.height - layout.CHROME - layout.headline_height(size.height) - 3 - used
+        is_beside = size.width >= BESIDE_WIDTH
+        topics_height = min(len(listed.rows) + 2, max(LEAST_TOPICS, room // 3))
+        is_below = not is_beside and room - topics_height - 1 >= LEAST_PARTITIONS
+        self.query_one("#lists").styles.layout = "horizontal" if is_beside else "vertical"
+        listed.styles.width = f"{TOPICS_SHARE}%" if is_beside else "1fr"
+        listed.styles.height = topics_height if is_below else "1fr"
+        self.query_one(Bar).display = is_beside
+        self.query_one("#between").display = is_below
+        self.query_one(f"#{PLACED}").display = is_beside or is_below
 
     def _topic(self) -> str:
         selected = self.query_one("#topics", Table).selected
@@ -118,14 +167,22 @@ class PlacementScreen(KviewScreen):
         if topic := self._topic():
             self.dashboard.show_topic(topic)
 
+    @on(Table.Moved, "#grid")
+    def _another_broker(self) -> None:
+        self._of_broker = True
+        self.update()
+
     @on(Table.Moved, "#topics")
     def _another_topic(self) -> None:
+        self._of_broker = False
         self._hold_order()
         self.update()
 
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
-        if isinstance(event.key, int):
+        if event.table.id == PLACED and isinstance(event.key, tuple):
+            self.dashboard.show_partition(*event.key)
+        elif isinstance(event.key, int):
             self.dashboard.show_broker(event.key)
         else:
             self.action_open()

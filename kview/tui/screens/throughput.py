@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
 from kview.derive.view import View
-from kview.language import glyphs
+from kview.language import glossary, glyphs
 from kview.model.aggregates import Key, Kind
 from kview.tui import spark
 from kview.tui.canvas import canvas
@@ -134,6 +134,10 @@ class ThroughputScreen(KviewScreen):
         detail.stretch = STRETCHES[self._stretch]
         key = table.selected if isinstance(table.selected, Key) else rows.CLUSTER
         detail.attempt(lambda: detail.select(key, made().label(key)))
+
+    def figures(self) -> list[str]:
+        """Return the names of the figures shown, for help."""
+        return [*super().figures(), *glossary.THROUGHPUT_FIGURES]
 
     def action_list(self, by: int) -> None:
         """Show another list."""

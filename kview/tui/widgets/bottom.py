@@ -182,6 +182,9 @@ class Rule(Lines):
 
     DEFAULT_CSS = "Rule { height: 1; }"
 
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the horizontal line."""
         return [line(Span(glyphs.RULE * width, Role.RULE))]

@@ -4,16 +4,20 @@ The figures are from Spark's roll-ups if they reach the moment shown, otherwise 
 """
 
 import math
+from collections.abc import Callable, Sequence
 from datetime import tzinfo
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from kview.derive.view import Throughput, View
+from kview.derive.order import HOLD_MS
+from kview.derive.view import View
 from kview.derive.windows import series, window
 from kview.language import glyphs, words
 from kview.model.aggregates import Key, Kind, Sum
+from kview.model.units import UNKNOWN
 from kview.tui.canvas import canvas
 from kview.tui.options import Options
 from kview.tui.plot import AXIS_CELLS, Frame, framed
+from kview.tui.rows.direct import WINDOW_MS, over_window, totals
 from kview.tui.rows.throughput import out_is_bound
 from kview.tui.spark import RATE_S, basis, covered_until_s
 from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, middle, pad
@@ -24,7 +28,13 @@ MIN_PLOT_CELLS = 12
 
 CLOCK_PLOT_CELLS = 15
 """A plot at least this wide has room for the time of day at its end. The header shows that time too."""
-WINDOW_MS = 60_000
+
+
+Topics: TypeAlias = Sequence[tuple[str, float]]
+"""Topics with their rates."""
+
+Hold: TypeAlias = Callable[[Topics], Sequence[str]]
+"""Returns the names of topics in an order that rests for a while."""
 
 
 class Rates(NamedTuple):
@@ -41,20 +51,11 @@ class Rates(NamedTuple):
     topics: list[tuple[str, float]]
 
 
-def totals(rates: Throughput) -> list[float]:
-    """Return the sum over the topics at each moment, NaN if no topic's rate is known."""
-    sums = []
-    for moment in range(len(rates.at_ms)):
-        known = [series[moment] for series in rates.in_rates if math.isfinite(series[moment])]
-        sums.append(sum(known) if known else math.nan)
-    return sums
-
-
 def direct_rates(view: View) -> Rates:
     """Return the view's own rates, which are direct rates."""
     rates = view.throughput
     latest = [series[-1] if series else math.nan for series in rates.in_rates]
-    values = _over_window(rates.at_ms, totals(rates)) if len(rates.at_ms) > 1 else []
+    values = over_window(rates.at_ms, totals(rates)) if len(rates.at_ms) > 1 else []
     topics = list(zip(rates.topics, latest, strict=True))
     return Rates(values, rates.total_in, rates.total_out, out_is_bound(view), topics)
 
@@ -76,9 +77,16 @@ def spark_rates(view: View, end_s: int) -> Rates:
 
 
 def throughput_lines(
-    view: View, options: Options, zone: tzinfo | None, cells: int, rows: int, braille: bool
+    view: View,
+    options: Options,
+    zone: tzinfo | None,
+    cells: int,
+    rows: int,
+    braille: bool,
+    hold: Hold,
 ) -> list[Line]:
-    """Return the title, a plot with its axes, and to its right the topics, the highest rate first."""
+    """Return the title, a plot with its axes, and to its right the topics in the order that `hold`
+    returns."""
     end_s = covered_until_s(view, options)
     if end_s is None and not view.moment.complete:
         source = Span(f" {basis(view, options)}", Role.DIM)
@@ -90,7 +98,8 @@ def throughput_lines(
         return [head]
     if not rates.values:
         return [head, line(Span(" rates need 2 observations", Role.DIM))]
-    legend = _legend(rates.topics, body) if cells >= AXIS_CELLS + MIN_PLOT_CELLS + LEGEND_CELLS + 2 else []
+    has_room = cells >= AXIS_CELLS + MIN_PLOT_CELLS + LEGEND_CELLS + 2
+    legend = _legend(rates.topics, hold(rates.topics), body) if has_room else []
     plot_cells = cells - (LEGEND_CELLS + 2 if legend else 1)
     shown_ms = view.snapshot.observation.ended_ms
     clock = words.clock(shown_ms, zone, tenths=False) if plot_cells >= AXIS_CELLS + CLOCK_PLOT_CELLS else ""
@@ -120,52 +129,27 @@ def _head(rates: Rates, source: str, cells: int) -> Line:
     return justified(left, next(fitting, bare), cells)
 
 
-def _over_window(at_ms: tuple[int, ...], values: list[float]) -> list[float]:
-    """Return one value per second over the window that ends at the last moment.
-
-    Seconds before the first value and in gaps are NaN.
-    """
-    end = at_ms[-1]
-    step_ms = 1_000
-    slots = WINDOW_MS // step_ms
-    found = [math.nan] * slots
-    for moment, value in zip(at_ms, values, strict=True):
-        slot = slots - 1 - (end - moment) // step_ms
-        if 0 <= slot < slots:
-            found[slot] = value
-    return _bridged(found, max(1, (at_ms[-1] - at_ms[0]) // max(1, len(at_ms) - 1) // step_ms))
+def ranked(topics: Topics, before: Sequence[str]) -> list[str]:
+    """Return the topics' names, the busiest first, or in the order `before` if it has the same names."""
+    rates = dict(topics)
+    if rates.keys() == set(before):
+        return list(before)
+    return sorted(rates, key=lambda name: (-(rates[name] if math.isfinite(rates[name]) else -1.0), name))
 
 
-def _bridged(values: list[float], spacing: int) -> list[float]:
-    """Fill slots between two samples that are one usual interval apart with the earlier sample's value.
-
-    Longer gaps remain.
-    """
-    filled = list(values)
-    last, age = math.nan, 0
-    for slot, value in enumerate(values):
-        if math.isfinite(value):
-            last, age = value, 0
-        else:
-            age += 1
-            if age <= spacing and math.isfinite(last):
-                filled[slot] = last
-    return filled
-
-
-def _legend(topics: list[tuple[str, float]], rows: int) -> list[Line]:
-    ranked = sorted(topics, key=lambda pair: (-(pair[1] if math.isfinite(pair[1]) else -1.0), pair[0]))
-    shown = ranked[:rows] if len(ranked) <= rows else ranked[: rows - 1]
+def _legend(topics: Topics, order: Sequence[str], rows: int) -> list[Line]:
+    rates = dict(topics)
+    shown = order[:rows] if len(order) <= rows else order[: rows - 1]
     lines: list[Line] = [
         justified(
             line(Span(middle(topic, LEGEND_CELLS - 8), Role.DIM)),
-            line(Span(words.si(rate))),
+            line(Span(words.si(rates[topic]))),
             LEGEND_CELLS - 1,
         )
-        for topic, rate in shown
+        for topic in shown
     ]
-    if len(shown) < len(ranked):
-        lines.append(line(Span(f"+ {len(ranked) - len(shown):,} more", Role.DIM)))
+    if len(shown) < len(order):
+        lines.append(line(Span(f"+ {len(order) - len(shown):,} more", Role.DIM)))
     return lines
 
 
@@ -176,10 +160,22 @@ class ThroughputPanel(Lines):
         super().__init__(id="throughput")
         self.view: View | None = None
         self.options = Options()
+        self._order: list[str] = []
+        self._ordered_ms = UNKNOWN
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the panel's lines."""
         if self.view is None:
             return []
         at = canvas(self)
-        return throughput_lines(self.view, self.options, at.zone, width, height, braille=not at.ascii_only)
+        braille, zone = not at.ascii_only, at.zone
+        return throughput_lines(self.view, self.options, zone, width, height, braille, self._hold)
+
+    def _hold(self, topics: Topics) -> list[str]:
+        """Return the order of the legend, which changes at most once in HOLD_MS."""
+        at_ms = UNKNOWN if self.view is None else self.view.snapshot.observation.ended_ms
+        is_old = self._ordered_ms == UNKNOWN or not 0 <= at_ms - self._ordered_ms < HOLD_MS
+        order = ranked(topics, () if is_old else self._order)
+        if is_old or order != self._order:
+            self._order, self._ordered_ms = order, at_ms
+        return order

@@ -1,0 +1,93 @@
+"""The glossary: the signs, a dozen words, and what each figure of a screen means. One sentence each."""
+
+from collections.abc import Iterable, Mapping
+
+from kview.language import glyphs, words
+
+SIGNS: tuple[tuple[str, str], ...] = (
+    (glyphs.LEADER, "a leader, or healthy"),
+    (glyphs.FOLLOWER, "a follower in the ISR"),
+    (glyphs.OUT_OF_SYNC, "a follower outside the ISR, or too few in it"),
+    (glyphs.DEAD, "silent or offline: data or availability at risk"),
+    (glyphs.FROZEN, "frozen: the high watermark stands still"),
+    (glyphs.UP, "growing, moved, slow, or one step from risk"),
+    (glyphs.DOWN, "shrinking"),
+    (glyphs.NONE, "not known; ≥ a lower bound; ≈ an estimate"),
+    (words.UNSEEN, "kview cannot reach it, but the cluster can"),
+    (glyphs.ELLIPSIS, "not known yet: too little has been seen"),
+)
+
+WORDS: tuple[tuple[str, str], ...] = (
+    ("ISR", "the replicas that are in sync: one of them becomes leader if the leader fails."),
+    ("min ISR", "with fewer replicas in sync, producers with acks=all get errors."),
+    ("watermark", "consumers can read up to here: every replica in the ISR has it."),
+    ("uncommitted", "records above the watermark: they can still be lost."),
+    ("frozen", "the watermark stands still because a replica in the ISR does not answer."),
+    ("epoch", "counts a partition's leaders: each new leader has the next number."),
+    ("silent", "does not answer kview; the cluster may not have noticed yet."),
+    ("fenced", "the controller has taken a broker out: its partitions get other leaders."),
+    ("preferred leader", "the first replica of the list; a leader elsewhere has moved."),
+    ("rack-safe", "every partition survives the loss of any one rack."),
+    ("lag", "records that a group has not committed yet."),
+    ("behind", "how old the oldest record is that a group has not committed."),
+)
+
+_FIGURES: Mapping[str, str] = {
+    # brokers
+    "leads": "partitions that this broker leads",
+    "replicas": "the brokers that store it, or how many do",
+    "latency": "median time of kview's own small requests",
+    "disk": "bytes of all logs on the broker's disks",
+    "in, last minute": "records in per second, from 0 to its peak",
+    # partitions and topics
+    "leader·ep": "the leader, and its epoch after the dot",
+    "isr": "replicas in sync, of all",
+    "log start": "the oldest offset that is still stored",
+    "watermark": "consumers can read up to this offset",
+    "log end": "the offset of the leader's next record",
+    "uncomm.": "log end minus watermark",
+    "min isr": "min.insync.replicas in force",
+    "size": "bytes of the leaders' logs",
+    # groups
+    "lag": "records not committed yet, of all partitions",
+    "behind": "age of the oldest record not committed",
+    "read/s": "records that the group commits per second",
+    "write/s": "records written per second to what it reads",
+    "coordinator": "the broker that keeps the group's offsets",
+    "assignor": "how partitions are shared among members",
+    "caught up in": "time until lag is 0 at these rates",
+    "verdict": "what is wrong with the group, and why",
+    "CURRENT-OFFSET": "the next offset that the group will read",
+    "LOG-END-OFFSET": "the watermark: the end for a consumer",
+    "LAG": "LOG-END-OFFSET minus CURRENT-OFFSET",
+    # rates
+    "in rec/s": "records written per second",
+    "out rec/s": "records that groups commit per second",
+    "in bytes/s ≈": "records × mean size in the leader's log",
+    "hottest ÷ mean": "busiest partition ÷ mean partition",
+    "written": "records in of the topics that the group reads",
+    "replicated": "records that followers have copied per second",
+    "cross-rack": "the part of it that went to another rack",
+    "p50 p95 p99": "50, 95, 99 % of the seconds had no more",
+    "partition-seconds": "3 partitions for 4 s are 12",
+    "no live leader": "partitions without a leader, or a silent one",
+    "direct rates": "between two observations, without Spark",
+}
+
+THROUGHPUT_FIGURES = (
+    "hottest ÷ mean",
+    "written",
+    "replicated",
+    "cross-rack",
+    "p50 p95 p99",
+    "no live leader",
+    "partition-seconds",
+    "direct rates",
+)
+"""The figures of the throughput screen besides those of its list."""
+
+
+def figures(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the meanings of the figures with these names, each once, without those that have none."""
+    found = dict.fromkeys(name.strip() for name in names)
+    return [(name, _FIGURES[name]) for name in found if name in _FIGURES]
