@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kview.derive.view import View
+from kview.errors import BadUse
 from kview.language.errors import sentence
 from kview.model.faults import Faults
 from kview.model.notices import Notice
@@ -23,6 +24,7 @@ from kview.run.spark import Spark
 from kview.run.timeline import LiveTimeline
 
 if TYPE_CHECKING:
+    from kview.tui.actions import Keys
     from kview.tui.widgets.header import SourceInfo
 
 END_WITHIN_S = {signal.SIGINT: 3.0, signal.SIGTERM: 3.0, signal.SIGHUP: 0.9}
@@ -68,8 +70,14 @@ def run_dashboard(
 
     Raises the error that ended the run before its first view, once the terminal has been restored.
     """
+    from kview.tui.keymap import read_keys
     from kview.tui.widgets.header import SourceInfo
 
+    try:
+        keys = read_keys()
+    except BadUse:
+        source.close()
+        raise
     recorder = Recorder(display.record, RECORDING_STARTS_AFTER_S)
     run = LiveTimeline(
         source, recorder, display.interval_ms / 1000, wall_ms, display.ignore_groups, opening, take
@@ -78,7 +86,7 @@ def run_dashboard(
     if spark is not None:
         recorder.on_folder, recorder.on_stopped = spark.read, spark.nothing_to_read
     info = SourceInfo(name, display.interval_ms)
-    code = drive(run, faults, info, display, ascii_only, spark, source, profiles)
+    code = drive(run, keys, faults, info, display, ascii_only, spark, source, profiles)
     if recorder.unfinished is not None:
         print(f"kview: {sentence(recorder.unfinished)}", file=sys.stderr)
     return code
@@ -91,6 +99,7 @@ def wall_ms() -> int:
 
 def drive(
     run: Run,
+    keys: "Keys",
     faults: Faults | None,
     source: "SourceInfo",
     display: Display,
@@ -99,7 +108,7 @@ def drive(
     attention: Attention | None = None,
     profiles: Profiles | None = None,
 ) -> int:
-    """Show the dashboard of `run` until the user ends it.
+    """Show the dashboard of `run` with `keys` until the user ends it.
 
     Returns the exit code and raises the same errors as `run_dashboard`.
     """
@@ -120,6 +129,7 @@ def drive(
         attention=attention,
         log_file=log_file(),
         profiles=profiles,
+        keys=keys,
     )
     try:
         code = asyncio.run(_drive(app, run))

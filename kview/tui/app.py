@@ -19,12 +19,13 @@ from kview.language.notices import text
 from kview.model.faults import Faults
 from kview.model.notices import Notice
 from kview.model.ports import Attention, Feed, Profiles, SparkJob, Timeline
+from kview.tui.actions import Keys
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
 from kview.tui.attention import AttentionKeys
 from kview.tui.choices import Choices
 from kview.tui.colours import Colours
 from kview.tui.fault_keys import FaultKeys
-from kview.tui.keys import APP_BINDINGS
+from kview.tui.keys import APP_BINDINGS, DEFAULT_KEYS
 from kview.tui.navigation import FIRST, SCREENS, Navigation
 from kview.tui.options import Options
 from kview.tui.paint import Palette
@@ -86,9 +87,12 @@ class KviewApp(OwnApp, inherit_bindings=False):
         attention: Attention | None = None,
         log_file: str = "",
         profiles: Profiles | None = None,
+        keys: Keys = DEFAULT_KEYS,
     ) -> None:
         colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
         super().__init__(colourless)
+        self.keys = keys
+        self.set_keymap(keys.textual())
         self.feed = feed
         self.faults = FaultKeys(self, faults)
         self.attention = AttentionKeys(self, attention)
@@ -236,7 +240,12 @@ class KviewApp(OwnApp, inherit_bindings=False):
         if self.shown() is None or self.unseen:
             return
         fault = self.faults.inert(key)
-        self.say(StatusMessage(fault or f"{shown_key(key, character)} does nothing here", "? lists the keys"))
+        self.say(
+            StatusMessage(
+                fault or f"{shown_key(key, character)} does nothing here",
+                f"{self.keys.name('help')} lists the keys",
+            )
+        )
 
     def redraw_status(self) -> None:
         """Redraw the status line and the key line."""
@@ -278,7 +287,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
     def action_help(self) -> None:
         """Show the keys of this screen."""
-        self._navigation.open_help(self.timeline is not None and self.timeline.replay)
+        self._navigation.open_help(self.timeline is not None and self.timeline.replay, self.keys)
 
     def action_commands(self) -> None:
         """Show every command by name."""

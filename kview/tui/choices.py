@@ -37,9 +37,13 @@ class Choices:
         shown = not self._app.options.internal
         self._app.set_options(replace(self._app.options, internal=shown))
         if shown:
-            self._app.say(StatusMessage("internal topics are shown", "i hides them"))
+            self._app.say(
+                StatusMessage("internal topics are shown", f"{self._app.keys.name('internal')} hides them")
+            )
         else:
-            self._app.say(StatusMessage("internal topics are hidden", "i shows them"))
+            self._app.say(
+                StatusMessage("internal topics are hidden", f"{self._app.keys.name('internal')} shows them")
+            )
 
     def _groups(self) -> None:
         """Change which groups are listed."""

@@ -8,6 +8,7 @@ from kview.derive.view import View
 from kview.language.lists import Order
 from kview.model.notices import Notice
 from kview.model.ports import Timeline
+from kview.tui.actions import Keys
 from kview.tui.aim import Target
 from kview.tui.options import Options
 from kview.tui.widgets.bottom import StatusMessage
@@ -55,6 +56,8 @@ class Dashboard(Protocol):
     notice: Notice | None
     """The latest notice about kview itself."""
     options: Options
+    keys: Keys
+    """The keys in force."""
 
     @property
     def live(self) -> bool:

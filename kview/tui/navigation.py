@@ -7,6 +7,7 @@ from typing import Any
 from textual.app import App
 from textual.screen import Screen
 
+from kview.tui.actions import Keys
 from kview.tui.colours import Colours
 from kview.tui.command_list import commands
 from kview.tui.keys import REPLAY_HELP
@@ -70,12 +71,14 @@ class Navigation:
 
         self._app.run_worker(show(), exclusive=True, group="go")
 
-    def open_help(self, is_replay: bool) -> None:
+    def open_help(self, is_replay: bool, keys: Keys) -> None:
         """Show the keys of the screen shown."""
         shown = [entry.binding for entry in self._app.screen.active_bindings.values() if entry.enabled]
         others = REPLAY_HELP if is_replay else {}
-        explained = [replace(b, tooltip=others.get(b.action, b.tooltip)) for b in shown if not b.system]
-        self._app.push_screen(HelpScreen(explained, NAMES.get(self._app.current_mode, "")))
+        explained = [
+            replace(b, tooltip=keys.said(others.get(b.action, b.tooltip))) for b in shown if not b.system
+        ]
+        self._app.push_screen(HelpScreen(explained, keys, NAMES.get(self._app.current_mode, "")))
 
     def open_palette(self, time: TimeKeys, profiles: ProfileCommands, colours: Colours) -> None:
         """Show every command by name. If no command is chosen, the colours are those from before."""

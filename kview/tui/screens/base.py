@@ -9,15 +9,17 @@ from typing import ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Input
 
 from kview.derive.view import View
 from kview.language.lists import Order
+from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target
 from kview.tui.dashboard import Dashboard
+from kview.tui.keys import ACTIONS
 from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
 from kview.tui.options import PanelOrders
 from kview.tui.widgets.bottom import KeyLine, StatusLine, TooSmall
@@ -32,17 +34,7 @@ FILTER_HINT = "part of a topic's or a group's name"
 class KviewScreen(Screen[None], inherit_bindings=False):
     """A screen that draws views."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "escape",
-            "back",
-            "back",
-            show=False,
-            tooltip="clear the filter, then leave the screen, then return to the live moment",
-        ),
-        Binding("tab", "app.focus_next", "focus the next panel", show=False),
-        Binding("shift+tab", "app.focus_previous", "focus the previous panel", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.SCREEN)]
 
     panel_sorts: ClassVar[PanelOrders] = {}
     """The sort orders of each table, by the table's id."""

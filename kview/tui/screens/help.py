@@ -11,7 +11,8 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from kview.language import glyphs, words
-from kview.tui.keys import FAULT_KEYS, SPACE_BINDINGS, TIME_BINDINGS
+from kview.tui.actions import Keys, Kind
+from kview.tui.keys import PAUSE_ACTIONS
 from kview.tui.rows.columns import GAP, Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.row import Row
@@ -51,23 +52,23 @@ class Entry(NamedTuple):
     is_head: bool = False
 
 
-def entries(bindings: Sequence[Binding]) -> list[Entry]:
+def entries(bindings: Sequence[Binding], keys: Keys) -> list[Entry]:
     """Help for these bindings: the screen's own keys, time, faults, navigation, signs and words."""
-    faults = [b for b in bindings if b.key in FAULT_KEYS]
-    timed = {(b.key, b.action) for b in TIME_BINDINGS}
-    times = [b for b in bindings if (b.key, b.action) in timed]
-    moving = [b for b in bindings if not b.show and b not in (*faults, *times)]
-    others = [b for b in bindings if b.show and b not in (*faults, *times)]
+
+    def kind(binding: Binding) -> Kind:
+        action = keys.by_name(binding.id, binding.action)
+        return action.kind if action is not None else Kind.MAIN if binding.show else Kind.MOVING
+
     made: list[Entry] = []
-    for name, group in (
-        ("KEYS", others),
-        ("TIME", times),
-        ("FAULTS on this simulated cluster", faults),
-        ("NAVIGATION", moving),
+    for name, of in (
+        ("KEYS", Kind.MAIN),
+        ("TIME", Kind.TIME),
+        ("FAULTS on this simulated cluster", Kind.FAULT),
+        ("NAVIGATION", Kind.MOVING),
     ):
-        if group:
+        if group := [binding for binding in bindings if kind(binding) is of]:
             made.append(Entry("", name, True))
-            made += [Entry(key_name(binding), explained(binding)) for binding in _merged(group)]
+            made += [Entry(key, explained(binding)) for key, binding in _merged(group, keys)]
     made.append(Entry("", "SIGNS", True))
     made += [Entry(sign, meaning) for sign, meaning in SIGNS]
     made.append(Entry("", "WORDS", True))
@@ -82,18 +83,16 @@ def explained(binding: Binding) -> str:
     return f"{binding.description}: {binding.tooltip}"
 
 
-def _merged(bindings: Sequence[Binding]) -> list[Binding]:
-    """Merge the bindings of all keys with the same action: `↑ k`."""
-    by_action: dict[str, Binding] = {}
+def _merged(bindings: Sequence[Binding], keys: Keys) -> list[tuple[str, Binding]]:
+    """Return each action once, with the names of all its keys: `↑ k`."""
+    by_action: dict[str, tuple[list[str], Binding]] = {}
     for binding in bindings:
-        name = key_name(binding)
-        if binding.action in by_action:
-            earlier = by_action[binding.action]
-            if name not in (earlier.key_display or "").split():
-                by_action[binding.action] = earlier.with_key(earlier.key, f"{earlier.key_display} {name}")
-        else:
-            by_action[binding.action] = binding.with_key(binding.key, name)
-    return list(by_action.values())
+        names, _ = by_action.setdefault(binding.action, ([], binding))
+        action = keys.by_name(binding.id, binding.action)
+        name = keys.name(action.name) if action is not None and action.shown else key_name(binding)
+        if name not in names:
+            names.append(name)
+    return [(" ".join(names), binding) for names, binding in by_action.values()]
 
 
 def wrapped(made: Sequence[Entry], cells: int) -> list[Entry]:
@@ -136,11 +135,12 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
     AUTO_FOCUS = "#help"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,q", "dismiss", "return to the screen", key_display="Esc"),
-        *(replace(binding, action=f"app.{binding.action}") for binding in SPACE_BINDINGS),
+        *(replace(each, run=f"app.{each.run}").binding() for each in PAUSE_ACTIONS),
     ]
 
-    def __init__(self, bindings: Sequence[Binding], name: str) -> None:
+    def __init__(self, bindings: Sequence[Binding], keys: Keys, name: str) -> None:
         super().__init__()
+        self._keys = keys
         self._listed = bindings
         self._about = name
 
@@ -160,4 +160,6 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
 
     def _fill(self) -> None:
         cells = self.app.size.width - GUTTER - KEY_CELLS - GAP
-        self.query_one(Table).fill(lambda: HelpRows(wrapped(entries(self._listed), cells), self._about))
+        self.query_one(Table).fill(
+            lambda: HelpRows(wrapped(entries(self._listed, self._keys), cells), self._about)
+        )

@@ -7,12 +7,14 @@ from typing import ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from kview.derive.order import HOLD_MS
 from kview.derive.view import View
 from kview.language.lists import Order
+from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target
+from kview.tui.keys import ACTIONS
 from kview.tui.options import PanelOrders
 from kview.tui.rows import topics
 from kview.tui.rows.placement import PlacementRows
@@ -39,16 +41,7 @@ class PlacementScreen(KviewScreen):
     AUTO_FOCUS = "#grid"
     has_targets = True
     panel_sorts: ClassVar[PanelOrders] = {"topics": topics.ORDERS}
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "r",
-            "racks",
-            "by rack",
-            tooltip="order the brokers round-robin over the racks, or group them by rack",
-        ),
-        Binding("left", "topic(-1)", "topic", key_display="←→", tooltip="show the previous topic"),
-        Binding("right", "topic(1)", "next topic", show=False, tooltip="show the next topic"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.PLACEMENT)]
 
     _began = False
     """Whether a topic has been selected. It stays selected when another topic becomes the worst."""

@@ -8,14 +8,16 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kview.language.glyphs import MARK, UP
+from kview.tui.actions import Where, bindings
 from kview.tui.canvas import canvas
+from kview.tui.keys import ACTIONS
 from kview.tui.paint import strip
 from kview.tui.rows.columns import GAP, Column, share
 from kview.tui.rows.row import NoRows, Rows
@@ -25,6 +27,10 @@ from kview.tui.widgets.table_head import head_height, head_lines
 
 GUTTER = 2
 """The number of cells before the first column, which hold the mark of the selected row."""
+
+
+TWICE_MS = 1_000
+"""Within this time, a key that means something else when pressed twice has to be pressed again."""
 
 
 class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
@@ -37,15 +43,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "move up a row", show=False),
-        Binding("down", "move(1)", "move down a row", show=False),
-        Binding("pageup", "page(-1)", "move up a page", show=False),
-        Binding("pagedown", "page(1)", "move down a page", show=False),
-        Binding("home", "end(-1)", "go to the first row", show=False),
-        Binding("end", "end(1)", "go to the last row", show=False),
-        Binding("enter", "open", "open", tooltip="show details of the selected row"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.TABLE)]
 
     @dataclass
     class Opened(Message):
@@ -79,6 +77,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         self._index = 0
         self._chosen = False
         self._widest: dict[str, int] = {}
+        self._top_pressed: int | None = None
 
     # -- what it shows
 
@@ -173,6 +172,18 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     def action_page(self, by: int) -> None:
         """Select the row `by` pages further down (negative: up)."""
         self._choose(self._index + by * max(1, self._room() - 1))
+
+    def action_half_page(self, by: int) -> None:
+        """Select the row half a page further down (negative: up)."""
+        self._choose(self._index + by * max(1, self._room() // 2))
+
+    def action_top(self) -> None:
+        """Go to the first row if the key is pressed a second time, without another key in between."""
+        now_ms = canvas(self).wall_ms()
+        again = self._top_pressed is not None and now_ms - self._top_pressed <= TWICE_MS
+        self._top_pressed = None if again else now_ms
+        if again:
+            self.action_end(-1)
 
     def action_end(self, by: int) -> None:
         """Select the first or the last row. At the first row, the list stays at its top again."""
