@@ -66,6 +66,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
     #small { height: 1fr; }
     Screen.-filtering #filter, Screen.-asking #prompt { display: block; }
     Screen.-filtering #status, Screen.-asking #status { display: none; }
+    Screen.-filtering.-wrong #status { display: block; }
     Input { background: $background; color: $foreground; border: none; padding: 0 1; height: 1; }
     Input:focus { border: none; background-tint: transparent 0%; }
     """

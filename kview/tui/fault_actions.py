@@ -15,8 +15,8 @@ class FaultKey:
     """A fault's action and the key that it has by default.
 
     `aims` is what has to be selected: `broker` for a broker, `rack` for a broker whose rack is hit, '' for
-    nothing. `fault` prefers a selected broker that has a fault. `undo` says how to end the fault, with names of
-    actions in braces, and is '' for a key that ends faults.
+    nothing. `fault` prefers a selected broker that has a fault. `undo` says how to end the fault, with names
+    of actions in braces, and is '' for a key that ends faults.
     """
 
     key: str

@@ -83,7 +83,8 @@ class FaultKeys:
         key = self._app.keys.name(found[0].name)
         if self._faults is None:
             return f"{key} does nothing here: faults need a simulated cluster (kview --simulate)"
-        return f"{key} needs a selected broker, and this screen has none: press {self._app.keys.name('overview')} first"
+        first = self._app.keys.name("overview")
+        return f"{key} needs a selected broker, and this screen has none: press {first} first"
 
     def do(self, key: str) -> None:
         """Apply a fault to what is selected."""

@@ -12,7 +12,7 @@ from kview.tui.keys import ACTIONS
 
 
 def read_keys() -> Keys:
-    """Return the keys in force with the user's key file. Raises BadUse with the place of its first mistake."""
+    """Return the keys in force with the user's key file. Raises BadUse for the first mistake in it."""
     path = key_file_path()
     return keys_of(read_key_file(path), path)
 

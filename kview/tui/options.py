@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self, TypeAlias
 
+from kview.derive.filters import Filter, parse
 from kview.language.lists import GroupList, Order
 
 PanelOrders: TypeAlias = Mapping[str, Sequence[Order]]
@@ -14,7 +15,7 @@ PanelOrders: TypeAlias = Mapping[str, Sequence[Order]]
 class Options:
     """What is shown, and in which order.
 
-    `filter`: only topics and groups whose name contains this text are shown. `groups`: which groups are
+    `filter`: only what matches this text is shown, as `kview.derive.filters` reads it. `groups`: which groups are
     listed. `internal`: internal topics are shown too. `sorts`: the sort order of each panel, as a number of
     steps from its first one. `stale_ms`: a figure older than this is dimmed, and its age is shown next to it.
     """
@@ -41,9 +42,15 @@ class Options:
         choices = list(GroupList)
         return replace(self, groups=choices[(choices.index(self.groups) + 1) % len(choices)])
 
-    def matches(self, name: str) -> bool:
-        """Return whether a topic's or group's name passes the filter."""
-        return self.filter.casefold() in name.casefold()
+    @property
+    def wanted(self) -> Filter:
+        """The filter in force. It has no terms if the text is wrong."""
+        return parse(self.filter)
+
+    @property
+    def shown_filter(self) -> str:
+        """The filter as the titles of panels show it, '' if nothing is filtered."""
+        return f"/{self.filter}" if self.wanted else ""
 
     def order(self, panel: str, orders: Sequence[Order]) -> Order:
         """Return the one of a panel's `orders` that is in force."""

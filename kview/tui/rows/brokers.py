@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kview.derive.brokers import answering
+from kview.derive.passing import Passing
 from kview.derive.view import View
 from kview.language import brokers, failures, glyphs, words
 from kview.language.lists import Order, order_name
@@ -34,7 +35,7 @@ SPARK_CELLS = 20
 
 def _order(view: View, options: Options) -> list[int]:
     table, figures = view.snapshot.brokers, view.brokers
-    rows = list(range(len(table)))
+    rows = np.flatnonzero(Passing(view, options.wanted).brokers).tolist()
     by_rack = sorted(rows, key=lambda row: (table.rack[row], int(table.id[row])))
     match options.order(PANEL, ORDERS):
         case Order.WORST_FIRST:
@@ -48,8 +49,6 @@ def _order(view: View, options: Options) -> list[int]:
 class BrokerRows(Keyed[int]):
     """The rows of brokers. The key is the broker's id."""
 
-    empty = "no broker is known"
-
     def __init__(self, view: View, options: Options) -> None:
         self._order = _order(view, options)
         super().__init__([int(view.snapshot.brokers.id[row]) for row in self._order])
@@ -57,7 +56,13 @@ class BrokerRows(Keyed[int]):
         self._last_ms = answering(view.snapshot).last_ms
         self._options = options
         in_force = options.order(PANEL, ORDERS)
-        self.title: Line = title("BROKERS", order_name(in_force))
+        hidden = len(view.snapshot.brokers) - len(self._order)
+        self.empty = f"no broker matches {options.shown_filter}" if hidden else "no broker is known"
+        self.title: Line = title(
+            "BROKERS",
+            order_name(in_force),
+            *([options.shown_filter, f"{glyphs.DOT} {hidden:,} hidden"] if hidden else []),
+        )
         racks = list(view.snapshot.brokers.rack)
         self._grouped = in_force is Order.IN_PLACE and any(racks)
         figures = view.brokers

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from kview.derive.passing import Passing
 from kview.derive.verdicts import RANK, severity
 from kview.derive.view import Verdict, View
 from kview.language import glyphs, verdicts, words
@@ -102,9 +103,7 @@ class OffsetRows(Keyed[tuple[str, int]]):
 
     def __init__(self, view: View, group: str, options: Options) -> None:
         table, figures = view.snapshot.offsets, view.offsets
-        rows = [
-            int(row) for row in np.flatnonzero(table.group == group) if options.matches(str(table.topic[row]))
-        ]
+        rows = np.flatnonzero(Passing(view, options.wanted).offsets(group)).tolist()
         match options.order(PANEL, ORDERS):
             case Order.WORST_FIRST:
                 rows.sort(key=lambda row: (figures.lost[row] <= 0, -RANK[Verdict(str(figures.verdict[row]))]))
@@ -121,9 +120,11 @@ class OffsetRows(Keyed[tuple[str, int]]):
             str(members.member_id[row]): str(members.client_id[row])
             for row in np.flatnonzero(members.group == group)
         }
-        self.title: Line = title("PARTITIONS", order_name(options.order(PANEL, ORDERS)))
+        self.title: Line = title("PARTITIONS", order_name(options.order(PANEL, ORDERS)), options.shown_filter)
         self.empty = (
-            f"no topic matches /{options.filter}" if options.filter else "no committed or assigned partitions"
+            f"no partition matches {options.shown_filter}"
+            if options.wanted
+            else "no committed or assigned partitions"
         )
         at = np.array(rows, np.int64)
         self.columns: Sequence[Column] = (

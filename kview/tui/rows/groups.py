@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kview.derive.passing import Passing
 from kview.derive.unheard import unheard
 from kview.derive.view import Verdict, View
 from kview.language import failures, glyphs, verdicts, words
@@ -41,11 +42,11 @@ SUMMARY_LABEL = "  GROUPS  "
 
 def _listed(view: View, options: Options) -> list[int]:
     """Return the rows of the groups that are listed."""
-    table, figures = view.snapshot.groups, view.groups
+    figures = view.groups
     abandoned = figures.verdict == Verdict.ABANDONED
     quiet = zip(figures.ignored.tolist(), abandoned.tolist(), strict=True)
-    rows = [row for row, each in enumerate(quiet) if options.lists(*each)]
-    return [row for row in rows if options.matches(str(table.group[row]))]
+    passing = Passing(view, options.wanted).groups
+    return [row for row, each in enumerate(quiet) if passing[row] and options.lists(*each)]
 
 
 def _order(view: View, options: Options) -> list[int]:
@@ -83,8 +84,8 @@ def summary(view: View, options: Options, cells: int) -> Line:
 
 def _none(view: View, options: Options) -> str:
     """Return why no group is listed."""
-    if options.filter:
-        return f"no group matches /{options.filter}"
+    if options.wanted:
+        return f"no group matches {options.shown_filter}"
     hidden = hidden_groups(view, options)
     if hidden:
         return f"no groups to show ({hidden:,} hidden {glyphs.DOT} {NEXT_GROUP_LIST[options.groups]})"
@@ -136,7 +137,7 @@ class GroupRows(Keyed[str]):
         if missing and not len(table):
             self.empty = f"groups: {missing}"
         notes = [order_name(options.order(PANEL, ORDERS))]
-        notes += [f"/{options.filter}"] if options.filter else []
+        notes += [options.shown_filter] if options.wanted else []
         hidden = hidden_groups(view, options)
         notes += [f"{glyphs.DOT} {hidden:,} hidden"] if hidden else []
         self.title: Line = title("GROUPS", *notes)

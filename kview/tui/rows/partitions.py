@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.partitions import ordered
+from kview.derive.passing import Passing
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import failures, glyphs, verdicts, words
 from kview.language.lists import Order, order_name
@@ -44,10 +45,7 @@ def worst_first(view: View, options: Options) -> NDArray[np.int64]:
     if options.internal:
         internal = np.flatnonzero(table.internal)
         rows = ordered(np.concatenate([rows, internal]), view.partitions)
-    if options.filter:
-        passing = {topic: options.matches(topic) for topic in set(table.topic.tolist())}
-        rows = rows[[passing[topic] for topic in table.topic[rows]]] if len(rows) else rows
-    return rows
+    return rows[Passing(view, options.wanted).partitions[rows]] if options.wanted else rows
 
 
 def _ordered(view: View, options: Options, panel: str) -> NDArray[np.int64]:
@@ -66,7 +64,7 @@ def _ordered(view: View, options: Options, panel: str) -> NDArray[np.int64]:
 def _nothing(view: View, filter: str) -> str:
     """Return why there is no row."""
     if filter:
-        return f"no topic matches /{filter}"
+        return f"no partition matches {filter}"
     return f"no partitions{' that kview is authorized to see' if view.headline.topics_are_bound else ''}"
 
 
@@ -84,7 +82,7 @@ class PartitionRows(Keyed[tuple[str, int]]):
         super().__init__(list(zip(topics, numbers, strict=True)))
         self._view = view
         self._options = options
-        self.empty = "" if len(self._rows) else _nothing(view, options.filter if topic is None else "")
+        self.empty = "" if len(self._rows) else _nothing(view, options.shown_filter if topic is None else "")
         self.title: Line
         watermarks, rates = table.high_watermark[self._rows], figures.in_rate[self._rows]
         offset = count_width(watermarks, 9)
@@ -94,7 +92,7 @@ class PartitionRows(Keyed[tuple[str, int]]):
                 self.troubled = troubled(figures.severity[self._rows])
             unknown = int((figures.status[self._rows] == PartitionStatus.UNKNOWN).sum())
             notes = [order_name(in_force, self.troubled + unknown)]
-            notes += [f"/{options.filter}"] if options.filter else []
+            notes.append(options.shown_filter)
             self.title = title("PARTITIONS", *notes)
             head: tuple[Column, ...] = (
                 Column("topic", "topic", name_width(set(topics), 5, 24), flex=1, most=40, name=True),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kview.derive.passing import Passing
 from kview.derive.view import Floats, View
 from kview.derive.windows import Window, series_of, window
 from kview.language import glyphs, words
@@ -69,7 +70,7 @@ class ThroughputRows(Keyed[Key]):
         super().__init__([entry.key for entry in self.entries])
         others = "  ".join(name for name in LISTS if name != listed)
         basis = "" if self._end_s is None else f"{RATE_S} s"
-        notes = [basis, order_name(self._order), f"/{options.filter}" if options.filter else ""]
+        notes = [basis, order_name(self._order), options.shown_filter]
         self.title: Line = line(
             Span(listed.upper(), Role.HEAD),
             *(Span(f" {note}", Role.DIM) for note in notes if note),
@@ -216,11 +217,8 @@ def _all(view: View, options: Options, listed: str) -> Entry:
 
 def _topics(view: View, options: Options) -> list[list[Entry]]:
     figures = view.topics
-    rows = [
-        row
-        for row in range(len(figures.topic))
-        if (options.internal or not figures.internal[row]) and options.matches(str(figures.topic[row]))
-    ]
+    passing = Passing(view, options.wanted).topics
+    rows = np.flatnonzero(passing & (~figures.internal | options.internal)).tolist()
     made = [
         [
             Entry(
@@ -266,6 +264,7 @@ def _brokers(view: View, options: Options) -> list[list[Entry]]:
 
 def _groups(view: View, options: Options) -> list[list[Entry]]:
     figures = view.groups
+    passing = Passing(view, options.wanted).groups
     return [
         [
             Entry(
@@ -276,7 +275,7 @@ def _groups(view: View, options: Options) -> list[list[Entry]]:
             )
         ]
         for row, name in enumerate(view.snapshot.groups.group)
-        if options.matches(str(name))
+        if passing[row]
     ]
 
 

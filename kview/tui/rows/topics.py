@@ -4,6 +4,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from kview.derive.passing import Passing
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import glyphs, words
 from kview.language.lists import Order, order_name
@@ -49,11 +50,8 @@ def topic_rows(view: View, options: Options, held: Sequence[Hashable] = ()) -> l
     Topics in `held` keep its order, unless one is in more trouble than another.
     """
     figures = view.topics
-    rows = [
-        row
-        for row in range(len(figures.topic))
-        if (options.internal or not figures.internal[row]) and options.matches(str(figures.topic[row]))
-    ]
+    passing = Passing(view, options.wanted).topics
+    rows = np.flatnonzero(passing & (~figures.internal | options.internal)).tolist()
     places = {topic: place for place, topic in enumerate(held)}
 
     def place(row: int) -> int:
@@ -81,9 +79,7 @@ class TopicRows(Keyed[str]):
         in_force = options.order(PANEL, ORDERS)
         if in_force is Order.WORST_FIRST:
             self.troubled = troubled(figures.severity[self._rows])
-        self.title: Line = title(
-            "TOPICS", order_name(in_force, self.troubled), f"/{options.filter}" if options.filter else ""
-        )
+        self.title: Line = title("TOPICS", order_name(in_force, self.troubled), options.shown_filter)
         self.empty = ""
         self.columns: Sequence[Column] = (
             Column("topic", "topic", name_width(self.keys, 10, 24), flex=1, most=50, name=True),

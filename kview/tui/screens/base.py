@@ -15,20 +15,22 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from kview.derive.view import View
+from kview.language import filters
 from kview.language.lists import Order
+from kview.model.events import Severity
 from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target
 from kview.tui.dashboard import Dashboard
 from kview.tui.keys import ACTIONS
 from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
 from kview.tui.options import PanelOrders
-from kview.tui.widgets.bottom import KeyLine, StatusLine, TooSmall
+from kview.tui.widgets.bottom import KeyLine, StatusLine, StatusMessage, TooSmall, filter_chip
 from kview.tui.widgets.drawn import Drawn, Lines
 from kview.tui.widgets.header import Header, HeadlinePanel
 from kview.tui.widgets.prompt import Prompt, Question, fitting
 from kview.tui.widgets.table import Table
 
-FILTER_HINT = "part of a topic's or a group's name"
+FILTER_HINT = f"part of a name, or {filters.FORMS}"
 
 
 class KviewScreen(Screen[None], inherit_bindings=False):
@@ -152,7 +154,14 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         dashboard = self.dashboard
         # The faults in force are of now, not of an earlier moment.
         active = dashboard.active_faults if dashboard.live else ()
-        self.query_one(StatusLine).show(dashboard.status_message, active)
+        options, message = dashboard.options, dashboard.status_message
+        wrong = filters.problem(options.wanted)
+        self.set_class(bool(wrong), "-wrong")
+        if wrong and (self.has_class("-filtering") or not message.text):
+            message = StatusMessage(wrong, severity=Severity.WARN)
+        typing = self.has_class("-filtering")
+        chip = () if typing else filter_chip(options.filter, wrong, dashboard.keys.name("back"))
+        self.query_one(StatusLine).show(message, active, chip)
         self.query_one(KeyLine).redraw()
 
     @on(Table.Moved)

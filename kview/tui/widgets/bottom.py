@@ -14,7 +14,7 @@ from kview.model.events import Severity
 from kview.tui.actions import Action, Keys, Kind
 from kview.tui.canvas import canvas
 from kview.tui.key_names import key_name as named
-from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, width
+from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, middle, width
 from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.prompt import Prompt, Question
 
@@ -74,11 +74,13 @@ class StatusLine(Lines):
         super().__init__(id="status")
         self.message = StatusMessage()
         self.active: tuple[str, ...] = ()
+        self.chip: Line = ()
         self._needed = 1
 
-    def show(self, message: StatusMessage, active: tuple[str, ...]) -> None:
-        """Show a message, or the faults in force, and take as many lines as they need."""
-        self.message, self.active = message, active
+    def show(self, message: StatusMessage, active: tuple[str, ...], chip: Line = ()) -> None:
+        """Show a message, or the faults in force, and `chip` at the right end. They take as many lines as
+        they need."""
+        self.message, self.active, self.chip = message, active, chip
         self.attempt(self._fit)
         self.redraw()
 
@@ -87,14 +89,30 @@ class StatusLine(Lines):
         return canvas(self).keys.name("undo-faults")
 
     def _fit(self) -> None:
-        needed = len(status_lines(self.message, self.active, self.app.size.width, self._undo))
+        needed = len(self.lines(self.app.size.width, MOST_STATUS_LINES))
         if needed != self._needed:
             self._needed = needed
             self.styles.height = needed
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the status line, or its two lines."""
-        return status_lines(self.message, self.active, width, self._undo)
+        chip = cut(self.chip, width // 2)
+        made = status_lines(self.message, self.active, width - line_width(chip), self._undo)
+        return [*made[:-1], justified(made[-1], chip, width)] if chip else made
+
+
+MOST_CHIP_CELLS = 40
+
+
+def filter_chip(text: str, problem: str, clear: str) -> Line:
+    """Return the chip that says what is filtered, and the key that clears it. A filter with a problem filters
+    nothing."""
+    if not text:
+        return ()
+    shown = middle(f"/{text}", MOST_CHIP_CELLS)
+    if problem:
+        return line(Span(f" {shown} ", Role.WARN))
+    return line(Span(f" filter {shown} ", Role.MOMENT), Span(f" {clear} clears it ", Role.DIM))
 
 
 PLAIN_RANK = 50
