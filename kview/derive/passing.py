@@ -79,9 +79,9 @@ class Passing:
         passing: Flags = np.asarray(table.group == group, bool)
         rows = self._view.offsets.partition_row
         for term in self._terms:
-            if term.field in (Field.ANY, Field.GROUP) and not term.negated:
-                if bool(_names(term, np.array([group], object))[0]):
-                    continue
+            of_group = term.field in (Field.ANY, Field.GROUP) and not term.negated
+            if of_group and bool(_names(term, np.array([group], object))[0]):
+                continue
             at = self._of_partitions(term)
             found = at[np.maximum(rows, 0)] & (rows >= 0) if len(at) else np.zeros(len(rows), bool)
             passing &= found ^ term.negated

@@ -26,9 +26,11 @@ from kview.tui.choices import Choices
 from kview.tui.colours import Colours
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.keys import APP_BINDINGS, DEFAULT_KEYS
+from kview.tui.list_keys import ListKeys, holding
 from kview.tui.navigation import FIRST, SCREENS, Navigation
 from kview.tui.options import Options
 from kview.tui.paint import Palette
+from kview.tui.places import Places
 from kview.tui.profile_commands import ProfileCommands
 from kview.tui.screens.base import KviewScreen
 from kview.tui.status import Status
@@ -37,6 +39,7 @@ from kview.tui.time_keys import TimeKeys
 from kview.tui.widgets.bottom import KeyLine, StatusMessage, shown_key
 from kview.tui.widgets.header import SourceInfo
 from kview.tui.widgets.prompt import Question
+from kview.tui.widgets.table import Table
 
 TICKS_A_SECOND = 5
 """How often ages and countdowns are redrawn: often enough that tenths of a second seem to run. This is cheap
@@ -104,6 +107,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.wall_ms = wall_ms or clock_ms
         self.time = TimeKeys(self)
         self._choices = Choices(self)
+        self._lists = ListKeys(self)
         self._navigation = Navigation(self)
         self._profiles = ProfileCommands(profiles, self.say, self.exit)
         self.arrivals = Arrivals(self._show, self.set_timer)
@@ -162,6 +166,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         if self.view is None:  # preload what draws the second view's curve
             threading.Thread(target=import_module, args=("plotext",), daemon=True).start()
         self.view = view
+        self.options = holding(self.options, view)
         self.faults.follow(view)
         self._update()
         if screen := self.shown():
@@ -290,9 +295,10 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """Show the keys of this screen."""
         self._navigation.open_help(self.timeline is not None and self.timeline.replay, self.keys)
 
-    def action_commands(self) -> None:
-        """Show every command by name."""
-        self._navigation.open_palette(self.time, self._profiles, self.colours)
+    def action_find(self) -> None:
+        """Show what can be gone to by name, and every command."""
+        places = Places(self, self.faults, self.view)
+        self._navigation.open_palette(self.time, self._profiles, self.colours, places, self.keys)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Omit Textual's own commands, because the palette is made from the key bindings."""
@@ -306,8 +312,16 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self._update()
 
     def action_show(self, what: str) -> None:
-        """Carry out a display key: filter, sort order, internal topics or ignored groups."""
+        """Carry out a display key: filter, internal topics or ignored groups."""
         self._choices.do(what)
+
+    def action_rows(self, what: str) -> None:
+        """Carry out a key of the focused list."""
+        self._lists.do(what)
+
+    def sort_by(self, table: Table, column: str) -> None:
+        """Sort a table by a column, or reverse its order if it is sorted by that column."""
+        self._lists.sort_by(table, column)
 
     def action_spark(self) -> None:
         """Start the Spark job, or restart it."""

@@ -1,11 +1,10 @@
 """What screens and keys may ask of their dashboard. `kview.tui.app` implements it."""
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from datetime import tzinfo
 from typing import Any, Protocol
 
 from kview.derive.view import View
-from kview.language.lists import Order
 from kview.model.notices import Notice
 from kview.model.ports import Timeline
 from kview.tui.actions import Keys
@@ -14,6 +13,7 @@ from kview.tui.options import Options
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.header import SourceInfo
 from kview.tui.widgets.prompt import Question
+from kview.tui.widgets.table import Table
 
 
 class Selecting(Protocol):
@@ -36,8 +36,8 @@ class Selecting(Protocol):
         """Ask for the part of a name to filter by."""
         ...
 
-    def focused_orders(self) -> tuple[str, Sequence[Order]]:
-        """Return the focused panel's name, and the orders between which it can be switched."""
+    def focused_table(self) -> Table | None:
+        """Return the table that has the focus, or the first one if none has it."""
         ...
 
 
@@ -66,6 +66,10 @@ class Dashboard(Protocol):
 
     def now_ms(self) -> int:
         """Return the time at the moment shown, epoch ms, by the clock of the snapshots."""
+        ...
+
+    def wall_ms(self) -> int:
+        """Return the current time, epoch ms."""
         ...
 
     # -- the status line
@@ -122,6 +126,14 @@ class Dashboard(Protocol):
 
     def set_options(self, options: Options) -> None:
         """Redraw everything with other options."""
+        ...
+
+    def sort_by(self, table: Table, column: str) -> None:
+        """Sort a table by a column, or reverse its order if it is sorted by that column."""
+        ...
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Put a text into the clipboard of the user's terminal."""
         ...
 
     # -- work

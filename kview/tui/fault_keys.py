@@ -106,6 +106,23 @@ class FaultKeys:
         app.say(StatusMessage(f"{why}{fault_words.doing(command)} {glyphs.ELLIPSIS}"))
         app.run_worker(self._apply(self._faults, command, why), group="faults")
 
+    @property
+    def has_lab(self) -> bool:
+        """Whether faults are possible here."""
+        return self._faults is not None
+
+    def give(self, command: FaultCommand) -> None:
+        """Apply a fault that names its node or rack, as if its key had been pressed there."""
+        app = self._app
+        if self._faults is None:
+            return
+        if not app.live:
+            key = app.keys.name("pause")
+            app.say(StatusMessage("faults work only on the live view", f"press {key} to return to it"))
+            return
+        app.say(StatusMessage(f"{fault_words.doing(command)} {glyphs.ELLIPSIS}"))
+        app.run_worker(self._apply(self._faults, command, ""), group="faults")
+
     def follow(self, view: View) -> None:
         """Ask which faults are in force, and say what the last one led to once a live view shows it."""
         if self._faults is None or not view.moment.live:

@@ -104,12 +104,12 @@ TABLE_ACTIONS = (
 
 LIST_ACTIONS = (
     Action("filter", ("slash",), "show('filter')", "filter", f"show only what matches: {FILTER_FORMS}", 10),
-    Action("sort", ("s",), "show('sort')", "sort", "sort the focused panel by its next column", 27),
-    Action("reverse", ("r",), "show('reverse')", "reverse", "reverse the order of the focused panel", 28),
+    Action("sort", ("s",), "rows('sort')", "sort", "sort the focused panel by its next column", 27),
+    Action("reverse", ("r",), "rows('reverse')", "reverse", "reverse the order of the focused panel", 28),
     Action(
         "next-trouble",
         ("n",),
-        "show('trouble')",
+        "rows('trouble')",
         "next trouble",
         "select the next row that needs attention",
         24,
@@ -117,7 +117,7 @@ LIST_ACTIONS = (
     Action(
         "copy",
         ("y",),
-        "copy",
+        "rows('copy')",
         "copy",
         "copy the name of the selected row to the clipboard; pressed twice, the whole row",
         32,

@@ -11,6 +11,7 @@ from kview.tui.actions import Keys
 from kview.tui.colours import Colours
 from kview.tui.command_list import commands
 from kview.tui.keys import REPLAY_HELP
+from kview.tui.places import Places
 from kview.tui.profile_commands import ProfileCommands
 from kview.tui.screens.commands import CommandScreen
 from kview.tui.screens.group import GroupScreen
@@ -80,9 +81,11 @@ class Navigation:
         ]
         self._app.push_screen(HelpScreen(explained, keys, NAMES.get(self._app.current_mode, "")))
 
-    def open_palette(self, time: TimeKeys, profiles: ProfileCommands, colours: Colours) -> None:
-        """Show every command by name. If no command is chosen, the colours are those from before."""
+    def open_palette(
+        self, time: TimeKeys, profiles: ProfileCommands, colours: Colours, places: Places, keys: Keys
+    ) -> None:
+        """Show what can be gone to. If nothing is chosen, the colours are those from before."""
         before = colours.palette
         active = self._app.screen.active_bindings.values()
-        offered = commands(active, self._app.run_action, time, profiles, colours)
-        self._app.push_screen(CommandScreen(offered, lambda: colours.back_to(before)))
+        offered = commands(active, self._app.run_action, time, profiles, colours, keys)
+        self._app.push_screen(CommandScreen(offered, places.found, lambda: colours.back_to(before)))

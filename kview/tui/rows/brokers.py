@@ -12,7 +12,7 @@ from kview.language.lists import Order, order_name
 from kview.model.address import Address
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
-from kview.tui.options import Options
+from kview.tui.options import OWN_ORDER, Options
 from kview.tui.plot import sparkline
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import (
@@ -21,29 +21,43 @@ from kview.tui.rows.common import (
     figure,
     fresh,
     name_width,
-    rank,
     rate_width,
     title,
 )
 from kview.tui.rows.row import Row
+from kview.tui.rows.sorting import Values, codes, figures, ids, order_note, ranks, sorted_rows
 from kview.tui.text import Line, Role, Span, line
 
 PANEL = "brokers"
-ORDERS = (Order.IN_PLACE, Order.WORST_FIRST, Order.BY_RECORDS_IN)
 SPARK_CELLS = 20
 
 
 def _order(view: View, options: Options) -> list[int]:
-    table, figures = view.snapshot.brokers, view.brokers
-    rows = np.flatnonzero(Passing(view, options.wanted).brokers).tolist()
-    by_rack = sorted(rows, key=lambda row: (table.rack[row], int(table.id[row])))
-    match options.order(PANEL, ORDERS):
-        case Order.WORST_FIRST:
-            return sorted(by_rack, key=lambda row: rank(figures.severity[row]))
-        case Order.BY_RECORDS_IN:
-            return sorted(by_rack, key=lambda row: -float(np.nan_to_num(figures.in_rate[row])))
-        case _:
-            return by_rack
+    table = view.snapshot.brokers
+    rows = np.flatnonzero(Passing(view, options.wanted).brokers)
+    racks = codes(table.rack)
+    by_rack = rows[np.lexsort((table.id[rows], np.nan_to_num(racks[rows], nan=-1.0)))]
+    return sorted_rows(by_rack, options, PANEL, view, SORTS, _identity).tolist()
+
+
+def _identity(view: View) -> object:
+    return (view.snapshot.brokers.id,)
+
+
+SORTS: Values = {
+    "rack": lambda view: codes(view.snapshot.brokers.rack),
+    "id": lambda view: ids(view.snapshot.brokers.id),
+    "state": lambda view: ranks(view.brokers.severity),
+    "leads": lambda view: figures(view.brokers.leads),
+    "replicas": lambda view: figures(view.brokers.replicas),
+    "in": lambda view: figures(view.brokers.in_rate),
+    "out": lambda view: figures(view.brokers.out_rate),
+    "latency": lambda view: figures(view.snapshot.brokers.latency_us),
+    "disk": lambda view: figures(view.snapshot.brokers.disk_bytes),
+    "spark": lambda view: figures(view.brokers.in_rate),
+    "address": lambda view: codes(view.snapshot.brokers.host),
+    "note": lambda view: np.where(view.brokers.is_controller, 0.0, np.nan),
+}
 
 
 class BrokerRows(Keyed[int]):
@@ -55,31 +69,31 @@ class BrokerRows(Keyed[int]):
         self._view = view
         self._last_ms = answering(view.snapshot).last_ms
         self._options = options
-        in_force = options.order(PANEL, ORDERS)
+        self.panel, self.sorts = PANEL, SORTS
         hidden = len(view.snapshot.brokers) - len(self._order)
         self.empty = f"no broker matches {options.shown_filter}" if hidden else "no broker is known"
-        self.title: Line = title(
-            "BROKERS",
-            order_name(in_force),
-            *([options.shown_filter, f"{glyphs.DOT} {hidden:,} hidden"] if hidden else []),
-        )
         racks = list(view.snapshot.brokers.rack)
-        self._grouped = in_force is Order.IN_PLACE and any(racks)
-        figures = view.brokers
+        self._grouped = options.sort(PANEL) == OWN_ORDER and any(racks)
+        shown = view.brokers
+        self.severities = shown.severity[self._order]
         self.columns: Sequence[Column] = (
             Column("rack", "", name_width(racks, 2, 12), name=True),
             Column("id", "", len(str(max(self.keys, default=0))), right=True),
             Column("state", "", 14, flex=1, most=20),
             Column("leads", "leads", 5, right=True),
             Column("replicas", "replicas", 8, right=True, rank=2),
-            Column("in", "in rec/s", rate_width(figures.in_rate, 8), right=True),
-            Column("out", "out rec/s", rate_width(figures.out_rate, 9), right=True, rank=1),
+            Column("in", "in rec/s", rate_width(shown.in_rate, 8), right=True),
+            Column("out", "out rec/s", rate_width(shown.out_rate, 9), right=True, rank=1),
             Column("latency", "latency", 7, right=True, rank=2),
             Column("disk", "disk", 6, right=True, rank=3),
             Column("spark", "in, last minute", SPARK_CELLS, rank=4),
             Column("address", "address", 21, flex=1, most=30, rank=5, name=True),
             Column("note", "note", 24, flex=3, rank=6),
         )
+
+        notes = [order_note(options, PANEL, self.columns, order_name(Order.IN_PLACE))]
+        notes += [options.shown_filter, f"{glyphs.DOT} {hidden:,} hidden"] if hidden else []
+        self.title: Line = title("BROKERS", *notes)
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a broker's cells."""

@@ -1,6 +1,6 @@
 """Rows of partitions: the worst first on the overview, or all partitions of a single topic."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +10,14 @@ from kview.derive.passing import Passing
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import failures, glyphs, verdicts, words
 from kview.language.lists import Order, order_name
-from kview.model.units import UNKNOWN
-from kview.tui.options import Options
+from kview.model.events import Severity
+from kview.model.snapshot import Flags, IdMatrix, Ids, Longs
+from kview.model.units import NO_BROKER, UNKNOWN
+from kview.tui.options import OWN_ORDER, Options
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import (
     ROLES,
     STATUS_SIGNS,
-    Keyed,
     count_width,
     figure,
     fresh,
@@ -30,10 +31,12 @@ from kview.tui.rows.common import (
     troubled,
 )
 from kview.tui.rows.row import Row
+from kview.tui.rows.sorting import Values, figures, ids, order_note, ranks, sorted_rows
 from kview.tui.text import Line, Role, Span, line
 
 PANEL = "partitions"
-ORDERS = (Order.WORST_FIRST, Order.BY_NAME, Order.BY_UNCOMMITTED, Order.BY_RECORDS_IN)
+TOPIC_PANEL = "topic_partitions"
+"""The panel of a single topic's partitions, whose own order is by number."""
 
 _AGED = (PartitionStatus.SILENT_LEADER, PartitionStatus.FROZEN)
 
@@ -48,17 +51,27 @@ def worst_first(view: View, options: Options) -> NDArray[np.int64]:
     return rows[Passing(view, options.wanted).partitions[rows]] if options.wanted else rows
 
 
-def _ordered(view: View, options: Options, panel: str) -> NDArray[np.int64]:
-    rows = worst_first(view, options)
-    match options.order(panel, ORDERS):
-        case Order.BY_NAME:
-            return np.sort(rows)
-        case Order.BY_UNCOMMITTED:
-            return rows[np.argsort(-view.partitions.uncommitted[rows].astype(np.float64), kind="stable")]
-        case Order.BY_RECORDS_IN:
-            return rows[np.argsort(-np.nan_to_num(view.partitions.in_rate[rows]), kind="stable")]
-        case _:
-            return rows
+_RANKS = tuple(PartitionStatus)
+
+SORTS: Values = {
+    "topic": lambda view: np.arange(len(view.snapshot.partitions), dtype=np.float64),
+    "p": lambda view: figures(view.snapshot.partitions.partition),
+    "leader": lambda view: ids(view.snapshot.partitions.leader),
+    "replicas": lambda view: ids(first_column(view.snapshot.partitions.replicas)),
+    "isr": lambda view: figures(view.partitions.isr_count),
+    "start": lambda view: figures(view.snapshot.partitions.log_start),
+    "watermark": lambda view: figures(view.snapshot.partitions.high_watermark),
+    "end": lambda view: figures(view.snapshot.partitions.log_end),
+    "uncommitted": lambda view: figures(view.partitions.uncommitted),
+    "in": lambda view: figures(view.partitions.in_rate),
+    "state": lambda view: ranks(view.partitions.status, _RANKS),
+    "why": lambda view: ranks(view.partitions.status, _RANKS),
+}
+
+
+def first_column(matrix: IdMatrix) -> Ids:
+    """Return the first column of a matrix, which may have none."""
+    return matrix[:, 0] if matrix.shape[1] else np.full(len(matrix), NO_BROKER, np.int32)
 
 
 def _nothing(view: View, filter: str) -> str:
@@ -68,41 +81,57 @@ def _nothing(view: View, filter: str) -> str:
     return f"no partitions{' that kview is authorized to see' if view.headline.topics_are_bound else ''}"
 
 
-class PartitionRows(Keyed[tuple[str, int]]):
-    """The rows of partitions. The key is (topic, partition)."""
+def _identity(view: View) -> object:
+    return view.snapshot.partitions.topic, view.snapshot.partitions.partition
 
-    def __init__(self, view: View, options: Options, topic: str | None = None, panel: str = PANEL) -> None:
-        table, figures = view.snapshot.partitions, view.partitions
-        if topic is None:
-            self._rows = _ordered(view, options, panel)
-        else:
-            rows = np.flatnonzero(table.topic == topic)
-            self._rows = rows
-        topics, numbers = table.topic[self._rows].tolist(), table.partition[self._rows].tolist()
-        super().__init__(list(zip(topics, numbers, strict=True)))
+
+def partition_row(view: View, key: Hashable) -> int | None:
+    """Return the row of the partition (topic, partition) in `snapshot.partitions`, None if there is none."""
+    if not isinstance(key, tuple):
+        return None
+    found = np.flatnonzero(view.topics.topic == key[0])
+    if not len(found):
+        return None
+    first, count = int(view.topics.first_row[found[0]]), int(view.topics.partitions[found[0]])
+    numbers = view.snapshot.partitions.partition[first : first + count]
+    at = int(np.searchsorted(numbers, key[1]))
+    return first + at if at < count and int(numbers[at]) == key[1] else None
+
+
+class PartitionRows:
+    """The rows of partitions. The key is (topic, partition). Keys are made when they are asked for."""
+
+    def __init__(self, view: View, options: Options, topic: str | None = None) -> None:
+        table, shown = view.snapshot.partitions, view.partitions
+        self.panel = PANEL if topic is None else TOPIC_PANEL
+        own = worst_first(view, options) if topic is None else np.flatnonzero(table.topic == topic)
+        self._rows = sorted_rows(own, options, self.panel, view, SORTS, _identity)
+        self.sorts: Collection[str] = SORTS
+        self._severities = shown.severity[self._rows]
+        self.troubled = 0
+        self._places: Longs | None = None
         self._view = view
         self._options = options
         self.empty = "" if len(self._rows) else _nothing(view, options.shown_filter if topic is None else "")
-        self.title: Line
-        watermarks, rates = table.high_watermark[self._rows], figures.in_rate[self._rows]
+        watermarks, rates = table.high_watermark[self._rows], shown.in_rate[self._rows]
+        numbers = table.partition[self._rows]
         offset = count_width(watermarks, 9)
+        own_name = ""
         if topic is None:
-            in_force = options.order(panel, ORDERS)
-            if in_force is Order.WORST_FIRST:
-                self.troubled = troubled(figures.severity[self._rows])
-            unknown = int((figures.status[self._rows] == PartitionStatus.UNKNOWN).sum())
-            notes = [order_name(in_force, self.troubled + unknown)]
-            notes.append(options.shown_filter)
-            self.title = title("PARTITIONS", *notes)
+            is_own = options.sort(PANEL) == OWN_ORDER
+            worst = troubled(self._severities)
+            self.troubled = worst if is_own else 0
+            unknown = int((shown.status[self._rows] == PartitionStatus.UNKNOWN).sum())
+            own_name = order_name(Order.WORST_FIRST, worst + unknown)
+            topics = set(table.topic[self._rows].tolist())
             head: tuple[Column, ...] = (
-                Column("topic", "topic", name_width(set(topics), 5, 24), flex=1, most=40, name=True),
+                Column("topic", "topic", name_width(topics, 5, 24), flex=1, most=40, name=True),
             )
         else:
-            self.title = title("PARTITIONS")
             head = ()
         self.columns: Sequence[Column] = (
             *head,
-            Column("p", "p", max(2, len(str(max(numbers, default=0)))), right=True),
+            Column("p", "p", max(2, len(str(int(numbers.max(initial=0))))), right=True),
             Column("leader", f"leader{glyphs.DOT}ep", 9),
             Column("replicas", "replicas", replicas_width(view), rank=1),
             Column("isr", "isr", 3, right=True, rank=3),
@@ -112,7 +141,7 @@ class PartitionRows(Keyed[tuple[str, int]]):
             Column(
                 "uncommitted",
                 "uncomm.",
-                count_width(figures.uncommitted[self._rows], 7, 1),
+                count_width(shown.uncommitted[self._rows], 7, 1),
                 right=True,
                 rank=2,
             ),
@@ -121,6 +150,40 @@ class PartitionRows(Keyed[tuple[str, int]]):
             Column("why", "", 14, flex=2, most=60, rank=4),
         )
         self._headed = bool(head)
+        note = order_note(options, self.panel, self.columns, own_name)
+        self.title: Line = title("PARTITIONS", note, options.shown_filter if topic is None else "")
+
+    @property
+    def in_trouble(self) -> Flags:
+        """Which rows need attention, by index."""
+        found: Flags = (self._severities == Severity.RISK) | (self._severities == Severity.WARN)
+        return found
+
+    @property
+    def keys(self) -> list[tuple[str, int]]:
+        """The keys of all rows, in order."""
+        table = self._view.snapshot.partitions
+        topics, numbers = table.topic[self._rows].tolist(), table.partition[self._rows].tolist()
+        return list(zip(topics, numbers, strict=True))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def key(self, index: int) -> Hashable:
+        """Return the key of the row at `index`."""
+        at, table = int(self._rows[index]), self._view.snapshot.partitions
+        return str(table.topic[at]), int(table.partition[at])
+
+    def find(self, key: Hashable) -> int | None:
+        """Return the index of the row with that key, or None if there is no such row."""
+        at = partition_row(self._view, key)
+        if at is None:
+            return None
+        if self._places is None:
+            self._places = np.full(len(self._view.snapshot.partitions), -1, np.int64)
+            self._places[self._rows] = np.arange(len(self._rows))
+        place = int(self._places[at])
+        return place if place >= 0 else None
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a partition's cells."""

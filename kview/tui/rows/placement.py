@@ -10,13 +10,14 @@ from kview.language import glyphs, words
 from kview.language import replicas as replica_words
 from kview.language.verdicts import counted
 from kview.model.units import NO_BROKER, UNKNOWN
-from kview.tui.options import Options
+from kview.tui.options import Options, Sort
 from kview.tui.rows.columns import Column
-from kview.tui.rows.common import Keyed, broker_state, fresh, name_width, replica_role, title
+from kview.tui.rows.common import Keyed, broker_state, fresh, name_width, rank, replica_role, title
 from kview.tui.rows.row import Row
 from kview.tui.rows.topics import ALL
 from kview.tui.text import EMPTY, Line, Role, Span, line
 
+PANEL = "grid"
 ORDINALS = ("PREFERRED LEADER", "2ND REPLICA", "3RD REPLICA", "4TH REPLICA")
 PLACE_CELLS = len(ORDINALS[0])
 MAX_PLACES = 4
@@ -66,8 +67,16 @@ class PlacementRows(Keyed[int]):
         used = (matrix != NO_BROKER).any(0)
         self._places = min(MAX_PLACES, int(used.sum()))
         self.title: Line = title("")
+        self._numbers: dict[tuple[int, int], int] = {}
+        """The number of replicas by broker and position."""
         self._cells = self._counted() if topic == ALL else self._placed()
+        if topic != ALL:
+            self._numbers = {place: len(spans) for place, spans in self._cells.items()}
         self._changed = self._changes()
+        self.panel = PANEL
+        self.sorts = ("rack", "id", "state", *(f"place{place}" for place in range(self._places)))
+        self._arrange(options.sort(PANEL))
+        self.severities = view.brokers.severity[[self._at[broker] for broker in self.keys]]
         self.columns: Sequence[Column] = (
             Column("rack", "", name_width(racks, 2, 12), name=True),
             Column("id", "", max(2, len(str(max(ids, default=0)))), right=True),
@@ -79,6 +88,27 @@ class PlacementRows(Keyed[int]):
                 for place in range(self._places)
             ),
         )
+
+    def _arrange(self, sort: Sort) -> None:
+        """Put the brokers in the order that the user chose. Those of equal value stay in placement order."""
+        keys, brokers = list(self.keys), self._view.snapshot.brokers
+        if sort.column not in self.sorts:
+            self.keys = keys[::-1] if sort.descending else keys
+            return
+
+        def value(broker: int) -> tuple[float, str]:
+            at = self._at[broker]
+            match sort.column:
+                case "rack":
+                    return 0, str(brokers.rack[at])
+                case "id":
+                    return broker, ""
+                case "state":
+                    return rank(self._view.brokers.severity[at]), ""
+                case column:
+                    return self._numbers.get((broker, int(column.removeprefix("place"))), 0), ""
+
+        self.keys = sorted(keys, key=value, reverse=sort.descending)
 
     def _partition_rows(self, options: Options) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         table = self._view.snapshot.partitions
@@ -111,6 +141,7 @@ class PlacementRows(Keyed[int]):
             brokers, counts = np.unique(table.replicas[self._rows, place], return_counts=True)
             replicas = dict(zip(brokers.tolist(), counts.tolist(), strict=True))
             for broker in self.keys:
+                self._numbers[broker, place] = replicas.get(broker, 0)
                 text = words.count(replicas.get(broker, 0))
                 if place == 0:
                     leads = int((leaders == broker).sum())

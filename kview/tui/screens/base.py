@@ -3,7 +3,6 @@
 If the terminal is too small, one sentence is shown instead.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, cast
 
@@ -16,14 +15,12 @@ from textual.widgets import Input
 
 from kview.derive.view import View
 from kview.language import filters
-from kview.language.lists import Order
 from kview.model.events import Severity
 from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target
 from kview.tui.dashboard import Dashboard
 from kview.tui.keys import ACTIONS
 from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
-from kview.tui.options import PanelOrders
 from kview.tui.widgets.bottom import KeyLine, StatusLine, StatusMessage, TooSmall, filter_chip
 from kview.tui.widgets.drawn import Drawn, Lines
 from kview.tui.widgets.header import Header, HeadlinePanel
@@ -37,9 +34,6 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     """A screen that draws views."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.SCREEN)]
-
-    panel_sorts: ClassVar[PanelOrders] = {}
-    """The sort orders of each table, by the table's id."""
 
     partition_panels: ClassVar[frozenset[str]] = frozenset()
     """The ids of the tables whose rows are partitions and whose keys are (topic, partition)."""
@@ -244,12 +238,12 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def _filter_by(self, text: str) -> None:
         self.dashboard.set_options(replace(self.dashboard.options, filter=text))
 
-    def focused_orders(self) -> tuple[str, Sequence[Order]]:
-        """Return the focused panel's name, and the orders between which it can be switched."""
-        table = self.focused_table()
-        id = (table.id or "") if table else ""
-        return id.removesuffix("_below"), self.panel_sorts.get(id, ())
-
     def focused_table(self) -> Table | None:
-        """Return the table that has the focus, or None if no table has it."""
-        return self.focused if isinstance(self.focused, Table) else None
+        """Return the table that has the focus, or the first one if none has it."""
+        if isinstance(self.focused, Table):
+            return self.focused
+        return next((table for table in self.query(Table) if table.display), None)
+
+    @on(Table.HeadClicked)
+    def _sort(self, event: Table.HeadClicked) -> None:
+        self.dashboard.sort_by(event.table, event.column)

@@ -11,11 +11,10 @@ from textual.binding import BindingType
 
 from kview.derive.order import HOLD_MS
 from kview.derive.view import View
-from kview.language.lists import Order
 from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target
 from kview.tui.keys import ACTIONS
-from kview.tui.options import PanelOrders
+from kview.tui.options import Sort
 from kview.tui.rows import topics
 from kview.tui.rows.placement import PlacementRows
 from kview.tui.screens.base import KviewScreen
@@ -31,7 +30,7 @@ class _Hold(NamedTuple):
     """The topics as they were listed, in which order, and when (epoch ms)."""
 
     keys: Sequence[Hashable]
-    order: Order
+    sort: Sort
     at_ms: int
 
 
@@ -40,7 +39,6 @@ class PlacementScreen(KviewScreen):
 
     AUTO_FOCUS = "#grid"
     has_targets = True
-    panel_sorts: ClassVar[PanelOrders] = {"topics": topics.ORDERS}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.PLACEMENT)]
 
     _began = False
@@ -102,13 +100,13 @@ class PlacementScreen(KviewScreen):
 
     def _hold_order(self) -> None:
         """Keep the topics in their order, so that the next key goes to the topic that is listed next."""
-        order = self.dashboard.options.order(topics.PANEL, topics.ORDERS)
-        self._hold = _Hold(self.query_one("#topics", Table).keys, order, self.dashboard.now_ms())
+        sort = self.dashboard.options.sort(topics.PANEL)
+        self._hold = _Hold(self.query_one("#topics", Table).keys, sort, self.dashboard.now_ms())
 
     def _held(self) -> Sequence[Hashable]:
         """Return the topics in the order that is kept, or nothing if no topic was selected lately."""
         hold = self._hold
-        if hold is None or hold.order is not self.dashboard.options.order(topics.PANEL, topics.ORDERS):
+        if hold is None or hold.sort != self.dashboard.options.sort(topics.PANEL):
             return ()
         return hold.keys if 0 <= self.dashboard.now_ms() - hold.at_ms < HOLD_MS else ()
 

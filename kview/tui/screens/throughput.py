@@ -15,7 +15,7 @@ from kview.tui import spark
 from kview.tui.actions import Where, bindings
 from kview.tui.canvas import canvas
 from kview.tui.keys import ACTIONS
-from kview.tui.options import Options, PanelOrders
+from kview.tui.options import Options
 from kview.tui.rows import throughput as rows
 from kview.tui.rows.throughput_detail import STRETCHES, USUAL, detail_lines
 from kview.tui.screens.base import KviewScreen
@@ -94,7 +94,6 @@ class ThroughputScreen(KviewScreen):
 
     AUTO_FOCUS = "#rates"
     CSS = "ThroughputScreen #sides { height: 1fr; }"
-    panel_sorts: ClassVar[PanelOrders] = {rows.PANEL: rows.ORDERS}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.THROUGHPUT)]
 
     _listed = 0
