@@ -177,6 +177,10 @@ class ErrorKind(StrEnum):
     KEY_UNKNOWN = "key unknown"
     KEYS_CONFLICT = "keys conflict"
 
+    # -- choices kept for a cluster
+    CHOICES_DAMAGED = "choices damaged"
+    CHOICES_NOT_KEPT = "choices not kept"
+
     # -- flags and arguments
     SERVER_EMPTY = "server empty"
     SERVER_IS_URL = "server is url"

@@ -75,6 +75,7 @@ def _files(path: Path) -> Iterator[str]:
     read = "" if keys.exists() else " (does not exist)"
     yield f"{'keys.toml':{WIDTH}}{keys}{read}"
     yield f"{'kview.log':{WIDTH}}{log_path()}"
+    yield f"{'choices':{WIDTH}}{state_folder() / 'choices'}"
     yield f"{'recordings':{WIDTH}}{state_folder()}"
     yield f"{'themes':{WIDTH}}{theme_folders()[-1]}"
 

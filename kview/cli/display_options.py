@@ -25,6 +25,7 @@ DISPLAY_NAMES = (
     "record_upload",
     "metrics",
     "quiet",
+    "fresh",
 )
 
 
@@ -102,6 +103,11 @@ _OBSERVING = (
         help="Serve Prometheus metrics at http://HOST:PORT/metrics, and /healthz.  [default HOST: 127.0.0.1]",
     ),
     click.option(
+        "--fresh",
+        is_flag=True,
+        help="Start without the filter, sort order and screen of your last visit to this cluster.",
+    ),
+    click.option(
         "--quiet",
         is_flag=True,
         help="With --metrics or --record: only serve or record, without a screen or any output.",
@@ -177,4 +183,5 @@ def display_of(flags: Mapping[str, Any]) -> Display:
         ignore_groups=flags["ignore_groups"],
         metrics=flags.get("metrics"),
         quiet=flags.get("quiet", False),
+        fresh=flags.get("fresh", False),
     )

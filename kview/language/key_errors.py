@@ -1,4 +1,4 @@
-"""What is wrong with a key file, as sentences."""
+"""What is wrong with a key file, or with the choices kept for a cluster, as sentences."""
 
 from collections.abc import Mapping
 
@@ -25,5 +25,13 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.KEYS_CONFLICT: ErrorWords(
         "{file}, line {line}: {action} and {other} would both have the key {key}",
         "give one of them another key",
+    ),
+    ErrorKind.CHOICES_DAMAGED: ErrorWords(
+        "{file} is damaged, so kview starts without the filter and the order of your last visit",
+        "it is written again when you change one of them",
+    ),
+    ErrorKind.CHOICES_NOT_KEPT: ErrorWords(
+        "filter, order and screen are not kept for the next visit: {file} cannot be written ({reason})",
+        "check free space and permissions there",
     ),
 }

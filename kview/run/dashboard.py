@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kview.derive.view import View
 from kview.errors import BadUse
 from kview.language.errors import sentence
+from kview.model.choices import Memory
 from kview.model.faults import Faults
 from kview.model.notices import Notice
 from kview.model.ports import Attention, Feed, Profiles, Timeline
+from kview.recording.names import state_folder
 from kview.run.folding import Taker
 from kview.run.log import log_file
+from kview.run.memory import ChoiceFiles
 from kview.run.observing import AttentiveSource
 from kview.run.recorder import Recorder
 from kview.run.settings import Display
@@ -86,7 +89,9 @@ def run_dashboard(
     if spark is not None:
         recorder.on_folder, recorder.on_stopped = spark.read, spark.nothing_to_read
     info = SourceInfo(name, display.interval_ms)
-    code = drive(run, keys, faults, info, display, ascii_only, spark, source, profiles)
+    # A simulated cluster is another one every time.
+    memory = ChoiceFiles(state_folder() / "choices", display.fresh) if faults is None else None
+    code = drive(run, keys, faults, info, display, ascii_only, spark, source, profiles, memory)
     if recorder.unfinished is not None:
         print(f"kview: {sentence(recorder.unfinished)}", file=sys.stderr)
     return code
@@ -107,6 +112,7 @@ def drive(
     spark: Spark | None,
     attention: Attention | None = None,
     profiles: Profiles | None = None,
+    memory: Memory | None = None,
 ) -> int:
     """Show the dashboard of `run` with `keys` until the user ends it.
 
@@ -130,6 +136,7 @@ def drive(
         log_file=log_file(),
         profiles=profiles,
         keys=keys,
+        memory=memory,
     )
     try:
         code = asyncio.run(_drive(app, run))

@@ -54,5 +54,7 @@ class Display:
     """Patterns of the names of groups that count nowhere."""
     metrics: Address | None = None
     """Where Prometheus metrics are served, if they are."""
+    fresh: bool = False
+    """Whether the choices kept for the cluster are ignored."""
     quiet: bool = False
     """Whether nothing is shown or printed."""

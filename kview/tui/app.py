@@ -16,6 +16,7 @@ from textual.theme import Theme
 from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
 from kview.language.notices import text
+from kview.model.choices import Memory
 from kview.model.faults import Faults
 from kview.model.notices import Notice
 from kview.model.ports import Attention, Feed, Profiles, SparkJob, Timeline
@@ -32,6 +33,7 @@ from kview.tui.options import Options
 from kview.tui.paint import Palette
 from kview.tui.places import Places
 from kview.tui.profile_commands import ProfileCommands
+from kview.tui.remembering import Remembering
 from kview.tui.screens.base import KviewScreen
 from kview.tui.status import Status
 from kview.tui.textual_internals import OwnApp
@@ -92,6 +94,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         log_file: str = "",
         profiles: Profiles | None = None,
         keys: Keys = DEFAULT_KEYS,
+        memory: Memory | None = None,
     ) -> None:
         colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
         super().__init__(colourless)
@@ -108,6 +111,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.time = TimeKeys(self)
         self._choices = Choices(self)
         self._lists = ListKeys(self)
+        self._remembering = Remembering(self, memory, self._go_soon)
         self._navigation = Navigation(self)
         self._profiles = ProfileCommands(profiles, self.say, self.exit)
         self.arrivals = Arrivals(self._show, self.set_timer)
@@ -148,7 +152,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.feed.start(self._on_view, self._on_notice)
 
     def on_unmount(self) -> None:
-        """Stop the feed."""
+        """Stop the feed, and keep the user's choices."""
+        self._remembering.keep(self.options, self.current_mode)
         self.feed.stop()
 
     def _on_view(self, view: View) -> None:
@@ -166,7 +171,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
         if self.view is None:  # preload what draws the second view's curve
             threading.Thread(target=import_module, args=("plotext",), daemon=True).start()
         self.view = view
-        self.options = holding(self.options, view)
+        restored = self._remembering.restored(self.options, view.snapshot.observation.cluster_id)
+        self.options = holding(restored, view)
         self.faults.follow(view)
         self._update()
         if screen := self.shown():
@@ -211,6 +217,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
         if self.status.expire(self.wall_ms()) and screen is not None:
             screen.say()
         self._ticks += 1
+        if self._ticks % TICKS_A_SECOND == 0:
+            self._remembering.keep(self.options, self.current_mode)
         if screen is not None:
             screen.tick(self._ticks % TICKS_A_SECOND == 0)
 
@@ -274,6 +282,10 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.colours.use_next()
 
     # -- screens
+
+    def _go_soon(self, mode: str) -> None:
+        if mode in SCREENS and mode != self.current_mode:
+            self.run_worker(self._navigation.to(mode), exclusive=True, group="go")
 
     async def action_go(self, mode: str) -> None:
         """Go to another screen and start at its top, so that a number key always shows the same thing."""

@@ -193,6 +193,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             self.query_one("#filter", Input).value = ""
             self._filter_by("")
         self._focus_panel()
+        self.say()
 
     def ask(self, question: Question) -> None:
         """Ask a question in place of the status line."""

@@ -1,7 +1,7 @@
 """The two bottom lines, for status and keys, and the lines between panels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import NamedTuple
 
@@ -141,7 +141,7 @@ def key_marks(
         action = keys.by_name(binding.id, binding.action)
         if action is None and binding.id is None:
             mark = KeyMark(key_name(binding), binding.description, binding.action)
-            found.setdefault(binding.action, (PLAIN_RANK, len(keys.actions), mark))
+            found.setdefault(binding.action, (PLAIN_RANK, len(found) - len(bindings), mark))
         elif action is not None and action.rank and (live or action.kind is not Kind.FAULT):
             rank = action.rank - 100 * (not live and action.kind is Kind.TIME)
             rank -= 200 * (action.name in ("help", "quit"))
@@ -220,7 +220,8 @@ class KeyLine(Lines):
         line = self.screen.focused
         if isinstance(line, Input):  # Letters are typed there.
             asked = line.question if isinstance(line, Prompt) else None
-            shown = [*_typing(asked), *(binding for binding in shown if binding.key.startswith("ctrl+"))]
+            typed = (replace(each, id=None) for each in shown if each.key.startswith("ctrl+"))
+            shown = [*_typing(asked), *typed]
         return shown
 
     async def on_click(self, event: Click) -> None:
