@@ -1,6 +1,7 @@
 """Filters as people type them: `invoice !dlq broker:4 state:frozen /^a.*b$/`. All terms must hold."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -71,6 +72,12 @@ STATES = frozenset(
 )
 """The states that a filter knows."""
 
+
+def names(written: str, states: Iterable[str]) -> bool:
+    """Return whether what was written is, or begins, one of the states: `fro` is frozen."""
+    return bool(plain(written)) and any(state.startswith(plain(written)) for state in states)
+
+
 _TERM = re.compile(
     r"""(?P<not>!?)
         (?:(?P<field>[A-Za-z]+):)?
@@ -124,7 +131,7 @@ def _term(found: re.Match[str]) -> Term | Filter:
             return Filter(problem=Problem.NOT_A_BROKER, wrong=wrong) if wrong else Term(field, parts, negated)
         case Field.STATE:
             known = tuple(map(plain, parts))
-            strange = next((part for part in parts if plain(part) not in STATES), None)
+            strange = next((part for part in parts if not names(part, STATES)), None)
             if strange is not None:
                 return Filter(problem=Problem.UNKNOWN_STATE, wrong=strange)
             return Term(field, known, negated)

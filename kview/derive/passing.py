@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from kview.derive.align import runs
-from kview.derive.filters import TROUBLE, Field, Filter, Term, plain
+from kview.derive.filters import TROUBLE, Field, Filter, Term, names, plain
 from kview.derive.matching import matching
 from kview.derive.statuses import PartitionStatus, Verdict
 from kview.derive.view import View
 from kview.model.events import Severity
-from kview.model.snapshot import Flags, Strings
+from kview.model.snapshot import Flags, Longs, Strings
 from kview.model.states import BrokerState, GroupState
 from kview.model.units import UNKNOWN
 
@@ -103,17 +103,15 @@ class Passing:
                 return np.repeat(_names(term, self._topics), self._rows_of_topic)
             case Field.GROUP:
                 read = np.zeros(len(table) + 1, bool)  # the last place is for partitions that are not known
-                offsets = self._view.snapshot.offsets
                 chosen = _names(term, self._view.snapshot.groups.group)
                 begins, ends = self._offsets_of_groups()
                 for begin, end in zip(begins[chosen].tolist(), ends[chosen].tolist(), strict=True):
                     read[self._view.offsets.partition_row[begin:end]] = True
-                assert len(offsets) == len(self._view.offsets.partition_row)
                 return read[:-1]
             case Field.BROKER | Field.RACK:
                 ids = self._view.snapshot.brokers.id[self._broker_rows(term)]
                 wanted = ids if term.field is Field.RACK else np.array([int(t) for t in term.texts])
-                return np.isin(table.replicas, wanted).any(1) if table.replicas.size else np.zeros(0, bool)
+                return np.asarray(np.isin(table.replicas, wanted).any(1), bool)
             case Field.STATE:
                 if not self._concerns(term, _PARTITION_STATES):
                     return np.full(len(table), not term.negated)
@@ -150,9 +148,9 @@ class Passing:
                 return self._broker_rows(term)
             case Field.STATE if self._concerns(term, _BROKER_STATES):
                 figures = self._view.brokers
-                slow = (figures.slow_since_ms != UNKNOWN) & (SLOW in term.texts)
+                slow = (figures.slow_since_ms != UNKNOWN) & any(names(text, [SLOW]) for text in term.texts)
                 own = _states(term, self._view.snapshot.brokers.state) | slow
-                return own | _trouble(term, figures.severity)
+                return np.asarray(own | _trouble(term, figures.severity), bool)
             case _:
                 return None
 
@@ -163,9 +161,9 @@ class Passing:
         return np.array([str(rack).casefold() in term.texts for rack in table.rack], bool)
 
     def _concerns(self, term: Term, states: frozenset[str]) -> bool:
-        return TROUBLE in term.texts or not states.isdisjoint(term.texts)
+        return any(names(text, (*states, TROUBLE)) for text in term.texts)
 
-    def _offsets_of_groups(self) -> tuple[np.ndarray, np.ndarray]:
+    def _offsets_of_groups(self) -> tuple[Longs, Longs]:
         """Return the first row of each group in `snapshot.offsets`, and the row after its last one."""
         groups, column = self._view.snapshot.groups.group, self._view.snapshot.offsets.group
         begins, ends = runs(column)
@@ -195,7 +193,7 @@ def _names(term: Term, names: Strings) -> Flags:
 def _states(term: Term, column: Strings) -> Flags:
     """Return where a column has one of the states that a term names."""
     known = {str(state) for state in set(column.tolist())}
-    passing = [state for state in known if plain(state) in term.texts]
+    passing = [state for state in known if any(names(text, [plain(state)]) for text in term.texts)]
     found = np.zeros(len(column), bool)
     for state in passing:
         found |= np.asarray(column == state, bool)
@@ -203,6 +201,6 @@ def _states(term: Term, column: Strings) -> Flags:
 
 
 def _trouble(term: Term, severity: Strings) -> Flags:
-    if TROUBLE not in term.texts:
+    if not any(names(text, [TROUBLE]) for text in term.texts):
         return np.zeros(len(severity), bool)
     return np.asarray((severity == Severity.RISK) | (severity == Severity.WARN), bool)

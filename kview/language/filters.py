@@ -1,5 +1,7 @@
 """What a filter may say, and why one is wrong, in words."""
 
+from difflib import get_close_matches
+
 from kview.derive.filters import Field, Filter, Problem
 
 FORMS = "words, !word, /regex/, topic: group: broker: rack: state:"
@@ -15,7 +17,9 @@ def problem(wanted: Filter) -> str:
         case None:
             return ""
         case Problem.UNKNOWN_FIELD:
-            return f"not filtered: there is no {wrong}: in a filter; write {_FIELDS}"
+            near = get_close_matches(wrong, [field for field in Field if field], 1)
+            said = f"did you mean {near[0]}:?" if near else f"write {_FIELDS}"
+            return f"not filtered: there is no {wrong}: in a filter; {said}"
         case Problem.EMPTY:
             return f"not filtered: something is missing after {wrong}"
         case Problem.NOT_A_BROKER:

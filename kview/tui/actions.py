@@ -100,6 +100,7 @@ class Keys:
     def by_name(self, name: str | None, run: str = "") -> Action | None:
         """Return the action of a binding's id, the one that does `run` if several have that name."""
         found = [action for action in self.actions if action.name == name]
+        run = run.removeprefix("app.")
         return next((action for action in found if action.run == run), found[0] if found else None)
 
     def said(self, text: str) -> str:

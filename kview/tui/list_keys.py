@@ -105,7 +105,7 @@ class ListKeys:
         again = self._copied is not None and self._copied[0] == table.selected
         again = again and self._copied is not None and 0 <= now_ms - self._copied[1] <= COPY_TWICE_MS
         self._copied = None if again else (table.selected, now_ms)
-        text = printable(table.selected_text() if again else table.selected_name())[:MOST_COPIED]
+        text = (table.selected_text() if again else printable(table.selected_name()))[:MOST_COPIED]
         self._app.copy_to_clipboard(text)
         tail = "" if again else f"{self._app.keys.name('copy')} again copies the whole row"
         self._app.say(StatusMessage(f"copied {'the row: ' if again else ''}{' '.join(text.split())}", tail))

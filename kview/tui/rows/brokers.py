@@ -37,7 +37,8 @@ def _order(view: View, options: Options) -> list[int]:
     rows = np.flatnonzero(Passing(view, options.wanted).brokers)
     racks = codes(table.rack)
     by_rack = rows[np.lexsort((table.id[rows], np.nan_to_num(racks[rows], nan=-1.0)))]
-    return sorted_rows(by_rack, options, PANEL, view, SORTS, _identity).tolist()
+    arranged: list[int] = sorted_rows(by_rack, options, PANEL, view, SORTS, _identity).tolist()
+    return arranged
 
 
 def _identity(view: View) -> object:

@@ -67,7 +67,8 @@ SORTS: Values = {
 def _order(view: View, options: Options) -> list[int]:
     rows = np.array(_listed(view, options), np.int64)
     worst = rows[np.argsort(view.groups.place[rows], kind="stable")]
-    return sorted_rows(worst, options, PANEL, view, SORTS, _identity).tolist()
+    arranged: list[int] = sorted_rows(worst, options, PANEL, view, SORTS, _identity).tolist()
+    return arranged
 
 
 def _identity(view: View) -> object:

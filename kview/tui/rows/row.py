@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -72,6 +71,10 @@ class Rows(Protocol):
         ...
 
 
+def _none() -> Flags:
+    return np.zeros(0, bool)
+
+
 @dataclass(frozen=True, slots=True)
 class NoRows:
     """The rows of a table that has no rows yet."""
@@ -82,7 +85,7 @@ class NoRows:
     troubled: int = 0
     panel: str = ""
     sorts: Collection[str] = ()
-    in_trouble: Flags = field(default_factory=partial(np.zeros, 0, bool))
+    in_trouble: Flags = field(default_factory=_none)
 
     def __len__(self) -> int:
         return 0

@@ -66,7 +66,12 @@ def topic_rows(view: View, options: Options, held: Sequence[Hashable] = ()) -> l
     places = {topic: place for place, topic in enumerate(held)}
     place = np.array([places.get(topic, len(places)) for topic in shown.topic[rows].tolist()], np.int64)
     worst = rows[np.lexsort((-shown.busy[rows], place, ranks(shown.severity[rows])))]
-    return sorted_rows(worst, options, PANEL, view, SORTS, lambda view: (view.topics.topic,)).tolist()
+    arranged: list[int] = sorted_rows(worst, options, PANEL, view, SORTS, _identity).tolist()
+    return arranged
+
+
+def _identity(view: View) -> object:
+    return (view.topics.topic,)
 
 
 class TopicRows(Keyed[str]):

@@ -95,7 +95,7 @@ class CommandScreen(ModalScreen[None], inherit_bindings=False):
     CSS = """
     CommandScreen { align: center top; background: $background 0%; }
     CommandScreen > Vertical {
-        width: 90%; max-width: 110; height: 60%; min-height: 10; max-height: 20; margin-top: 2;
+        width: 80%; max-width: 90; height: 60%; min-height: 10; max-height: 18; margin-top: 2;
         border: round $foreground 60%; background: $background;
     }
     CommandScreen Input { height: 1; }

@@ -146,7 +146,9 @@ def key_marks(
             rank = action.rank - 100 * (not live and action.kind is Kind.TIME)
             rank -= 200 * (action.name in ("help", "quit"))
             place = next(at for at, each in enumerate(keys.actions) if each is action)
-            found.setdefault(binding.action, (rank, place, _mark(action, keys, back)))
+            found.setdefault(
+                binding.action, (rank, place, _mark(action, keys, back)._replace(run=binding.action))
+            )
     room, kept = cells - 1, []
     for _, place, mark in sorted(found.values(), key=lambda each: each[0]):
         size = width(mark.name) + 1 + width(mark.label) + 2

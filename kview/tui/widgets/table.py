@@ -233,14 +233,16 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Scroll down. The selection moves only if its row leaves the panel."""
-        self._wheel(event, WHEEL_ROWS)
+        event.prevent_default().stop()
+        self.scroll_rows(WHEEL_ROWS)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """Scroll up. The selection moves only if its row leaves the panel."""
-        self._wheel(event, -WHEEL_ROWS)
-
-    def _wheel(self, event: events.MouseEvent, by: int) -> None:
         event.prevent_default().stop()
+        self.scroll_rows(-WHEEL_ROWS)
+
+    def scroll_rows(self, by: int) -> None:
+        """Scroll by a number of rows. The selection moves only if its row leaves the panel."""
         room = self._room()
         top = max(0, min(self.scroll_offset.y + by, len(self.rows) - room))
         self.scroll_to(y=top, animate=False, force=True, immediate=True)
