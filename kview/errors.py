@@ -169,6 +169,18 @@ class ErrorKind(StrEnum):
     PROFILE_NAME_WRONG = "profile name wrong"
     MAP_WRONG = "map wrong"
 
+    # -- the key file
+    KEY_FILE_GARBLED = "key file garbled"
+    KEY_LINE_WRONG = "key line wrong"
+    KEY_ACTION_UNKNOWN = "key action unknown"
+    KEY_ACTION_MISSPELT = "key action misspelt"
+    KEY_UNKNOWN = "key unknown"
+    KEYS_CONFLICT = "keys conflict"
+
+    # -- choices kept for a cluster
+    CHOICES_DAMAGED = "choices damaged"
+    CHOICES_NOT_KEPT = "choices not kept"
+
     # -- flags and arguments
     SERVER_EMPTY = "server empty"
     SERVER_IS_URL = "server is url"

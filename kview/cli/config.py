@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="As for connect: a Java client's properties file.",
 )
+@click.option("--keys", is_flag=True, help="List the actions by name, and their keys, as in keys.toml.")
 @click.option("--map", "maps", multiple=True, metavar="FROM=TO", help="As for connect.")
-def config(target: str | None, command_config: Path | None, maps: tuple[str, ...]) -> None:
+def config(target: str | None, command_config: Path | None, keys: bool, maps: tuple[str, ...]) -> None:
     """Show which files kview reads, and the settings in force for a cluster, or for every profile.
 
     Passwords and other secrets are shown as ***. It connects to no broker.
     """
+    if keys:
+        _echo("", _keys())
+        return
     if target is not None:
         _echo("", _in_force(target_of(target, command_config, maps)))
         return
@@ -60,15 +64,34 @@ WIDTH = 22
 
 
 def _files(path: Path) -> Iterator[str]:
+    from kview.config.key_file import key_file_path
     from kview.config.log import log_path
     from kview.config.themes import theme_folders
     from kview.recording.names import state_folder
 
     read = "" if os.path.exists(path) else " (does not exist)"
     yield f"{'config.toml':{WIDTH}}{path}{read}"
+    keys = key_file_path()
+    read = "" if keys.exists() else " (does not exist)"
+    yield f"{'keys.toml':{WIDTH}}{keys}{read}"
     yield f"{'kview.log':{WIDTH}}{log_path()}"
+    yield f"{'choices':{WIDTH}}{state_folder() / 'choices'}"
     yield f"{'recordings':{WIDTH}}{state_folder()}"
     yield f"{'themes':{WIDTH}}{theme_folders()[-1]}"
+
+
+def _keys() -> Iterator[str]:
+    """Yield a line for each action: its name, its keys in force, and what it does."""
+    from kview.tui.key_names import key_name
+    from kview.tui.keymap import read_keys
+
+    keys = read_keys()
+    said = set()
+    for action in keys.actions:
+        if action.name not in said and not action.fixed:
+            said.add(action.name)
+            shown = ", ".join(key_name(key) for key in keys.of(action.name))
+            yield f"{action.name:{WIDTH}}{shown:12}{keys.said(action.help or action.label)}"
 
 
 def _in_force(target: Target) -> Iterator[str]:

@@ -26,6 +26,7 @@ DISPLAY_NAMES = (
     "record_upload",
     "metrics",
     "quiet",
+    "fresh",
 )
 
 
@@ -108,6 +109,11 @@ _OBSERVING = (
         help="Serve Prometheus metrics at http://HOST:PORT/metrics, and /healthz.  [default HOST: 127.0.0.1]",
     ),
     click.option(
+        "--fresh",
+        is_flag=True,
+        help="Start without the filter, sort order and screen of your last visit to this cluster.",
+    ),
+    click.option(
         "--quiet",
         is_flag=True,
         help="With --metrics or --record: only serve or record, without a screen or any output.",
@@ -184,4 +190,5 @@ def display_of(flags: Mapping[str, Any]) -> Display:
         no_records=flags.get("no_records", False),
         metrics=flags.get("metrics"),
         quiet=flags.get("quiet", False),
+        fresh=flags.get("fresh", False),
     )

@@ -53,6 +53,7 @@ class LazyGroup(click.Group):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write where kview keeps its files, and what its exit codes mean."""
+        from kview.config.key_file import key_file_path
         from kview.config.log import log_path
         from kview.config.profiles import config_path
         from kview.config.themes import theme_folders
@@ -62,6 +63,7 @@ class LazyGroup(click.Group):
             formatter.write_dl(
                 [
                     ("config.toml", str(config_path())),
+                    ("keys.toml", str(key_file_path())),
                     ("kview.log", str(log_path())),
                     ("recordings", str(state_folder())),
                     ("themes", str(theme_folders()[-1])),

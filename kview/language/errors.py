@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kview.config.log import log_path
 from kview.errors import ErrorFacts, ErrorKind, ErrorValue, KviewError
-from kview.language import failures, glyphs, nouns, security_errors
+from kview.language import failures, glyphs, key_errors, nouns, security_errors
 from kview.language.error_words import SEE_LOG, ErrorWords
 
 MOST_ADDRESSES = 4
@@ -43,7 +43,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.MOMENT_FORGOTTEN: ErrorWords(
         "{folder} no longer contains that moment",
-        "choose a later time; to keep a recording, press k before its oldest part is deleted",
+        "choose a later time; to keep a recording, give it a name (^s) before its oldest part is deleted",
     ),
     ErrorKind.NOT_A_RECORDING_NAME: ErrorWords(
         "{name!r} is not a valid name for a recording",
@@ -277,7 +277,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "cannot write {file} ({reason})",
         "check that its folder exists, that you may write to it, and that the disk has space",
     ),
-} | security_errors.WORDS
+} | {**security_errors.WORDS, **key_errors.WORDS}
 
 
 def message(error: KviewError | ErrorFacts) -> str:

@@ -22,6 +22,9 @@ from kview.model.inspection import (
 )
 from kview.model.units import NO_BROKER, UNKNOWN
 
+RECORDS_FORMS = "an offset (1204117), a time (14:05, -5m) or a number of records (last 200)"
+"""Where to read from, as a person types it."""
+
 NOT_IN_A_RECORDING = "a recording holds no records and no settings: they are read from the live cluster only"
 SWITCHED_OFF = "records are not read here: --no-records is set"
 TOMBSTONE = "null (a tombstone: deletes the key when the log is compacted)"

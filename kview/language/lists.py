@@ -11,21 +11,11 @@ class Order(Enum):
     """The order in which the panel arranges its rows, such as brokers by rack. It needs no name."""
     WORST_FIRST = auto()
     """The rows in trouble first, then the busiest ones."""
-    BY_NAME = auto()
-    BY_LAG = auto()
-    BY_UNCOMMITTED = auto()
-    BY_RECORDS = auto()
-    BY_RECORDS_IN = auto()
 
 
 ORDERS: Mapping[Order, str] = {
     Order.IN_PLACE: "",
     Order.WORST_FIRST: "worst first",
-    Order.BY_NAME: "by name",
-    Order.BY_LAG: "by lag",
-    Order.BY_UNCOMMITTED: "by uncommitted",
-    Order.BY_RECORDS: "by records",
-    Order.BY_RECORDS_IN: "by records in",
 }
 
 BUSIEST_FIRST = "busiest first"

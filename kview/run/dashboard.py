@@ -10,13 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kview.derive.view import View
+from kview.errors import BadUse
 from kview.language.errors import sentence
+from kview.model.choices import Memory
 from kview.model.faults import Faults
 from kview.model.notices import Notice
 from kview.model.ports import Attention, Feed, Inspector, Profiles, Timeline
 from kview.recording.names import saved_folder, state_folder
 from kview.run.folding import Taker
 from kview.run.log import log_file
+from kview.run.memory import ChoiceFiles
 from kview.run.observing import AttentiveSource
 from kview.run.recorder import Recorder
 from kview.run.saves import FolderSaves
@@ -25,6 +28,7 @@ from kview.run.spark import Spark
 from kview.run.timeline import LiveTimeline
 
 if TYPE_CHECKING:
+    from kview.tui.actions import Keys
     from kview.tui.widgets.header import SourceInfo
 
 END_WITHIN_S = {signal.SIGINT: 3.0, signal.SIGTERM: 3.0, signal.SIGHUP: 0.9}
@@ -70,8 +74,14 @@ def run_dashboard(
 
     Raises the error that ended the run before its first view, once the terminal has been restored.
     """
+    from kview.tui.keymap import read_keys
     from kview.tui.widgets.header import SourceInfo
 
+    try:
+        keys = read_keys()
+    except BadUse:
+        source.close()
+        raise
     recorder = Recorder(display.record, RECORDING_STARTS_AFTER_S)
     run = LiveTimeline(
         source, recorder, display.interval_ms / 1000, wall_ms, display.ignore_groups, opening, take
@@ -80,7 +90,9 @@ def run_dashboard(
     if spark is not None:
         recorder.on_folder, recorder.on_stopped = spark.read, spark.nothing_to_read
     info = SourceInfo(name, display.interval_ms)
-    code = drive(run, faults, info, display, ascii_only, spark, source, profiles, source)
+    # A simulated cluster is another one every time.
+    memory = ChoiceFiles(state_folder() / "choices", display.fresh) if faults is None else None
+    code = drive(run, keys, faults, info, display, ascii_only, spark, source, profiles, source, memory)
     if recorder.unfinished is not None:
         print(f"kview: {sentence(recorder.unfinished)}", file=sys.stderr)
     return code
@@ -93,6 +105,7 @@ def wall_ms() -> int:
 
 def drive(
     run: Run,
+    keys: "Keys",
     faults: Faults | None,
     source: "SourceInfo",
     display: Display,
@@ -101,8 +114,9 @@ def drive(
     attention: Attention | None = None,
     profiles: Profiles | None = None,
     inspector: Inspector | None = None,
+    memory: Memory | None = None,
 ) -> int:
-    """Show the dashboard of `run` until the user ends it.
+    """Show the dashboard of `run` with `keys` until the user ends it.
 
     Returns the exit code and raises the same errors as `run_dashboard`.
     """
@@ -125,6 +139,8 @@ def drive(
         profiles=profiles,
         inspector=inspector,
         saves=FolderSaves(saved_folder(state_folder())),
+        keys=keys,
+        memory=memory,
     )
     try:
         code = asyncio.run(_drive(app, run))

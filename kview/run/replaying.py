@@ -57,13 +57,16 @@ def replay(recording: Recording, at_ms: int | None, speed: int, display: Display
         for notice in _notices(recording, at_ms):
             note(notice, output.ascii_only)
         return print_views(shown, name, display, output.ascii_only)
+    from kview.tui.keymap import read_keys
     from kview.tui.widgets.header import SourceInfo
 
+    keys = read_keys()
     run = ReplayTimeline(recording, at_ms, speed, display.ignore_groups)
     spark = None if display.no_spark else Spark(run.set_aggregates, wall_ms)
     if spark is not None:
         spark.read(recording.folder)
-    return drive(run, None, SourceInfo(name, interval_ms(recording)), display, output.ascii_only, spark)
+    source = SourceInfo(name, interval_ms(recording))
+    return drive(run, keys, None, source, display, output.ascii_only, spark)
 
 
 def _notices(recording: Recording, at_ms: int | None) -> Iterator[Notice]:

@@ -56,5 +56,7 @@ class Display:
     """Whether the records of topics are never fetched."""
     metrics: Address | None = None
     """Where Prometheus metrics are served, if they are."""
+    fresh: bool = False
+    """Whether the choices kept for the cluster are ignored."""
     quiet: bool = False
     """Whether nothing is shown or printed."""

@@ -37,7 +37,7 @@ def rack_of(view: View, broker: int) -> str:
 def to_bring_back(
     selected: Target | None, given: Sequence[int], faults: Sequence[ActiveFault]
 ) -> Target | None:
-    """Return the node that `B` brings back, or None if there is none.
+    """Return the node that the key `restore` brings back, or None if there is none.
 
     It is the selected broker if it has a fault, otherwise the node that was hit last (`given`, in order) and
     still has a fault. Without any fault it is the selected broker, so that the answer says so.
@@ -49,14 +49,17 @@ def to_bring_back(
     return selected if last is None else Target(last)
 
 
-def command_for(fault: FaultKey, target: Target | None, view: View | None) -> FaultCommand | str:
-    """Return the command of a fault's key for what is selected, or a sentence that says why there is none."""
+def command_for(fault: FaultKey, key: str, target: Target | None, view: View | None) -> FaultCommand | str:
+    """Return the command of a fault for what is selected, or a sentence that says why there is none.
+
+    `key` is what the fault's key is called.
+    """
     if not fault.aims:
         return FaultCommand(fault.kind)
     if fault.aims == "fault":
         return FaultCommand(fault.kind, target.broker) if target is not None else NO_FAULT
     if target is None or view is None:
-        return f"{fault.key} needs a broker: select one (Tab changes the panel), or a partition with a leader"
+        return f"{key} needs a broker: select one (Tab changes the panel), or a partition with a leader"
     if fault.aims == "broker":
         return FaultCommand(fault.kind, target.broker, slow_ms=fault.slow_ms)
     rack = rack_of(view, target.broker)

@@ -17,20 +17,25 @@ from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
 from kview.language.notices import text
 from kview.language.payloads import Form
+from kview.model.choices import Memory
 from kview.model.faults import Faults
 from kview.model.notices import Notice
 from kview.model.ports import Attention, Feed, Inspector, Profiles, Saves, SparkJob, Timeline
 from kview.model.units import NO_BROKER
+from kview.tui.actions import Keys
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
 from kview.tui.attention import AttentionKeys
 from kview.tui.choices import Choices
 from kview.tui.colours import Colours
 from kview.tui.fault_keys import FaultKeys
-from kview.tui.keys import APP_BINDINGS
+from kview.tui.keys import APP_BINDINGS, DEFAULT_KEYS
+from kview.tui.list_keys import ListKeys, holding
 from kview.tui.navigation import FIRST, SCREENS, Navigation
 from kview.tui.options import Options
 from kview.tui.paint import Palette
+from kview.tui.places import Places
 from kview.tui.profile_commands import ProfileCommands
+from kview.tui.remembering import Remembering
 from kview.tui.save_keys import SaveKeys
 from kview.tui.screens.base import KviewScreen
 from kview.tui.status import Status
@@ -40,6 +45,7 @@ from kview.tui.widgets.bottom import KeyLine, StatusMessage, shown_key
 from kview.tui.widgets.header import SourceInfo
 from kview.tui.widgets.inspecting import Detail
 from kview.tui.widgets.prompt import Question
+from kview.tui.widgets.table import Table
 
 TICKS_A_SECOND = 5
 """How often ages and countdowns are redrawn: often enough that tenths of a second seem to run. This is cheap
@@ -70,6 +76,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
     #small { height: 1fr; }
     Screen.-filtering #filter, Screen.-asking #prompt { display: block; }
     Screen.-filtering #status, Screen.-asking #status { display: none; }
+    Screen.-filtering.-wrong #status { display: block; }
     Input { background: $background; color: $foreground; border: none; padding: 0 1; height: 1; }
     Input:focus { border: none; background-tint: transparent 0%; }
     """
@@ -93,9 +100,13 @@ class KviewApp(OwnApp, inherit_bindings=False):
         profiles: Profiles | None = None,
         inspector: Inspector | None = None,
         saves: Saves | None = None,
+        keys: Keys = DEFAULT_KEYS,
+        memory: Memory | None = None,
     ) -> None:
         colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
         super().__init__(colourless)
+        self.keys = keys
+        self.set_keymap(keys.textual())
         self.feed = feed
         self.faults = FaultKeys(self, faults)
         self.attention = AttentionKeys(self, attention)
@@ -107,6 +118,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.wall_ms = wall_ms or clock_ms
         self.time = TimeKeys(self)
         self._choices = Choices(self)
+        self._lists = ListKeys(self)
+        self._remembering = Remembering(self, memory, self._go_soon)
         self._navigation = Navigation(self)
         self._profiles = ProfileCommands(profiles, self.say, self.exit)
         self._saves = SaveKeys(self, saves, self._picture, self.wall_ms)
@@ -149,7 +162,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.feed.start(self._on_view, self._on_notice)
 
     def on_unmount(self) -> None:
-        """Stop the feed."""
+        """Stop the feed, and keep the user's choices."""
+        self._remembering.keep(self.options, self.current_mode)
         self.feed.stop()
 
     def _on_view(self, view: View) -> None:
@@ -167,6 +181,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
         if self.view is None:  # preload what draws the second view's curve
             threading.Thread(target=import_module, args=("plotext",), daemon=True).start()
         self.view = view
+        restored = self._remembering.restored(self.options, view.snapshot.observation.cluster_id)
+        self.options = holding(restored, view)
         self.faults.follow(view)
         self._update()
         if screen := self.shown():
@@ -211,6 +227,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
         if self.status.expire(self.wall_ms()) and screen is not None:
             screen.say()
         self._ticks += 1
+        if self._ticks % TICKS_A_SECOND == 0:
+            self._remembering.keep(self.options, self.current_mode)
         if screen is not None:
             screen.tick(self._ticks % TICKS_A_SECOND == 0)
 
@@ -246,7 +264,12 @@ class KviewApp(OwnApp, inherit_bindings=False):
         if self.shown() is None or self.unseen:
             return
         fault = self.faults.inert(key)
-        self.say(StatusMessage(fault or f"{shown_key(key, character)} does nothing here", "? lists the keys"))
+        self.say(
+            StatusMessage(
+                fault or f"{shown_key(key, character)} does nothing here",
+                f"{self.keys.name('help')} lists the keys",
+            )
+        )
 
     def redraw_status(self) -> None:
         """Redraw the status line and the key line."""
@@ -269,6 +292,10 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self._navigation.open_themes(self.colours)
 
     # -- screens
+
+    def _go_soon(self, mode: str) -> None:
+        if mode in SCREENS and mode != self.current_mode:
+            self.run_worker(self._navigation.to(mode), exclusive=True, group="go")
 
     async def action_go(self, mode: str) -> None:
         """Go to another screen and start at its top, so that a number key always shows the same thing."""
@@ -317,11 +344,12 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
     def action_help(self) -> None:
         """Show the keys of this screen."""
-        self._navigation.open_help(self.timeline is not None and self.timeline.replay)
+        self._navigation.open_help(self.timeline is not None and self.timeline.replay, self.keys)
 
-    def action_commands(self) -> None:
-        """Show every command by name."""
-        self._navigation.open_palette(self.time, self._profiles, self.colours)
+    def action_find(self) -> None:
+        """Show what can be gone to by name, and every command."""
+        places = Places(self, self.faults, self.view)
+        self._navigation.open_palette(self.time, self._profiles, self.colours, places, self.keys)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Omit Textual's own commands, because the palette is made from the key bindings."""
@@ -335,8 +363,16 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self._update()
 
     def action_show(self, what: str) -> None:
-        """Carry out a display key: filter, sort order, internal topics or ignored groups."""
+        """Carry out a display key: filter, internal topics or ignored groups."""
         self._choices.do(what)
+
+    def action_rows(self, what: str) -> None:
+        """Carry out a key of the focused list."""
+        self._lists.do(what)
+
+    def sort_by(self, table: Table, column: str) -> None:
+        """Sort a table by a column, or reverse its order if it is sorted by that column."""
+        self._lists.sort_by(table, column)
 
     def action_spark(self) -> None:
         """Start the Spark job, or restart it."""

@@ -38,7 +38,9 @@ class AttentionKeys:
         if self._attention is None:
             return StatusMessage(panels.DELETE_IN_REPLAY)
         if not self._app.live:
-            return StatusMessage(panels.DELETE_IS_LIVE, "press space to return to it")
+            return StatusMessage(
+                panels.DELETE_IS_LIVE, f"press {self._app.keys.name('pause')} to return to it"
+            )
         if view is None or broker is None:
             return StatusMessage(panels.DELETE_NEEDS_BROKER)
         table = view.snapshot.brokers

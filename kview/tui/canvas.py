@@ -5,6 +5,8 @@ from typing import Protocol, cast
 
 from textual.widget import Widget
 
+from kview.tui.actions import Keys
+from kview.tui.options import Options
 from kview.tui.paint import Palette
 
 
@@ -12,6 +14,9 @@ class Canvas(Protocol):
     """The app, as seen by widgets."""
 
     palette: Palette
+    options: Options
+    keys: Keys
+    """The keys in force."""
     ascii_only: bool
     zone: tzinfo | None
     log_file: str

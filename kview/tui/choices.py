@@ -1,4 +1,4 @@
-"""The keys that change how things are shown: the filter, the sort order, and what lists leave out."""
+"""The keys that change how things are shown: the filter, and what lists leave out."""
 
 from dataclasses import replace
 
@@ -22,8 +22,6 @@ class Choices:
                 self._internal()
             case "groups":
                 self._groups()
-            case "sort":
-                self._sort()
             case _:
                 raise ValueError(what)
 
@@ -37,23 +35,16 @@ class Choices:
         shown = not self._app.options.internal
         self._app.set_options(replace(self._app.options, internal=shown))
         if shown:
-            self._app.say(StatusMessage("internal topics are shown", "i hides them"))
+            self._app.say(
+                StatusMessage("internal topics are shown", f"{self._app.keys.name('internal')} hides them")
+            )
         else:
-            self._app.say(StatusMessage("internal topics are hidden", "i shows them"))
+            self._app.say(
+                StatusMessage("internal topics are hidden", f"{self._app.keys.name('internal')} shows them")
+            )
 
     def _groups(self) -> None:
         """Change which groups are listed."""
         self._app.set_options(self._app.options.with_next_groups())
         listed = self._app.options.groups
         self._app.say(StatusMessage(GROUP_LISTS[listed], NEXT_GROUP_LIST[listed]))
-
-    def _sort(self) -> None:
-        """Change the order of the focused panel."""
-        screen = self._app.shown()
-        if screen is None:
-            return
-        panel, orders = screen.focused_orders()
-        if not orders:
-            self._app.say(StatusMessage("this panel cannot be sorted"))
-            return
-        self._app.set_options(self._app.options.with_next_order(panel, orders))

@@ -6,6 +6,7 @@ from functools import partial
 from textual.binding import ActiveBinding
 from textual.dom import DOMNode
 
+from kview.tui.actions import Keys
 from kview.tui.colours import Colours
 from kview.tui.profile_commands import ProfileCommands
 from kview.tui.screens.commands import Command
@@ -22,13 +23,16 @@ def commands(
     time: TimeKeys,
     profiles: ProfileCommands,
     colours: Colours,
+    keys: Keys,
 ) -> list[Command]:
     """Return every command that is available while the bindings `active` are in force."""
-    made = []
+    made: list[Command] = []
+    seen = set()
     for entry in active:
         binding = entry.binding
-        if entry.enabled and not binding.system and binding.show and binding.action != "commands":
-            made.append(_bound(entry, run_action))
+        if entry.enabled and not binding.system and binding.show and binding.action not in ("find", *seen):
+            seen.add(binding.action)
+            made.append(_bound(entry, run_action, keys))
     if time.allows("last"):
         made.append(Command("end of recording", "", LAST_HELP, partial(time.do, "last")))
     made += profiles.commands()
@@ -38,10 +42,10 @@ def commands(
     return made
 
 
-def _bound(entry: ActiveBinding, run_action: RunAction) -> Command:
+def _bound(entry: ActiveBinding, run_action: RunAction, keys: Keys) -> Command:
     binding = entry.binding
 
     async def run() -> None:
         await run_action(binding.action, entry.node)
 
-    return Command(binding.description, key_name(binding), binding.tooltip, run)
+    return Command(binding.description, key_name(binding), keys.said(binding.tooltip), run)

@@ -1,20 +1,21 @@
 """What screens and keys may ask of their dashboard. `kview.tui.app` implements it."""
 
-from collections.abc import Coroutine, Hashable, Iterable, Sequence
+from collections.abc import Coroutine, Hashable, Iterable
 from datetime import tzinfo
 from typing import Any, Protocol
 
 from kview.derive.view import View
-from kview.language.lists import Order
 from kview.model.notices import Notice
 from kview.model.ports import Timeline
 from kview.model.units import NO_BROKER
+from kview.tui.actions import Keys
 from kview.tui.aim import Target
 from kview.tui.options import Options
 from kview.tui.rows.row import Rows
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.header import SourceInfo
 from kview.tui.widgets.prompt import Question
+from kview.tui.widgets.table import Table
 
 
 class Selecting(Protocol):
@@ -41,8 +42,8 @@ class Selecting(Protocol):
         """Return the focused table's name and its rows, or None if no table is focused."""
         ...
 
-    def focused_orders(self) -> tuple[str, Sequence[Order]]:
-        """Return the focused panel's name, and the orders between which it can be switched."""
+    def focused_table(self) -> Table | None:
+        """Return the table that has the focus, or the first one if none has it."""
         ...
 
 
@@ -63,6 +64,8 @@ class Dashboard(Protocol):
     options: Options
     hidden_incidents: frozenset[Hashable]
     """The keys of the incidents that the strip no longer shows."""
+    keys: Keys
+    """The keys in force."""
 
     @property
     def live(self) -> bool:
@@ -71,6 +74,10 @@ class Dashboard(Protocol):
 
     def now_ms(self) -> int:
         """Return the time at the moment shown, epoch ms, by the clock of the snapshots."""
+        ...
+
+    def wall_ms(self) -> int:
+        """Return the current time, epoch ms."""
         ...
 
     # -- the status line
@@ -155,6 +162,14 @@ class Dashboard(Protocol):
 
     def set_options(self, options: Options) -> None:
         """Redraw everything with other options."""
+        ...
+
+    def sort_by(self, table: Table, column: str) -> None:
+        """Sort a table by a column, or reverse its order if it is sorted by that column."""
+        ...
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Put a text into the clipboard of the user's terminal."""
         ...
 
     # -- work

@@ -77,11 +77,14 @@ class FaultKeys:
 
     def inert(self, key: str) -> str:
         """Return why a key does nothing here if it is a fault's key, otherwise ''."""
-        if key not in FAULT_KEYS:
+        found = [fault for fault in FAULT_KEYS.values() if key in self._app.keys.of(fault.name)]
+        if not found:
             return ""
+        key = self._app.keys.name(found[0].name)
         if self._faults is None:
             return f"{key} does nothing here: faults need a simulated cluster (kview --simulate)"
-        return f"{key} needs a selected broker, and this screen has none: press 1 or 2 first"
+        first = self._app.keys.name("overview")
+        return f"{key} needs a selected broker, and this screen has none: press {first} first"
 
     def do(self, key: str) -> None:
         """Apply a fault to what is selected."""
@@ -89,18 +92,36 @@ class FaultKeys:
         if self._faults is None or screen is None:
             return
         if fault.aims and not app.live:
-            app.say(StatusMessage(f"{key} works only on the live view", "press space to return to it"))
+            said = f"{app.keys.name(fault.name)} works only on the live view"
+            app.say(StatusMessage(said, f"press {app.keys.name('pause')} to return to it"))
             return
         target = screen.target() if fault.aims else None
         if fault.aims == "fault":
             target = self._to_bring_back()
-        command = command_for(fault, target, app.view)
+        command = command_for(fault, app.keys.name(fault.name), target, app.view)
         if isinstance(command, str):
             app.say(StatusMessage(command))
             return
         why = f"{target.why}: " if target and target.why else ""
         app.say(StatusMessage(f"{why}{fault_words.doing(command)} {glyphs.ELLIPSIS}"))
         app.run_worker(self._apply(self._faults, command, why), group="faults")
+
+    @property
+    def has_lab(self) -> bool:
+        """Whether faults are possible here."""
+        return self._faults is not None
+
+    def give(self, command: FaultCommand) -> None:
+        """Apply a fault that names its node or rack, as if its key had been pressed there."""
+        app = self._app
+        if self._faults is None:
+            return
+        if not app.live:
+            key = app.keys.name("pause")
+            app.say(StatusMessage("faults work only on the live view", f"press {key} to return to it"))
+            return
+        app.say(StatusMessage(f"{fault_words.doing(command)} {glyphs.ELLIPSIS}"))
+        app.run_worker(self._apply(self._faults, command, ""), group="faults")
 
     def follow(self, view: View) -> None:
         """Ask which faults are in force, and say what the last one led to once a live view shows it."""
@@ -132,8 +153,9 @@ class FaultKeys:
 
         If `B` restores another node first, both keys are named.
         """
-        undo_all = f"U {fault_words.undoing(FaultCommand(FaultKind.UNDO))}"
-        back = f"B {self.back_name}" if self.back_name else ""
+        keys = self._app.keys
+        undo_all = f"{keys.name('undo-faults')} {fault_words.undoing(FaultCommand(FaultKind.UNDO))}"
+        back = f"{keys.name('restore')} {self.back_name}" if self.back_name else ""
         if undone_by.kind is FaultKind.UNDO or not back:
             return undo_all
         target = self._to_bring_back()
@@ -160,7 +182,7 @@ class FaultKeys:
             self._tell(StatusMessage(f"{why}{fault_words.done(reply.done)}"), reply.undone_by)
         elif reply.refused is not None:
             self._unsure |= reply.refused.kind is ErrorKind.CLUSTER_SILENT
-            refusal = fault_words.refusal(reply.refused, reply.undone_by, key_of)
+            refusal = fault_words.refusal(reply.refused, reply.undone_by, self._key_of)
             self._app.say(StatusMessage(f"{why}{refusal}", severity=Severity.WARN))
 
     def _note(self, done: FaultDone, before: View | None, at_ms: int) -> None:
@@ -172,7 +194,6 @@ class FaultKeys:
         if before is not None and done.kind in _FOLLOWED and done.role is NodeRole.BROKER:
             self._hit = _Hit(done.kind, done.nodes[0], led_by(before, done.nodes[0]), at_ms)
 
-
-def key_of(command: FaultCommand) -> str:
-    """Return the key of a command that ends faults."""
-    return "U" if command.kind is FaultKind.UNDO else "B"
+    def _key_of(self, command: FaultCommand) -> str:
+        """Return the key of a command that ends faults."""
+        return self._app.keys.name("undo-faults" if command.kind is FaultKind.UNDO else "restore")

@@ -1,277 +1,222 @@
-"""The keys, and what help says about them. Fault keys are capital letters and need a lab."""
+"""The table of every action and its keys. Fault keys are capital letters and need a lab.
 
-from dataclasses import dataclass
-
-from textual.binding import Binding
+A screen of a number key is one line in `SCREEN_ACTIONS`.
+"""
 
 from kview.derive.times import FORMS
-from kview.language.faults import does
+from kview.language.filters import FORMS as FILTER_FORMS
 from kview.language.panels import DELETE_HELP
-from kview.model.faults import FaultKind
+from kview.tui.actions import Action, Keys, Kind, Where, bindings
+from kview.tui.fault_actions import FAULT_ACTIONS, FAULT_KEYS, FaultKey
+from kview.tui.screen_actions import OWN_ACTIONS
 
-SLOW_BY_MS = 200
-"""How much `W` slows a broker down: enough for followers to fall behind, but not enough to look dead."""
-
+__all__ = ["ACTIONS", "APP_BINDINGS", "DEFAULT_KEYS", "FAULT_KEYS", "FaultKey"]
 
 SPARK_KEY = "^r"
 """The name of the key that starts Spark, as shown on the screen."""
 
 
-@dataclass(frozen=True, slots=True)
-class FaultKey:
-    """A fault's key.
-
-    `aims` is what has to be selected: `broker` for a broker, `rack` for a broker whose rack is hit, '' for
-    nothing. `fault` prefers a selected broker that has a fault. `undo` says how to end the fault, and is ''
-    for a key that ends faults.
-    """
-
-    key: str
-    kind: FaultKind
-    label: str
-    aims: str
-    undo: str
-    slow_ms: int = 0
-
-    @property
-    def help(self) -> str:
-        """What the key does and how to undo it, for help."""
-        undo = f". Undo: {self.undo}" if self.undo else ""
-        return f"{does(self.kind, self.slow_ms)}{undo}"
+def _time(
+    name: str, key: str, what: str, label: str, help: str, rank: int = 0, pair: str = "", short: str = ""
+) -> Action:
+    return Action(name, (key,), f"time('{what}')", label, help, rank, kind=Kind.TIME, pair=pair, short=short)
 
 
-_BACK = "B"
+PAUSE_ACTIONS = (
+    _time("pause", "space", "pause", "pause", "freeze the view; the recording continues", 5),
+    _time("pause", "space", "play", "play", "resume from the moment shown", 5),
+    _time("pause", "space", "live", "live", "return to the live moment", 5),
+)
+"""The actions of a single key. Only one of them works at a time."""
 
-FAULT_KEYS: dict[str, FaultKey] = {
-    fault.key: fault
-    for fault in (
-        FaultKey("K", FaultKind.CRASH, "crash", "broker", _BACK),
-        FaultKey("S", FaultKind.STOP, "stop", "broker", _BACK),
-        FaultKey("H", FaultKind.HANG, "hang", "broker", _BACK),
-        FaultKey("W", FaultKind.SLOW, "slow", "broker", _BACK, SLOW_BY_MS),
-        FaultKey("B", FaultKind.START, "restore", "fault", ""),
-        FaultKey("X", FaultKind.LOSE_RACK, "lose rack", "rack", "U, or B for one broker"),
-        FaultKey("C", FaultKind.CRASH_CONTROLLER, "crash controller", "", _BACK),
-        FaultKey("U", FaultKind.UNDO, "undo faults", "", ""),
-    )
-}
-
-FAULT_BINDINGS = [
-    Binding(fault.key, f"fault('{fault.key}')", fault.label, tooltip=fault.help)
-    for fault in FAULT_KEYS.values()
-]
-
-SPACE_BINDINGS = [
-    Binding("space", "time('pause')", "pause", tooltip="freeze the view; the recording continues"),
-    Binding("space", "time('play')", "play", tooltip="resume from the moment shown"),
-    Binding("space", "time('live')", "live", tooltip="return to the live moment"),
-]
-"""The bindings of a single key. Only one of these bindings is in force at a time."""
-
-TIME_BINDINGS = [
-    *SPACE_BINDINGS,
-    Binding(
+TIME_ACTIONS = (
+    *PAUSE_ACTIONS,
+    _time(
+        "step-back",
         "left_square_bracket",
-        "time('back')",
+        "back",
         "step back",
-        key_display="[",
-        tooltip="pause, and show the previous observation",
+        "pause, and show the previous observation",
+        19,
+        "step-forward",
+        "step",
     ),
-    Binding(
+    _time(
+        "step-forward",
         "right_square_bracket",
-        "time('on')",
+        "on",
         "step forward",
-        key_display="]",
-        tooltip="pause, and show the next observation",
+        "pause, and show the next observation",
     ),
-    Binding(
+    _time(
+        "previous-event",
         "left_curly_bracket",
-        "time('event_before')",
+        "event_before",
         "previous event",
-        key_display="{",
-        tooltip="pause at the last event before the moment shown",
+        "pause at the last event before the moment shown",
+        20,
+        "next-event",
+        "event",
     ),
-    Binding(
+    _time(
+        "next-event",
         "right_curly_bracket",
-        "time('event_after')",
+        "event_after",
         "next event",
-        key_display="}",
-        tooltip="pause at the first event after the moment shown",
+        "pause at the first event after the moment shown",
     ),
-    Binding("g", "time('go')", "jump to time", tooltip=f"show another time: {FORMS}"),
-    Binding("less_than_sign", "time('slower')", "slower", key_display="<", tooltip="play at half the speed"),
-    Binding(
-        "greater_than_sign",
-        "time('faster')",
-        "faster",
-        key_display=">",
-        tooltip="play at twice the speed",
-    ),
-    Binding("k", "time('keep')", "keep", tooltip="keep this recording under a name"),
-]
-"""The bindings that work only with a timeline. `kview.tui.time_keys` carries out `time`."""
+    _time("go-to-time", "at", "go", "jump to time", f"show another time: {FORMS}", 21),
+    _time("slower", "less_than_sign", "slower", "slower", "play at half the speed", 22, "faster", "speed"),
+    _time("faster", "greater_than_sign", "faster", "faster", "play at twice the speed"),
+    _time("keep", "ctrl+s", "keep", "keep", "keep this recording under a name", 23),
+)
+"""The actions that work only with a timeline. `kview.tui.time_keys` carries out `time`."""
 
-APP_BINDINGS = [
-    *FAULT_BINDINGS,
-    Binding(
-        "1",
-        "go('overview')",
-        "overview",
-        tooltip="what is wrong with the cluster, where, and which groups are affected",
+
+def _screen(mode: str, key: str, help: str, rank: int) -> Action:
+    return Action(mode, (key,), f"go('{mode}')", mode, help, rank)
+
+
+SCREEN_ACTIONS = (
+    _screen("overview", "1", "what is wrong with the cluster, where, and which groups are affected", 6),
+    _screen("placement", "2", "which broker holds each replica", 7),
+    _screen("topics", "3", "topics with their health, traffic, size and readers", 8),
+    _screen("partitions", "4", "all partitions, which can be narrowed to those in one kind of trouble", 8),
+    _screen("groups", "5", "consumer groups with their lag, time behind and verdict", 8),
+    _screen("throughput", "6", "records and bytes per second over time, calculated by Spark", 17),
+    _screen("events", "7", "incidents with their stopwatch, and all events on a timeline", 17),
+)
+"""The screens of the number keys, as `kview.tui.navigation` names them."""
+
+
+def _moving(name: str, keys: tuple[str, ...], run: str, help: str, shown: str = "") -> Action:
+    return Action(name, keys, run, help, "", where=Where.TABLE, kind=Kind.MOVING, shown=shown)
+
+
+TABLE_ACTIONS = (
+    _moving("up", ("up", "k"), "move(-1)", "move up a row"),
+    _moving("down", ("down", "j"), "move(1)", "move down a row"),
+    _moving("page-up", ("pageup",), "page(-1)", "move up a page"),
+    _moving("page-down", ("pagedown",), "page(1)", "move down a page"),
+    _moving("half-page-up", ("ctrl+u",), "half_page(-1)", "move up half a page"),
+    _moving("half-page-down", ("ctrl+d",), "half_page(1)", "move down half a page"),
+    _moving("first-row", ("home",), "end(-1)", "go to the first row"),
+    _moving("top", ("g",), "top", "pressed twice: go to the first row", "gg"),
+    _moving("last-row", ("end", "G"), "end(1)", "go to the last row"),
+    Action("open", ("enter",), "open", "open", "show details of the selected row", 26, Where.TABLE),
+)
+
+LIST_ACTIONS = (
+    Action("filter", ("slash",), "show('filter')", "filter", f"show only what matches: {FILTER_FORMS}", 10),
+    Action("sort", ("s",), "rows('sort')", "sort", "sort the focused panel by its next column", 27),
+    Action("reverse", ("r",), "rows('reverse')", "reverse", "reverse the order of the focused panel", 28),
+    Action(
+        "next-trouble",
+        ("n",),
+        "rows('trouble')",
+        "next trouble",
+        "select the next row that needs attention",
+        24,
     ),
-    Binding(
-        "2",
-        "go('placement')",
-        "placement",
-        tooltip="which broker holds each replica",
+    Action(
+        "copy",
+        ("y",),
+        "rows('copy')",
+        "copy",
+        "copy the name of the selected row to the clipboard; pressed twice, the whole row",
+        32,
     ),
-    Binding("3", "go('topics')", "topics", tooltip="topics with their health, traffic, size and readers"),
-    Binding(
-        "4",
-        "go('partitions')",
-        "partitions",
-        tooltip="all partitions, which can be narrowed to those in one kind of trouble",
-    ),
-    Binding("5", "go('groups')", "groups", tooltip="consumer groups with their lag, time behind and verdict"),
-    Binding(
-        "6",
-        "go('throughput')",
-        "throughput",
-        tooltip="records and bytes per second over time, calculated by Spark",
-    ),
-    Binding(
-        "7", "go('events')", "events", tooltip="incidents with their stopwatch, and all events on a timeline"
-    ),
-    *TIME_BINDINGS,
-    Binding(
-        "slash",
-        "show('filter')",
-        "filter",
-        key_display="/",
-        tooltip="show only topics and groups whose names contain what you type",
-    ),
-    Binding("delete", "dismiss_broker", "remove broker", key_display="Del", tooltip=DELETE_HELP),
-    Binding("s", "show('sort')", "sort", tooltip="change the order of the focused panel"),
-    Binding(
-        "a",
+    Action(
+        "ignored-groups",
+        ("a",),
         "show('groups')",
         "ignored groups",
-        tooltip="cycle: hide ignored groups / show all / hide ignored and abandoned ones",
+        "cycle: hide ignored groups / show all / hide ignored and abandoned ones",
     ),
-    Binding("i", "show('internal')", "internal", tooltip="show or hide internal topics"),
-    Binding(
-        "ctrl+r",
-        "spark",
-        "start Spark",
-        key_display=SPARK_KEY,
-        tooltip="start the Spark job, or restart it",
+    Action("internal", ("i",), "show('internal')", "internal", "show or hide internal topics", 30),
+)
+
+GENERAL_ACTIONS = (
+    Action(
+        "find",
+        ("colon", "ctrl+p"),
+        "find",
+        "go to",
+        "go to a screen, topic, partition, group or broker, or run a command, by part of its name",
+        9,
     ),
-    Binding(
-        "p",
+    Action("remove-broker", ("delete",), "dismiss_broker", "remove broker", DELETE_HELP),
+    Action("spark", ("ctrl+r",), "spark", "start Spark", "start the Spark job, or restart it"),
+    Action("theme", ("t",), "themes", "theme", "choose a theme; the selected one is shown at once", 31),
+    Action(
+        "screenshot",
+        ("p",),
         "save('screenshot')",
         "screenshot",
-        tooltip="save the screen as SVG and as text, in the folder for kview's files",
+        "save the screen as SVG and as text, in the folder for kview's files",
+        33,
     ),
-    Binding(
-        "ctrl+e",
+    Action(
+        "export",
+        ("ctrl+e",),
         "save('export')",
         "export",
-        key_display="^e",
-        tooltip="save all rows of the focused table as CSV or JSON, as filtered and sorted",
+        "save all rows of the focused table as CSV or JSON, as filtered and sorted",
+        34,
     ),
-    Binding("t", "themes", "theme", tooltip="choose a theme; the selected one is shown at once"),
-    Binding("question_mark", "help", "help", key_display="?", tooltip="show the keys of this screen"),
-    Binding(
-        "ctrl+p",
-        "commands",
-        "commands",
-        key_display="^p",
-        tooltip="find every command by name; themes can be previewed",
-    ),
-    Binding(
-        "ctrl+z",
+    Action("help", ("question_mark",), "help", "help", "show the keys of this screen", 1),
+    Action(
+        "suspend",
+        ("ctrl+z",),
         "suspend_process",
         "suspend",
-        show=False,
-        key_display="^z",
-        tooltip="return to the shell; the command fg brings kview back",
+        "return to the shell; the command fg brings kview back",
+        kind=Kind.MOVING,
     ),
-    Binding("q", "quit", "quit", tooltip="stop kview"),
-    Binding("ctrl+c", "quit", "quit", show=False, key_display="^c", priority=True),
-]
+    Action("quit", ("q",), "quit", "quit", "stop kview", 2),
+    Action("interrupt", ("ctrl+c",), "quit", "quit", kind=Kind.MOVING, priority=True, fixed=True),
+    Action(
+        "back",
+        ("escape",),
+        "back",
+        "back",
+        "stop waiting, clear the filter, leave the screen, hide the incident strip, or return to live",
+        9,
+        Where.SCREEN,
+        Kind.MOVING,
+    ),
+    Action(
+        "next-panel", ("tab",), "app.focus_next", "focus the next panel", "", 0, Where.SCREEN, Kind.MOVING
+    ),
+    Action(
+        "previous-panel",
+        ("shift+tab",),
+        "app.focus_previous",
+        "focus the previous panel",
+        "",
+        0,
+        Where.SCREEN,
+        Kind.MOVING,
+    ),
+)
+
+ACTIONS: tuple[Action, ...] = (
+    *FAULT_ACTIONS,
+    *SCREEN_ACTIONS,
+    *TIME_ACTIONS,
+    *LIST_ACTIONS,
+    *GENERAL_ACTIONS,
+    *TABLE_ACTIONS,
+    *OWN_ACTIONS,
+)
+"""Every action. The key line shows them in this order, and those of the lowest rank if not all fit."""
+
+DEFAULT_KEYS = Keys(ACTIONS)
+
+APP_BINDINGS = bindings(ACTIONS, Where.APP)
 
 REPLAY_HELP = {
     "time('pause')": "freeze the view",
-    "back": "clear the filter, leave the screen, hide the incident strip",
+    "back": "clear the filter, then leave the screen",
 }
 """What a key does in a replay, by its action, where that is not what it does on a live cluster."""
-
-KEY_LINE_ORDER = (
-    "question_mark",
-    "q",
-    "z",
-    "K",
-    "B",
-    "l",
-    "f",
-    "m",
-    "x",
-    "p",
-    "u",
-    "e",
-    "space",
-    "1",
-    "2",
-    "3",
-    "4",
-    "5",
-    "escape",
-    "slash",
-    "H",
-    "S",
-    "W",
-    "w",
-    "U",
-    "X",
-    "6",
-    "7",
-    "v",
-    "C",
-    "left_square_bracket",
-    "left_curly_bracket",
-    "g",
-    "less_than_sign",
-    "k",
-    "ctrl+p",
-    "enter",
-    "s",
-    "r",
-    "left",
-    "i",
-    "t",
-)
-"""The keys of the bottom line. If the line is too short for all of them, it shows the first of these."""
-
-_TIME_FIRST = (
-    "question_mark",
-    "q",
-    "space",
-    "left_square_bracket",
-    "left_curly_bracket",
-    "g",
-    "less_than_sign",
-)
-
-KEY_LINE_ORDER_NOT_LIVE = (*_TIME_FIRST, *(k for k in KEY_LINE_ORDER if k not in (*_TIME_FIRST, *FAULT_KEYS)))
-"""The same keys while the moment shown is not live, when faults do not work."""
-
-KEY_LINE_NAMES = {
-    "left_square_bracket": ("[ ]", "step"),
-    "left_curly_bracket": ("{ }", "event"),
-    "less_than_sign": ("< >", "speed"),
-    "B": ("B", "restore"),
-    "X": ("X", "lose rack"),
-    "C": ("C", "kill controller"),
-    "U": ("U", "undo"),
-}
-"""Keys that the bottom line shows together with their opposite, or with a shorter name."""

@@ -9,9 +9,11 @@ from textual.screen import Screen
 
 from kview.language import glossary
 from kview.language.payloads import Form
+from kview.tui.actions import Keys
 from kview.tui.colours import Colours
 from kview.tui.command_list import commands
 from kview.tui.keys import REPLAY_HELP
+from kview.tui.places import Places
 from kview.tui.profile_commands import ProfileCommands
 from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.broker import BrokerScreen
@@ -103,23 +105,27 @@ class Navigation:
         """Go to a broker."""
         self._app.push_screen(BrokerScreen(broker))
 
-    def open_help(self, is_replay: bool) -> None:
+    def open_help(self, is_replay: bool, keys: Keys) -> None:
         """Show the keys of the screen shown."""
         shown = [entry.binding for entry in self._app.screen.active_bindings.values() if entry.enabled]
         others = REPLAY_HELP if is_replay else {}
-        explained = [replace(b, tooltip=others.get(b.action, b.tooltip)) for b in shown if not b.system]
+        explained = [
+            replace(b, tooltip=keys.said(others.get(b.action, b.tooltip))) for b in shown if not b.system
+        ]
         screen = self._app.screen
         meanings = glossary.figures(screen.figures()) if isinstance(screen, KviewScreen) else []
-        self._app.push_screen(HelpScreen(explained, NAMES.get(self._app.current_mode, ""), meanings))
+        self._app.push_screen(HelpScreen(explained, keys, NAMES.get(self._app.current_mode, ""), meanings))
 
     def open_themes(self, colours: Colours) -> None:
         """Show the themes. The selected one is in use while the list is open."""
         if colours.can_choose():
             self._app.push_screen(ThemeScreen(colours.names, colours.palette.name, colours.use))
 
-    def open_palette(self, time: TimeKeys, profiles: ProfileCommands, colours: Colours) -> None:
-        """Show every command by name. If no command is chosen, the colours are those from before."""
+    def open_palette(
+        self, time: TimeKeys, profiles: ProfileCommands, colours: Colours, places: Places, keys: Keys
+    ) -> None:
+        """Show what can be gone to. If nothing is chosen, the colours are those from before."""
         before = colours.palette
         active = self._app.screen.active_bindings.values()
-        offered = commands(active, self._app.run_action, time, profiles, colours)
-        self._app.push_screen(CommandScreen(offered, lambda: colours.back_to(before)))
+        offered = commands(active, self._app.run_action, time, profiles, colours, keys)
+        self._app.push_screen(CommandScreen(offered, places.found, lambda: colours.back_to(before)))

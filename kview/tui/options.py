@@ -1,30 +1,43 @@
 """The user's choices about how things are shown, shared by all screens."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self, TypeAlias
+from typing import Self
 
-from kview.language.lists import GroupList, Order
+from kview.derive.filters import Filter, parse
+from kview.derive.view import View
+from kview.language.lists import GroupList
 
-PanelOrders: TypeAlias = Mapping[str, Sequence[Order]]
-"""The sort orders of each table of a screen, by the table's id."""
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """An order of rows by a column, or the panel's own order if `column` is ''."""
+
+    column: str = ""
+    descending: bool = False
+
+
+OWN_ORDER = Sort()
+"""The order that a panel has until the user sorts it, such as the worst first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """What is shown, and in which order.
 
-    `filter`: only topics and groups whose name contains this text are shown. `groups`: which groups are
-    listed. `internal`: internal topics are shown too. `sorts`: the sort order of each panel, as a number of
-    steps from its first one. `stale_ms`: a figure older than this is dimmed, and its age is shown next to it.
+    `filter`: only what matches this text is shown, as `kview.derive.filters` reads it. `groups`: which groups
+    are listed. `internal`: internal topics are shown too. `sorts`: the order of each panel that the user has
+    sorted. `stale_ms`: a figure older than this is dimmed, and its age is shown next to it. `held`: the view
+    whose figures determine the order of sorted lists.
     """
 
     filter: str = ""
     groups: GroupList = GroupList.NOT_IGNORED
     internal: bool = False
     racks_together: bool = False
-    sorts: dict[str, int] = field(default_factory=dict)
+    sorts: Mapping[str, Sort] = field(default_factory=dict)
     stale_ms: int = 3_000
+    held: View | None = field(default=None, compare=False)
 
     def lists(self, ignored: bool, abandoned: bool) -> bool:
         """Return whether a group is listed, given whether it is ignored and whether it is abandoned."""
@@ -41,14 +54,25 @@ class Options:
         choices = list(GroupList)
         return replace(self, groups=choices[(choices.index(self.groups) + 1) % len(choices)])
 
-    def matches(self, name: str) -> bool:
-        """Return whether a topic's or group's name passes the filter."""
-        return self.filter.casefold() in name.casefold()
+    @property
+    def wanted(self) -> Filter:
+        """The filter in force. It has no terms if the text is wrong."""
+        return parse(self.filter)
 
-    def order(self, panel: str, orders: Sequence[Order]) -> Order:
-        """Return the one of a panel's `orders` that is in force."""
-        return orders[self.sorts.get(panel, 0) % len(orders)]
+    @property
+    def shown_filter(self) -> str:
+        """The filter as the titles of panels show it, '' if nothing is filtered."""
+        return f"/{self.filter}" if self.wanted else ""
 
-    def with_next_order(self, panel: str, orders: Sequence[Order]) -> Self:
-        """Return these options with the panel's next sort order."""
-        return replace(self, sorts=self.sorts | {panel: (self.sorts.get(panel, 0) + 1) % len(orders)})
+    def sort(self, panel: str) -> Sort:
+        """Return the order that the user chose for a panel."""
+        return self.sorts.get(panel, OWN_ORDER)
+
+    def holding(self, view: View | None) -> Self:
+        """Return these options with `view` as the one that determines the order of sorted lists."""
+        return replace(self, held=view if self.sorts else None)
+
+    def with_sort(self, panel: str, sort: Sort) -> Self:
+        """Return these options with another order of a panel."""
+        kept = {name: each for name, each in self.sorts.items() if name != panel}
+        return replace(self, sorts=kept if sort == OWN_ORDER else kept | {panel: sort})

@@ -186,7 +186,7 @@ def test_pausing_stepping_and_keeping_by_key(tmp_path: Path) -> None:
         wait_held(terminal, lambda at: at > earlier and watermark(terminal) == row, "two steps on")
         terminal.wait_for(lambda: observations(folder) > count + 2, "recording goes on")
         assert (held(terminal), watermark(terminal)) == (paused, row)
-        terminal.press("k")
+        terminal.press("\x13")
         terminal.wait_for_text(ASK_NAME)
         terminal.press("by-key\r")
         terminal.wait_for_text("kview replay by-key")

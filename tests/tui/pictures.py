@@ -49,7 +49,7 @@ PICTURES: dict[str, tuple[str, tuple[int, int], str, list[str]]] = {
     "time-paused": ("paused", (120, 40), "dark", []),
     "time-paused-light": ("paused", (120, 40), "light", []),
     "time-paused-plain": ("paused", (80, 24), PLAIN, []),
-    "time-asked": ("paused", (80, 24), "dark", ["g"]),
+    "time-asked": ("paused", (80, 24), "dark", ["at"]),
     "time-incomplete": ("incomplete", (120, 40), "dark", []),
     "time-played": ("played", (80, 24), "dark", []),
 }

@@ -24,7 +24,7 @@ async def test_the_order_is_the_same_on_every_screen(screen: str) -> None:
     async with dashboard(paused(HEALTHY), timeline=timeline) as (app, pilot):
         await press(pilot, keys)
         await until(pilot, lambda: shows in text(app), "the screen")
-        await press(pilot, ["slash", *"invoice", "enter", "g", *"14"])
+        await press(pilot, ["slash", *"invoice", "enter", "at", *"14"])
         assert "14" in text(app).splitlines()[-2]
         await press(pilot, ["escape"])
         assert "14" not in text(app).splitlines()[-2] and app.options.filter == "invoice"

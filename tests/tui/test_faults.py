@@ -217,8 +217,8 @@ async def test_a_long_message_takes_two_lines_and_nothing_of_it_is_cut() -> None
 
 def test_a_tail_on_a_line_of_its_own_begins_without_a_separator() -> None:
     message = StatusMessage("broker 4 was started", "B restore 3")
-    assert content(*status_lines(message, (), 60)) == " broker 4 was started · B restore 3 "
-    assert [content(made) for made in status_lines(message, (), 30)] == [
+    assert content(*status_lines(message, (), 60, "U")) == " broker 4 was started · B restore 3 "
+    assert [content(made) for made in status_lines(message, (), 30, "U")] == [
         " broker 4 was started",
         " B restore 3 ",
     ]
@@ -278,7 +278,7 @@ async def test_without_a_lab_there_are_no_faults() -> None:
 async def test_while_the_window_is_too_small_no_key_acts_but_quit() -> None:
     lab = FakeLab()
     async with dashboard(state(HEALTHY), lab=lab, size=(59, 20)) as (app, pilot):
-        await press(pilot, ["K", "2", "slash", "x", "question_mark", "i", "g"])
+        await press(pilot, ["K", "2", "slash", "x", "question_mark", "i", "at"])
         await pilot.resize_terminal(120, 40)
         await pilot.pause()
         assert (lab.commands, app.current_mode, len(app.screen_stack)) == ([], "overview", 1)

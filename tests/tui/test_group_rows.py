@@ -113,7 +113,7 @@ def test_a_member_that_rebalances_is_not_idle() -> None:
     view = watched(world, 3)
 
     def owned(view: View) -> list[str]:
-        rows = MemberRows(view, "fraud-check")
+        rows = MemberRows(view, "fraud-check", Options())
         return [content(rows.row(row, 0).cells[3]) for row in range(len(rows))]
 
     assert owned(view)[-1] == "idle: no partition is assigned to it"

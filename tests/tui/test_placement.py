@@ -109,7 +109,8 @@ async def test_another_sort_order_is_in_force_at_once() -> None:
         await at_placement(app, pilot)
         await press(pilot, ["right", "tab", "s"])
         assert listed(app) == ["audit-log", "invoice", "payment", ""]
-        await press(pilot, ["s"])
+        await press(pilot, ["s"] * 4)
+        assert "in rec/s ▼" in text(app)
         assert listed(app) == LATER
 
 

@@ -46,7 +46,7 @@ SCREENS: dict[str, tuple[list[str], str]] = {
     "groups": (["5"], "GROUPS"),
     "group": (["5", "enter"], "MEMBERS"),
     "help": (["question_mark"], "HELP"),
-    "commands": (["ctrl+p"], "COMMANDS"),
+    "commands": (["ctrl+p"], "GO TO"),
 }
 
 
@@ -214,7 +214,7 @@ async def test_placement_by_racks_and_as_counts() -> None:
         await press(pilot, ["2"])
         await until(pilot, brokers, "the placement")
         assert brokers() == ["0", "3", "1", "4", "2", "5"]
-        await press(pilot, ["r"])
+        await press(pilot, ["b"])
         assert brokers() == ["0", "1", "2", "3", "4", "5"]
         await press(pilot, ["tab", "end"])
         assert "replicas per broker and position" in text(app)

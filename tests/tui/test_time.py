@@ -203,7 +203,7 @@ async def test_at_every_width_the_keys_of_time_are_there(width: int) -> None:
         app.feed.show(paused())
         await until(pilot, lambda: "space live" in text(app), "the moment")
         last = text(app).splitlines()[-1]
-        for key in ("space live", "[ ] step", "{ } event", "g jump to time", "? help", "q quit"):
+        for key in ("space live", "[ ] step", "{ } event", "@ jump to time", "? help", "q quit"):
             assert key in last
         assert "K crash" not in last
 
@@ -213,7 +213,7 @@ async def test_without_a_timeline_there_are_no_keys_of_time() -> None:
     async with dashboard(state(HEALTHY), lab=FakeLab()) as (app, pilot):
         before = text(app)
         assert "pause" not in before
-        for key in ("space", *KEYS, "g", "k", "less_than_sign", "greater_than_sign"):
+        for key in ("space", *KEYS, "at", "ctrl+s", "less_than_sign", "greater_than_sign"):
             await press(pilot, [key])
             assert "does nothing here" in text(app)
         assert text(app).splitlines()[:-2] == before.splitlines()[:-2]
@@ -228,7 +228,7 @@ async def test_help_and_palette_have_the_keys_of_time() -> None:
         await press(pilot, ["question_mark"])
         shown = text(app)
         assert "TIME" in shown and "speed" not in shown
-        for key, name in (("space", "pause"), ("[", "step back"), ("}", "next event"), ("g", "jump to time")):
+        for key, name in (("space", "pause"), ("[", "step back"), ("}", "next event"), ("@", "jump to time")):
             assert re.search(rf"^ +{re.escape(key)} +{name}: ", shown, re.MULTILINE), name
         await press(pilot, ["space"])
         assert timeline.asked == [("toggle",)]

@@ -27,18 +27,18 @@ async def test_a_time_is_asked_for() -> None:
     shown_ms = view.snapshot.observation.ended_ms
     async with dashboard(view, timeline=timeline) as (app, pilot):
         before = app.focused
-        await press(pilot, ["g"])
+        await press(pilot, ["at"])
         assert "time to show, such as 14:05 or -5m (from here)" in text(app)
         assert text(app).splitlines()[-1].startswith(" Enter jump  Esc cancel  ")
         await press(pilot, [*"08:54:00", "enter"])
         assert timeline.asked == [("seek", shown_ms // 60_000 * 60_000)]
         assert app.focused is before
-        await press(pilot, ["g", *"-10s", "enter"])
+        await press(pilot, ["at", *"-10s", "enter"])
         assert timeline.asked[-1] == ("seek", shown_ms - 10_000)
-        await press(pilot, ["g", *"-1h", "enter"])
+        await press(pilot, ["at", *"-1h", "enter"])
         await until(pilot, lambda: "the recording starts at 08:53:20" in text(app), "where it ends up")
         timeline.asked.clear()
-        await press(pilot, ["g", "enter", "g", "q", "space", "escape"])
+        await press(pilot, ["at", "enter", "at", "q", "space", "escape"])
         assert timeline.asked == [] and app.focused is before
 
 
@@ -46,11 +46,11 @@ async def test_a_time_is_asked_for() -> None:
 async def test_a_time_that_is_not_valid_says_which_are_and_is_not_asked_for_again() -> None:
     timeline = FakeTimeline()
     async with dashboard(paused(), timeline=timeline) as (app, pilot):
-        await press(pilot, ["g", *"8:5", "enter"])
+        await press(pilot, ["at", *"8:5", "enter"])
         would = "'8:5' is not a valid time · write 14:05, 14:05:30, -5m, +30s or 2026-03-01T14:05"
         await until(pilot, lambda: would in text(app), "what would be one")
         assert timeline.asked == []
-        await press(pilot, ["g"])
+        await press(pilot, ["at"])
         assert "time to show" in text(app).splitlines()[-2], "it opens empty"
         await press(pilot, [*"8:54", "enter"])
         assert [asked[0] for asked in timeline.asked] == ["seek"]
@@ -60,11 +60,11 @@ async def test_a_time_that_is_not_valid_says_which_are_and_is_not_asked_for_agai
 async def test_a_moment_after_the_end_is_refused_and_is_not_asked_for_again() -> None:
     timeline = FakeTimeline()
     async with dashboard(paused(), timeline=timeline) as (app, pilot):
-        await press(pilot, ["g", *"23:59", "enter"])
+        await press(pilot, ["at", *"23:59", "enter"])
         said = " 2025-10-09 23:59:00 is after the recording, which ends at 2025-10-09 09:54:59"
         await until(pilot, lambda: said in text(app), "where it ends")
         assert timeline.asked == []
-        await press(pilot, ["g"])
+        await press(pilot, ["at"])
         assert "23:59" not in text(app).splitlines()[-2]
 
 
@@ -73,7 +73,7 @@ async def test_a_jump_to_another_day_names_the_day() -> None:
     timeline = FakeTimeline()
     moment = Moment(live=False, playing=False, first_ms=FIRST_MS - DAY_MS, last_ms=FIRST_MS + 3_600_000)
     async with dashboard(paused(moment=moment), timeline=timeline) as (app, pilot):
-        await press(pilot, ["g", *"23:59", "enter"])
+        await press(pilot, ["at", *"23:59", "enter"])
         await until(pilot, lambda: "now showing 2025-10-08 23:59:00, the day before" in text(app), "the day")
         assert [asked[0] for asked in timeline.asked] == ["seek"]
 
@@ -82,7 +82,7 @@ async def test_a_jump_to_another_day_names_the_day() -> None:
 async def test_a_name_is_asked_for_and_the_result_is_shown() -> None:
     timeline = FakeTimeline()
     async with dashboard(state(HEALTHY), timeline=timeline) as (app, pilot):
-        await press(pilot, ["k", *"friday", "space", "2", "enter"])
+        await press(pilot, ["ctrl+s", *"friday", "space", "2", "enter"])
         assert timeline.asked == [("keep", "friday 2")]
         assert isinstance(app.feed, FakeFeed)
         app.feed.note(Notice(NoticeKind.KEPT, {"name": "friday"}))

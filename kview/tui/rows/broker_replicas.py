@@ -1,15 +1,19 @@
 """Rows of a broker's replicas, those in trouble first."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kview.derive.broker_replicas import broker_replicas
-from kview.derive.lookup import index_of, partition_row, replica_rows
-from kview.derive.view import PartitionStatus, View
+from kview.derive.lookup import replica_rows
+from kview.derive.view import Floats, PartitionStatus, View
 from kview.language import glyphs, verdicts, words
 from kview.language import replicas as replica_words
 from kview.language.lists import Order, order_name
 from kview.model.units import UNKNOWN
-from kview.tui.options import Options
+from kview.tui.options import OWN_ORDER, Options
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import (
     ROLES,
@@ -18,18 +22,17 @@ from kview.tui.rows.common import (
     figure,
     fresh,
     leader_epoch,
-    name_width,
     rate_width,
     replica_role,
     title,
     troubled,
 )
-from kview.tui.rows.partitions import ordered_rows
+from kview.tui.rows.partitions import SORTS, ListedPartitions, ordered_rows
 from kview.tui.rows.row import Row
+from kview.tui.rows.sorting import Values, figures, order_note
 from kview.tui.text import Line, Role, Span, line
 
 PANEL = "replicas"
-ORDERS = (Order.WORST_FIRST, Order.BY_NAME, Order.BY_RECORDS_IN)
 _WORDS = {
     glyphs.LEADER: "leader",
     glyphs.FOLLOWER: "in sync",
@@ -37,60 +40,62 @@ _WORDS = {
 }
 
 
-class BrokerReplicaRows:
+def _sorts(broker: int) -> Values:
+    """Return what to sort a broker's replicas by: one value for each partition, NaN without a replica."""
+
+    def of_replica(view: View, values: NDArray[Any]) -> Floats:
+        mine = view.snapshot.partitions.replicas == broker
+        held = mine.any(axis=1)
+        rows = np.flatnonzero(held)
+        made = np.full(len(held), np.nan)
+        made[rows] = figures(values[rows, mine[rows].argmax(axis=1)])
+        return made
+
+    return {
+        **{name: SORTS[name] for name in ("topic", "p", "leader", "in", "state")},
+        "role": lambda view: np.where(view.snapshot.partitions.leader == broker, 0.0, 1.0),
+        "end": lambda view: of_replica(view, view.partitions.replica_end),
+        "lag": lambda view: of_replica(view, view.partitions.replica_lag),
+        "age": lambda view: of_replica(view, view.partitions.replica_end_ms),
+    }
+
+
+class BrokerReplicaRows(ListedPartitions):
     """The rows of one broker's replicas. The key is (topic, partition)."""
 
     def __init__(self, view: View, broker: int, options: Options) -> None:
-        table, figures = view.snapshot.partitions, view.partitions
-        order = options.order(PANEL, ORDERS)
-        found = broker_replicas(view, broker, ordered_rows(view, options, order))
-        self._rows, self._positions = found.rows, found.positions
-        self._view, self._broker, self._options = view, broker, options
-        self.troubled = troubled(figures.severity[self._rows]) if order is Order.WORST_FIRST else 0
-        self.title: Line = title(
-            "REPLICAS", order_name(order, self.troubled), f"/{options.filter}" if options.filter else ""
-        )
+        shown, sorts = view.partitions, _sorts(broker)
+        found = broker_replicas(view, broker, ordered_rows(view, options, PANEL, sorts))
+        super().__init__(view, found.rows)
+        self._positions = found.positions
+        self._broker, self._options = broker, options
+        self.panel = PANEL
+        self.sorts: Collection[str] = sorts
+        worst = troubled(self._severities)
+        self.troubled = worst if options.sort(PANEL) == OWN_ORDER else 0
         self.empty = (
             ""
             if len(self._rows)
-            else f"no topic matches /{options.filter}"
-            if options.filter
+            else f"no partition matches {options.shown_filter}"
+            if options.shown_filter
             else "this broker has no replica"
         )
-        ends = figures.replica_end[self._rows, self._positions]
-        lags = figures.replica_lag[self._rows, self._positions]
-        names = set(table.topic[self._rows[:1_000]].tolist())
-        most = int(table.partition[self._rows].max(initial=0))
+        ends = shown.replica_end[self._rows, self._positions]
+        lags = shown.replica_lag[self._rows, self._positions]
         self.columns: Sequence[Column] = (
-            Column("topic", "topic", name_width(names, 5, 24), flex=1, most=50, name=True),
-            Column("p", "p", max(2, len(str(most))), right=True),
+            Column("topic", "topic", self._names_width(), flex=1, most=50, name=True),
+            Column("p", "p", self._number_width(), right=True),
             Column("role", "role", 13),
             Column("leader", f"leader{glyphs.DOT}ep", 9, rank=1),
             Column("end", "log end", count_width(ends, 9), right=True, rank=2),
             Column("lag", "lag", count_width(lags, 6), right=True),
             Column("age", "read", 6, right=True, rank=4),
             Column("size", "size", 7, right=True, rank=3),
-            Column("in", "in rec/s", rate_width(figures.in_rate[self._rows], 8), right=True, rank=5),
+            Column("in", "in rec/s", rate_width(shown.in_rate[self._rows], 8), right=True, rank=5),
             Column("state", "partition", 20, flex=1, most=40),
         )
-
-    @property
-    def keys(self) -> list[tuple[str, int]]:
-        """The keys of all rows, in order."""
-        return [self.key(index) for index in range(len(self))]
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def key(self, index: int) -> tuple[str, int]:
-        """Return the topic and the number of the partition in a row."""
-        table, at = self._view.snapshot.partitions, self._rows[index]
-        return str(table.topic[at]), int(table.partition[at])
-
-    def find(self, key: Hashable) -> int | None:
-        """Return the index of a partition's row, or None if it is not listed."""
-        at = partition_row(self._view, *key) if isinstance(key, tuple) else None
-        return None if at is None else index_of(self._rows, at)
+        note = order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST, worst))
+        self.title: Line = title("REPLICAS", note, options.shown_filter)
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a replica's cells."""

@@ -7,13 +7,15 @@ import numpy as np
 
 from kview.derive.brokers import answering
 from kview.derive.controllers import Controller
+from kview.derive.passing import Passing
 from kview.derive.view import View
 from kview.language import brokers, controllers, failures, glyphs, words
 from kview.language.lists import Order, order_name
 from kview.model.address import Address
+from kview.model.events import Severity
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
-from kview.tui.options import Options
+from kview.tui.options import OWN_ORDER, Options
 from kview.tui.plot import sparkline
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import (
@@ -23,11 +25,11 @@ from kview.tui.rows.common import (
     figure,
     fresh,
     name_width,
-    rank,
     rate_width,
     title,
 )
 from kview.tui.rows.row import Row
+from kview.tui.rows.sorting import Values, codes, figures, ids, order_note, ranks, sorted_rows
 from kview.tui.text import Line, Role, Span, line
 
 
@@ -41,27 +43,38 @@ BrokerKey = int | ControllerKey
 """The key of a row: a broker's id, or a controller that is not a broker."""
 
 PANEL = "brokers"
-ORDERS = (Order.IN_PLACE, Order.WORST_FIRST, Order.BY_RECORDS_IN)
 SPARK_CELLS = 20
 
 
-def _order(view: View, order: Order) -> list[int]:
-    table, figures = view.snapshot.brokers, view.brokers
-    rows = list(range(len(table)))
-    by_rack = sorted(rows, key=lambda row: (table.rack[row], int(table.id[row])))
-    match order:
-        case Order.WORST_FIRST:
-            return sorted(by_rack, key=lambda row: rank(figures.severity[row]))
-        case Order.BY_RECORDS_IN:
-            return sorted(by_rack, key=lambda row: -float(np.nan_to_num(figures.in_rate[row])))
-        case _:
-            return by_rack
+def _order(view: View, options: Options, is_short: bool) -> list[int]:
+    table = view.snapshot.brokers
+    rows = np.flatnonzero(Passing(view, options.wanted).brokers)
+    racks = codes(table.rack)
+    by_rack = rows[np.lexsort((table.id[rows], np.nan_to_num(racks[rows], nan=-1.0)))]
+    if is_short:
+        by_rack = by_rack[np.argsort(ranks(view.brokers.severity)[by_rack], kind="stable")]
+    arranged: list[int] = sorted_rows(by_rack, options, PANEL, view, SORTS, _identity).tolist()
+    return arranged
 
 
-def order_in_force(options: Options, is_short: bool) -> Order:
-    """Return the order of the rows. In a short list, the worst brokers must not be below the last line."""
-    order = options.order(PANEL, ORDERS)
-    return Order.WORST_FIRST if is_short and order is Order.IN_PLACE else order
+def _identity(view: View) -> object:
+    return (view.snapshot.brokers.id,)
+
+
+SORTS: Values = {
+    "rack": lambda view: codes(view.snapshot.brokers.rack),
+    "id": lambda view: ids(view.snapshot.brokers.id),
+    "state": lambda view: ranks(view.brokers.severity),
+    "leads": lambda view: figures(view.brokers.leads),
+    "replicas": lambda view: figures(view.brokers.replicas),
+    "in": lambda view: figures(view.brokers.in_rate),
+    "out": lambda view: figures(view.brokers.out_rate),
+    "latency": lambda view: figures(view.snapshot.brokers.latency_us),
+    "disk": lambda view: figures(view.snapshot.brokers.disk_bytes),
+    "spark": lambda view: figures(view.brokers.in_rate),
+    "address": lambda view: codes(view.snapshot.brokers.host),
+    "note": lambda view: np.where(view.brokers.is_controller, 0.0, np.nan),
+}
 
 
 class BrokerRows(Keyed[BrokerKey]):
@@ -71,13 +84,11 @@ class BrokerRows(Keyed[BrokerKey]):
     sight. Controllers in trouble come first, the others last.
     """
 
-    empty = "no broker is known"
-
     def __init__(
         self, view: View, options: Options, others: Sequence[Controller] = (), is_short: bool = False
     ) -> None:
-        in_force = order_in_force(options, is_short)
-        self._order = _order(view, in_force)
+        is_own = options.sort(PANEL) == OWN_ORDER
+        self._order = _order(view, options, is_short)
         wrong = [other for other in others if not controllers.state(other).fine]
         self._wrong = len(wrong)
         self._others = [*wrong, *(other for other in others if controllers.state(other).fine)]
@@ -87,10 +98,20 @@ class BrokerRows(Keyed[BrokerKey]):
         self._view = view
         self._last_ms = answering(view.snapshot).last_ms
         self._options = options
-        self.title: Line = title("BROKERS", order_name(in_force))
+        self.panel, self.sorts = PANEL, SORTS
+        hidden = len(view.snapshot.brokers) - len(self._order)
+        self.empty = f"no broker matches {options.shown_filter}" if hidden else "no broker is known"
         racks = [*view.snapshot.brokers.rack, *([controllers.QUORUM] if others else [])]
-        self._grouped = in_force is Order.IN_PLACE and any(racks)
-        figures = view.brokers
+        self._grouped = is_own and not is_short and any(racks)
+        shown = view.brokers
+        self.severities = np.array(
+            [
+                *[Severity.RISK] * self._wrong,
+                *shown.severity[self._order],
+                *[Severity.CALM] * (len(keys) - self._wrong),
+            ],
+            object,
+        )
         self.columns: Sequence[Column] = (
             Column("rack", "", name_width(racks, 2, 12), name=True),
             Column(
@@ -102,14 +123,22 @@ class BrokerRows(Keyed[BrokerKey]):
             Column("state", "", 14, flex=1, most=20),
             Column("leads", "leads", 5, right=True),
             Column("replicas", "replicas", 8, right=True, rank=2),
-            Column("in", "in rec/s", rate_width(figures.in_rate, 8), right=True),
-            Column("out", "out rec/s", rate_width(figures.out_rate, 9), right=True, rank=1),
+            Column("in", "in rec/s", rate_width(shown.in_rate, 8), right=True),
+            Column("out", "out rec/s", rate_width(shown.out_rate, 9), right=True, rank=1),
             Column("latency", "latency", 7, right=True, rank=2),
             Column("disk", "disk", 6, right=True, rank=3),
             Column("spark", "in, last minute", SPARK_CELLS, rank=4),
             Column("address", "address", 21, flex=1, most=30, rank=5, name=True),
             Column("note", "note", 24, flex=3, rank=6),
         )
+
+        notes = [
+            order_note(
+                options, PANEL, self.columns, order_name(Order.WORST_FIRST if is_short else Order.IN_PLACE)
+            )
+        ]
+        notes += [options.shown_filter, f"{glyphs.DOT} {hidden:,} hidden"] if hidden else []
+        self.title: Line = title("BROKERS", *notes)
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a broker's cells, or a controller's."""

@@ -1,6 +1,6 @@
 """Helpers for all rows: severities as signs and roles, replicas with their state, widths of figures."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -10,6 +10,7 @@ from kview.derive.view import PartitionStatus, Verdict, View
 from kview.language import brokers, glyphs, verdicts, words
 from kview.language import replicas as replica_words
 from kview.model.events import SEVERITY_ORDER, Severity
+from kview.model.snapshot import Flags, Strings
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.text import Line, Role, Span, line
 
@@ -52,6 +53,10 @@ class Keyed(Generic[Key]):
     """Finds rows by key, with an index that is built on first use."""
 
     troubled: int = 0
+    panel: str = ""
+    sorts: Collection[str] = ()
+    severities: Strings = np.zeros(0, object)
+    """The severity of each row, if rows have one."""
 
     def __init__(self, keys: Sequence[Key]) -> None:
         self.keys = keys
@@ -59,6 +64,12 @@ class Keyed(Generic[Key]):
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    @property
+    def in_trouble(self) -> Flags:
+        """Which rows need attention, by index. Empty if rows are never in trouble."""
+        found: Flags = (self.severities == Severity.RISK) | (self.severities == Severity.WARN)
+        return found
 
     def key(self, index: int) -> Hashable:
         """Return the key of the row at `index`."""

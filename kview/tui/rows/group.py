@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from kview.derive.verdicts import RANK, severity
-from kview.derive.view import Verdict, View
+from kview.derive.passing import Passing
+from kview.derive.verdicts import ORDER, severity
+from kview.derive.view import Floats, Verdict, View
 from kview.language import glyphs, verdicts, words
 from kview.language.lists import Order, order_name
 from kview.model.states import REBALANCING, GroupState
@@ -23,10 +24,44 @@ from kview.tui.rows.common import (
     verdict,
 )
 from kview.tui.rows.row import Row
+from kview.tui.rows.sorting import Values, codes, figures, ids, order_note, ranks, sorted_rows
 from kview.tui.text import Line, Role, Span, line
 
-ORDERS = (Order.WORST_FIRST, Order.BY_NAME, Order.BY_LAG)
 PANEL = "offsets"
+MEMBERS_PANEL = "members"
+
+MEMBER_SORTS: Values = {
+    "client": lambda view: codes(view.snapshot.members.client_id),
+    "host": lambda view: codes(view.snapshot.members.host),
+    "assigned": lambda view: figures(view.snapshot.members.assigned),
+    "partitions": lambda view: figures(view.snapshot.members.assigned),
+    "member": lambda view: codes(view.snapshot.members.member_id),
+}
+
+
+def _worst(view: View) -> Floats:
+    """Return the place of each offset's verdict, the worst first, records lost before all."""
+    return np.where(view.offsets.lost > 0, -1.0, ranks(view.offsets.verdict, reversed(ORDER)))
+
+
+SORTS: Values = {
+    "topic": lambda view: np.arange(len(view.snapshot.offsets), dtype=np.float64),
+    "p": lambda view: figures(view.snapshot.offsets.partition),
+    "committed": lambda view: ids(view.snapshot.offsets.committed),
+    "end": lambda view: figures(view.offsets.log_end_offset),
+    "lag": lambda view: figures(view.offsets.lag),
+    "behind": lambda view: figures(view.offsets.behind_ms),
+    "read": lambda view: figures(view.offsets.read_rate),
+    "write": lambda view: figures(view.offsets.write_rate),
+    "catch": lambda view: figures(view.offsets.catch_up_ms),
+    "owner": lambda view: codes(view.snapshot.offsets.owner),
+    "verdict": _worst,
+}
+
+
+def _offset_keys(view: View) -> object:
+    table = view.snapshot.offsets
+    return table.group, table.topic, table.partition
 
 
 def ranges(numbers: Iterable[int]) -> str:
@@ -50,10 +85,14 @@ def without_partitions(state: str) -> str:
 class MemberRows(Keyed[str]):
     """The rows of a group's members. The key is the member's id."""
 
-    def __init__(self, view: View, group: str) -> None:
+    def __init__(self, view: View, group: str, options: Options) -> None:
         table, offsets = view.snapshot.members, view.snapshot.offsets
         self._table = table
-        self._rows = np.flatnonzero(table.group == group)
+        own = np.flatnonzero(table.group == group)
+        self._rows = sorted_rows(
+            own, options, MEMBERS_PANEL, view, MEMBER_SORTS, lambda view: (view.snapshot.members.member_id,)
+        )
+        self.panel, self.sorts = MEMBERS_PANEL, MEMBER_SORTS
         states = view.snapshot.groups.state[view.snapshot.groups.group == group].tolist()
         self._without = without_partitions(states[0] if states else GroupState.UNKNOWN)
         super().__init__([str(table.member_id[row]) for row in self._rows])
@@ -61,7 +100,6 @@ class MemberRows(Keyed[str]):
         for row in np.flatnonzero(offsets.group == group):
             owned[str(offsets.owner[row])][str(offsets.topic[row])].append(int(offsets.partition[row]))
         self._owned = owned
-        self.title: Line = title("MEMBERS")
         self.empty = "no members: nobody is reading"
         self.columns: Sequence[Column] = (
             Column(
@@ -77,6 +115,7 @@ class MemberRows(Keyed[str]):
             Column("partitions", "partitions", 20, flex=3, most=80),
             Column("member", "consumer id", 20, flex=1, most=60, rank=2, name=True),
         )
+        self.title: Line = title("MEMBERS", order_note(options, MEMBERS_PANEL, self.columns, ""))
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a member's cells."""
@@ -101,16 +140,16 @@ class OffsetRows(Keyed[tuple[str, int]]):
     """The rows of a group's partitions. The key is (topic, partition)."""
 
     def __init__(self, view: View, group: str, options: Options) -> None:
-        table, figures = view.snapshot.offsets, view.offsets
-        rows = [
-            int(row) for row in np.flatnonzero(table.group == group) if options.matches(str(table.topic[row]))
-        ]
-        match options.order(PANEL, ORDERS):
-            case Order.WORST_FIRST:
-                rows.sort(key=lambda row: (figures.lost[row] <= 0, -RANK[Verdict(str(figures.verdict[row]))]))
-            case Order.BY_LAG:
-                rows.sort(key=lambda row: -int(figures.lag[row]))
+        table, shown = view.snapshot.offsets, view.offsets
+        own = np.flatnonzero(Passing(view, options.wanted).offsets(group))
+        own = own[np.argsort(_worst(view)[own], kind="stable")]
+        rows = sorted_rows(own, options, PANEL, view, SORTS, _offset_keys).tolist()
+        self.panel, self.sorts = PANEL, SORTS
         self._rows = rows
+        self.severities = np.array(
+            [severity(Verdict(str(shown.verdict[row])), int(shown.lost[row]), is_old=False) for row in rows],
+            object,
+        )
         super().__init__([(str(table.topic[row]), int(table.partition[row])) for row in rows])
         self._view = view
         self._options = options
@@ -121,9 +160,10 @@ class OffsetRows(Keyed[tuple[str, int]]):
             str(members.member_id[row]): str(members.client_id[row])
             for row in np.flatnonzero(members.group == group)
         }
-        self.title: Line = title("PARTITIONS", order_name(options.order(PANEL, ORDERS)))
         self.empty = (
-            f"no topic matches /{options.filter}" if options.filter else "no committed or assigned partitions"
+            f"no partition matches {options.shown_filter}"
+            if options.wanted
+            else "no committed or assigned partitions"
         )
         at = np.array(rows, np.int64)
         self.columns: Sequence[Column] = (
@@ -132,11 +172,11 @@ class OffsetRows(Keyed[tuple[str, int]]):
             ),
             Column("p", "p", max(2, len(str(max((key[1] for key in self.keys), default=0)))), right=True),
             Column("committed", "CURRENT-OFFSET", count_width(table.committed[at], 14), right=True, rank=2),
-            Column("end", "LOG-END-OFFSET", count_width(figures.log_end_offset[at], 14), right=True, rank=2),
-            Column("lag", "LAG", count_width(figures.lag[at], 7, 1), right=True),
+            Column("end", "LOG-END-OFFSET", count_width(shown.log_end_offset[at], 14), right=True, rank=2),
+            Column("lag", "LAG", count_width(shown.lag[at], 7, 1), right=True),
             Column("behind", "behind", self._behind_width(), right=True),
-            Column("read", "read/s", rate_width(figures.read_rate[at], 7), right=True, rank=1),
-            Column("write", "write/s", rate_width(figures.write_rate[at], 7), right=True, rank=1),
+            Column("read", "read/s", rate_width(shown.read_rate[at], 7), right=True, rank=1),
+            Column("write", "write/s", rate_width(shown.write_rate[at], 7), right=True, rank=1),
             Column("catch", "caught up in", 12, right=True, rank=3),
             Column(
                 "owner",
@@ -149,6 +189,8 @@ class OffsetRows(Keyed[tuple[str, int]]):
             ),
             Column("verdict", "verdict", 16, flex=3, most=70),
         )
+        note = order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST))
+        self.title: Line = title("PARTITIONS", note, options.shown_filter)
 
     def _lag(self, at: int) -> str:
         figures = self._view.offsets

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kview.derive.passing import Passing
 from kview.derive.unheard import unheard
 from kview.derive.view import Verdict, View
 from kview.language import failures, glyphs, verdicts, words
@@ -29,10 +30,10 @@ from kview.tui.rows.common import (
     verdict,
 )
 from kview.tui.rows.row import Row
+from kview.tui.rows.sorting import Values, codes, figures, ids, order_note, sorted_rows
 from kview.tui.text import Line, Role, Span, joined, line
 
 PANEL = "groups"
-ORDERS = (Order.WORST_FIRST, Order.BY_NAME, Order.BY_LAG)
 SPARK_CELLS = 20
 VERDICT_CELLS = 14
 """The age of an old verdict and a loss fit, because neither may be cut."""
@@ -41,23 +42,37 @@ SUMMARY_LABEL = "  GROUPS  "
 
 def _listed(view: View, options: Options) -> list[int]:
     """Return the rows of the groups that are listed."""
-    table, figures = view.snapshot.groups, view.groups
+    figures = view.groups
     abandoned = figures.verdict == Verdict.ABANDONED
     quiet = zip(figures.ignored.tolist(), abandoned.tolist(), strict=True)
-    rows = [row for row, each in enumerate(quiet) if options.lists(*each)]
-    return [row for row in rows if options.matches(str(table.group[row]))]
+    passing = Passing(view, options.wanted).groups
+    return [row for row, each in enumerate(quiet) if passing[row] and options.lists(*each)]
+
+
+SORTS: Values = {
+    "group": lambda view: codes(view.snapshot.groups.group),
+    "state": lambda view: codes(view.snapshot.groups.state),
+    "lag": lambda view: figures(view.groups.lag),
+    "behind": lambda view: figures(view.groups.behind_ms),
+    "read": lambda view: figures(view.groups.read_rate),
+    "write": lambda view: figures(view.groups.write_rate),
+    "coordinator": lambda view: ids(view.snapshot.groups.coordinator),
+    "strategy": lambda view: codes(view.snapshot.groups.assignment_strategy),
+    "spark": lambda view: figures(view.groups.lag),
+    "verdict": lambda view: figures(view.groups.place),
+    "reason": lambda view: codes(view.groups.reason),
+}
 
 
 def _order(view: View, options: Options) -> list[int]:
-    figures = view.groups
-    rows = _listed(view, options)
-    match options.order(PANEL, ORDERS):
-        case Order.WORST_FIRST:
-            return sorted(rows, key=lambda row: int(figures.place[row]))
-        case Order.BY_LAG:
-            return sorted(rows, key=lambda row: -int(figures.lag[row]))
-        case _:
-            return rows
+    rows = np.array(_listed(view, options), np.int64)
+    worst = rows[np.argsort(view.groups.place[rows], kind="stable")]
+    arranged: list[int] = sorted_rows(worst, options, PANEL, view, SORTS, _identity).tolist()
+    return arranged
+
+
+def _identity(view: View) -> object:
+    return (view.snapshot.groups.group,)
 
 
 def summary(view: View, options: Options, cells: int) -> Line:
@@ -83,8 +98,8 @@ def summary(view: View, options: Options, cells: int) -> Line:
 
 def _none(view: View, options: Options) -> str:
     """Return why no group is listed."""
-    if options.filter:
-        return f"no group matches /{options.filter}"
+    if options.wanted:
+        return f"no group matches {options.shown_filter}"
     hidden = hidden_groups(view, options)
     if hidden:
         return f"no groups to show ({hidden:,} hidden {glyphs.DOT} {NEXT_GROUP_LIST[options.groups]})"
@@ -126,19 +141,35 @@ class GroupRows(Keyed[str]):
 
     def __init__(self, view: View, options: Options) -> None:
         self._rows = _order(view, options)
-        table, figures = view.snapshot.groups, view.groups
+        table, shown = view.snapshot.groups, view.groups
         super().__init__([str(table.group[row]) for row in self._rows])
         self._view = view
         self._options = options
+        self.panel, self.sorts = PANEL, SORTS
+        self.severities = view.groups.severity[self._rows]
         self._changed = changes(view)
         missing = whose.sentence(unheard(view.snapshot.observation))
         self.empty = _none(view, options)
         if missing and not len(table):
             self.empty = f"groups: {missing}"
-        notes = [order_name(options.order(PANEL, ORDERS))]
-        notes += [f"/{options.filter}"] if options.filter else []
+        notes = [options.shown_filter] if options.wanted else []
         hidden = hidden_groups(view, options)
         notes += [f"{glyphs.DOT} {hidden:,} hidden"] if hidden else []
+        at = np.array(self._rows, np.int64)
+        self.columns: Sequence[Column] = (
+            Column("group", "group", name_width(self.keys, 6, 14), flex=1, most=40, name=True),
+            Column("state", "state", 10, flex=1, most=22, name=True, rank=3),
+            Column("lag", "lag", count_width(shown.lag[at], 7, 1), right=True),
+            Column("behind", "behind  ", self._behind_width(), right=True),
+            Column("read", "read/s", rate_width(shown.read_rate[at], 7), right=True, rank=4),
+            Column("write", "write/s", rate_width(shown.write_rate[at], 7), right=True, rank=4),
+            Column("coordinator", "coordinator", 11, right=True, rank=6),
+            Column("strategy", "assignor", 12, flex=1, most=24, name=True, rank=7),
+            Column("spark", "lag, last minute", SPARK_CELLS, rank=5),
+            Column("verdict", "verdict", VERDICT_CELLS, flex=2, most=16),
+            Column("reason", "", 11, flex=3, most=70, rank=2),
+        )
+        notes.insert(0, order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST)))
         self.title: Line = title("GROUPS", *notes)
         if missing:
             self.title = line(
@@ -146,20 +177,6 @@ class GroupRows(Keyed[str]):
                 Span(f" {whose.heading(unheard(view.snapshot.observation))} {glyphs.DOT}", Role.WARN),
                 *self.title[1:],
             )
-        at = np.array(self._rows, np.int64)
-        self.columns: Sequence[Column] = (
-            Column("group", "group", name_width(self.keys, 6, 14), flex=1, most=40, name=True),
-            Column("state", "state", 10, flex=1, most=22, name=True, rank=3),
-            Column("lag", "lag", count_width(figures.lag[at], 7, 1), right=True),
-            Column("behind", "behind  ", self._behind_width(), right=True),
-            Column("read", "read/s", rate_width(figures.read_rate[at], 7), right=True, rank=4),
-            Column("write", "write/s", rate_width(figures.write_rate[at], 7), right=True, rank=4),
-            Column("coordinator", "coordinator", 11, right=True, rank=6),
-            Column("strategy", "assignor", 12, flex=1, most=24, name=True, rank=7),
-            Column("spark", "lag, last minute", SPARK_CELLS, rank=5),
-            Column("verdict", "verdict", VERDICT_CELLS, flex=2, most=16),
-            Column("reason", "", 11, flex=3, most=70, rank=2),
-        )
 
     def _behind_width(self) -> int:
         """Return the width of the widest lag in time, because none of its digits may be cut."""

@@ -2,7 +2,9 @@
 
 from collections.abc import Hashable, Sequence
 from datetime import tzinfo
+from itertools import compress
 
+from kview.derive.passing import passing_texts
 from kview.derive.view import View
 from kview.language import glyphs, words
 from kview.language import incidents as said
@@ -36,7 +38,9 @@ class IncidentRows(Keyed[tuple[object, ...]]):
     """The incidents, newest first. The key is the incident's."""
 
     def __init__(self, view: View, options: Options, zone: tzinfo | None) -> None:
-        newest = [one for one in reversed(view.incidents) if options.matches(said.sentence(one, 0))]
+        listed = list(reversed(view.incidents))
+        texts, about = [said.sentence(one, 0) for one in listed], [one.brokers for one in listed]
+        newest = list(compress(listed, passing_texts(texts, about, options.wanted)))
         super().__init__([one.key for one in newest])
         self._incidents, self._zone = newest, zone
         going = sum(one.is_open for one in newest)
@@ -85,9 +89,11 @@ class HitRows(Keyed[tuple[str, int]]):
 
     def __init__(self, incident: Incident | None, options: Options) -> None:
         named = incident.hit if incident else ()
-        self._hit = [
-            one for one in named if (options.internal or not one.internal) and options.matches(one.topic)
-        ]
+        listed = [one for one in named if options.internal or not one.internal]
+        about = [(one.leader_before, one.leader_after) for one in listed]
+        self._hit = list(
+            compress(listed, passing_texts([one.topic for one in listed], about, options.wanted))
+        )
         super().__init__([(one.topic, one.partition) for one in self._hit])
         self.troubled = sum(one.leaderless for one in self._hit)
         note = "changed leaders first"
@@ -164,8 +170,10 @@ class EventRows(Keyed[tuple[object, ...]]):
 
     def __init__(self, view: View, options: Options, zone: tzinfo | None) -> None:
         newest: list[Event] = list(reversed(view.events))
-        if options.filter:
-            newest = [event for event in newest if options.matches(sentence(event))]
+        if options.wanted:
+            about = [event.brokers for event in newest]
+            passing = passing_texts([sentence(event) for event in newest], about, options.wanted)
+            newest = list(compress(newest, passing))
         super().__init__([event_key(event) for event in newest])
         self.events, self._zone = newest, zone
         self.title: Line = title("EVENTS", "newest first")

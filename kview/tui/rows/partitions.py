@@ -1,17 +1,20 @@
 """Rows of partitions: the worst first on the overview, or all partitions of a single topic."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.lookup import index_of, of_topics, partition_row, topic_partitions
+from kview.derive.lookup import index_of, partition_row, topic_partitions
 from kview.derive.partitions import ordered
+from kview.derive.passing import Passing
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import failures, glyphs, verdicts, words
 from kview.language.lists import Order, order_name
-from kview.model.units import UNKNOWN
-from kview.tui.options import Options
+from kview.model.events import Severity
+from kview.model.snapshot import Flags, IdMatrix, Ids, Longs
+from kview.model.units import NO_BROKER, UNKNOWN
+from kview.tui.options import OWN_ORDER, Options
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import (
     ROLES,
@@ -29,10 +32,12 @@ from kview.tui.rows.common import (
     troubled,
 )
 from kview.tui.rows.row import Row
+from kview.tui.rows.sorting import Values, figures, ids, order_note, ranks, sorted_rows
 from kview.tui.text import Line, Role, Span, line
 
 PANEL = "partitions"
-ORDERS = (Order.WORST_FIRST, Order.BY_NAME, Order.BY_UNCOMMITTED, Order.BY_RECORDS_IN)
+TOPIC_PANEL = "topic_partitions"
+"""The panel of a single topic's partitions, whose own order is by number."""
 
 _AGED = (PartitionStatus.SILENT_LEADER, PartitionStatus.FROZEN)
 
@@ -44,109 +49,72 @@ def worst_first(view: View, options: Options) -> NDArray[np.int64]:
     if options.internal:
         internal = np.flatnonzero(table.internal)
         rows = ordered(np.concatenate([rows, internal]), view.partitions)
-    if options.filter:
-        names = view.topics.topic
-        passing = np.fromiter(map(options.matches, names.tolist()), np.bool_, len(names))
-        rows = rows[of_topics(view.topics, passing)[rows]]
-    return rows
+    return rows[Passing(view, options.wanted).partitions[rows]] if options.wanted else rows
 
 
-def ordered_rows(view: View, options: Options, order: Order) -> NDArray[np.int64]:
-    """Return the rows of `snapshot.partitions` that pass the options, in an order."""
-    rows = worst_first(view, options)
-    match order:
-        case Order.BY_NAME:
-            return np.sort(rows)
-        case Order.BY_UNCOMMITTED:
-            return rows[np.argsort(-view.partitions.uncommitted[rows].astype(np.float64), kind="stable")]
-        case Order.BY_RECORDS_IN:
-            return rows[np.argsort(-np.nan_to_num(view.partitions.in_rate[rows]), kind="stable")]
-        case _:
-            return rows
+_RANKS = tuple(PartitionStatus)
+
+SORTS: Values = {
+    "topic": lambda view: np.arange(len(view.snapshot.partitions), dtype=np.float64),
+    "p": lambda view: figures(view.snapshot.partitions.partition),
+    "leader": lambda view: ids(view.snapshot.partitions.leader),
+    "replicas": lambda view: ids(first_column(view.snapshot.partitions.replicas)),
+    "isr": lambda view: figures(view.partitions.isr_count),
+    "start": lambda view: figures(view.snapshot.partitions.log_start),
+    "watermark": lambda view: figures(view.snapshot.partitions.high_watermark),
+    "end": lambda view: figures(view.snapshot.partitions.log_end),
+    "uncommitted": lambda view: figures(view.partitions.uncommitted),
+    "in": lambda view: figures(view.partitions.in_rate),
+    "state": lambda view: ranks(view.partitions.status, _RANKS),
+    "why": lambda view: ranks(view.partitions.status, _RANKS),
+}
+
+
+def first_column(matrix: IdMatrix) -> Ids:
+    """Return the first column of a matrix, which may have none."""
+    return matrix[:, 0] if matrix.shape[1] else np.full(len(matrix), NO_BROKER, np.int32)
 
 
 def _nothing(view: View, filter: str) -> str:
     """Return why there is no row."""
     if filter:
-        return f"no topic matches /{filter}"
+        return f"no partition matches {filter}"
     return f"no partitions{' that kview is authorized to see' if view.headline.topics_are_bound else ''}"
 
 
-class PartitionRows:
-    """The rows of partitions. The key is (topic, partition).
+def _identity(view: View) -> object:
+    return view.snapshot.partitions.topic, view.snapshot.partitions.partition
 
-    With `among`, a flag for each row of `snapshot.partitions`, only those partitions are listed.
+
+def ordered_rows(view: View, options: Options, panel: str, sorts: Values, topic: str | None = None) -> Longs:
+    """Return the rows of `snapshot.partitions` that pass the options, in the panel's order.
+
+    With a topic they are all its partitions, by number until the user sorts them.
     """
+    own = worst_first(view, options) if topic is None else topic_partitions(view.topics, topic)
+    return sorted_rows(own, options, panel, view, sorts, _identity)
 
-    troubled: int = 0
 
-    def __init__(
-        self,
-        view: View,
-        options: Options,
-        topic: str | None = None,
-        panel: str = PANEL,
-        among: NDArray[np.bool_] | None = None,
-    ) -> None:
-        table, figures = view.snapshot.partitions, view.partitions
-        if topic is None:
-            self._rows = ordered_rows(view, options, options.order(panel, ORDERS))
-        else:
-            self._rows = topic_partitions(view.topics, topic)
-        if among is not None:
-            self._rows = self._rows[among[self._rows]]
+class ListedPartitions:
+    """Finds the rows of partitions. The key is (topic, partition). Keys are made when they are asked for."""
+
+    def __init__(self, view: View, rows: Longs) -> None:
         self._view = view
-        self._options = options
-        self.empty = "" if len(self._rows) else _nothing(view, options.filter if topic is None else "")
-        self.title: Line
-        watermarks, rates = table.high_watermark[self._rows], figures.in_rate[self._rows]
-        offset = count_width(watermarks, 9)
-        if topic is None:
-            in_force = options.order(panel, ORDERS)
-            if in_force is Order.WORST_FIRST:
-                self.troubled = troubled(figures.severity[self._rows])
-            unknown = int((figures.status[self._rows] == PartitionStatus.UNKNOWN).sum())
-            notes = [order_name(in_force, self.troubled + unknown)]
-            notes += [f"/{options.filter}"] if options.filter else []
-            self.title = title("PARTITIONS", *notes)
-            head: tuple[Column, ...] = (
-                Column("topic", "topic", self._names_width(), flex=1, most=40, name=True),
-            )
-        else:
-            self.title = title("PARTITIONS")
-            head = ()
-        self.columns: Sequence[Column] = (
-            *head,
-            Column("p", "p", max(2, len(str(table.partition[self._rows].max(initial=0)))), right=True),
-            Column("leader", f"leader{glyphs.DOT}ep", 9),
-            Column("replicas", "replicas", replicas_width(view), rank=1),
-            Column("isr", "isr", 3, right=True, rank=3),
-            Column("start", "log start", count_width(table.log_start[self._rows], 9), right=True, rank=6),
-            Column("watermark", "watermark", offset, right=True),
-            Column("end", "log end", count_width(table.log_end[self._rows], 9), right=True, rank=7),
-            Column(
-                "uncommitted",
-                "uncomm.",
-                count_width(figures.uncommitted[self._rows], 7, 1),
-                right=True,
-                rank=2,
-            ),
-            Column("in", "in rec/s", rate_width(rates, 8), right=True, rank=5),
-            Column("state", "", 6),
-            Column("why", "", 14, flex=2, most=60, rank=4),
-        )
-        self._headed = bool(head)
+        self._rows = rows
+        self._severities = view.partitions.severity[rows]
 
-    def _names_width(self) -> int:
-        """Return the width that the names of the listed topics need."""
-        at = np.searchsorted(self._view.topics.first_row, self._rows, "right") - 1
-        listed = np.flatnonzero(np.bincount(at, minlength=1))
-        return name_width(self._view.topics.topic[listed] if len(at) else (), 5, 24)
+    @property
+    def in_trouble(self) -> Flags:
+        """Which rows need attention, by index."""
+        found: Flags = (self._severities == Severity.RISK) | (self._severities == Severity.WARN)
+        return found
 
     @property
     def keys(self) -> list[tuple[str, int]]:
         """The keys of all rows, in order."""
-        return [self.key(index) for index in range(len(self))]
+        table = self._view.snapshot.partitions
+        topics, numbers = table.topic[self._rows].tolist(), table.partition[self._rows].tolist()
+        return list(zip(topics, numbers, strict=True))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -160,6 +128,79 @@ class PartitionRows:
         """Return the index of a partition's row, or None if it is not listed."""
         at = partition_row(self._view, *key) if isinstance(key, tuple) else None
         return None if at is None else index_of(self._rows, at)
+
+    def _names_width(self) -> int:
+        """Return the width that the names of the listed topics need."""
+        at = np.searchsorted(self._view.topics.first_row, self._rows, "right") - 1
+        listed = np.flatnonzero(np.bincount(at, minlength=1))
+        return name_width(self._view.topics.topic[listed] if len(at) else (), 5, 24)
+
+    def _number_width(self) -> int:
+        """Return the width that the numbers of the listed partitions need."""
+        numbers = self._view.snapshot.partitions.partition[self._rows]
+        return max(2, len(str(int(numbers.max(initial=0)))))
+
+
+class PartitionRows(ListedPartitions):
+    """The rows of all partitions, or of those of a topic.
+
+    With `among`, a flag for each row of `snapshot.partitions`, only those partitions are listed. `panel` is
+    the name under which their order is kept.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        options: Options,
+        topic: str | None = None,
+        panel: str = "",
+        among: NDArray[np.bool_] | None = None,
+    ) -> None:
+        table, shown = view.snapshot.partitions, view.partitions
+        self.panel = panel or (PANEL if topic is None else TOPIC_PANEL)
+        rows = ordered_rows(view, options, self.panel, SORTS, topic)
+        super().__init__(view, rows if among is None else rows[among[rows]])
+        self.sorts: Collection[str] = SORTS
+        self.troubled = 0
+        self._options = options
+        self.empty = "" if len(self._rows) else _nothing(view, options.shown_filter if topic is None else "")
+        watermarks, rates = table.high_watermark[self._rows], shown.in_rate[self._rows]
+        offset = count_width(watermarks, 9)
+        own_name = ""
+        if topic is None:
+            is_own = options.sort(self.panel) == OWN_ORDER
+            worst = troubled(self._severities)
+            self.troubled = worst if is_own else 0
+            unknown = int((shown.status[self._rows] == PartitionStatus.UNKNOWN).sum())
+            own_name = order_name(Order.WORST_FIRST, worst + unknown)
+            head: tuple[Column, ...] = (
+                Column("topic", "topic", self._names_width(), flex=1, most=40, name=True),
+            )
+        else:
+            head = ()
+        self.columns: Sequence[Column] = (
+            *head,
+            Column("p", "p", self._number_width(), right=True),
+            Column("leader", f"leader{glyphs.DOT}ep", 9),
+            Column("replicas", "replicas", replicas_width(view), rank=1),
+            Column("isr", "isr", 3, right=True, rank=3),
+            Column("start", "log start", count_width(table.log_start[self._rows], 9), right=True, rank=6),
+            Column("watermark", "watermark", offset, right=True),
+            Column("end", "log end", count_width(table.log_end[self._rows], 9), right=True, rank=7),
+            Column(
+                "uncommitted",
+                "uncomm.",
+                count_width(shown.uncommitted[self._rows], 7, 1),
+                right=True,
+                rank=2,
+            ),
+            Column("in", "in rec/s", rate_width(rates, 8), right=True, rank=5),
+            Column("state", "", 6),
+            Column("why", "", 14, flex=2, most=60, rank=4),
+        )
+        self._headed = bool(head)
+        note = order_note(options, self.panel, self.columns, own_name)
+        self.title: Line = title("PARTITIONS", note, options.shown_filter if topic is None else "")
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a partition's cells."""

@@ -12,13 +12,14 @@ from kview.language import glyphs, words
 from kview.language import replicas as replica_words
 from kview.language.verdicts import counted
 from kview.model.units import NO_BROKER, UNKNOWN
-from kview.tui.options import Options
+from kview.tui.options import Options, Sort
 from kview.tui.rows.columns import Column
-from kview.tui.rows.common import Keyed, broker_state, fresh, name_width, replica_role, title
+from kview.tui.rows.common import Keyed, broker_state, fresh, name_width, rank, replica_role, title
 from kview.tui.rows.row import Row
 from kview.tui.rows.topics import ALL
 from kview.tui.text import EMPTY, Line, Role, Span, line
 
+PANEL = "grid"
 ORDINALS = ("1ST REPLICA (preferred)", "2ND", "3RD", "4TH")
 PLACE_CELLS = len("1ST REPLICA")
 MAX_PLACES = len(ORDINALS)
@@ -66,7 +67,17 @@ class PlacementRows(Keyed[int]):
         self._places = min(MAX_PLACES, int(used.sum()))
         self.title: Line = title("")
         self._matrix = matrix
+        self._numbers = {
+            (broker, place): number
+            for place in range(self._places)
+            for broker, number in _counts(matrix[:, place]).items()
+        }
+        """The number of replicas by broker and position."""
         self._counts = self._counted() if topic == ALL else {}
+        self.panel = PANEL
+        self.sorts = ("rack", "id", "state", *(f"place{place}" for place in range(self._places)))
+        self._arrange(options.sort(PANEL))
+        self.severities = view.brokers.severity[[self._at[broker] for broker in self.keys]]
         self.columns: Sequence[Column] = (
             Column("rack", "", name_width(racks, 2, 12), name=True),
             Column("id", "", max(2, len(str(max(ids, default=0)))), right=True),
@@ -76,6 +87,27 @@ class PlacementRows(Keyed[int]):
                 for place in range(self._places)
             ),
         )
+
+    def _arrange(self, sort: Sort) -> None:
+        """Put the brokers in the order that the user chose. Those of equal value stay in placement order."""
+        keys, brokers = list(self.keys), self._view.snapshot.brokers
+        if sort.column not in self.sorts:
+            self.keys = keys[::-1] if sort.descending else keys
+            return
+
+        def value(broker: int) -> tuple[float, str]:
+            at = self._at[broker]
+            match sort.column:
+                case "rack":
+                    return 0, str(brokers.rack[at])
+                case "id":
+                    return broker, ""
+                case "state":
+                    return rank(self._view.brokers.severity[at]), ""
+                case column:
+                    return self._numbers.get((broker, int(column.removeprefix("place"))), 0), ""
+
+        self.keys = sorted(keys, key=value, reverse=sort.descending)
 
     def _partition_rows(self, options: Options) -> NDArray[np.int64]:
         table = self._view.snapshot.partitions
@@ -138,10 +170,10 @@ class PlacementRows(Keyed[int]):
         leaders = _counts(self._view.snapshot.partitions.leader[self._rows])
         cells: dict[tuple[int, int], str] = {}
         for place in range(self._places):
-            replicas = _counts(self._matrix[:, place])
             for broker in self.keys:
-                text = words.count(replicas.get(broker, 0))
-                if place == 0 and leaders.get(broker, 0) != replicas.get(broker, 0):
+                number = self._numbers.get((broker, place), 0)
+                text = words.count(number)
+                if place == 0 and leaders.get(broker, 0) != number:
                     text += f", leads {leaders.get(broker, 0):,}"
                 cells[broker, place] = text
         return cells

@@ -1,9 +1,12 @@
 """The content of a table: a row's cells, and rows that are made on demand."""
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
+from kview.model.snapshot import Flags
 from kview.tui.rows.columns import Column
 from kview.tui.text import EMPTY, Line
 
@@ -38,6 +41,21 @@ class Rows(Protocol):
         """The number of rows in trouble that the list begins with, 0 if it has another order."""
         ...
 
+    @property
+    def panel(self) -> str:
+        """The name under which the order of the rows is kept, '' if they cannot be sorted."""
+        ...
+
+    @property
+    def sorts(self) -> Collection[str]:
+        """The keys of the columns by which the rows can be sorted."""
+        ...
+
+    @property
+    def in_trouble(self) -> Flags:
+        """Which rows need attention, by index. Empty if rows are never in trouble."""
+        ...
+
     def __len__(self) -> int: ...
 
     def key(self, index: int) -> Hashable:
@@ -53,6 +71,10 @@ class Rows(Protocol):
         ...
 
 
+def _none() -> Flags:
+    return np.zeros(0, bool)
+
+
 @dataclass(frozen=True, slots=True)
 class NoRows:
     """The rows of a table that has no rows yet."""
@@ -61,6 +83,9 @@ class NoRows:
     title: Line = EMPTY
     empty: str = ""
     troubled: int = 0
+    panel: str = ""
+    sorts: Collection[str] = ()
+    in_trouble: Flags = field(default_factory=_none)
 
     def __len__(self) -> int:
         return 0

@@ -5,26 +5,27 @@ They are the cluster's topics, its racks with their brokers, or its groups.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kview.derive.passing import Passing
 from kview.derive.view import Floats, View
 from kview.derive.windows import Window, series_of, window
 from kview.language import glyphs, words
-from kview.language.lists import Order, order_name
 from kview.model.aggregates import Key, Kind, Sum
 from kview.model.events import Severity
-from kview.tui.options import Options
+from kview.tui.options import OWN_ORDER, Options
 from kview.tui.plot import sparkline
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import ROLES, SIGNS, Keyed, figure, name_width, rank, rate_width
 from kview.tui.rows.row import Row
+from kview.tui.rows.sorting import order_note
 from kview.tui.spark import RATE_S, covered_until_s
 from kview.tui.text import Line, Role, Span, line
 
 PANEL = "rates"
-ORDERS = (Order.IN_PLACE, Order.BY_RECORDS, Order.WORST_FIRST)
+SORTS = ("name", "in", "out", "bytes", "skew", "spark")
 LISTS = ("topics", "brokers", "groups")
 SPARK_CELLS = 15
 SPARK_STEP_S = 4
@@ -58,24 +59,19 @@ class ThroughputRows(Keyed[Key]):
     def __init__(self, view: View, options: Options, listed: str) -> None:
         self._view = view
         self._end_s = covered_until_s(view, options)
-        self._order = options.order(PANEL, ORDERS)
+        self._sort = options.sort(PANEL)
+        self.panel, self.sorts = PANEL, SORTS
         self._windows: dict[Kind, tuple[Window, dict[str, int]]] = {}
         self._trends: dict[Kind, Floats] = {}
         made = {"topics": _topics, "brokers": _brokers, "groups": _groups}[listed](view, options)
         self.entries = [
             _all(view, options, listed),
-            *(entry for block in self._sorted(made) for entry in block),
+            *(entry for block in self._sorted(made, options, listed) for entry in block),
         ]
+        self.severities = np.array([entry.severity for entry in self.entries], object)
         super().__init__([entry.key for entry in self.entries])
         others = "  ".join(name for name in LISTS if name != listed)
         basis = "" if self._end_s is None else f"{RATE_S} s"
-        notes = [basis, order_name(self._order), f"/{options.filter}" if options.filter else ""]
-        self.title: Line = line(
-            Span(listed.upper(), Role.HEAD),
-            *(Span(f" {note}", Role.DIM) for note in notes if note),
-            Span(f"  {others} ", Role.DIM),
-            Span("←→", Role.KEY),
-        )
         self.empty = ""
         names = [_indented(entry) for entry in self.entries]
         rates = np.array([self._rates(entry) for entry in self.entries], np.float64)
@@ -92,6 +88,13 @@ class ThroughputRows(Keyed[Key]):
         without = ("in", "bytes", "skew") if listed == "groups" else ()
         self._kept = [place for place, column in enumerate(columns) if column.key not in without]
         self.columns: Sequence[Column] = [columns[place] for place in self._kept]
+        notes = [basis, order_note(options, PANEL, self.columns, ""), options.shown_filter]
+        self.title: Line = line(
+            Span(listed.upper(), Role.HEAD),
+            *(Span(f" {note}", Role.DIM) for note in notes if note),
+            Span(f"  {others} ", Role.DIM),
+            Span("←→", Role.KEY),
+        )
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return a row's cells."""
@@ -173,18 +176,48 @@ class ThroughputRows(Keyed[Key]):
             )
         return sparkline(self._trends[key.kind][found[1]].tolist(), SPARK_CELLS)
 
-    def _sorted(self, blocks: list[list[Entry]]) -> Iterable[list[Entry]]:
-        """Return the blocks in order, and below each block's first entry its other entries in order."""
+    def _sorted(self, blocks: list[list[Entry]], options: Options, listed: str) -> Iterable[list[Entry]]:
+        """Return the blocks in order, and below each block's first entry its other entries in order.
 
-        def place(entry: Entry) -> float:
-            if self._order is Order.WORST_FIRST:
-                return rank(entry.severity)
-            return -next((rate for rate in self._rates(entry) if math.isfinite(rate)), -1.0)
-
-        if self._order is Order.IN_PLACE:
+        The order is that of the view that holds it, as far as that has the same rows.
+        """
+        if self._sort == OWN_ORDER:
             return blocks
-        inner = [[block[0], *sorted(block[1:], key=place)] for block in blocks]
-        return sorted(inner, key=lambda block: place(block[0]))
+        if options.held is not None and options.held is not self._view:
+            before = ThroughputRows(options.held, replace(options, held=None), listed).keys
+            places = {key: place for place, key in enumerate(before)}
+            if all(entry.key in places for block in blocks for entry in block):
+                inner = [
+                    [block[0], *sorted(block[1:], key=lambda each: places[each.key])] for block in blocks
+                ]
+                return sorted(inner, key=lambda block: places[block[0].key])
+        inner = [[block[0], *self._by_column(block[1:])] for block in blocks]
+        first = {block[0].key: block for block in inner}
+        return [first[entry.key] for entry in self._by_column([block[0] for block in inner])]
+
+    def _by_column(self, listed: list[Entry]) -> list[Entry]:
+        """Return entries sorted by the column; what is not known comes last."""
+        if self._sort.column not in SORTS:
+            return listed[::-1] if self._sort.descending else listed
+        if self._sort.column == "name":
+            return sorted(listed, key=lambda entry: entry.label.casefold(), reverse=self._sort.descending)
+        values = np.array([self._value(entry) for entry in listed], np.float64)
+        key = np.where(np.isfinite(values), -values if self._sort.descending else values, np.inf)
+        return [listed[at] for at in np.argsort(key, kind="stable")]
+
+    def _value(self, entry: Entry) -> float:
+        """Return an entry's figure in the column by which the rows are sorted."""
+        in_rate, out_rate = self._rates(entry)
+        found = self._window(entry.key)
+        match self._sort.column:
+            case "out":
+                return out_rate
+            case "bytes":
+                return float(found[0].bytes_rate[found[1]]) if found else math.nan
+            case "skew":
+                return float(found[0].skew[found[1]]) if found else math.nan
+            case _:
+                return in_rate if math.isfinite(in_rate) else out_rate
 
 
 def _indented(entry: Entry) -> str:
@@ -216,11 +249,8 @@ def _all(view: View, options: Options, listed: str) -> Entry:
 
 def _topics(view: View, options: Options) -> list[list[Entry]]:
     figures = view.topics
-    rows = [
-        row
-        for row in range(len(figures.topic))
-        if (options.internal or not figures.internal[row]) and options.matches(str(figures.topic[row]))
-    ]
+    passing = Passing(view, options.wanted).topics
+    rows = np.flatnonzero(passing & (~figures.internal | options.internal)).tolist()
     made = [
         [
             Entry(
@@ -266,6 +296,7 @@ def _brokers(view: View, options: Options) -> list[list[Entry]]:
 
 def _groups(view: View, options: Options) -> list[list[Entry]]:
     figures = view.groups
+    passing = Passing(view, options.wanted).groups
     return [
         [
             Entry(
@@ -276,7 +307,7 @@ def _groups(view: View, options: Options) -> list[list[Entry]]:
             )
         ]
         for row, name in enumerate(view.snapshot.groups.group)
-        if options.matches(str(name))
+        if passing[row]
     ]
 
 

@@ -1,23 +1,24 @@
 """Rows of the Topics screen: one line per topic."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.lookup import index_of, topic_row
+from kview.derive.passing import Passing
 from kview.derive.readers import topic_readers
 from kview.derive.retention import retention
 from kview.derive.topic_health import topic_health
-from kview.derive.view import Floats, PartitionStatus, RackSafety, View
+from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import glyphs, words
 from kview.language import topics as topic_words
 from kview.language.lists import Order, order_name
 from kview.language.verdicts import counted
 from kview.model.events import Severity
-from kview.model.snapshot import Longs
+from kview.model.snapshot import Flags, Longs
 from kview.model.units import UNKNOWN
-from kview.tui.options import Options
+from kview.tui.options import OWN_ORDER, Options
 from kview.tui.plot import sparkline
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import (
@@ -32,10 +33,11 @@ from kview.tui.rows.common import (
     troubled,
 )
 from kview.tui.rows.row import Row
+from kview.tui.rows.sorting import Values, order_note, ranks, sorted_rows
+from kview.tui.rows.sorting import figures as numbers
 from kview.tui.text import Line, Role, Span, line
 
 PANEL = "topic_list"
-ORDERS = (Order.WORST_FIRST, Order.BY_NAME, Order.BY_RECORDS_IN, Order.BY_LAG)
 SPARK_CELLS = 12
 
 
@@ -43,26 +45,34 @@ def passing(view: View, options: Options) -> NDArray[np.bool_]:
     """Return which topics pass the options: a flag for each row of `view.topics`."""
     topics = view.topics
     shown = np.ones(len(topics.topic), np.bool_) if options.internal else ~topics.internal
-    if options.filter:
-        shown = shown & np.fromiter(map(options.matches, topics.topic.tolist()), np.bool_, len(topics.topic))
-    return shown
+    return shown & Passing(view, options.wanted).topics if options.wanted else shown
 
 
-def _sorted(view: View, rows: Longs, order: Order, lag: Longs) -> Longs:
-    figures = view.topics
-    keys: Longs | Floats
-    match order:
-        case Order.BY_NAME:
-            return rows
-        case Order.BY_RECORDS_IN:
-            keys = -np.nan_to_num(figures.in_rate[rows], nan=-1.0, neginf=-1.0)
-        case Order.BY_LAG:
-            keys = -lag[rows].astype(np.float64)
-        case _:
-            severity = figures.severity[rows]
-            need = np.select([severity == Severity.RISK, severity == Severity.WARN], [0, 1], 2)
-            return rows[np.lexsort((-figures.busy[rows], need))]
-    return rows[np.argsort(keys, kind="stable")]
+def worst_first(view: View, options: Options) -> Longs:
+    """Return the rows of `view.topics` that pass the options, those that need attention first."""
+    figures, rows = view.topics, np.flatnonzero(passing(view, options))
+    severity = figures.severity[rows]
+    need = np.select([severity == Severity.RISK, severity == Severity.WARN], [0, 1], 2)
+    return rows[np.lexsort((-figures.busy[rows], need))]
+
+
+def _identity(view: View) -> object:
+    return (view.topics.topic,)
+
+
+SORTS: Values = {
+    "topic": lambda view: np.arange(len(view.topics.topic), dtype=np.float64),
+    "partitions": lambda view: numbers(view.topics.partitions),
+    "replication": lambda view: numbers(view.topics.replication),
+    "min_isr": lambda view: numbers(view.topics.min_isr),
+    "health": lambda view: ranks(view.topics.severity),
+    "in": lambda view: numbers(view.topics.in_rate),
+    "out": lambda view: numbers(topic_readers(view).out_rate),
+    "spark": lambda view: numbers(view.topics.in_rate),
+    "size": lambda view: numbers(view.topics.size_bytes),
+    "groups": lambda view: numbers(topic_readers(view).groups),
+    "lag": lambda view: numbers(topic_readers(view).lag),
+}
 
 
 class TopicListRows:
@@ -70,21 +80,21 @@ class TopicListRows:
 
     def __init__(self, view: View, options: Options) -> None:
         figures = view.topics
-        order = options.order(PANEL, ORDERS)
         self._view = view
         self._readers = topic_readers(view)
         self._health = topic_health(view)
-        self._rows = _sorted(view, np.flatnonzero(passing(view, options)), order, self._readers.lag)
-        self.troubled = troubled(figures.severity[self._rows]) if order is Order.WORST_FIRST else 0
+        self._rows = sorted_rows(worst_first(view, options), options, PANEL, view, SORTS, _identity)
+        self.panel = PANEL
+        self.sorts: Collection[str] = SORTS
+        severities = figures.severity[self._rows]
+        self.in_trouble: Flags = (severities == Severity.RISK) | (severities == Severity.WARN)
+        worst = troubled(severities)
+        self.troubled = worst if options.sort(PANEL) == OWN_ORDER else 0
         rows = self._rows
         hidden = 0 if options.internal else int(figures.internal.sum())
-        self.title: Line = title(
-            "TOPICS",
-            order_name(order, self.troubled),
-            f"/{options.filter}" if options.filter else "",
-            f"{glyphs.DOT} {hidden:,} internal hidden (i)" if hidden else "",
+        self.empty = (
+            "" if len(rows) else topic_words.none(options.shown_filter, view.headline.topics_are_bound)
         )
-        self.empty = "" if len(rows) else topic_words.none(options.filter, view.headline.topics_are_bound)
         names = figures.topic[rows]
         readers = self._readers
         self.columns: Sequence[Column] = (
@@ -101,6 +111,13 @@ class TopicListRows:
             Column("groups", "groups", 6, right=True, rank=3),
             Column("lag", "worst lag", count_width(readers.lag[rows], 9, 1), right=True, rank=2),
             Column("reader", "", 12, flex=1, most=30, rank=6, name=True),
+        )
+
+        self.title: Line = title(
+            "TOPICS",
+            order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST, worst)),
+            options.shown_filter,
+            f"{glyphs.DOT} {hidden:,} internal hidden (i)" if hidden else "",
         )
 
     @property

@@ -3,51 +3,40 @@
 If the terminal is too small, one sentence is shown instead.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Input
 
 from kview.derive.view import View
-from kview.language.lists import Order
+from kview.language import filters
+from kview.model.events import Severity
+from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target
 from kview.tui.dashboard import Dashboard
+from kview.tui.keys import ACTIONS
 from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
-from kview.tui.options import PanelOrders
 from kview.tui.rows.row import Rows
-from kview.tui.widgets.bottom import KeyLine, StatusLine, TooSmall
+from kview.tui.widgets.bottom import KeyLine, StatusLine, StatusMessage, TooSmall, filter_chip
 from kview.tui.widgets.drawn import Drawn, Lines
 from kview.tui.widgets.header import Header, HeadlinePanel
 from kview.tui.widgets.incident_strip import IncidentStrip, shown_incidents, strip_rows
 from kview.tui.widgets.prompt import Prompt, Question, fitting
 from kview.tui.widgets.table import Table
 
-FILTER_HINT = "part of a topic's or a group's name"
+FILTER_HINT = f"part of a name, or {filters.FORMS}"
 
 
 class KviewScreen(Screen[None], inherit_bindings=False):
     """A screen that draws views."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "escape",
-            "back",
-            "back",
-            show=False,
-            tooltip="clear the filter, leave the screen, hide the incident strip, return to the live moment",
-        ),
-        Binding("tab", "app.focus_next", "focus the next panel", show=False),
-        Binding("shift+tab", "app.focus_previous", "focus the previous panel", show=False),
-    ]
-
-    panel_sorts: ClassVar[PanelOrders] = {}
-    """The sort orders of each table, by the table's id."""
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.SCREEN)]
 
     partition_panels: ClassVar[frozenset[str]] = frozenset()
     """The ids of the tables whose rows are partitions and whose keys are (topic, partition)."""
@@ -195,7 +184,14 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         dashboard = self.dashboard
         # The faults in force are of now, not of an earlier moment.
         active = dashboard.active_faults if dashboard.live else ()
-        self.query_one(StatusLine).show(dashboard.status_message, active)
+        options, message = dashboard.options, dashboard.status_message
+        wrong = filters.problem(options.wanted)
+        self.set_class(bool(wrong), "-wrong")
+        if wrong and (self.has_class("-filtering") or not message.text):
+            message = StatusMessage(wrong, severity=Severity.WARN)
+        typing = self.has_class("-filtering")
+        chip = () if typing else filter_chip(options.filter, wrong, dashboard.keys.name("back"))
+        self.query_one(StatusLine).show(message, active, chip)
         self.query_one(KeyLine).redraw()
 
     @on(Table.Moved)
@@ -213,7 +209,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         """
         if self.has_class("-asking"):
             self._end_question()
-        elif self.dashboard.cancel_export():
+        elif any(table.cancel() for table in self.query(Table)) or self.dashboard.cancel_export():
             pass
         elif self.dashboard.options.filter or self.has_class("-filtering"):
             self._end_filter(keep=False)
@@ -238,6 +234,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             self.query_one("#filter", Input).value = ""
             self._filter_by("")
         self._focus_panel()
+        self.say()
 
     def ask(self, question: Question) -> None:
         """Ask a question in place of the status line."""
@@ -285,15 +282,9 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def _filter_by(self, text: str) -> None:
         self.dashboard.set_options(replace(self.dashboard.options, filter=text))
 
-    def focused_orders(self) -> tuple[str, Sequence[Order]]:
-        """Return the focused panel's name, and the orders between which it can be switched."""
-        table = self.focused_table()
-        id = (table.id or "") if table else ""
-        return id.removesuffix("_below"), self.panel_sorts.get(id, ())
-
     def focused_rows(self) -> tuple[str, Rows] | None:
         """Return the focused table's name and its rows, or None if no table is focused."""
-        table = self.focused_table() or self._before_filter()
+        table = self.focused_table()
         return None if table is None or not table.rows.columns else (table.id or "table", table.rows)
 
     def figures(self) -> list[str]:
@@ -302,5 +293,11 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         return [column.title for table in tables for column in table.rows.columns if column.title]
 
     def focused_table(self) -> Table | None:
-        """Return the table that has the focus, or None if no table has it."""
-        return self.focused if isinstance(self.focused, Table) else None
+        """Return the table that has the focus, or the first one if none has it."""
+        if isinstance(self.focused, Table):
+            return self.focused
+        return next((table for table in self.query(Table) if table.display), None)
+
+    @on(Table.HeadClicked)
+    def _sort(self, event: Table.HeadClicked) -> None:
+        self.dashboard.sort_by(event.table, event.column)

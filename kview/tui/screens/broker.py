@@ -5,13 +5,15 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import BindingType
 
 from kview.derive.partition_log import events_of_broker
 from kview.derive.view import View
 from kview.language import history
+from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target
 from kview.tui.canvas import canvas
-from kview.tui.options import PanelOrders
+from kview.tui.keys import ACTIONS
 from kview.tui.rows import broker_replicas
 from kview.tui.rows.broker_heading import LINES, broker_heading
 from kview.tui.screens.base import KviewScreen
@@ -39,7 +41,7 @@ class BrokerScreen(KviewScreen):
 
     AUTO_FOCUS = "#replicas"
     has_targets = True
-    panel_sorts: ClassVar[PanelOrders] = {broker_replicas.PANEL: broker_replicas.ORDERS}
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.BROKER)]
     partition_panels: ClassVar[frozenset[str]] = frozenset({"replicas"})
 
     def __init__(self, broker: int) -> None:
@@ -75,6 +77,10 @@ class BrokerScreen(KviewScreen):
             history.NOTHING_OF_BROKER,
             view.moment.complete,
         )
+
+    def action_settings(self) -> None:
+        """Go to the broker's settings."""
+        self.dashboard.show_settings(broker=self.broker)
 
     def target(self) -> Target | None:
         """Return the broker of this screen."""

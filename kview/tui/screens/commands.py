@@ -1,4 +1,7 @@
-"""`^p`: every command by name. A selected theme is previewed."""
+"""`:`: go to anything by part of its name, or run a command. A selected theme is previewed.
+
+The list lies over the screen, which stays visible.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +14,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from kview.tui.fuzzy import rank
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.row import Row
@@ -29,22 +33,44 @@ class Command:
     preview: Callable[[], None] | None = None
 
 
-def matching(commands: Sequence[Command], typed: str) -> list[Command]:
-    """Return the commands whose name or help contains every word of `typed`, matches in the name first."""
+Found = tuple[tuple[int, int], Command]
+"""What matches, with its rank: less is better."""
+
+IN_HELP = 6
+"""The rank of a command whose help has the words, but whose name does not match."""
+
+MOST_SHOWN = 100
+"""The most matches listed. Nobody reads further."""
+
+
+def matching(commands: Sequence[Command], typed: str, places: Sequence[Found] = ()) -> list[Command]:
+    """Return the commands and places that match what was typed, the best first.
+
+    A command matches by the letters of its name, in order, or by words in its help.
+    """
     wanted = typed.casefold().split()
-    found = [c for c in commands if all(word in f"{c.name} {c.help}".casefold() for word in wanted)]
-    return sorted(found, key=lambda c: not all(word in c.name.casefold() for word in wanted))
+    found: list[Found] = []
+    for command in commands:
+        at = rank(typed, command.name)
+        if at is None and all(word in f"{command.name} {command.help}".casefold() for word in wanted):
+            at = IN_HELP, 0
+        if at is not None:
+            found.append(((at[0], at[1] if wanted else 0), command))
+    return [command for _, command in sorted([*found, *places], key=lambda each: each[0])][:MOST_SHOWN]
 
 
-class CommandRows(Keyed[str]):
-    """The rows of commands. The key is the command's name."""
+HINT = "part of a name: ovr, invoice-3, broker 4, crash broker 0; Enter goes there, Esc cancels"
 
-    empty = "no command matches"
+
+class CommandRows(Keyed[int]):
+    """The rows of commands. The key is the command's place in the list."""
+
+    empty = "nothing matches"
 
     def __init__(self, commands: list[Command]) -> None:
-        super().__init__([command.name for command in commands])
+        super().__init__(range(len(commands)))
         self._commands = commands
-        self.title: Line = line(Span("COMMANDS", Role.HEAD))
+        self.title: Line = line(Span("GO TO", Role.HEAD))
         self.columns = (
             Column("name", "", 20, flex=1, most=32),
             Column("key", "", 6),
@@ -64,27 +90,35 @@ class CommandRows(Keyed[str]):
 
 
 class CommandScreen(ModalScreen[None], inherit_bindings=False):
-    """An input line above the commands that match what was typed."""
+    """An input line above what matches."""
 
     CSS = """
-    CommandScreen { align: center top; background: $background 100%; }
-    CommandScreen > Vertical { width: 100%; height: 100%; }
+    CommandScreen { align: center top; background: $background 0%; }
+    CommandScreen > Vertical {
+        width: 80%; max-width: 90; height: 60%; min-height: 10; max-height: 18; margin-top: 2;
+        border: round $foreground 60%; background: $background;
+    }
     CommandScreen Input { height: 1; }
     """
     AUTO_FOCUS = "Input"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+p", "leave", "back", key_display="Esc")]
 
-    def __init__(self, commands: Sequence[Command], restore: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        commands: Sequence[Command],
+        places: Callable[[str], Sequence[Found]],
+        restore: Callable[[], None],
+    ) -> None:
         super().__init__()
         self._commands = list(commands)
+        self._places = places
         self._restore = restore
+        self._listed: list[Command] = []
 
     def compose(self) -> ComposeResult:
         """Make the input line and the list."""
         with Vertical():
-            yield Input(
-                placeholder="type part of a command; ↑↓ select, Enter runs it, Esc cancels", compact=True
-            )
+            yield Input(placeholder=HINT, compact=True)
             yield Table(id="commands")
 
     def on_mount(self) -> None:
@@ -93,7 +127,8 @@ class CommandScreen(ModalScreen[None], inherit_bindings=False):
 
     def _show(self, typed: str) -> None:
         table = self.query_one(Table)
-        table.fill(lambda: CommandRows(matching(self._commands, typed)))
+        self._listed = matching(self._commands, typed, self._places(typed))
+        table.fill(lambda: CommandRows(self._listed))
         table.action_end(-1)
         self._preview()
 
@@ -111,7 +146,7 @@ class CommandScreen(ModalScreen[None], inherit_bindings=False):
 
     def _selected(self) -> Command | None:
         selected = self.query_one(Table).selected
-        return next((command for command in self._commands if command.name == selected), None)
+        return self._listed[selected] if isinstance(selected, int) else None
 
     def on_key(self, event: events.Key) -> None:
         """Move in the list with up and down while the input line is focused."""

@@ -3,10 +3,12 @@
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from kview.derive.view import View
 from kview.language.payloads import Form, next_form
+from kview.tui.actions import Where, bindings
+from kview.tui.keys import ACTIONS
 from kview.tui.rows.records import DetailRows
 from kview.tui.screens.base import KviewScreen
 from kview.tui.text import Role, Span
@@ -20,9 +22,7 @@ class DetailScreen(KviewScreen):
     """Shows a `Detail`. It stays as it was read, whatever happens in the cluster."""
 
     AUTO_FOCUS = "#detail"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x", "form", "text/JSON/hex", tooltip="show it as text, JSON or hex"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.DETAIL)]
 
     def __init__(self, detail: Detail, form: Form = Form.AUTO) -> None:
         super().__init__()

@@ -5,17 +5,17 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from kview.derive.view import View
 from kview.model.events import Event
+from kview.tui.actions import Where, bindings
+from kview.tui.keys import ACTIONS
 from kview.tui.rows.incidents import EventRows, IncidentRows
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.lanes import Lanes
 from kview.tui.widgets.table import Table
-
-GO_THERE = Binding("v", "go_there", "that moment", tooltip="show the cluster at that moment")
 
 FEWEST_LANES, MOST_LANES = 3, 14
 
@@ -23,7 +23,7 @@ FEWEST_LANES, MOST_LANES = 3, 14
 class EventsScreen(KviewScreen):
     """The timeline, the incidents and the events."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [GO_THERE]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.EVENTS)]
     AUTO_FOCUS = "#incidents"
 
     def body(self) -> ComposeResult:

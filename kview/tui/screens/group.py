@@ -12,7 +12,6 @@ from kview.derive.view import View
 from kview.language import failures, glyphs, verdicts, words
 from kview.model.units import NO_BROKER
 from kview.tui.canvas import canvas
-from kview.tui.options import PanelOrders
 from kview.tui.plot import sparkline
 from kview.tui.rows import group as rows
 from kview.tui.rows.common import verdict
@@ -103,7 +102,6 @@ class GroupScreen(KviewScreen):
     """The screen of a single group."""
 
     AUTO_FOCUS = "#offsets"
-    panel_sorts: ClassVar[PanelOrders] = {rows.PANEL: rows.ORDERS}
     partition_panels: ClassVar[frozenset[str]] = frozenset({"offsets"})
 
     def __init__(self, group: str) -> None:
@@ -123,7 +121,7 @@ class GroupScreen(KviewScreen):
         """Pass each panel its part of a view."""
         self.query_one(GroupHeading).view = view
         members_table = self.query_one("#members", Table)
-        members_table.fill(lambda: rows.MemberRows(view, self.group))
+        members_table.fill(lambda: rows.MemberRows(view, self.group, self.dashboard.options))
         room = max(3, (self.app.size.height - 14) // 3)
         members_table.styles.height = min(max(1, len(members_table.rows)) + 2, room)
         offsets = self.query_one("#offsets", Table)

@@ -1,12 +1,9 @@
 """5 Groups: all consumer groups, how far each is behind, and why."""
 
-from typing import ClassVar
-
 from textual import on
 from textual.app import ComposeResult
 
 from kview.derive.view import View
-from kview.tui.options import PanelOrders
 from kview.tui.rows import groups
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Rule
@@ -17,7 +14,6 @@ class GroupsScreen(KviewScreen):
     """The list of all groups."""
 
     AUTO_FOCUS = "#groups"
-    panel_sorts: ClassVar[PanelOrders] = {"groups": groups.ORDERS}
 
     def body(self) -> ComposeResult:
         """Make the panel of the screen."""

@@ -12,7 +12,8 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from kview.language import glossary
-from kview.tui.keys import FAULT_KEYS, SPACE_BINDINGS, TIME_BINDINGS
+from kview.tui.actions import Keys, Kind
+from kview.tui.keys import PAUSE_ACTIONS
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.row import Row
@@ -47,35 +48,35 @@ def meanings(figures: Sequence[tuple[str, str]]) -> tuple[list[Entry], list[Entr
     return made, [Entry("", "FIGURES on this screen", True), *of_screen] if figures else []
 
 
-def keys(bindings: Sequence[Binding], short: bool = False) -> list[Entry]:
+def entries(bindings: Sequence[Binding], keys: Keys, short: bool = False) -> list[Entry]:
     """Return help for these bindings: the screen's own keys, time, faults, and navigation.
 
     With `short`, two keys share a line, with their names only.
     """
-    faults = [b for b in bindings if b.key in FAULT_KEYS]
-    timed = {(b.key, b.action) for b in TIME_BINDINGS}
-    times = [b for b in bindings if (b.key, b.action) in timed]
-    moving = [b for b in bindings if not b.show and b not in (*faults, *times)]
-    others = [b for b in bindings if b.show and b not in (*faults, *times)]
+
+    def kind(binding: Binding) -> Kind:
+        action = keys.by_name(binding.id, binding.action)
+        return action.kind if action is not None else Kind.MAIN if binding.show else Kind.MOVING
+
     made: list[Entry] = []
-    for name, group in (
-        ("KEYS", others),
-        ("TIME", times),
-        ("FAULTS on this simulated cluster", faults),
-        ("NAVIGATION", moving),
+    for name, of in (
+        ("KEYS", Kind.MAIN),
+        ("TIME", Kind.TIME),
+        ("FAULTS on this simulated cluster", Kind.FAULT),
+        ("NAVIGATION", Kind.MOVING),
     ):
-        if not group:
+        merged = _merged([binding for binding in bindings if kind(binding) is of], keys)
+        if not merged:
             continue
         made.append(Entry("", name, True))
-        merged = _merged(group)
         if short:
-            names = [f"{key_name(binding):<{KEY_CELLS}}{binding.description}" for binding in merged]
+            names = [f"{key:<{KEY_CELLS}}{binding.description}" for key, binding in merged]
             made += [
                 Entry(first, second, is_pair=True)
                 for first, second in zip_longest(names[::2], names[1::2], fillvalue="")
             ]
         else:
-            made += [Entry(key_name(binding), explained(binding)) for binding in merged]
+            made += [Entry(key, explained(binding)) for key, binding in merged]
     return made
 
 
@@ -86,18 +87,16 @@ def explained(binding: Binding) -> str:
     return f"{binding.description}: {binding.tooltip}"
 
 
-def _merged(bindings: Sequence[Binding]) -> list[Binding]:
-    """Merge the bindings of all keys with the same action: `↑ k`."""
-    by_action: dict[str, Binding] = {}
+def _merged(bindings: Sequence[Binding], keys: Keys) -> list[tuple[str, Binding]]:
+    """Return each action once, with the names of all its keys: `↑ k`."""
+    by_action: dict[str, tuple[list[str], Binding]] = {}
     for binding in bindings:
-        name = key_name(binding)
-        if binding.action in by_action:
-            earlier = by_action[binding.action]
-            if name not in (earlier.key_display or "").split():
-                by_action[binding.action] = earlier.with_key(earlier.key, f"{earlier.key_display} {name}")
-        else:
-            by_action[binding.action] = binding.with_key(binding.key, name)
-    return list(by_action.values())
+        names, _ = by_action.setdefault(binding.action, ([], binding))
+        action = keys.by_name(binding.id, binding.action)
+        name = keys.name(action.name) if action is not None and action.shown else key_name(binding)
+        if name not in names:
+            names.append(name)
+    return [(" ".join(names), binding) for names, binding in by_action.values()]
 
 
 def wrapped(made: Sequence[Entry], cells: int) -> list[Entry]:
@@ -119,7 +118,7 @@ def wrapped(made: Sequence[Entry], cells: int) -> list[Entry]:
 
 
 def arranged(
-    bindings: Sequence[Binding], figures: Sequence[tuple[str, str]], cells: int, rows: int
+    bindings: Sequence[Binding], keys: Keys, figures: Sequence[tuple[str, str]], cells: int, rows: int
 ) -> list[tuple[Line, Line]]:
     """Return the lines of help in two columns, or in the first one if there is no room for two.
 
@@ -127,15 +126,18 @@ def arranged(
     """
     general, of_screen = meanings(figures)
     if cells < TWO_COLUMNS:
-        return [(_drawn(entry), EMPTY) for entry in wrapped([*general, *of_screen, *keys(bindings)], cells)]
+        return [
+            (_drawn(entry), EMPTY)
+            for entry in wrapped([*general, *of_screen, *entries(bindings, keys)], cells)
+        ]
     column = (cells - BETWEEN) // 2
     left = wrapped(general, column)
-    right = wrapped([*of_screen, *keys(bindings)], column)
+    right = wrapped([*of_screen, *entries(bindings, keys)], column)
     if len(right) > rows:
-        right = wrapped([*of_screen, *keys(bindings, short=True)], column)
+        right = wrapped([*of_screen, *entries(bindings, keys, short=True)], column)
     if len(right) > rows and len(left) < len(right):  # what the screen's figures mean fits on the left
         left = wrapped([*general, *of_screen], column)
-        right = wrapped(keys(bindings, short=True), column)
+        right = wrapped(entries(bindings, keys, short=True), column)
     nothing = Entry("", "")
     return [(_drawn(one), _drawn(two)) for one, two in zip_longest(left, right, fillvalue=nothing)]
 
@@ -186,13 +188,14 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
     AUTO_FOCUS = "#help"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,q", "dismiss", "return to the screen", key_display="Esc"),
-        *(replace(binding, action=f"app.{binding.action}") for binding in SPACE_BINDINGS),
+        *(replace(each, run=f"app.{each.run}").binding() for each in PAUSE_ACTIONS),
     ]
 
     def __init__(
-        self, bindings: Sequence[Binding], name: str, figures: Sequence[tuple[str, str]] = ()
+        self, bindings: Sequence[Binding], keys: Keys, name: str, figures: Sequence[tuple[str, str]] = ()
     ) -> None:
         super().__init__()
+        self._keys = keys
         self._listed = bindings
         self._about = name
         self._figures = figures
@@ -215,5 +218,5 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
         size = self.app.size
         room = size.width - GUTTER - 1, size.height - 2
         self.query_one(Table).fill(
-            lambda: HelpRows(arranged(self._listed, self._figures, *room), self._about)
+            lambda: HelpRows(arranged(self._listed, self._keys, self._figures, *room), self._about)
         )

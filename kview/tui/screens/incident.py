@@ -5,13 +5,15 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from kview.derive.view import View
 from kview.language import glyphs, words
 from kview.language import incidents as said
 from kview.model.incidents import Incident
+from kview.tui.actions import Where, bindings
 from kview.tui.canvas import canvas
+from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, SIGNS
 from kview.tui.rows.incidents import HitRows, facts, incident_of, stage_lines
@@ -79,9 +81,7 @@ class IncidentPanel(Lines):
 class IncidentScreen(KviewScreen):
     """The screen of a single incident."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("v", "go_there", "that moment", tooltip="show the cluster when the incident began")
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.EVENTS)]
     AUTO_FOCUS = "#hit"
 
     def __init__(self, key: Hashable) -> None:

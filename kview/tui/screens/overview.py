@@ -11,7 +11,6 @@ from kview.derive.controllers import controllers, is_troubled
 from kview.derive.view import View
 from kview.tui import layout
 from kview.tui.aim import Target, leader_of
-from kview.tui.options import PanelOrders
 from kview.tui.rows import brokers, groups, partitions
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Bar, Rule, StatusMessage
@@ -35,13 +34,6 @@ class OverviewScreen(KviewScreen):
 
     AUTO_FOCUS = "#brokers"
     has_targets = True
-    panel_sorts: ClassVar[PanelOrders] = {
-        "brokers": brokers.ORDERS,
-        "partitions": partitions.ORDERS,
-        "groups": groups.ORDERS,
-        "groups_below": groups.ORDERS,
-    }
-
     _shared = layout.overview(layout.MIN_WIDTH, layout.MIN_HEIGHT, 0, 0)
 
     partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})
@@ -131,8 +123,8 @@ class OverviewScreen(KviewScreen):
         """Return the selected broker, or the leader of the selected partition."""
         if (broker := self.selected_broker()) is not None:
             return Target(broker)
-        table = self.focused_table()
-        if table is None or table.selected is None or self.view is None:
+        table = self.focused
+        if not isinstance(table, Table) or table.selected is None or self.view is None:
             return None
         if isinstance(table.selected, brokers.ControllerKey):
             return Target(table.selected.node)

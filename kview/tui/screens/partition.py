@@ -3,13 +3,15 @@
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from kview.derive.lookup import partition_row, topic_partitions
 from kview.derive.partition_log import events_of_partition, partition_log, unnamed_events
 from kview.derive.view import View
 from kview.language import history
+from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target, leader_of
+from kview.tui.keys import ACTIONS
 from kview.tui.rows.log_lines import Zoom
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Rule
@@ -24,12 +26,7 @@ class PartitionScreen(KviewScreen):
 
     AUTO_FOCUS = ""
     has_targets = True
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("z", "zoom", "zoom", tooltip="draw only the end of the log, where the replicas differ"),
-        Binding("enter", "leader", "leader", tooltip="show the broker that leads this partition"),
-        Binding("left", "next(-1)", "partition", key_display="←→", tooltip="show the previous partition"),
-        Binding("right", "next(1)", "next partition", show=False, tooltip="show the next partition"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.PARTITION)]
 
     def __init__(self, topic: str, partition: int) -> None:
         super().__init__()
@@ -77,6 +74,10 @@ class PartitionScreen(KviewScreen):
         """Show the broker that leads the partition."""
         if (target := self.target()) is not None:
             self.dashboard.show_broker(target.broker)
+
+    def action_records(self) -> None:
+        """Go to the partition's records."""
+        self.dashboard.show_records(self.topic, self.partition)
 
     def action_next(self, by: int) -> None:
         """Show another partition of the topic. The last is followed by the first."""

@@ -7,14 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from kview.derive.lookup import of_topics
 from kview.derive.topic_health import ALWAYS_COUNTED, Trouble, troubles
 from kview.derive.view import View
 from kview.language.topics import NONE_IN_TROUBLE, TROUBLES
+from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target, leader_of
-from kview.tui.options import Options, PanelOrders
+from kview.tui.keys import ACTIONS
+from kview.tui.options import Options
 from kview.tui.rows import partitions
 from kview.tui.rows.topic_list import passing
 from kview.tui.screens.base import KviewScreen
@@ -55,12 +57,8 @@ class PartitionsScreen(KviewScreen):
 
     AUTO_FOCUS = "#partitions"
     has_targets = True
-    panel_sorts: ClassVar[PanelOrders] = {"partitions": partitions.ORDERS}
     partition_panels: ClassVar[frozenset[str]] = frozenset({"partitions"})
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "narrow(-1)", "narrow", key_display="←→", tooltip="narrow the list: previous choice"),
-        Binding("right", "narrow(1)", "next choice", show=False, tooltip="narrow the list: next choice"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.PARTITIONS)]
 
     _trouble = Trouble.ALL
 

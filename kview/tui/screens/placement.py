@@ -7,15 +7,16 @@ from typing import ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container
 
 from kview.derive.order import HOLD_MS
 from kview.derive.view import View
-from kview.language.lists import Order
 from kview.tui import layout
+from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target
-from kview.tui.options import PanelOrders
+from kview.tui.keys import ACTIONS
+from kview.tui.options import Sort
 from kview.tui.rows import topics
 from kview.tui.rows.placed import PlacedRows
 from kview.tui.rows.placement import PlacementRows
@@ -42,7 +43,7 @@ class _Hold(NamedTuple):
     """The topics as they were listed, in which order, and when (epoch ms)."""
 
     keys: Sequence[Hashable]
-    order: Order
+    sort: Sort
     at_ms: int
 
 
@@ -53,17 +54,7 @@ class PlacementScreen(KviewScreen):
     CSS = "PlacementScreen #lists { height: 1fr; }"
     has_targets = True
     partition_panels = frozenset({PLACED})
-    panel_sorts: ClassVar[PanelOrders] = {"topics": topics.ORDERS}
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "r",
-            "racks",
-            "by rack",
-            tooltip="order the brokers round-robin over the racks, or group them by rack",
-        ),
-        Binding("left", "topic(-1)", "topic", key_display="←→", tooltip="show the previous topic"),
-        Binding("right", "topic(1)", "next topic", show=False, tooltip="show the next topic"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.PLACEMENT)]
 
     _began = False
     """Whether a topic has been selected. It stays selected when another topic becomes the worst."""
@@ -152,13 +143,13 @@ class PlacementScreen(KviewScreen):
 
     def _hold_order(self) -> None:
         """Keep the topics in their order, so that the next key goes to the topic that is listed next."""
-        order = self.dashboard.options.order(topics.PANEL, topics.ORDERS)
-        self._hold = _Hold(self.query_one("#topics", Table).keys, order, self.dashboard.now_ms())
+        sort = self.dashboard.options.sort(topics.PANEL)
+        self._hold = _Hold(self.query_one("#topics", Table).keys, sort, self.dashboard.now_ms())
 
     def _held(self) -> Sequence[Hashable]:
         """Return the topics in the order that is kept, or nothing if no topic was selected lately."""
         hold = self._hold
-        if hold is None or hold.order is not self.dashboard.options.order(topics.PANEL, topics.ORDERS):
+        if hold is None or hold.sort != self.dashboard.options.sort(topics.PANEL):
             return ()
         return hold.keys if 0 <= self.dashboard.now_ms() - hold.at_ms < HOLD_MS else ()
 

@@ -5,15 +5,17 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal
 
 from kview.derive.view import View
 from kview.language import glossary, glyphs
 from kview.model.aggregates import Key, Kind
 from kview.tui import spark
+from kview.tui.actions import Where, bindings
 from kview.tui.canvas import canvas
-from kview.tui.options import Options, PanelOrders
+from kview.tui.keys import ACTIONS
+from kview.tui.options import Options
 from kview.tui.rows import throughput as rows
 from kview.tui.rows.throughput_detail import STRETCHES, USUAL, detail_lines
 from kview.tui.screens.base import KviewScreen
@@ -92,18 +94,7 @@ class ThroughputScreen(KviewScreen):
 
     AUTO_FOCUS = "#rates"
     CSS = "ThroughputScreen #sides { height: 1fr; }"
-    panel_sorts: ClassVar[PanelOrders] = {rows.PANEL: rows.ORDERS}
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "left",
-            "list(-1)",
-            "list",
-            key_display="←→",
-            tooltip="list the topics, the racks with their brokers, or the groups",
-        ),
-        Binding("right", "list(1)", "next list", show=False, tooltip="show the next of these lists"),
-        Binding("w", "stretch", "time", tooltip="plot the last minute, 5 minutes or hour"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.THROUGHPUT)]
 
     _listed = 0
     _stretch = USUAL

@@ -5,11 +5,13 @@ from typing import ClassVar, NamedTuple, Protocol, cast
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widget import Widget
 
 from kview.derive.view import View
+from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target, leader_of
+from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows.partitions import PartitionRows
 from kview.tui.rows.topic_groups import TopicGroupRows
@@ -77,12 +79,7 @@ class TopicScreen(KviewScreen):
 
     AUTO_FOCUS = "#partitions"
     has_targets = True
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "tab(-1)", "tab", key_display="←→", tooltip="show the previous tab"),
-        Binding("right", "tab(1)", "next tab", show=False, tooltip="show the next tab"),
-        Binding("m", "records", "records", tooltip="the records of the selected partition"),
-        Binding("e", "settings", "settings", tooltip="the topic's settings, and where they come from"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.TOPIC)]
 
     def __init__(self, topic: str, partition: int = -1) -> None:
         super().__init__()

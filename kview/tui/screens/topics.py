@@ -1,12 +1,9 @@
 """3 Topics: one line per topic, the worst first."""
 
-from typing import ClassVar
-
 from textual import on
 from textual.app import ComposeResult
 
 from kview.derive.view import View
-from kview.tui.options import PanelOrders
 from kview.tui.rows import topic_list
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Rule
@@ -17,7 +14,6 @@ class TopicsScreen(KviewScreen):
     """The list of all topics."""
 
     AUTO_FOCUS = "#topic_list"
-    panel_sorts: ClassVar[PanelOrders] = {topic_list.PANEL: topic_list.ORDERS}
 
     def body(self) -> ComposeResult:
         """Make the panel of the screen."""

@@ -1,17 +1,20 @@
 """The two bottom lines, for status and keys, and the lines between panels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
+from typing import NamedTuple
 
 from textual.binding import Binding
+from textual.events import Click
 from textual.widgets import Input
 
 from kview.language import glyphs
 from kview.model.events import Severity
+from kview.tui.actions import Action, Keys, Kind
 from kview.tui.canvas import canvas
-from kview.tui.keys import KEY_LINE_NAMES, KEY_LINE_ORDER, KEY_LINE_ORDER_NOT_LIVE
-from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, width
+from kview.tui.key_names import key_name as named
+from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, middle, width
 from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.prompt import Prompt, Question
 
@@ -35,14 +38,16 @@ class StatusMessage:
 MOST_STATUS_LINES = 2
 
 
-def status_lines(message: StatusMessage, active: Sequence[str], cells: int) -> list[Line]:
+def status_lines(message: StatusMessage, active: Sequence[str], cells: int, undo: str) -> list[Line]:
     """Return the latest message with its tail, over as many lines as it needs, at most MOST_STATUS_LINES.
 
-    If there is no message, return the faults in force.
+    If there is no message, return the faults in force, and the key `undo` that ends them.
     """
     if not message.text and active:
         faults = line(Span(" faults in force: ", Role.HEAD), Span("; ".join(active), Role.WARN))
-        return [justified(cut(faults, cells - 12), line(Span("U undo all ", Role.DIM)), cells)]
+        return [
+            justified(cut(faults, cells - len(undo) - 11), line(Span(f"{undo} undo all ", Role.DIM)), cells)
+        ]
     if not message.text:
         return [()]
     role = _ROLES[message.severity]
@@ -69,87 +74,127 @@ class StatusLine(Lines):
         super().__init__(id="status")
         self.message = StatusMessage()
         self.active: tuple[str, ...] = ()
+        self.chip: Line = ()
         self._needed = 1
 
-    def show(self, message: StatusMessage, active: tuple[str, ...]) -> None:
-        """Show a message, or the faults in force, and take as many lines as they need."""
-        self.message, self.active = message, active
+    def show(self, message: StatusMessage, active: tuple[str, ...], chip: Line = ()) -> None:
+        """Show a message, or the faults in force, and `chip` at the right end. They take as many lines as
+        they need."""
+        self.message, self.active, self.chip = message, active, chip
         self.attempt(self._fit)
         self.redraw()
 
+    @property
+    def _undo(self) -> str:
+        return canvas(self).keys.name("undo-faults")
+
     def _fit(self) -> None:
-        needed = len(status_lines(self.message, self.active, self.app.size.width))
+        needed = len(self.lines(self.app.size.width, MOST_STATUS_LINES))
         if needed != self._needed:
             self._needed = needed
             self.styles.height = needed
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the status line, or its two lines."""
-        return status_lines(self.message, self.active, width)
+        chip = cut(self.chip, width // 2)
+        made = status_lines(self.message, self.active, width - line_width(chip), self._undo)
+        return [*made[:-1], justified(made[-1], chip, width)] if chip else made
 
 
-def key_line(bindings: Sequence[Binding], cells: int, live: bool = True, back: str = "") -> Line:
-    """Return as many keys as fit, in the order of `bindings`. The first of KEY_LINE_ORDER have priority.
+MOST_CHIP_CELLS = 40
 
-    `back` says what `B` does now, '' if it does nothing.
+
+def filter_chip(text: str, problem: str, clear: str) -> Line:
+    """Return the chip that says what is filtered, and the key that clears it. A filter with a problem filters
+    nothing."""
+    if not text:
+        return ()
+    shown = middle(f"/{text}", MOST_CHIP_CELLS)
+    if problem:
+        return line(Span(f" {shown} ", Role.WARN))
+    return line(Span(f" filter {shown} ", Role.MOMENT), Span(f" {clear} clears it ", Role.DIM))
+
+
+PLAIN_RANK = 50
+"""The rank on the key line of a key whose action is not in the table."""
+
+
+class KeyMark(NamedTuple):
+    """A key on the key line: its name, what it does, the Textual action, and the cells it takes."""
+
+    name: str
+    label: str
+    run: str
+    cells: range = range(0)
+
+
+def key_marks(
+    bindings: Sequence[Binding], keys: Keys, cells: int, live: bool = True, back: str = ""
+) -> list[KeyMark]:
+    """Return as many keys as fit, in the order of the table of actions. Those of the first ranks have
+    priority; while the moment shown is not live, these are the keys of time.
+
+    `back` says what the key that ends a fault does now, '' if it does nothing.
     """
-    order = KEY_LINE_ORDER if live else KEY_LINE_ORDER_NOT_LIVE
-    rank = {key: position for position, key in enumerate(order)}
-    wanted = sorted((b for b in bindings if b.key in rank), key=lambda binding: rank[binding.key])
-    room = cells - 1
-    kept: set[str] = set()
-    actions: set[str] = set()
-    for binding in wanted:
-        if binding.action in actions:
-            continue
-        actions.add(binding.action)
-        name, description = _in_line(binding, back)
-        size = width(name) + 1 + width(description) + 2
-        if size <= room:
-            kept.add(binding.key)
-            room -= size
-    spans: list[Span] = [Span(" ")]
+    found: dict[str, tuple[int, int, KeyMark]] = {}
     for binding in bindings:
-        if binding.key in kept:
-            name, description = _in_line(binding, back)
-            spans += [Span(name, Role.KEY), Span(f" {description}  ", Role.DIM)]
+        action = keys.by_name(binding.id, binding.action)
+        if action is None and binding.id is None:
+            mark = KeyMark(key_name(binding), binding.description, binding.action)
+            found.setdefault(binding.action, (PLAIN_RANK, len(found) - len(bindings), mark))
+        elif action is not None and action.rank and (live or action.kind is not Kind.FAULT):
+            rank = action.rank - 100 * (not live and action.kind is Kind.TIME)
+            rank -= 200 * (action.name in ("help", "quit"))
+            place = next(at for at, each in enumerate(keys.actions) if each is action)
+            found.setdefault(
+                binding.action, (rank, place, _mark(action, keys, back)._replace(run=binding.action))
+            )
+    room, kept = cells - 1, []
+    for _, place, mark in sorted(found.values(), key=lambda each: each[0]):
+        size = width(mark.name) + 1 + width(mark.label) + 2
+        if size <= room:
+            kept.append((place, mark))
+            room -= size
+    made, at = [], 1
+    for _, mark in sorted(kept, key=lambda each: each[0]):
+        end = at + width(mark.name) + 1 + width(mark.label)
+        made.append(mark._replace(cells=range(at, end)))
+        at = end + 2
+    return made
+
+
+def key_line(bindings: Sequence[Binding], keys: Keys, cells: int, live: bool = True, back: str = "") -> Line:
+    """Return the key line: the keys of `key_marks`."""
+    spans: list[Span] = [Span(" ")]
+    for mark in key_marks(bindings, keys, cells, live, back):
+        spans += [Span(mark.name, Role.KEY), Span(f" {mark.label}  ", Role.DIM)]
     return cut(tuple(spans), cells)
 
 
-def _in_line(binding: Binding, back: str) -> tuple[str, str]:
-    """A key's name and description as they stand in the bottom line."""
-    if back and binding.key == "B":
-        return "B", back
-    return KEY_LINE_NAMES.get(binding.key, (key_name(binding), binding.description))
+def _mark(action: Action, keys: Keys, back: str) -> KeyMark:
+    """Return an action's key and label as they stand in the key line."""
+    label = back if back and action.name == RESTORE else action.short or action.label
+    name = keys.name(action.name)
+    if action.pair:
+        between = "" if name in "←→" else " "
+        name = f"{name}{between}{keys.name(action.pair)}"
+    return KeyMark(name, label, action.run)
+
+
+RESTORE = "restore"
+"""The action that ends a node's fault; the key line names the node."""
 
 
 def key_name(binding: Binding) -> str:
     """Return a key's name as shown on the screen."""
-    return binding.key_display or _KEY_NAMES.get(binding.key, binding.key)
+    return binding.key_display or named(binding.key)
 
 
 def shown_key(key: str, character: str | None) -> str:
     """Return the name of any key, bound or not. `character` is what it types, None if nothing."""
     if character is not None and character.isprintable() and not character.isspace():
         return character
-    return _KEY_NAMES.get(key, key.replace("ctrl+", "^"))
-
-
-_KEY_NAMES = {
-    "delete": "Del",
-    "up": "↑",
-    "down": "↓",
-    "left": "←",
-    "right": "→",
-    "pageup": "PgUp",
-    "pagedown": "PgDn",
-    "home": "Home",
-    "end": "End",
-    "enter": "Enter",
-    "escape": "Esc",
-    "tab": "Tab",
-    "shift+tab": "Shift-Tab",
-}
+    return named(key)
 
 
 def _typing(asked: Question | None) -> list[Binding]:
@@ -168,13 +213,28 @@ class KeyLine(Lines):
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the line, made from the bindings that are in force."""
+        at = canvas(self)
+        return [key_line(self._shown(), at.keys, width, at.live, at.back_name)]
+
+    def _shown(self) -> list[Binding]:
         active = self.screen.active_bindings.values()
         shown = [entry.binding for entry in active if entry.binding.show and entry.enabled]
         line = self.screen.focused
         if isinstance(line, Input):  # Letters are typed there.
             asked = line.question if isinstance(line, Prompt) else None
-            shown = [*_typing(asked), *(binding for binding in shown if binding.key.startswith("ctrl+"))]
-        return [key_line(shown, width, canvas(self).live, canvas(self).back_name)]
+            typed = (replace(each, id=None) for each in shown if each.key.startswith("ctrl+"))
+            shown = [*_typing(asked), *typed]
+        return shown
+
+    async def on_click(self, event: Click) -> None:
+        """Do what the key under the mouse does."""
+        at = canvas(self)
+        for mark in key_marks(self._shown(), at.keys, self.size.width, at.live, at.back_name):
+            entry = next(
+                (e for e in self.screen.active_bindings.values() if e.binding.action == mark.run), None
+            )
+            if event.x in mark.cells and entry is not None and entry.enabled:
+                await self.app.run_action(entry.binding.action, entry.node)
 
 
 class Rule(Lines):

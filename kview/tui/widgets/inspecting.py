@@ -3,14 +3,14 @@
 from collections.abc import Coroutine
 from datetime import tzinfo
 from textwrap import wrap
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, Protocol, cast
 
-from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.strip import Strip
 
 from kview.language.payloads import Form
 from kview.model.ports import Inspector
+from kview.tui.actions import Keys
 from kview.tui.canvas import canvas
 from kview.tui.paint import strip
 from kview.tui.text import EMPTY, Line, Role, Span, cut, line
@@ -42,6 +42,7 @@ class Host(Protocol):
     inspector: Inspector | None
     """None in a replay."""
     zone: tzinfo | None
+    keys: Keys
 
     def ask(self, question: Question) -> None:
         """Ask for a line of text."""
@@ -62,10 +63,6 @@ class Host(Protocol):
 
 class InspectingTable(Table):
     """A table that is filled on demand, with a message below its rows. Escape cancels a question."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "cancel", tooltip="stop waiting for the answer"),
-    ]
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -106,15 +103,14 @@ class InspectingTable(Table):
 
         self.run_worker(run(), exclusive=True, group="inspect")
 
-    def action_cancel(self) -> None:
-        """Stop waiting for the answer."""
+    def cancel(self) -> bool:
+        """Stop waiting for the answer, and return whether there was something to wait for."""
+        if not self._asking:
+            return False
         self.workers.cancel_node(self)
         self._asking = False
         self.message("cancelled", Role.DIM)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action works: `cancel` only while an answer is being waited for."""
-        return self._asking if action == "cancel" else super().check_action(action, parameters)
+        return True
 
     def on_unmount(self) -> None:
         """Stop waiting, so that the observer stops asking."""

@@ -4,11 +4,12 @@ import re
 from dataclasses import replace
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from kview.derive.times import moment_of
 from kview.derive.view import View
 from kview.language import inspection as said
+from kview.language.inspection import RECORDS_FORMS
 from kview.language.payloads import Form, next_form
 from kview.model.events import Severity
 from kview.model.inspection import (
@@ -20,6 +21,8 @@ from kview.model.inspection import (
     Start,
     StartKind,
 )
+from kview.tui.actions import Where, bindings
+from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows.records import RecordDetail, RecordRows
 from kview.tui.text import Role
@@ -27,7 +30,6 @@ from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.inspecting import InspectingTable
 from kview.tui.widgets.prompt import Question
 
-FORMS = "an offset (1204117), a time (14:05, -5m) or a number of records (last 200)"
 _OFFSET = re.compile(r"[0-9][0-9,_ ]{0,30}")
 _LAST = re.compile(r"last\s+([0-9]{1,9})", re.IGNORECASE)
 _LONG_MAX = 2**63 - 1
@@ -36,19 +38,7 @@ _LONG_MAX = 2**63 - 1
 class RecordsPanel(InspectingTable):
     """The records of a partition of a topic. Nothing is read until a key asks for it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("l", "latest", "latest", tooltip=f"read the last {DEFAULT_RECORDS} records of the partition"),
-        Binding("f", "read_from", "from …", tooltip=f"read from {FORMS}"),
-        Binding("p", "partition", "partition", tooltip="read another partition of the topic"),
-        Binding(
-            "u",
-            "isolation",
-            "isolation",
-            tooltip="switch between read_committed and read_uncommitted, which also shows records of"
-            " transactions that are open or were aborted",
-        ),
-        Binding("x", "form", "text/JSON/hex", tooltip="show records as text, JSON or hex"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.RECORDS)]
 
     def __init__(self, topic: str, partition: int = 0, *, id: str = "records") -> None:
         super().__init__(id=id)
@@ -82,9 +72,10 @@ class RecordsPanel(InspectingTable):
         if self.host.inspector is None:
             self.message(said.NOT_IN_A_RECORDING, Role.DIM)
             return
+        latest, place, other = map(self.host.keys.name, ("read-latest", "read-from", "read-partition"))
         self.message(
-            f"No record is read until you ask for it.\nl  the last {DEFAULT_RECORDS} records of {what}"
-            f"\nf  {FORMS}\np  another partition",
+            f"No record is read until you ask for it.\n{latest}  the last {DEFAULT_RECORDS} records of {what}"
+            f"\n{place}  {RECORDS_FORMS}\n{other}  another partition",
             Role.DIM,
         )
 
@@ -96,13 +87,15 @@ class RecordsPanel(InspectingTable):
 
     def action_read_from(self) -> None:
         """Ask from where to read."""
-        self.host.ask(Question("from", FORMS, "read", self._from))
+        self.host.ask(Question("from", RECORDS_FORMS, "read", self._from))
 
     def _from(self, typed: str) -> None:
         start, count = self._start(typed)
         if start is None:
             self.host.say(
-                StatusMessage(f"{typed!r} is not a place to read from", f"write {FORMS}", Severity.WARN)
+                StatusMessage(
+                    f"{typed!r} is not a place to read from", f"write {RECORDS_FORMS}", Severity.WARN
+                )
             )
             return
         self._ask(replace(self._request, start=start, count=count))
@@ -149,8 +142,7 @@ class RecordsPanel(InspectingTable):
         if partition != self._request.partition:
             self._request = replace(self._request, partition=partition, start=Start(), count=DEFAULT_RECORDS)
             self._answer = None
-            if self.asking:
-                self.action_cancel()
+            self.cancel()
             self._invite()
             self.refill()
 

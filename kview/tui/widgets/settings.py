@@ -2,13 +2,15 @@
 
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from kview.derive.view import View
 from kview.language import inspection as said
 from kview.language.payloads import Form
 from kview.model.inspection import SettingsAnswer, SettingsRequest
 from kview.model.units import NO_BROKER
+from kview.tui.actions import Where, bindings
+from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows.settings import SettingDetail, SettingRows
 from kview.tui.text import Role
@@ -19,10 +21,7 @@ from kview.tui.widgets.prompt import Question
 class SettingsPanel(InspectingTable):
     """The settings of a topic, or of a broker if `topic` is ''. They are read once, and again by a key."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("l", "read", "read again", tooltip="read the settings again"),
-        Binding("slash", "find", "filter", key_display="/", tooltip="show only settings that contain a text"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.SETTINGS)]
 
     def __init__(self, topic: str = "", broker: int = NO_BROKER, *, id: str = "settings") -> None:
         super().__init__(id=id)

@@ -7,15 +7,18 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from kview.language.glyphs import MARK, UP
+from kview.language.glyphs import DOWN, MARK, UP
+from kview.tui.actions import Where, bindings
 from kview.tui.canvas import canvas
+from kview.tui.keys import ACTIONS
 from kview.tui.paint import strip
 from kview.tui.rows.columns import GAP, Column, share
 from kview.tui.rows.row import NoRows, Rows
@@ -25,6 +28,13 @@ from kview.tui.widgets.table_head import head_height, head_lines
 
 GUTTER = 2
 """The number of cells before the first column, which hold the mark of the selected row."""
+
+
+WHEEL_ROWS = 3
+"""By how many rows a step of the mouse wheel scrolls."""
+
+TWICE_MS = 1_000
+"""Within this time, a key that means something else when pressed twice has to be pressed again."""
 
 
 class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
@@ -37,15 +47,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "move up a row", show=False),
-        Binding("down", "move(1)", "move down a row", show=False),
-        Binding("pageup", "page(-1)", "move up a page", show=False),
-        Binding("pagedown", "page(1)", "move down a page", show=False),
-        Binding("home", "end(-1)", "go to the first row", show=False),
-        Binding("end", "end(1)", "go to the last row", show=False),
-        Binding("enter", "open", "open", tooltip="show details of the selected row"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.TABLE)]
 
     @dataclass
     class Opened(Message):
@@ -58,6 +60,13 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         def control(self) -> "Table":
             """The table, for handlers that name the table."""
             return self.table
+
+    @dataclass
+    class HeadClicked(Message):
+        """The user clicked the title of a column by which the rows can be sorted."""
+
+        table: "Table"
+        column: str
 
     @dataclass
     class Moved(Message):
@@ -79,6 +88,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         self._index = 0
         self._chosen = False
         self._widest: dict[str, int] = {}
+        self._top_pressed: int | None = None
 
     # -- what it shows
 
@@ -178,6 +188,18 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         """Select the row `by` pages further down (negative: up)."""
         self._choose(self._index + by * max(1, self._room() - 1))
 
+    def action_half_page(self, by: int) -> None:
+        """Select the row half a page further down (negative: up)."""
+        self._choose(self._index + by * max(1, self._room() // 2))
+
+    def action_top(self) -> None:
+        """Go to the first row if the key is pressed a second time, without another key in between."""
+        now_ms = canvas(self).wall_ms()
+        again = self._top_pressed is not None and now_ms - self._top_pressed <= TWICE_MS
+        self._top_pressed = None if again else now_ms
+        if again:
+            self.action_end(-1)
+
     def action_end(self, by: int) -> None:
         """Select the first or the last row. At the first row, the list stays at its top again."""
         self._choose(0 if by < 0 else len(self.rows) - 1)
@@ -204,12 +226,76 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     def on_click(self, event: events.Click) -> None:
         """Select the row under the mouse. A double click opens the row."""
         index = event.y - self._head_height() + self.scroll_offset.y
+        if event.y == self._head_height() - 1 and (column := self._column_at(event.x)) is not None:
+            self.post_message(self.HeadClicked(self, column))
         if event.y < self._head_height() or not 0 <= index < len(self.rows):
             return
         if index == self._index and event.chain > 1 and self.opens:
             self.action_open()
         else:
             self._choose(index)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Scroll down. The selection moves only if its row leaves the panel."""
+        event.prevent_default().stop()
+        self.scroll_rows(WHEEL_ROWS)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Scroll up. The selection moves only if its row leaves the panel."""
+        event.prevent_default().stop()
+        self.scroll_rows(-WHEEL_ROWS)
+
+    def scroll_rows(self, by: int) -> None:
+        """Scroll by a number of rows. The selection moves only if its row leaves the panel."""
+        room = self._room()
+        top = max(0, min(self.scroll_offset.y + by, len(self.rows) - room))
+        self.scroll_to(y=top, animate=False, force=True, immediate=True)
+        self._choose(max(top, min(self._index, top + room - 1)))
+
+    def _column_at(self, x: int) -> str | None:
+        """Return the column at a cell of the head, None if the rows cannot be sorted by it."""
+        at = GUTTER
+        for index, width in share(self._columns(), max(1, self.size.width - GUTTER)):
+            key = self.rows.columns[index].key
+            if at <= x < at + width:
+                return key if key in self.rows.sorts else None
+            at += width + GAP
+        return None
+
+    # -- for the keys of lists
+
+    def sort_stops(self) -> list[str]:
+        """Return the columns in sight by which the rows can be sorted, in order."""
+        shared = share(self._columns(), max(1, self.size.width - GUTTER))
+        keys = [self.rows.columns[index].key for index, _ in shared]
+        return [key for key in keys if key in self.rows.sorts]
+
+    def descends(self, column: str) -> bool:
+        """Return whether a column is first sorted with the largest value first, as figures are."""
+        return any(each.key == column and each.right for each in self.rows.columns)
+
+    def next_in_trouble(self) -> tuple[int, int] | None:
+        """Select the next row that needs attention, after the last one the first one.
+
+        Returns its number among these rows, from 1 on, and how many they are. None if there is none.
+        """
+        troubled = np.flatnonzero(self.rows.in_trouble)
+        if not len(troubled):
+            return None
+        at = int(np.searchsorted(troubled, self._index, "right")) % len(troubled)
+        self._choose(int(troubled[at]))
+        return at + 1, len(troubled)
+
+    def selected_name(self) -> str:
+        """Return what the selected row is about in one word: `invoice-3`, `4`, `billing`."""
+        key = self.selected
+        parts = key if isinstance(key, tuple) and not hasattr(key, "name") else (getattr(key, "name", key),)
+        return "-".join(str(part) for part in parts)
+
+    def selected_text(self) -> str:
+        """Return the cells of the selected row, separated by tabs."""
+        row = self.rows.row(self._index, canvas(self).now_ms())
+        return "\t".join(content(cell).strip() for cell in row.cells)
 
     def on_focus(self) -> None:
         """Show on the selected row that this panel is focused."""
@@ -229,11 +315,15 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         """Return what determines the drawing, including the focus."""
         return (Drawn.painted_for(self), self.has_focus)
 
+    def cancel(self) -> bool:
+        """Stop waiting for rows, and return whether there was something to wait for."""
+        return False
+
     def painted(self, size: Size) -> list[Strip]:
         """Return the strips of the head and the visible rows."""
         at = canvas(self)
         shared = share(self._columns(), size.width - GUTTER)
-        title, columns = self.rows.title, self.rows.columns
+        title, columns = self.rows.title, self._columns()
         in_sight = self._in_sight_text(size.height - head_height(title, columns, shared))
         head = head_lines(title, columns, shared, in_sight, size.width)
         lines = [strip(made, size.width, at.palette, at.ascii_only) for made in head]
@@ -278,12 +368,21 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
             if column.right:
                 width = self._widest[column.key] = max(column.width, self._widest.get(column.key, 0))
                 column = column if column.width == width else replace(column, width=width)
-            columns.append(column)
+            columns.append(self._marked(column))
         return columns
+
+    def _marked(self, column: Column) -> Column:
+        """Return a column with the mark of the direction in its title, if the rows are sorted by it."""
+        sort = canvas(self).options.sort(self.rows.panel)
+        if not column.title or sort.column != column.key or not self.rows.panel:
+            return column
+        title = f"{column.title.rstrip()} {DOWN if sort.descending else UP}"
+        width = max(column.width, line_width(line(title)))
+        return replace(column, title=title, width=width)
 
     def _head_height(self) -> int:
         shared = share(self._columns(), max(1, self.size.width - GUTTER))
-        return head_height(self.rows.title, self.rows.columns, shared)
+        return head_height(self.rows.title, self._columns(), shared)
 
     def _in_sight_text(self, room: int) -> Line:
         """Return which rows are in sight, if not all of them are."""

@@ -1,0 +1,143 @@
+"""What keys do, as one table of actions by name. Bindings, key line, help and palette are made from it."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from textual.binding import Binding
+
+from kview.tui.key_names import key_name
+
+_NAMED = re.compile(r"\{([a-z-]+)\}")
+
+
+class Where(StrEnum):
+    """What binds an action's keys. The first three are in force on every screen."""
+
+    APP = "everywhere"
+    SCREEN = "every screen"
+    TABLE = "every table"
+    PLACEMENT = "Placement"
+    THROUGHPUT = "Throughput"
+    TOPIC = "a topic"
+    PARTITIONS = "Partitions"
+    PARTITION = "a partition"
+    BROKER = "a broker"
+    EVENTS = "Events and an incident"
+    DETAIL = "a record or a setting"
+    RECORDS = "the panel of records"
+    SETTINGS = "the panel of settings"
+
+    def meets(self, other: "Where") -> bool:
+        """Return whether a screen can have actions of both places."""
+        both = {self, other}
+        if self is other or both & {Where.APP, Where.SCREEN, Where.TABLE}:
+            return True
+        return Where.TOPIC in both and bool(both & {Where.RECORDS, Where.SETTINGS})
+
+
+class Kind(StrEnum):
+    """Where help lists an action."""
+
+    MAIN = "keys"
+    TIME = "time"
+    FAULT = "faults"
+    MOVING = "moving"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a key does.
+
+    `name` is the action's name in key files, `keys` are its keys as Textual calls them, and `run` is the
+    Textual action. Actions of the same name share their keys; only one of them works at a time. `label` is a
+    word or two for the key line and the palette, and `help` says what the action does, with
+    `{name}` for the key of another action. `rank` is its
+    importance on the key line, where 1 is shown first and 0 never. `pair` names an action whose key is shown
+    next to this one's, and `short` is the label that both have there. `priority` keys work while a line is
+    typed.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    run: str
+    label: str
+    help: str = ""
+    rank: int = 0
+    where: Where = Where.APP
+    kind: Kind = Kind.MAIN
+    pair: str = ""
+    short: str = ""
+    shown: str = ""
+    """How the keys are shown, if not one by one: `gg`."""
+    priority: bool = False
+    fixed: bool = False
+    """Whether key files cannot give the action other keys."""
+
+    def binding(self) -> Binding:
+        """Return Textual's binding of the action."""
+        return Binding(
+            ",".join(self.keys),
+            self.run,
+            self.label,
+            show=self.kind is not Kind.MOVING,
+            tooltip=self.help,
+            id=self.name,
+            priority=self.priority,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys in force: those of the table, and those that a key file gives instead."""
+
+    actions: Sequence[Action]
+    chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def of(self, name: str) -> tuple[str, ...]:
+        """Return an action's keys as Textual calls them."""
+        if name in self.chosen:
+            return self.chosen[name]
+        return next((action.keys for action in self.actions if action.name == name), ())
+
+    def name(self, action: str) -> str:
+        """Return what the screen calls an action's first key."""
+        found = next((each for each in self.actions if each.name == action), None)
+        if found is not None and found.shown and action not in self.chosen:
+            return found.shown
+        return next((key_name(key) for key in self.of(action)), "")
+
+    def by_name(self, name: str | None, run: str = "") -> Action | None:
+        """Return the action of a binding's id, the one that does `run` if several have that name."""
+        found = [action for action in self.actions if action.name == name]
+        run = run.removeprefix("app.")
+        return next((action for action in found if action.run == run), found[0] if found else None)
+
+    def said(self, text: str) -> str:
+        """Return a text in which `{name}` stands for the key of the action of that name."""
+        return _NAMED.sub(lambda found: self.name(found[1]), text)
+
+    def textual(self) -> dict[str, str]:
+        """Return Textual's keymap: the chosen keys by action name."""
+        return {name: ",".join(keys) for name, keys in self.chosen.items()}
+
+
+def bindings(actions: Iterable[Action], where: Where) -> list[Binding]:
+    """Return the bindings of the actions of a place."""
+    return [action.binding() for action in actions if action.where is where]
+
+
+def conflict(actions: Sequence[Action], chosen: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:
+    """Return the first key that has two actions on one screen, as (key, action, other action).
+
+    One of `chosen` comes first. None if there is no such key.
+    """
+    keys = Keys(actions, chosen)
+    for action in sorted(actions, key=lambda action: action.name not in chosen):
+        for other in actions:
+            if action.name == other.name or not action.where.meets(other.where):
+                continue
+            if both := set(keys.of(action.name)) & set(keys.of(other.name)):
+                return min(both), action.name, other.name
+    return None

@@ -1,0 +1,73 @@
+"""The actions of faults. Their keys are capital letters and need a lab."""
+
+from dataclasses import dataclass
+
+from kview.language.faults import does
+from kview.model.faults import FaultKind
+from kview.tui.actions import Action, Kind
+
+SLOW_BY_MS = 200
+"""How much `W` slows a broker down: enough for followers to fall behind, but not enough to look dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultKey:
+    """A fault's action and the key that it has by default.
+
+    `aims` is what has to be selected: `broker` for a broker, `rack` for a broker whose rack is hit, '' for
+    nothing. `fault` prefers a selected broker that has a fault. `undo` says how to end the fault, with names
+    of actions in braces, and is '' for a key that ends faults.
+    """
+
+    key: str
+    kind: FaultKind
+    label: str
+    aims: str
+    undo: str
+    rank: int
+    slow_ms: int = 0
+    short: str = ""
+
+    @property
+    def name(self) -> str:
+        """The action's name in key files."""
+        return self.label.replace(" ", "-")
+
+    @property
+    def help(self) -> str:
+        """What the key does and how to undo it, for help."""
+        undo = f". Undo: {self.undo}" if self.undo else ""
+        return f"{does(self.kind, self.slow_ms)}{undo}"
+
+
+_BACK = "{restore}"
+
+FAULT_KEYS: dict[str, FaultKey] = {
+    fault.key: fault
+    for fault in (
+        FaultKey("K", FaultKind.CRASH, "crash", "broker", _BACK, 3),
+        FaultKey("S", FaultKind.STOP, "stop", "broker", _BACK, 12),
+        FaultKey("H", FaultKind.HANG, "hang", "broker", _BACK, 11),
+        FaultKey("W", FaultKind.SLOW, "slow", "broker", _BACK, 13, slow_ms=SLOW_BY_MS),
+        FaultKey("B", FaultKind.START, "restore", "fault", "", 4),
+        FaultKey(
+            "X", FaultKind.LOSE_RACK, "lose rack", "rack", "{undo-faults}, or {restore} for one broker", 16
+        ),
+        FaultKey("C", FaultKind.CRASH_CONTROLLER, "crash controller", "", _BACK, 18, short="kill controller"),
+        FaultKey("U", FaultKind.UNDO, "undo faults", "", "", 15, short="undo"),
+    )
+}
+
+FAULT_ACTIONS = tuple(
+    Action(
+        fault.name,
+        (fault.key,),
+        f"fault('{fault.key}')",
+        fault.label,
+        fault.help,
+        fault.rank,
+        kind=Kind.FAULT,
+        short=fault.short,
+    )
+    for fault in FAULT_KEYS.values()
+)

@@ -1,0 +1,90 @@
+"""Sorts a table's rows by one of its columns, from the columns' values as arrays. All functions are pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.derive.view import Floats, View
+from kview.language import glyphs
+from kview.model.events import SEVERITY_ORDER
+from kview.model.snapshot import Longs, Strings
+from kview.model.units import PENDING, UNKNOWN
+from kview.tui.options import Options, Sort
+from kview.tui.rows.columns import Column
+
+Values = Mapping[str, Callable[[View], NDArray[Any]]]
+"""What to sort by, by column: one value for each row of the view's table."""
+
+
+def figures(values: NDArray[Any]) -> Floats:
+    """Return values as floats, NaN for what is not known."""
+    made = np.asarray(values, np.float64).copy()
+    if values.dtype.kind == "i":
+        made[(values == UNKNOWN) | (values == PENDING)] = np.nan
+    made[~np.isfinite(made)] = np.nan
+    return made
+
+
+def ids(values: NDArray[Any]) -> Floats:
+    """Return the numbers of brokers as floats, NaN for none and for what is not known."""
+    return np.where(values >= 0, np.asarray(values, np.float64), np.nan)
+
+
+def codes(words: Strings | Sequence[str]) -> Floats:
+    """Return the place of each word in the order of the alphabet. Empty words are not known."""
+    listed = [str(word) for word in words]
+    places = {word: place for place, word in enumerate(sorted(set(listed), key=str.casefold))}
+    return np.array([places[word] if word else np.nan for word in listed], np.float64)
+
+
+def ranks(words: Strings, order: Iterable[object] = SEVERITY_ORDER) -> Floats:
+    """Return the place of each word in `order`, such as the severities with the worst first."""
+    places = {str(word): place for place, word in enumerate(order)}
+    return np.array([places.get(str(word), np.nan) for word in words.tolist()], np.float64)
+
+
+def sorted_rows(
+    rows: Longs, options: Options, panel: str, view: View, values: Values, keys: Callable[[View], object]
+) -> Longs:
+    """Return `rows`, which are in the panel's own order, in the order that the user chose.
+
+    Rows that are equal stay in the panel's order, and what is not known comes last, whatever the direction.
+    `keys` are the keys of all rows of the table in a view: the values of the view that holds the order are
+    used if they are of the same rows, so that a list whose figures change does not jump.
+    """
+    sort = options.sort(panel)
+    if sort.column not in values:
+        return rows[::-1] if sort.descending else rows
+    held = options.held
+    basis = held if held is not None and held is not view and _same(keys(held), keys(view)) else view
+    found = values[sort.column](basis)
+    by = np.asarray(found if found.dtype.kind == "f" else figures(found))[rows]
+    key = np.where(np.isnan(by), np.inf, -by if sort.descending else by)
+    arranged: Longs = rows[np.argsort(key, kind="stable")]
+    return arranged
+
+
+def _same(one: object, other: object) -> bool:
+    if one is other:
+        return True
+    return isinstance(one, tuple) and isinstance(other, tuple) and all(map(_equal, one, other))
+
+
+def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    return one is other or (len(one) == len(other) and bool(np.array_equal(one, other)))
+
+
+def sort_mark(sort: Sort) -> str:
+    """Return the mark of a direction."""
+    return glyphs.DOWN if sort.descending else glyphs.UP
+
+
+def order_note(options: Options, panel: str, columns: Sequence[Column], own: str) -> str:
+    """Return the order of a list for its title: `own` is the name of the panel's own order."""
+    sort = options.sort(panel)
+    column = next((column for column in columns if column.key == sort.column), None)
+    if column is None:
+        return f"{own}, reversed".lstrip(", ") if sort.descending else own
+    return f"by {(column.title or column.key).strip()} {sort_mark(sort)}"
