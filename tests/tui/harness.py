@@ -18,8 +18,11 @@ from kview.model.units import UNKNOWN_ID
 from kview.tui.app import KviewApp
 from kview.tui.widgets.header import SourceInfo
 from tests.tui.textual_internals import drawn_strips
-from tests.waiting import PATIENCE_S
+
 from tests.worlds import crash_script, views
+
+PATIENCE_S = 20.0
+"""Nothing here waits for another process."""
 
 HEALTHY, CRASH, FENCED, BACK = "healthy", "crash", "fenced", "back"
 
