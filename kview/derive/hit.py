@@ -221,7 +221,9 @@ def _was_none(hit: Hit, then: Seen, alignment: Alignment) -> Flags:
     """Return which of the partitions had no leader in the previous snapshot."""
     if alignment.rows is None:
         return np.asarray(then.snapshot.partitions.leader[hit.rows] == NO_BROKER, np.bool_)
-    return np.asarray(alignment.carry(then.snapshot.partitions.leader, UNKNOWN_ID)[hit.rows] == NO_BROKER, np.bool_)
+    return np.asarray(
+        alignment.carry(then.snapshot.partitions.leader, UNKNOWN_ID)[hit.rows] == NO_BROKER, np.bool_
+    )
 
 
 def _smaller(before: IdMatrix, now: IdMatrix, where: Flags) -> IdMatrix:

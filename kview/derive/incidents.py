@@ -195,11 +195,7 @@ def _begin_brokers(before: Incidents, step: Step) -> Incidents:
         if incident.kind is IncidentKind.BROKERS and set(incident.brokers) & set(new):
             ended.append(finished(incident, PhaseKind.REPEATED, step.now_ms, step.now))
             hit = hit.with_more(one.hit.as_before())
-        elif (
-            incident.kind is IncidentKind.BROKERS
-            and not joined
-            and began_ms - incident.began_ms <= JOIN_MS
-        ):
+        elif incident.kind is IncidentKind.BROKERS and not joined and began_ms - incident.began_ms <= JOIN_MS:
             joined = True
             going.append(_joined(one, new, hit, began_ms))
         else:
@@ -342,7 +338,9 @@ def _waiting(hit: Hit, step: Step) -> frozenset[str]:
     lost = take(step.now.leader_lost_since_ms, at, UNKNOWN) != UNKNOWN
     lost |= take(step.now.snapshot.partitions.leader, at, 0) == NO_BROKER
     at_end = (reading.committed > NO_OFFSET) & (reading.lag == 0)
-    waits = take(mine, at, False) & reading.held & reading.has_members & (lost | at_end) & (reading.group >= 0)
+    waits = (
+        take(mine, at, False) & reading.held & reading.has_members & (lost | at_end) & (reading.group >= 0)
+    )
     if not waits.any():
         return frozenset()
     names = step.now.snapshot.groups.group[np.unique(reading.group[waits])[:MAX_GROUPS]]

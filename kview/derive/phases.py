@@ -80,7 +80,9 @@ class _Count:
         return _Count(max(self.mine, phase.count), max(self.internal, phase.internal_count))
 
 
-def _noted(old: Phase | None, kind: PhaseKind, count: _Count, total: _Count, at_ms: int, now_ms: int) -> Phase | None:
+def _noted(
+    old: Phase | None, kind: PhaseKind, count: _Count, total: _Count, at_ms: int, now_ms: int
+) -> Phase | None:
     """Return the phase with its counts as of now, None if it has not begun."""
     if old is None and not count:
         return None

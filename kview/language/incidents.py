@@ -90,7 +90,11 @@ def phase_text(phase: Phase, incident: Incident, terse: bool = False) -> str:
         case PhaseKind.MOVES:
             return f"{number} move" if terse else f"watermarks move on {number}"
         case PhaseKind.BACK:
-            return ("back" if terse else "broker back") if is_one else f"{phase.count} of {phase.total} brokers back"
+            return (
+                ("back" if terse else "broker back")
+                if is_one
+                else f"{phase.count} of {phase.total} brokers back"
+            )
         case _:
             return _ENDS[phase.kind]
 
@@ -104,7 +108,7 @@ _ENDS: Mapping[PhaseKind, str] = {
 
 
 def _number(phase: Phase, internal: bool) -> str:
-    """Return `7 of 8`, `8`, or `8 (+25 internal)`. Kinds that have no total of their own have only a count."""
+    """Return `7 of 8`, `8`, or `8 (+25 internal)`. Kinds without a total of their own have only a count."""
     has_total = phase.kind in (PhaseKind.ELECTED, PhaseKind.MOVES)
     if not phase.total and not phase.count:
         return f"{_of(phase.internal_count, phase.internal_total, has_total)} internal"
@@ -125,9 +129,9 @@ def waits_for(incident: Incident, terse: bool = False) -> str:
     if incident.kind is IncidentKind.QUORUM:
         return "waiting for a majority of controllers"
     fenced, is_back = incident.phase(PhaseKind.FENCED), incident.phase(PhaseKind.BACK)
-    if incident.kind is IncidentKind.BROKERS and not (fenced and fenced.is_complete):
-        if not (is_back and is_back.is_complete):
-            return "waiting for fencing"
+    is_listed = incident.kind is IncidentKind.BROKERS and not (fenced and fenced.is_complete)
+    if is_listed and not (is_back and is_back.is_complete):
+        return "waiting for fencing"
     if incident.leaderless:
         if terse:
             return f"{incident.leaderless:,} leaderless"
@@ -168,7 +172,11 @@ def consequences(incident: Incident, internal: bool = False) -> list[str]:
 
 def records_gone(incident: Incident) -> str:
     """Return `records gone ≥ 12`, or `records gone –` if nothing is known about them."""
-    return f"records gone {at_least(f' {count(incident.gone)}', True)}" if incident.gone != UNKNOWN else f"records gone {NONE}"
+    return (
+        f"records gone {at_least(f' {count(incident.gone)}', True)}"
+        if incident.gone != UNKNOWN
+        else f"records gone {NONE}"
+    )
 
 
 def without_leader(incident: Incident) -> str:
@@ -179,7 +187,9 @@ def without_leader(incident: Incident) -> str:
 
 def moves(incident: Incident, internal: bool = False) -> list[str]:
     """Return who leads the partitions now that had lost their leader: `invoice-0, -6 → broker 3`."""
-    moved = [one for one in incident.hit if one.moved and one.leader_after >= 0 and _lost_leader(one, incident)]
+    moved = [
+        one for one in incident.hit if one.moved and one.leader_after >= 0 and _lost_leader(one, incident)
+    ]
     mine = [one for one in moved if internal or not one.internal] or moved
     made = []
     ordered = sorted(mine, key=lambda one: one.leader_after)
@@ -214,4 +224,8 @@ def sentence(incident: Incident, now_ms: int) -> str:
 def hit(incident: Incident) -> str:
     """Return how many partitions were hit: `10 partitions (+25 internal)`."""
     total = incident.partitions + incident.internal_partitions
-    return nouns.partitions(incident.partitions, incident.internal_partitions) if total else plural(0, "partition")
+    return (
+        nouns.partitions(incident.partitions, incident.internal_partitions)
+        if total
+        else plural(0, "partition")
+    )

@@ -132,7 +132,9 @@ APP_BINDINGS = [
         "throughput",
         tooltip="records and bytes per second over time, calculated by Spark",
     ),
-    Binding("7", "go('events')", "events", tooltip="incidents with their stopwatch, and all events on a timeline"),
+    Binding(
+        "7", "go('events')", "events", tooltip="incidents with their stopwatch, and all events on a timeline"
+    ),
     *TIME_BINDINGS,
     Binding(
         "slash",

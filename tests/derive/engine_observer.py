@@ -170,9 +170,9 @@ class Engine:
     def _snapshot(self, image: Any, placed: list[Any], answering: set[int], began: int) -> Snapshot:
         nothing = (UNKNOWN, UNKNOWN)
         quorum = self.cluster.quorum
-        fetched = {
-            node: us // 1000 for node, us in quorum.fetched_us.items() if us >= 0
-        } | {quorum.leader: self.now_ms}
+        fetched = {node: us // 1000 for node, us in quorum.fetched_us.items() if us >= 0} | {
+            quorum.leader: self.now_ms
+        }
         is_active = quorum.active()
         if is_active:
             self._quorum = (self.now_ms, quorum.leader, quorum.epoch, fetched)
@@ -185,7 +185,13 @@ class Engine:
             elif id not in answering:
                 state = BrokerState.SILENT
             refuses = self.cluster.nodes.refuses(id)
-            why = FailureKind.NONE if id in answering else FailureKind.REFUSED if refuses else FailureKind.SILENT
+            why = (
+                FailureKind.NONE
+                if id in answering
+                else FailureKind.REFUSED
+                if refuses
+                else FailureKind.SILENT
+            )
             brokers.append(
                 {
                     "id": id,
@@ -252,7 +258,9 @@ class Engine:
                 "role": (
                     QuorumRole.OBSERVER
                     if node not in quorum.voters
-                    else QuorumRole.LEADER if node == leader else QuorumRole.VOTER
+                    else QuorumRole.LEADER
+                    if node == leader
+                    else QuorumRole.VOTER
                 ),
                 "log_end": 0,
                 "last_fetch_ms": ms,

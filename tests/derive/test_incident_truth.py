@@ -11,7 +11,7 @@ from tests.derive.engine_observer import Engine, Key
 
 OBSERVATIONS = 60
 STALE_MS = 10_000
-"""A broker that stops may have lost its leaderships this long before kview hears of it, from a slow broker."""
+"""A broker that stops may have lost its leaderships this long before a slow broker tells kview."""
 ORDERED = (PhaseKind.SILENT, PhaseKind.FENCED, PhaseKind.ISR_FULL)
 
 
@@ -49,7 +49,9 @@ def check(seed: int) -> int:
             truth = engine.truth.lost(key, began_ms - STALE_MS, until_ms)
             assert gone <= truth, f"seed {seed}: {key} lost {truth}, and kview says ≥ {gone}"
         total += sum(gone for _, _, gone in claims)
-        assert sum(gone for *_, gone in claims) <= engine.truth.lost(key, 0, engine.now_ms), "none is told twice"
+        assert sum(gone for *_, gone in claims) <= engine.truth.lost(key, 0, engine.now_ms), (
+            "none is told twice"
+        )
     return total
 
 

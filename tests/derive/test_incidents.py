@@ -272,7 +272,6 @@ def test_whatever_happens_phases_are_in_order_and_ends_are_final(plan: Plan) -> 
                 assert ended.setdefault(incident.key, incident) == incident
 
 
-
 @settings(max_examples=40)
 @given(st.data())
 def test_nonsense_is_no_exception(data: st.DataObject) -> None:
@@ -286,7 +285,9 @@ def test_nonsense_is_no_exception(data: st.DataObject) -> None:
         chance = np.random.default_rng(data.draw(st.integers(0, 2**32)))
         if chance.random() < 0.2:
             keep = np.flatnonzero(chance.random(rows) < 0.7)
-            snapshot = Snapshot(Observation(second, *_times(snapshot)), snapshot.brokers, snapshot.partitions.take(keep))
+            snapshot = Snapshot(
+                Observation(second, *_times(snapshot)), snapshot.brokers, snapshot.partitions.take(keep)
+            )
             rows = len(keep)
         part = snapshot.partitions
         nonsense = replace(
@@ -297,7 +298,9 @@ def test_nonsense_is_no_exception(data: st.DataObject) -> None:
             log_end=chance.choice([UNKNOWN, 0, 5, 2**62], rows),
             high_watermark=chance.choice([UNKNOWN, 0, 5, 2**62], rows),
         )
-        states = chance.choice(np.array(["up", "silent", "fenced", "gone", "starting"], object), len(snapshot.brokers))
+        states = chance.choice(
+            np.array(["up", "silent", "fenced", "gone", "starting"], object), len(snapshot.brokers)
+        )
         brokers = replace(snapshot.brokers, state=states, answers=chance.random(len(states)) < 0.6)
         state, view = step(state, replace(snapshot, partitions=nonsense, brokers=brokers))
         for incident in view.incidents:

@@ -44,7 +44,11 @@ class IncidentRows(Keyed[tuple[object, ...]]):
         if going:
             self.title += (Span(f"  {going} going on", Role.WARN),)
         more = "the events before this moment are still being read" if not view.moment.complete else ""
-        self.empty = more or ("no incident matches the filter" if view.incidents else "none: no broker was lost and no watermark froze")
+        self.empty = more or (
+            "no incident matches the filter"
+            if view.incidents
+            else "none: no broker was lost and no watermark froze"
+        )
         self.columns: Sequence[Column] = (
             Column("began", "", 8),
             Column("what", "", 18, flex=3, most=60, name=True),
@@ -118,7 +122,9 @@ class HitRows(Keyed[tuple[str, int]]):
                 line(f"{one.partition}"),
                 _leaders(one),
                 isr,
-                figure(words.count(one.gone), Role.RISK if one.gone > 0 else Role.DIM) if _had_election(one) else EMPTY,
+                figure(words.count(one.gone), Role.RISK if one.gone > 0 else Role.DIM)
+                if _had_election(one)
+                else EMPTY,
             )
         )
 
@@ -198,7 +204,11 @@ def stage_lines(incident: Incident, now_ms: int, zone: tzinfo | None) -> list[Li
 
     made = [row(incident.began_ms, 0, Span(said.title(incident), _role(PhaseKind.SILENT, incident)))]
     made += [
-        row(incident.began_ms + stage.after_ms, stage.after_ms, Span(stage.text, _role(stage.kinds[-1], incident)))
+        row(
+            incident.began_ms + stage.after_ms,
+            stage.after_ms,
+            Span(stage.text, _role(stage.kinds[-1], incident)),
+        )
         for stage in said.stages(incident)
     ]
     if incident.is_open:

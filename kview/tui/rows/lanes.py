@@ -175,5 +175,3 @@ def _axis(view: View, now_ms: int, span: int, zone: tzinfo | None, room: int) ->
             at = _cell(one.began_ms, now_ms, span, room)
             put(at, f"{glyphs.UP} {words.clock(one.began_ms, zone, tenths=False)}", Role.HEAD)
     return _spans(text, roles)
-
-

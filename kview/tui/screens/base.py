@@ -165,8 +165,12 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     def _fit_strip(self) -> None:
         """Show in the incident strip what is going on, and give its rows back if nothing is."""
-        strip, dashboard = self.query_one(IncidentStrip), self.dashboard
-        strip.shown = shown_incidents(self.view, dashboard.now_ms(), {*dashboard.hidden_incidents, self.strip_leaves_out})
+        strip, dashboard = next(iter(self.query(IncidentStrip)), None), self.dashboard
+        if strip is None:  # a tick before the screen is composed
+            return
+        strip.shown = shown_incidents(
+            self.view, dashboard.now_ms(), {*dashboard.hidden_incidents, self.strip_leaves_out}
+        )
         strip.hint = "" if self._leaves_before_strip() else "esc hide"
         rows = strip_rows(strip.shown, self.app.size.height)
         if rows != self._strip_rows:

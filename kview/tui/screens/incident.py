@@ -35,17 +35,20 @@ def incident_lines(
     how = said.outcome(incident) or said.waits_for(incident)
     head = line(sign, name, Span(f"  {glyphs.DOT}  {how}", ROLES[incident.severity]))
     lasted = words.duration(said.lasted_ms(incident, now_ms))
-    right = line(Span(f"  {'going on for' if incident.is_open else 'lasted'} ", Role.DIM), Span(f"{lasted} ", Role.BRIGHT))
+    right = line(
+        Span(f"  {'going on for' if incident.is_open else 'lasted'} ", Role.DIM),
+        Span(f"{lasted} ", Role.BRIGHT),
+    )
     stages = stage_lines(incident, now_ms, zone)  # type: ignore[arg-type]
-    figures = [
-        line(Span(f"  {title:<10}", Role.DIM), *what) for title, what in facts(incident, options)
-    ]
+    figures = [line(Span(f"  {title:<10}", Role.DIM), *what) for title, what in facts(incident, options)]
     made = [justified(head, right, cells)]
     if cells >= FACTS_WIDTH:
         half = cells // 2
         for at in range(max(len(stages), len(figures))):
             left = stages[at] if at < len(stages) else ()
-            made.append((*justified(cut(left, half - 2), (), half), *(figures[at] if at < len(figures) else ())))
+            made.append(
+                (*justified(cut(left, half - 2), (), half), *(figures[at] if at < len(figures) else ()))
+            )
     else:
         made += [*stages, *figures]
     return [cut(each, cells) for each in made[:rows]]
@@ -101,7 +104,9 @@ class IncidentScreen(KviewScreen):
         panel = self.query_one(IncidentPanel)
         panel.incident, panel.options = incident, options
         size = self.app.size
-        panel.styles.height = min(panel.needed(size.width, self.dashboard.now_ms()), max(4, self.panel_height - 11))
+        panel.styles.height = min(
+            panel.needed(size.width, self.dashboard.now_ms()), max(4, self.panel_height - 11)
+        )
         self.query_one("#hit", Table).fill(lambda: HitRows(incident, options))
 
     @on(Table.Opened, "#hit")

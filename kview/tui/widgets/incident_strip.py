@@ -15,7 +15,7 @@ from kview.tui.widgets.drawn import Lines
 SHOWN_AFTER_MS = 120_000
 """An incident that has ended stays for this long, if nobody dismisses it earlier."""
 
-TWO_LINES_HEIGHT = 24
+TWO_LINES_HEIGHT = 28
 """From this height of the screen on, there is a second line for what followed from the incident."""
 
 LABEL = " INCIDENT "
@@ -45,7 +45,10 @@ def strip_lines(shown: list[Incident], now_ms: int, hint: str, cells: int, rows:
     role = ROLES[incident.severity]
     more = f"+{len(shown) - 1} more " if len(shown) > 1 else ""
     right = line(
-        Span(f"  {said.after(said.lasted_ms(incident, now_ms))} ", Role.BRIGHT if incident.is_open else Role.DIM),
+        Span(
+            f"  {said.after(said.lasted_ms(incident, now_ms))} ",
+            Role.BRIGHT if incident.is_open else Role.DIM,
+        ),
         Span(f" {more}{hint} " if more or hint else "", Role.DIM),
     )
     room = max(0, cells - line_width(right))
@@ -61,7 +64,11 @@ def strip_lines(shown: list[Incident], now_ms: int, hint: str, cells: int, rows:
 def _role(text: str, incident: Incident) -> Role:
     if not incident.is_open:
         return Role.DIM
-    return Role.RISK if text.startswith("no leader") or (incident.gone > 0 and text.startswith("records")) else Role.TEXT
+    return (
+        Role.RISK
+        if text.startswith("no leader") or (incident.gone > 0 and text.startswith("records"))
+        else Role.TEXT
+    )
 
 
 def _stages(incident: Incident, cells: int, role: Role) -> Line:
