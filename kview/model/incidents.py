@@ -137,9 +137,9 @@ class Incident:
     groups_count: int = 0
 
     @property
-    def key(self) -> tuple[str, int, tuple[int, ...]]:
-        """What identifies the incident in every view."""
-        return (self.kind, self.began_ms, self.brokers[:1])
+    def key(self) -> tuple[str, int]:
+        """What identifies the incident in every view. Brokers that are lost later do not change it."""
+        return (self.kind, self.began_ms)
 
     @property
     def is_open(self) -> bool:
