@@ -108,7 +108,7 @@ _ENDS: Mapping[PhaseKind, str] = {
 
 
 def _number(phase: Phase, internal: bool) -> str:
-    """Return `7 of 8`, `8`, or `8 (+25 internal)`. Kinds that have no total of their own have only a count."""
+    """Return `7 of 8`, `8`, or `8 (+25 internal)`. Kinds without a total of their own have only a count."""
     has_total = phase.kind in (PhaseKind.ELECTED, PhaseKind.MOVES)
     if not phase.total and not phase.count:
         return f"{_of(phase.internal_count, phase.internal_total, has_total)} internal"
@@ -129,9 +129,9 @@ def waits_for(incident: Incident, terse: bool = False) -> str:
     if incident.kind is IncidentKind.QUORUM:
         return "waiting for a majority of controllers"
     fenced, is_back = incident.phase(PhaseKind.FENCED), incident.phase(PhaseKind.BACK)
-    if incident.kind is IncidentKind.BROKERS and not (fenced and fenced.is_complete):
-        if not (is_back and is_back.is_complete):
-            return "waiting for fencing"
+    is_listed = incident.kind is IncidentKind.BROKERS and not (fenced and fenced.is_complete)
+    if is_listed and not (is_back and is_back.is_complete):
+        return "waiting for fencing"
     if incident.leaderless:
         if terse:
             return f"{incident.leaderless:,} leaderless"

@@ -119,7 +119,7 @@ class Incident:
     """The partitions that were hit, those whose leader changed first, then the user's; not all if there are
     many."""
     moved: int = 0
-    """The number of the user's partitions that had lost their leader and got one, another or the same again."""
+    """The number of the user's partitions that had lost their leader and got one again."""
     leaderless: int = 0
     """The number of partitions, internal ones included, that have no leader now, or had none at the end."""
     gone: int = UNKNOWN
@@ -137,9 +137,9 @@ class Incident:
     groups_count: int = 0
 
     @property
-    def key(self) -> tuple[str, int, tuple[int, ...]]:
-        """What identifies the incident in every view."""
-        return (self.kind, self.began_ms, self.brokers[:1])
+    def key(self) -> tuple[str, int]:
+        """What identifies the incident in every view. Brokers that are lost later do not change it."""
+        return (self.kind, self.began_ms)
 
     @property
     def is_open(self) -> bool:

@@ -6,7 +6,18 @@ from datetime import tzinfo
 from kview.derive.brokers import answering
 from kview.derive.unheard import unheard
 from kview.derive.view import PartitionStatus, View
-from kview.language import brokers, events, failures, findings, glyphs, nouns, replicas, verdicts, words
+from kview.language import (
+    brokers,
+    events,
+    failures,
+    findings,
+    glyphs,
+    incidents,
+    nouns,
+    replicas,
+    verdicts,
+    words,
+)
 from kview.language import unheard as whose
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
@@ -15,6 +26,9 @@ MAX_PARTITIONS = 20
 MAX_GROUPS = 40
 MAX_EVENTS = 40
 """The most rows of a block: as many as a person reads. A JSON document has all of them."""
+
+ENDED_SHOWN_MS = 120_000
+"""How long an incident that is over is still told."""
 
 _INDENT = "  "
 _GAP = "  "
@@ -30,6 +44,7 @@ def block(view: View, name: str, zone: tzinfo | None = None) -> str:
         _brokers(view),
         _partitions(view),
         _groups(view),
+        _incidents(view),
         _events(view, zone),
     ]
     return "\n".join(glyphs.printable(line) for part in parts for line in part) + "\n"
@@ -166,6 +181,17 @@ def _groups(view: View) -> list[str]:
     if hidden := len(table) - len(listed):
         lines.append(f"{_INDENT}{words.plural(hidden, 'group')} hidden by --ignore-group")
     return [*lines, *note]
+
+
+def _incidents(view: View) -> list[str]:
+    """Return the incidents that go on, or have just ended, each with what followed from it."""
+    now_ms = view.snapshot.observation.ended_ms
+    lines = []
+    for one in view.incidents:
+        if one.is_open or now_ms - one.ended_ms < ENDED_SHOWN_MS:
+            lines.append(f"{_INDENT}{glyphs.SIGNS[one.severity]} {incidents.sentence(one, now_ms)}")
+            lines.append(f"{_INDENT}  {f' {glyphs.DOT} '.join(incidents.consequences(one))}")
+    return ["INCIDENTS", *lines] if lines else []
 
 
 def _events(view: View, zone: tzinfo | None) -> list[str]:

@@ -18,6 +18,7 @@ from kview.model.units import NO_BROKER, UNKNOWN_ID
 from kview.plain import schema, schema_findings
 from kview.plain.columns import Columns, cause, known, optional, rate, rows, split
 from kview.plain.group_documents import groups
+from kview.plain.incident_documents import incident
 from kview.plain.schema_fields import Cause, PartitionName
 
 
@@ -71,6 +72,7 @@ def document_of(view: View) -> schema.Document:
         partitions=_partitions(view),
         groups=None if unheard(seen) and not len(view.snapshot.groups) else groups(view),
         events=[_event(event) for event in view.new_events],
+        incidents=[incident(one, seen.ended_ms) for one in view.incidents],
         failures=[
             schema.Failure(
                 part=failure.part,

@@ -25,6 +25,7 @@ from kview.plain.schema_fields import (
 )
 from kview.plain.schema_findings import Finding
 from kview.plain.schema_groups import Group
+from kview.plain.schema_incidents import Incident
 
 FORMAT = 2
 """The format's version, which rises when a field changes its meaning or is removed, but not for new
@@ -280,6 +281,10 @@ class Document(Struct, gc=False):
     ]
     events: Annotated[
         list[Event], meaning("What happened since the previous document, causes before effects.")
+    ]
+    incidents: Annotated[
+        list[Incident],
+        meaning("The latest incidents, at most 20, in the order in which they began; ended ones too."),
     ]
     failures: Annotated[list[Failure], meaning("The parts of the observation that failed.")]
 

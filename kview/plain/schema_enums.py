@@ -17,6 +17,8 @@ ENUMS: Mapping[str, str] = {
     "PartitionStatus": "The worst thing that is true of a partition.",
     "Reason": "Why a verdict is what it is; `reason_ms` and `reason_count` are its numbers.",
     "EventKind": "What happened to the cluster or its clients, as seen from outside.",
+    "IncidentKind": "What an incident began with.",
+    "PhaseKind": "A stage of an incident.",
     "CheckKind": "What `kview check` judges.",
     "NotJudgedWhy": "Why something could not be judged. no_history: it needs more observations."
     " no_comparison: brokers take long to answer, and kview does not know how long they usually take."

@@ -117,10 +117,10 @@ class Engine:
         left = []
         for election in self._pending:
             key, leader, epoch, _, (before, old_epoch) = election
-            replica, old = (cluster.brokers[id].replicas.get(key) for id in (leader, before))
-            if old is not None and old.leader_epoch == old_epoch and before != leader:
-                election[3] = max(election[3], old.log.end)
-                if old.leading and cluster.nodes.serves(before):
+            replica, earlier = (cluster.brokers[id].replicas.get(key) for id in (leader, before))
+            if earlier is not None and earlier.leader_epoch == old_epoch and before != leader:
+                election[3] = max(election[3], earlier.log.end)
+                if earlier.leading and cluster.nodes.serves(before):
                     left.append(election)
                     continue
             if replica is not None and replica.leading and replica.leader_epoch == epoch:

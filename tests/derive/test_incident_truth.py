@@ -11,7 +11,7 @@ from tests.derive.engine_observer import Engine, Key
 
 OBSERVATIONS = 60
 STALE_MS = 10_000
-"""A broker that stops may have lost its leaderships this long before kview hears of it, from a slow broker."""
+"""A broker that stops may have lost its leaderships this long before a slow broker tells kview."""
 ORDERED = (PhaseKind.SILENT, PhaseKind.FENCED, PhaseKind.ISR_FULL)
 
 

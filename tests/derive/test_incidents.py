@@ -97,7 +97,6 @@ def test_the_isr_is_not_full_because_metadata_has_not_heard_yet(crash: list[View
 
 def test_it_goes_on_until_the_last_partition_hit_is_whole() -> None:
     world = default_world()
-    made = []
 
     def each(second: int) -> None:
         if second == 5:

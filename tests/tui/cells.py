@@ -2,6 +2,8 @@
 
 import re
 
+from kview.tui.widgets.incident_strip import TWO_LINES_HEIGHT
+
 Size = tuple[int, int]
 
 GOLDEN_SIZE: Size = (120, 40)
@@ -169,10 +171,14 @@ def missing(drawn: list[str], name: str) -> list[str]:
 
 
 def misplaced(drawn: list[str], size: Size) -> list[str]:
-    """The texts that are not in their line of the overview."""
+    """The texts that are not in their line of the overview, where the incident strip moves the panels at the
+    top down."""
+    strip = 0
+    if any(line.startswith(" INCIDENT ") for line in drawn):
+        strip = 2 if size[1] >= TWO_LINES_HEIGHT else 1
     return [
         f"{text!r} is not in line {number}"
         for number, texts in OVERVIEW_LINES[size].items()
         for text in texts
-        if text not in drawn[number]
+        if text not in drawn[number + (strip if 0 < number <= size[1] // 2 else 0)]
     ]

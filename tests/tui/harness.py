@@ -18,7 +18,6 @@ from kview.model.units import UNKNOWN_ID
 from kview.tui.app import KviewApp
 from kview.tui.widgets.header import SourceInfo
 from tests.tui.textual_internals import drawn_strips
-
 from tests.worlds import crash_script, views
 
 PATIENCE_S = 20.0

@@ -62,7 +62,7 @@ async def test_it_fits_every_size_on_every_screen(size: tuple[int, int], name: s
             assert strip(app), keys
             assert all(len(one) <= size[0] for one in lines(app))
             second = strip(app)[1]
-            assert ("→ broker" in second or "producers" in second or "leader" in second) == (size[1] >= 24)
+            assert ("→ broker" in second or "producers" in second or "leader" in second) == (size[1] >= 28)
 
 
 @running

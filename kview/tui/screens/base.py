@@ -155,7 +155,9 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     def _fit_strip(self) -> None:
         """Show in the incident strip what is going on, and give its rows back if nothing is."""
-        strip, dashboard = self.query_one(IncidentStrip), self.dashboard
+        strip, dashboard = next(iter(self.query(IncidentStrip)), None), self.dashboard
+        if strip is None:  # a tick before the screen is composed
+            return
         strip.shown = shown_incidents(
             self.view, dashboard.now_ms(), {*dashboard.hidden_incidents, self.strip_leaves_out}
         )

@@ -15,7 +15,7 @@ from kview.tui.widgets.drawn import Lines
 SHOWN_AFTER_MS = 120_000
 """An incident that has ended stays for this long, if nobody dismisses it earlier."""
 
-TWO_LINES_HEIGHT = 24
+TWO_LINES_HEIGHT = 28
 """From this height of the screen on, there is a second line for what followed from the incident."""
 
 LABEL = " INCIDENT "
