@@ -14,7 +14,7 @@ from kview.model.ports import Inspector
 from kview.tui.canvas import canvas
 from kview.tui.paint import strip
 from kview.tui.text import EMPTY, Line, Role, Span, cut, line
-from kview.tui.widgets.bottom import StatusMessage
+from kview.tui.widgets.bottom import KeyLine, StatusMessage
 from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import GUTTER, Table
 
@@ -92,6 +92,7 @@ class InspectingTable(Table):
         self._asking = True
         self._questions += 1
         self.message(waiting, Role.TEXT)
+        self._keys()
         number = self._questions
 
         async def run() -> None:
@@ -100,11 +101,15 @@ class InspectingTable(Table):
             finally:
                 if number == self._questions:
                     self._asking = False
-                    if self.is_attached:
-                        self.refresh_bindings()
-                        self.redraw()
+                    self._keys()
 
         self.run_worker(run(), exclusive=True, group="inspect")
+
+    def _keys(self) -> None:
+        """Show that another key works now."""
+        if self.is_attached:
+            for keys in self.screen.query(KeyLine):
+                keys.redraw()
 
     def action_cancel(self) -> None:
         """Stop waiting for the answer."""
