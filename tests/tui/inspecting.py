@@ -104,10 +104,10 @@ class FakeInspector:
         await self._wait(request)
         answer = RecordsAnswer(
             request,
-            self.records_,
-            self.damage,
+            RECORDS,
+            DAMAGE,
             201_004,
-            self.end,
+            FIRST + COUNT,
             2,
             3,
             cost=Cost(5, 47_811),

@@ -1,5 +1,6 @@
 """What the panels of records and settings have in common: they ask when told to, and say what went wrong."""
 
+import logging
 from collections.abc import Coroutine
 from datetime import tzinfo
 from textwrap import wrap
@@ -17,6 +18,8 @@ from kview.tui.text import EMPTY, Line, Role, Span, cut, line
 from kview.tui.widgets.bottom import KeyLine, StatusMessage
 from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import GUTTER, Table
+
+_log = logging.getLogger(__name__)
 
 
 class Detail(Protocol):
@@ -98,6 +101,9 @@ class InspectingTable(Table):
         async def run() -> None:
             try:
                 await work
+            except Exception:
+                _log.exception("an answer could not be shown")
+                self.message("the answer could not be shown; see kview.log", Role.WARN)
             finally:
                 if number == self._questions:
                     self._asking = False
