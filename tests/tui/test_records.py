@@ -77,11 +77,12 @@ async def test_from_an_offset_a_time_or_a_number_of_records() -> None:
         assert (await typed("last 7")).count == 7 and (await typed("last 999999")).count == 500
         for wrong in ("abc", "-5", "9" * 25):
             assert await typed(wrong) is None
-            assert "is not a place to read from" in text(app)
+            await until(pilot, lambda: "is not a place to read from" in text(app), "what is wrong")
+            app.clear_message()
         await press(pilot, ["p", "4", "enter", "l"])
         assert asked(inspector).partition == 4
         await press(pilot, ["p", "9", "9", "enter"])
-        assert "invoice has no partition '99'" in text(app)
+        await until(pilot, lambda: "invoice has no partition '99'" in text(app), "what is wrong")
 
 
 @pytest.mark.parametrize("size", SIZES)
