@@ -190,11 +190,9 @@ KEY_LINE_ORDER = (
     "B",
     "l",
     "f",
-    "m",
     "x",
     "p",
     "u",
-    "e",
     "space",
     "1",
     "2",
@@ -221,6 +219,8 @@ KEY_LINE_ORDER = (
     "left",
     "i",
     "t",
+    "m",
+    "e",
 )
 """The keys of the bottom line. If the line is too short for all of them, it shows the first of these."""
 

@@ -46,7 +46,8 @@ def consumed(kafka: RealKafka, topic: str, isolation: str) -> list[tuple[Any, ..
             continue
         if message.error() is not None:
             break
-        headers = tuple((name.encode(), value) for name, value in message.headers() or ())
+        pairs: list[tuple[str, bytes | None]] = message.headers() or []  # type: ignore[assignment]
+        headers = tuple((name.encode(), value) for name, value in pairs)
         found.append((message.offset(), message.key(), message.value(), message.timestamp()[1], headers))
     consumer.close()
     return found
