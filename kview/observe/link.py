@@ -179,7 +179,7 @@ class Link:
         If the connection is lost, the request is sent once more on a new connection. Raises LinkError.
         """
         if request.API_KEY not in self._allowed:
-            raise AssertionError(f"API {request.API_KEY} may not be sent here")
+            raise AssertionError(f"API {request.API_KEY} is not one that only reads")
         if request.API_KEY == FETCH and request.replica_id != fetch.CONSUMER:
             raise AssertionError("kview fetches as a consumer only")
         for last in (False, True):

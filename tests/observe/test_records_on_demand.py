@@ -57,7 +57,7 @@ def test_null_keys_tombstones_headers_and_times(simulated_cluster: Served, topic
     began_ms = int(time.time() * 1000)
     client.produce(topic, value=None, key=b"gone", partition=0, timestamp=began_ms)
     client.produce(topic, value=b"", key=None, partition=0, timestamp=began_ms + 5_000)
-    headers: list[tuple[str, bytes | None]] = [("trace", b"\x00\xff"), ("none", None)]
+    headers: list[tuple[str, str | bytes | None]] = [("trace", b"\x00\xff"), ("none", None)]
     client.produce(topic, value=b"v", key=b"", partition=0, timestamp=began_ms + 9_000, headers=headers)
     assert client.flush(20) == 0
     with observing(simulated_cluster.addresses, SETTINGS) as observer:

@@ -1,5 +1,6 @@
 """What the panels of records and settings have in common: they ask when told to, and say what went wrong."""
 
+import logging
 from collections.abc import Coroutine
 from datetime import tzinfo
 from textwrap import wrap
@@ -14,9 +15,11 @@ from kview.tui.actions import Keys
 from kview.tui.canvas import canvas
 from kview.tui.paint import strip
 from kview.tui.text import EMPTY, Line, Role, Span, cut, line
-from kview.tui.widgets.bottom import StatusMessage
+from kview.tui.widgets.bottom import KeyLine, StatusMessage
 from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import GUTTER, Table
+
+_log = logging.getLogger(__name__)
 
 
 class Detail(Protocol):
@@ -89,19 +92,27 @@ class InspectingTable(Table):
         self._asking = True
         self._questions += 1
         self.message(waiting, Role.TEXT)
+        self._keys()
         number = self._questions
 
         async def run() -> None:
             try:
                 await work
+            except Exception:
+                _log.exception("an answer could not be shown")
+                self.message("the answer could not be shown; see kview.log", Role.WARN)
             finally:
                 if number == self._questions:
                     self._asking = False
-                    if self.is_attached:
-                        self.refresh_bindings()
-                        self.redraw()
+                    self._keys()
 
         self.run_worker(run(), exclusive=True, group="inspect")
+
+    def _keys(self) -> None:
+        """Show that another key works now."""
+        if self.is_attached:
+            for keys in self.screen.query(KeyLine):
+                keys.redraw()
 
     def cancel(self) -> bool:
         """Stop waiting for the answer, and return whether there was something to wait for."""

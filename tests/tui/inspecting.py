@@ -1,0 +1,133 @@
+"""A cluster's records and settings for the screen's tests, good and hostile."""
+
+import asyncio
+from dataclasses import replace
+
+from kview.model.inspection import (
+    NO_INSPECTION_FAILURE,
+    NULL,
+    Cost,
+    Damage,
+    DamageKind,
+    Header,
+    InspectionFailure,
+    Payload,
+    Record,
+    RecordsAnswer,
+    RecordsRequest,
+    Setting,
+    SettingsAnswer,
+    SettingSource,
+    SettingsRequest,
+    SettingValue,
+    TimeType,
+)
+
+NOW_MS = 1_760_000_049_123
+FIRST, COUNT = 1_204_067, 50
+DOCUMENT = '{"invoice":4711,"total":19.90,"customer":{"name":"Grüner GmbH","tags":[]},"lines":[{"qty":2}]}'
+HOSTILE = b"\x1b[31mred\x07\xff\xfe\x1b]0;owned\x07"
+
+
+def payload(data: bytes | None) -> Payload:
+    """Return a payload that is complete."""
+    return NULL if data is None else Payload(data, len(data))
+
+
+def record(
+    offset: int, key: bytes | None, value: bytes | None, *headers: tuple[bytes, bytes | None]
+) -> Record:
+    """Return a record of a made-up partition."""
+    at_ms = NOW_MS + 37 * (offset - FIRST)
+    made = tuple(Header(payload(name), payload(data)) for name, data in headers)
+    return Record(offset, at_ms, TimeType.CREATE, payload(key), payload(value), made, len(made), 7)
+
+
+RECORDS = (
+    *(
+        record(FIRST + n, b"invoice-%d" % (4_000 + 7 * n), DOCUMENT.encode(), (b"trace-id", b"4bf92f35"))
+        for n in range(COUNT - 6)
+    ),
+    record(FIRST + 44, b"invoice-4077", None),
+    record(FIRST + 45, b"\x00\x00\x00\x2a", b"\x00\x00\x00\x00\x07\x02\x96\x01\x0c"),
+    record(FIRST + 46, None, "日本語 plain text\nsecond line".encode()),
+    record(FIRST + 47, b"", b""),
+    record(FIRST + 48, HOSTILE, HOSTILE, (HOSTILE, HOSTILE)),
+    record(FIRST + 49, b"k" * 249, b"x" * 3_000),
+)
+
+DAMAGE = (Damage(FIRST - 1, DamageKind.CORRUPT, 12_345),)
+
+_TOPIC, _CLUSTER, _DEFAULT = SettingSource.TOPIC, SettingSource.CLUSTER, SettingSource.DEFAULT
+SETTINGS = (
+    Setting(
+        "cleanup.policy",
+        "delete",
+        _DEFAULT,
+        synonyms=(SettingValue("delete", _DEFAULT, "log.cleanup.policy"),),
+    ),
+    Setting("compression.type", "producer", _DEFAULT),
+    Setting(
+        "min.insync.replicas",
+        "2",
+        _CLUSTER,
+        synonyms=(
+            SettingValue("2", _CLUSTER, "min.insync.replicas"),
+            SettingValue("1", _DEFAULT, "min.insync.replicas"),
+        ),
+    ),
+    Setting(
+        "retention.ms",
+        "86400000",
+        _TOPIC,
+        synonyms=(
+            SettingValue("86400000", _TOPIC, "retention.ms"),
+            SettingValue("168", _DEFAULT, "log.retention.hours"),
+        ),
+    ),
+    Setting("ssl.keystore.password", None, SettingSource.STATIC, sensitive=True),
+    Setting("hostile\x1b[31m", "\x1b]0;owned\x07" + "y" * 2_000, _TOPIC),
+)
+
+
+class FakeInspector:
+    """Answers with what it is told, and notes what it is asked. With `blocks`, it never answers."""
+
+    def __init__(self, failure: InspectionFailure = NO_INSPECTION_FAILURE, blocks: bool = False) -> None:
+        self.failure = failure
+        self.blocks = blocks
+        self.asked: list[RecordsRequest | SettingsRequest] = []
+        self.cancelled = 0
+
+    async def records(self, request: RecordsRequest) -> RecordsAnswer:
+        """Return the records."""
+        await self._wait(request)
+        answer = RecordsAnswer(
+            request,
+            RECORDS,
+            DAMAGE,
+            201_004,
+            FIRST + COUNT,
+            2,
+            3,
+            cost=Cost(5, 47_811),
+            asked_ms=NOW_MS,
+        )
+        if self.failure:
+            return replace(answer, records=(), damage=(), failure=self.failure)
+        return answer
+
+    async def settings(self, request: SettingsRequest) -> SettingsAnswer:
+        """Return the settings."""
+        await self._wait(request)
+        settings = () if self.failure else SETTINGS
+        return SettingsAnswer(request, settings, self.failure, Cost(2, 4_000), NOW_MS)
+
+    async def _wait(self, request: RecordsRequest | SettingsRequest) -> None:
+        self.asked.append(request)
+        if self.blocks:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.cancelled += 1
+                raise
