@@ -6,7 +6,7 @@ import pytest
 
 from kview.model.faults import FaultCommand, FaultKind
 from kview.tui.keys import APP_BINDINGS, FAULT_KEYS
-from kview.tui.screens.help import entries
+from kview.tui.screens.help import keys as explained_keys
 from kview.tui.text import content, line_width
 from kview.tui.widgets.bottom import key_line
 from kview.tui.widgets.table import Table
@@ -31,7 +31,7 @@ from tests.tui.moments import paused
 )
 @running
 async def test_help_lists_every_key_of_its_screen(keys: list[str], shows: str) -> None:
-    async with dashboard(state(HEALTHY), lab=FakeLab(), size=(120, 90)) as (app, pilot):
+    async with dashboard(state(HEALTHY), lab=FakeLab(), size=(99, 150)) as (app, pilot):
         await press(pilot, keys)
         await until(pilot, lambda: shows in text(app), "the screen")
         bindings = [entry.binding for entry in app.screen.active_bindings.values() if entry.enabled]
@@ -47,10 +47,26 @@ async def test_help_lists_every_key_of_its_screen(keys: list[str], shows: str) -
 
 
 def test_help_is_made_of_the_bindings() -> None:
-    made = entries(APP_BINDINGS)
+    made = explained_keys(APP_BINDINGS)
     assert {binding.key for binding in APP_BINDINGS if binding.key in FAULT_KEYS} <= {
         entry.key for entry in made
     }
+
+
+@pytest.mark.parametrize("keys", [[], ["2"], ["5"], ["5", "enter"], ["6"]])
+@running
+async def test_help_explains_signs_words_and_figures_before_keys_without_scrolling(keys: list[str]) -> None:
+    async with dashboard(state(HEALTHY), lab=FakeLab(), timeline=FakeTimeline()) as (app, pilot):
+        await press(pilot, [*keys, "question_mark"])
+        shown = text(app)
+        assert not re.search(r"\d+–\d+ of \d+", shown), "all lines are in sight"
+        for part in ("SIGNS", "WORDS", "FIGURES on this screen", "KEYS", "TIME", "NAVIGATION"):
+            assert part in shown, f"{part}\n{shown}"
+        assert "preferred leader  the first in the list of replicas" in shown
+        figure = {"6": "hottest ÷ mean  busiest", "5": "read/s  records that"}.get(
+            "".join(keys)[:1], "in rec/s  "
+        )
+        assert figure in shown
 
 
 @pytest.mark.parametrize("live", [True, False])

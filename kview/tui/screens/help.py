@@ -20,13 +20,13 @@ from kview.tui.text import EMPTY, Line, Role, Span, line
 from kview.tui.widgets.bottom import KeyLine, key_name
 from kview.tui.widgets.table import GUTTER, Table
 
-KEY_CELLS = 9
+KEY_CELLS = 11
 TWO_COLUMNS = 100
 """From this width on, help has two columns."""
 BETWEEN = 3
 """The number of cells between two columns."""
-PAIR_CELLS = 24
-"""The width of a key with its name if two of them share a line."""
+PAIR_CELLS = 28
+"""The width of a key with its name if two of them can share a line."""
 
 
 class Entry(NamedTuple):
@@ -69,13 +69,21 @@ def keys(bindings: Sequence[Binding], short: bool = False) -> list[Entry]:
         made.append(Entry("", name, True))
         merged = _merged(group)
         if short:
-            names = [f"{key_name(binding):<{KEY_CELLS}}{binding.description}" for binding in merged]
-            made += [
-                Entry(first, second, is_pair=True)
-                for first, second in zip_longest(names[::2], names[1::2], fillvalue="")
-            ]
+            made += _paired([f"{key_name(binding):<{KEY_CELLS}}{binding.description}" for binding in merged])
         else:
             made += [Entry(key_name(binding), explained(binding)) for binding in merged]
+    return made
+
+
+def _paired(names: Sequence[str]) -> list[Entry]:
+    """Return two keys with their names per line if both are short enough."""
+    made: list[Entry] = []
+    for name in names:
+        last = made[-1] if made else None
+        if last and not last.text and max(len(name), len(last.key)) < PAIR_CELLS:
+            made[-1] = last._replace(text=name)
+        else:
+            made.append(Entry(name, "", is_pair=True))
     return made
 
 
@@ -132,10 +140,9 @@ def arranged(
     left = wrapped(general, column)
     right = wrapped([*of_screen, *keys(bindings)], column)
     if len(right) > rows:
-        right = wrapped([*of_screen, *keys(bindings, short=True)], column)
-    if len(right) > rows and len(left) < len(right):  # what the screen's figures mean fits on the left
-        left = wrapped([*general, *of_screen], column)
-        right = wrapped(keys(bindings, short=True), column)
+        every = wrapped([*general, *of_screen, *keys(bindings, short=True)], column)
+        middle = max(min(rows, len(every)), -(-len(every) // 2))
+        left, right = every[:middle], every[middle:]
     nothing = Entry("", "")
     return [(_drawn(one), _drawn(two)) for one, two in zip_longest(left, right, fillvalue=nothing)]
 
@@ -146,7 +153,7 @@ def _drawn(entry: Entry) -> Line:
         return line(Span(entry.text, Role.HEAD))
     if entry.is_pair:
         spans: list[Span] = []
-        for each in (f"{entry.key:<{PAIR_CELLS}}", entry.text):
+        for each in (f"{entry.key:<{PAIR_CELLS - 1}}", entry.text):
             spans += [Span(f" {each[: KEY_CELLS - 1]}", Role.KEY), Span(each[KEY_CELLS - 1 :])]
         return tuple(spans)
     if entry.key:
