@@ -27,7 +27,7 @@ from tests.tui.moments import paused
 
 
 @pytest.mark.parametrize(
-    ("keys", "shows"), [([], "EVENTS"), (["2"], "1ST REPLICA"), (["5"], "write/s"), (["6"], "last 5 m")]
+    ("keys", "shows"), [([], "EVENTS"), (["2"], "1ST REPLICA"), (["5"], "write/s"), (["6"], "│ cluster")]
 )
 @running
 async def test_help_lists_every_key_of_its_screen(keys: list[str], shows: str) -> None:

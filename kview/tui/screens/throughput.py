@@ -11,6 +11,7 @@ from textual.containers import Horizontal
 from kview.derive.view import View
 from kview.language import glossary, glyphs
 from kview.model.aggregates import Key, Kind
+from kview.model.units import UNKNOWN
 from kview.tui import spark
 from kview.tui.canvas import canvas
 from kview.tui.options import Options, PanelOrders
@@ -146,6 +147,9 @@ class ThroughputScreen(KviewScreen):
 
     def action_stretch(self) -> None:
         """Plot another stretch of time."""
+        if self.view is not None and self.view.aggregates.rollups.from_ms == UNKNOWN:
+            self.dashboard.say(StatusMessage("only Spark's figures cover more than the last minute"))
+            return
         self._stretch = (self._stretch + 1) % len(STRETCHES)
         self.update()
 
