@@ -39,7 +39,7 @@ APOLOGY = "this panel could not be drawn"
 SCREENS: dict[str, tuple[list[str], str]] = {
     "overview": (["1"], "EVENTS"),
     "placement": (["2"], "1ST REPLICA"),
-    "topic": (["2", "enter"], "log start"),
+    "topic": (["2", "enter"], "PARTITIONS\n"),
     "groups": (["5"], "write/s"),
     "group": (["5", "enter"], "MEMBERS"),
     "throughput": (["6"], "Spark"),
@@ -53,7 +53,7 @@ BROKEN: list[tuple[str, str, set[str]]] = [
     ("overview", "headline", {"header", "headline"}),
     ("overview", "aggregates", {"throughput"}),
     ("placement", "topics", {"topics"}),
-    ("topic", "partitions", {"partitions", "heading"}),
+    ("topic", "partitions", {"partitions"}),
     ("groups", "groups", {"groups"}),
     ("group", "offsets", {"offsets", "selected"}),
     ("group", "groups", {"heading", "offsets", "selected"}),

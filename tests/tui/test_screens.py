@@ -37,7 +37,7 @@ STATES = [HEALTHY, CRASH, FENCED, BACK]
 
 SCREENS: dict[str, tuple[list[str], str]] = {
     "placement": (["2"], "1ST REPLICA"),
-    "topic": (["2", "right", "enter"], "uncomm."),
+    "topic": (["2", "right", "enter"], "PARTITIONS\n"),
     "groups": (["5"], "GROUPS"),
     "group": (["5", "enter"], "MEMBERS"),
     "help": (["question_mark"], "HELP"),
@@ -194,8 +194,8 @@ async def test_after_the_fencing_there_are_new_leaders_and_isrs_without_4() -> N
         while "invoice 10 partitions" not in text(app):
             await press(pilot, ["right"])
         shown = text(app)
-        assert re.search(r"4 +✕ fenced \d+ s +\(P3\)✕ +\(P9\)✕ +P2✕ +P8✕ +P1✕ +P7✕", shown)
-        assert re.search(r"2 +● up +P4 +P3▲ +P9▲ +P2 +P8", shown)
+        assert re.search(r"4 +✕ fenced \d+ s +P3✕ +P9✕ +P2✕ +P8✕ +P1✕ +P7✕", shown)
+        assert re.search(r"2 +● up +P4● +P3● +P9● +P2 +P8", shown)
         assert "2 not on preferred leader" in shown
 
 

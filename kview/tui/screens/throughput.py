@@ -151,8 +151,10 @@ class ThroughputScreen(KviewScreen):
         self.query_one("#left").styles.width = width
 
     def _lay_out_list(self, listed: int) -> bool:
-        """Show the figures below the list of `listed` rows if there are enough lines, and return whether there
-        are."""
+        """Show the figures below the list of `listed` rows if there are enough lines.
+
+        Returns whether there are.
+        """
         height, needed = self.app.size.height, listed + LIST_HEAD
         room = height - layout.CHROME - layout.headline_height(height) - 2
         is_below = room - needed - 1 >= FIGURE_LINES
