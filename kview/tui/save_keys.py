@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from datetime import datetime
-from functools import partial
 
 from kview.errors import KviewError
 from kview.language.errors import sentence

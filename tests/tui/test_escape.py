@@ -11,7 +11,7 @@ SCREENS: dict[str, tuple[list[str], str, bool]] = {
     "topic": (["2", "enter"], "PARTITIONS\n", True),
     "groups": (["5"], "write/s", False),
     "group": (["5", "enter"], "MEMBERS", True),
-    "throughput": (["6"], "last  1 m", False),
+    "throughput": (["6"], "│ cluster", False),
 }
 """The keys that lead to a screen, a text on it, and whether Escape leaves it."""
 

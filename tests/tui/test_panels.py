@@ -147,7 +147,7 @@ async def test_keys_go_on_and_nothing_is_selected_in_what_cannot_be_seen() -> No
         app.feed.show(without(state(HEALTHY), "brokers"))
         await until(pilot, lambda: "brokers" in failing(app), "no brokers")
         assert table.selected is None
-        await press(pilot, ["K", "enter", "s", "i", "t"])
+        await press(pilot, ["K", "enter", "s", "i", "t", "escape"])
         assert lab.commands == []
         await press(pilot, ["tab", "K"])
         await until(pilot, lambda: lab.commands, "a fault from the next panel")
