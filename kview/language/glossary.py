@@ -8,7 +8,7 @@ SIGNS: tuple[tuple[str, str], ...] = (
     (glyphs.LEADER, "a leader, or healthy"),
     (glyphs.FOLLOWER, "a follower in the ISR"),
     (glyphs.OUT_OF_SYNC, "a follower outside the ISR, or too few in it"),
-    (glyphs.DEAD, "silent or offline: data or availability at risk"),
+    (glyphs.DEAD, "silent or offline: data or access at risk"),
     (glyphs.FROZEN, "frozen: the high watermark stands still"),
     (glyphs.UP, "growing, moved, slow, or one step from risk"),
     (glyphs.DOWN, "shrinking"),
@@ -18,18 +18,18 @@ SIGNS: tuple[tuple[str, str], ...] = (
 )
 
 WORDS: tuple[tuple[str, str], ...] = (
-    ("ISR", "the replicas that are in sync: one of them becomes leader if the leader fails."),
-    ("min ISR", "with fewer replicas in sync, producers with acks=all get errors."),
-    ("watermark", "consumers can read up to here: every replica in the ISR has it."),
-    ("uncommitted", "records above the watermark: they can still be lost."),
-    ("frozen", "the watermark stands still because a replica in the ISR does not answer."),
-    ("epoch", "counts a partition's leaders: each new leader has the next number."),
-    ("silent", "does not answer kview; the cluster may not have noticed yet."),
-    ("fenced", "the controller has taken a broker out: its partitions get other leaders."),
-    ("preferred leader", "the first replica of the list; a leader elsewhere has moved."),
-    ("rack-safe", "every partition survives the loss of any one rack."),
-    ("lag", "records that a group has not committed yet."),
-    ("behind", "how old the oldest record is that a group has not committed."),
+    ("ISR", "replicas in sync: if the leader fails, one leads"),
+    ("min ISR", "with fewer in sync, acks=all producers fail"),
+    ("watermark", "consumers read up to here: all the ISR has it"),
+    ("uncommitted", "above the watermark: it can still be lost"),
+    ("frozen", "the watermark waits for a silent replica"),
+    ("epoch", "goes up by one with each new leader"),
+    ("silent", "does not answer kview; the cluster may not know"),
+    ("fenced", "taken out by the controller: others lead now"),
+    ("preferred leader", "the first in the list of replicas"),
+    ("rack-safe", "survives the loss of any one rack"),
+    ("lag", "records that a group has not committed yet"),
+    ("behind", "the age of the oldest record not committed"),
 )
 
 _FIGURES: Mapping[str, str] = {
@@ -38,19 +38,16 @@ _FIGURES: Mapping[str, str] = {
     "replicas": "the brokers that store it, or how many do",
     "latency": "median time of kview's own small requests",
     "disk": "bytes of all logs on the broker's disks",
-    "in, last minute": "records in per second, from 0 to its peak",
+    "in, last minute": "records in per second, up to the peak",
     # partitions and topics
     "leader·ep": "the leader, and its epoch after the dot",
     "isr": "replicas in sync, of all",
     "log start": "the oldest offset that is still stored",
-    "watermark": "consumers can read up to this offset",
     "log end": "the offset of the leader's next record",
     "uncomm.": "log end minus watermark",
     "min isr": "min.insync.replicas in force",
     "size": "bytes of the leaders' logs",
     # groups
-    "lag": "records not committed yet, of all partitions",
-    "behind": "age of the oldest record not committed",
     "read/s": "records that the group commits per second",
     "write/s": "records written per second to what it reads",
     "coordinator": "the broker that keeps the group's offsets",
@@ -66,11 +63,11 @@ _FIGURES: Mapping[str, str] = {
     "in bytes/s ≈": "records × mean size in the leader's log",
     "hottest ÷ mean": "busiest partition ÷ mean partition",
     "written": "records in of the topics that the group reads",
-    "replicated": "records that followers have copied per second",
+    "replicated": "records that followers copied per second",
     "cross-rack": "the part of it that went to another rack",
     "p50 p95 p99": "50, 95, 99 % of the seconds had no more",
     "partition-seconds": "3 partitions for 4 s are 12",
-    "no live leader": "partitions without a leader, or a silent one",
+    "no live leader": "no leader, or one that is silent",
     "direct rates": "between two observations, without Spark",
 }
 
@@ -88,6 +85,10 @@ THROUGHPUT_FIGURES = (
 
 
 def figures(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the meanings of the figures with these names, each once, without those that have none."""
+    """Return the meanings of the figures with these names, each once, without those that have none.
+
+    The WORDS are left out, because they are explained on every screen.
+    """
     found = dict.fromkeys(name.strip() for name in names)
-    return [(name, _FIGURES[name]) for name in found if name in _FIGURES]
+    explained = {word for word, _ in WORDS}
+    return [(name, _FIGURES[name]) for name in found if name in _FIGURES and name not in explained]

@@ -89,10 +89,13 @@ class SaveKeys:
             self._app.say(StatusMessage("there is no table here to export", "Tab focuses one"))
         else:
             name, rows = table
+            now_ms = self._app.now_ms()  # Ages are those at the time of the key.
             hint = f"export all {len(rows):,} rows of {name} as csv or json (Enter: csv)"
-            self._app.ask(Question("format", hint, "export", lambda typed: self._export(typed, name, rows)))
+            self._app.ask(
+                Question("format", hint, "export", lambda typed: self._export(typed, name, rows, now_ms))
+            )
 
-    def _export(self, typed: str, name: str, rows: Rows) -> None:
+    def _export(self, typed: str, name: str, rows: Rows, now_ms: int) -> None:
         try:
             format = Format(typed.casefold() or Format.CSV)
         except ValueError:
@@ -100,15 +103,15 @@ class SaveKeys:
             self._app.say(StatusMessage(said, "write csv or json", Severity.WARN))
             return
         self._is_exporting, self._is_cancelled = True, False
-        self._app.run_worker(self._write(format, name, rows), group="export")
+        self._app.run_worker(self._write(format, name, rows, now_ms), group="export")
 
-    async def _write(self, format: Format, name: str, rows: Rows) -> None:
+    async def _write(self, format: Format, name: str, rows: Rows, now_ms: int) -> None:
         """Write all rows to a file, a few at a time, so that keys work meanwhile."""
         saving: Saving | None = None
         try:
             assert self._saves is not None
             saving = self._saves.begin(self._name(name), format)
-            await self._write_rows(saving, Writer(format, rows.columns), rows)
+            await self._write_rows(saving, Writer(format, rows.columns), rows, now_ms)
             if self._is_cancelled:
                 saving.cancel()
                 self._app.say(StatusMessage("export cancelled: no file was written"))
@@ -131,8 +134,8 @@ class SaveKeys:
         finally:
             self._is_exporting = False
 
-    async def _write_rows(self, saving: Saving, writer: Writer, rows: Rows) -> None:
-        now_ms, made = self._app.now_ms(), [writer.begin()]
+    async def _write_rows(self, saving: Saving, writer: Writer, rows: Rows, now_ms: int) -> None:
+        made = [writer.begin()]
         for index in range(len(rows)):
             made.append(writer.row(values(rows, index, now_ms)))
             if index % ROWS_AT_A_TIME == ROWS_AT_A_TIME - 1:

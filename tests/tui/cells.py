@@ -115,7 +115,7 @@ CELLS: dict[str, tuple[str, ...]] = {
         row("audit-log", "0", "50,265", "≥3 m 9 s"),
         row("audit-log", "3", "≥47,515"),
     ),
-    "help": (row("Enter", "open"), row("K", "crash"), row("q", "quit")),
+    "help": (row("●", "a leader, or healthy"), r"ISR  replicas in sync: if the leader fails, one leads"),
     "commands": (row("open", "Enter"), row("crash", "K"), row("quit", "q"), r"theme dark"),
     "throughput-running": (
         r"^ Spark ● ",

@@ -157,7 +157,8 @@ async def test_a_group_and_a_topic_have_partitions_in_sight_too() -> None:
         assert isinstance(app.feed, FakeFeed)
         await press(pilot, ["5"])
         app.feed.show(seconds[51])
-        await until(pilot, lambda: attention.preferred and not attention.preferred[-1], "no partitions")
+        audit_log = {("audit-log", number) for number in range(4)}
+        await until(pilot, lambda: attention.preferred[-1:] == [audit_log], "those of the selected group")
         await press(pilot, ["enter"])
         await until(pilot, lambda: "MEMBERS" in text(app), "a group")
         app.feed.show(seconds[52])

@@ -8,10 +8,10 @@ from tests.tui.moments import paused
 SCREENS: dict[str, tuple[list[str], str, bool]] = {
     "overview": ([], "EVENTS", False),
     "placement": (["2"], "1ST REPLICA", False),
-    "topic": (["2", "enter"], "log start", True),
+    "topic": (["2", "enter"], "PARTITIONS\n", True),
     "groups": (["5"], "write/s", False),
     "group": (["5", "enter"], "MEMBERS", True),
-    "throughput": (["6"], "last  1 m", False),
+    "throughput": (["6"], "│ cluster", False),
 }
 """The keys that lead to a screen, a text on it, and whether Escape leaves it."""
 

@@ -2,10 +2,12 @@
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kview.tui.plot import curve, nice_top, sparkline
+from kview.tui.plot import Frame, Trace, curve, framed_lines, legend, nice_top, sparkline
+from kview.tui.text import Span, content
 
 VALUES = st.lists(st.one_of(st.floats(0, 1e9), st.just(math.nan)), max_size=80)
 
@@ -45,3 +47,34 @@ def test_every_curve_has_its_size(values: list[float], cells: int, rows: int, br
     assert all(len(row) == cells for row in drawn)
     assert len(drawn) == (rows if cells else 0)
     assert len(sparkline(values, cells)) == cells
+
+
+FLAT = Trace("in", [2.0] * 40, Span("", series=0))
+HIGHER = Trace("out", [8.0] * 40, Span("", series=1))
+
+
+@pytest.mark.parametrize("braille", [True, False])
+def test_two_lines_share_a_plot_and_its_scale(braille: bool) -> None:
+    drawn = framed_lines([FLAT, HIGHER], 30, 9, braille, Frame("40 s"))
+    drawn_in = [
+        (span.series, span.text.strip())
+        for row in drawn[:-1]
+        for span in row
+        if span.series >= 0 and span.text.strip()
+    ]
+    assert [series for series, _ in drawn_in] == [1, 0], "the higher line is above, each in its colour"
+    assert drawn_in[0][1][:3] != drawn_in[1][1][:3], "without colours the lines differ, too"
+    assert content(drawn[-1]).endswith("now")
+    assert "in" in content(legend([FLAT, HIGHER], braille))
+
+
+def test_lines_at_the_same_place_take_turns() -> None:
+    drawn = framed_lines([FLAT, HIGHER._replace(values=FLAT.values)], 30, 9, True, Frame("40 s"))
+    (row,) = [row for row in drawn[:-1] if any(span.series >= 0 and span.text.strip() for span in row)]
+    assert {span.series for span in row if span.text.strip() and span.series >= 0} == {0, 1}
+
+
+def test_an_unknown_stretch_is_a_gap() -> None:
+    half = FLAT._replace(values=[math.nan] * 20 + [2.0] * 20)
+    row = content(framed_lines([half], 29, 9, True, Frame("40 s"))[0])
+    assert row[9:18].strip() == "" and row[20:].strip() == row[20:]

@@ -8,6 +8,7 @@ from datetime import UTC
 import pytest
 from textual.pilot import Pilot
 
+from kview.derive.order import HOLD_MS
 from kview.derive.windows import whole_until_s, window
 from kview.language import words
 from kview.model.aggregates import Aggregates, Kind, Rollups, SparkState, SparkStatus
@@ -180,7 +181,9 @@ async def test_windows_keep_their_names_while_they_are_not_full() -> None:
         await until(pilot, lambda: "[5 m]" in text(app), "the screen")
         assert re.search(r"last 5 m, 5\d s so far +1 m \[5 m\] 1 h", text(app)), text(app)
         assert re.search(r"RECORDS /s +10 s +1 m +5 m", text(app)), text(app)
-        assert re.search(r"│ in +[\d,]+ +– +– ", text(app)), "a window that is not full has no figure"
+        assert re.search(r"^ in +[\d,]+ +– +– ", text(app), re.MULTILINE), (
+            "a window that is not full has no figure"
+        )
         assert "no live leader: none yet" in text(app) and "−1 m" in text(app), "plots fit what there is"
         await press(pilot, ["w"])
         await until(pilot, lambda: "[1 h]" in text(app), "the hour")
@@ -339,3 +342,26 @@ def test_a_filled_curve_leaves_no_column_empty() -> None:
     for cells, values in ((40, [5.0] * 7), (10, [5.0] * 60), (30, [3.0, 9.0])):
         drawn = curve(values, cells, 4, 10.0, braille=True)
         assert " " not in drawn[-1][:-1], drawn
+
+
+@running
+async def test_the_legend_keeps_its_order_for_a_while() -> None:
+    view = state(HEALTHY)
+    rates = tuple(
+        tuple(value * (10 if topic == "audit-log" else 1) for value in series)
+        for topic, series in zip(view.throughput.topics, view.throughput.in_rates, strict=True)
+    )
+    busier = replace(view, throughput=replace(view.throughput, in_rates=rates))
+
+    def order(app: KviewApp) -> list[str]:
+        return re.findall(r"(invoice|payment|audit-log) +[\d.]+ k", text(app))
+
+    async with dashboard(view, size=(200, 50)) as (app, pilot):
+        assert order(app) == ["invoice", "payment", "audit-log"]
+        app.feed.show(busier)  # type: ignore[attr-defined]
+        await until(pilot, lambda: re.search(r"audit-log +10 k", text(app)), "the new rate")
+        assert order(app) == ["invoice", "payment", "audit-log"]
+        observation = view.snapshot.observation
+        later = replace(observation, ended_ms=observation.ended_ms + HOLD_MS)
+        app.feed.show(replace(busier, snapshot=replace(view.snapshot, observation=later)))  # type: ignore[attr-defined]
+        await until(pilot, lambda: order(app)[0] == "audit-log", "the new order")

@@ -224,7 +224,7 @@ async def test_without_a_timeline_there_are_no_keys_of_time() -> None:
 @running
 async def test_help_and_palette_have_the_keys_of_time() -> None:
     timeline = FakeTimeline()
-    async with dashboard(state(HEALTHY), timeline=timeline, size=(120, 90)) as (app, pilot):
+    async with dashboard(state(HEALTHY), timeline=timeline, size=(99, 120)) as (app, pilot):
         await press(pilot, ["question_mark"])
         shown = text(app)
         assert "TIME" in shown and "speed" not in shown
@@ -275,7 +275,7 @@ async def test_a_message_of_another_moment_goes_when_time_moves() -> None:
 @running
 async def test_the_help_of_a_replay_does_not_speak_of_live() -> None:
     view = paused(moment=PLAYED)
-    async with dashboard(view, timeline=FakeTimeline(replay=True), source=REPLAY, size=(120, 90)) as (
+    async with dashboard(view, timeline=FakeTimeline(replay=True), source=REPLAY, size=(99, 120)) as (
         app,
         pilot,
     ):

@@ -156,8 +156,9 @@ class GroupRows(Keyed[str]):
         hidden = hidden_groups(view, options)
         notes += [f"{glyphs.DOT} {hidden:,} hidden"] if hidden else []
         at = np.array(self._rows, np.int64)
+        longest = name_width(self.keys, 6, 40)
         self.columns: Sequence[Column] = (
-            Column("group", "group", name_width(self.keys, 6, 14), flex=1, most=40, name=True),
+            Column("group", "group", name_width(self.keys, 6, 14), flex=1, most=longest, name=True),
             Column("state", "state", 10, flex=1, most=22, name=True, rank=3),
             Column("lag", "lag", count_width(shown.lag[at], 7, 1), right=True),
             Column("behind", "behind  ", self._behind_width(), right=True),
@@ -167,7 +168,7 @@ class GroupRows(Keyed[str]):
             Column("strategy", "assignor", 12, flex=1, most=24, name=True, rank=7),
             Column("spark", "lag, last minute", SPARK_CELLS, rank=5),
             Column("verdict", "verdict", VERDICT_CELLS, flex=2, most=16),
-            Column("reason", "", 11, flex=3, most=70, rank=2),
+            Column("reason", "", 11, flex=6, most=70, rank=2),
         )
         notes.insert(0, order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST)))
         self.title: Line = title("GROUPS", *notes)

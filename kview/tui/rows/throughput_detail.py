@@ -39,8 +39,10 @@ def detail_lines(
     size: tuple[int, int],
     braille: bool,
     zone: tzinfo | None,
+    with_figures: bool = True,
 ) -> list[Line]:
-    """Return title, problems, plots and figures, as far as they fit into `size` (cells, rows).
+    """Return title, problems, plots and, if `with_figures`, figures, as far as they fit into `size` (cells,
+    rows).
 
     All of them end where Spark's figures end, which they say if that is not now.
     """
@@ -59,10 +61,22 @@ def detail_lines(
     found = window_of(rollups, [key], end_s, stretch.length_s)
     lines = [head, _problems(found, key, stretch, clock, cells)]
     room = rows - len(lines)
-    figures = figure_lines(rollups, key, end_s, (cells, room - LEAST_PLOT))
+    figures = figure_lines(rollups, key, end_s, (cells, room - LEAST_PLOT)) if with_figures else []
     until = "now" if view.moment.live and is_current else clock
     made = plots(view, key, end_s, fitting_length(stretch.length_s, known_s))
     return [*lines, *grid(made, (cells, room - len(figures)), braille, until), *figures]
+
+
+def figures_alone(view: View, key: Key, size: tuple[int, int]) -> list[Line]:
+    """Return the figures by window alone, as far as they fit into `size` (cells, rows).
+
+    Empty if there are no figures from Spark.
+    """
+    rollups = view.aggregates.rollups
+    end_s = whole_until_s(rollups, view.snapshot.observation.ended_ms)
+    if rollups.from_ms == UNKNOWN or end_s * 1000 <= rollups.from_ms:
+        return []
+    return figure_lines(rollups, key, end_s, size)
 
 
 def _known_s(rollups: Rollups, end_s: int) -> int:

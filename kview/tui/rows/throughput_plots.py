@@ -59,7 +59,8 @@ def plots(view: View, key: Key, end_s: int, length_s: int) -> list[Plot]:
 
     def values(column: Sum, unit: float = 1.0) -> list[float]:
         found: Floats = series(rollups, key, column, end_s, length_s, step_s) / unit
-        return found.tolist()
+        each: list[float] = found.tolist()
+        return each
 
     if key.kind is Kind.GROUP:
         written = _written(view, rollups, key.name, end_s, length_s, step_s)

@@ -11,6 +11,8 @@ from kview.model.units import UNKNOWN
 from kview.tui.text import EMPTY, Line, Role, Span, line, pad
 
 LABEL_CELLS, WINDOW_CELLS = 14, 8
+FIGURE_LINES = 12
+"""The most lines of figures in one column."""
 LONG_RATE = 99_999.5
 """From this value on, a rate is shown with a prefix instead of its last digits."""
 TABLE_CELLS = LABEL_CELLS + len(WINDOWS_S) * WINDOW_CELLS

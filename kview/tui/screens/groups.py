@@ -1,31 +1,71 @@
-"""5 Groups: all consumer groups, how far each is behind, and why."""
+"""5 Groups: all consumer groups, how far each is behind, and why; below, the selected group's partitions."""
+
+from functools import partial
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 
 from kview.derive.view import View
+from kview.language.lists import Order, order_name
+from kview.tui import layout
+from kview.tui.rows import group as of_group
 from kview.tui.rows import groups
+from kview.tui.rows.common import title
+from kview.tui.rows.group import OffsetRows
+from kview.tui.rows.sorting import order_note
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.table import Table
 
+LEAST_OFFSETS = 8
+"""The fewest lines that the groups must leave free for the selected group's partitions to be shown."""
+
 
 class GroupsScreen(KviewScreen):
-    """The list of all groups."""
+    """The list of all groups, and in the lines it leaves free the partitions of the selected one."""
 
     AUTO_FOCUS = "#groups"
+    partition_panels: ClassVar[frozenset[str]] = frozenset({of_group.PANEL})
 
     def body(self) -> ComposeResult:
-        """Make the panel of the screen."""
+        """Make the panels of the screen."""
         yield Rule()
         yield Table(id="groups")
+        yield Rule(id="between")
+        yield Table(id=of_group.PANEL)
 
     def draw(self, view: View) -> None:
-        """Pass to the panel its part of a view."""
+        """Pass to each panel its part of a view."""
         options = self.dashboard.options
-        self.query_one("#groups", Table).fill(lambda: groups.GroupRows(view, options))
+        listed = self.query_one("#groups", Table)
+        listed.fill(lambda: groups.GroupRows(view, options))
+        height = self.app.size.height
+        room = height - layout.CHROME - layout.headline_height(height) - 2
+        needed = len(listed.rows) + 2
+        group = listed.selected
+        is_below = room - needed >= LEAST_OFFSETS and isinstance(group, str)
+        listed.styles.height = needed if is_below else "1fr"
+        self.query_one("#between").display = is_below
+        offsets = self.query_one(f"#{of_group.PANEL}", Table)
+        offsets.display = is_below
+        if is_below:
+            offsets.fill(partial(self._offsets, view, str(group)))
+
+    def _offsets(self, view: View, group: str) -> OffsetRows:
+        options = self.dashboard.options
+        rows = OffsetRows(view, group, options)
+        order = order_note(options, of_group.PANEL, rows.columns, order_name(Order.WORST_FIRST))
+        rows.title = title("PARTITIONS", f"of {group}", order)
+        return rows
+
+    @on(Table.Moved, "#groups")
+    def _another(self) -> None:
+        self.update()
 
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
         if isinstance(event.key, str):
             self.dashboard.show_group(event.key)
+        elif isinstance(event.key, tuple):
+            self.dashboard.show_topic(*event.key)

@@ -21,13 +21,13 @@ from kview.tui.text import EMPTY, Line, Role, Span, line
 from kview.tui.widgets.bottom import KeyLine, key_name
 from kview.tui.widgets.table import GUTTER, Table
 
-KEY_CELLS = 9
+KEY_CELLS = 11
 TWO_COLUMNS = 100
 """From this width on, help has two columns."""
 BETWEEN = 3
 """The number of cells between two columns."""
-PAIR_CELLS = 24
-"""The width of a key with its name if two of them share a line."""
+PAIR_CELLS = 28
+"""The width of a key with its name if two of them can share a line."""
 
 
 class Entry(NamedTuple):
@@ -70,13 +70,21 @@ def entries(bindings: Sequence[Binding], keys: Keys, short: bool = False) -> lis
             continue
         made.append(Entry("", name, True))
         if short:
-            names = [f"{key:<{KEY_CELLS}}{binding.description}" for key, binding in merged]
-            made += [
-                Entry(first, second, is_pair=True)
-                for first, second in zip_longest(names[::2], names[1::2], fillvalue="")
-            ]
+            made += _paired([f"{key:<{KEY_CELLS}}{binding.description}" for key, binding in merged])
         else:
             made += [Entry(key, explained(binding)) for key, binding in merged]
+    return made
+
+
+def _paired(names: Sequence[str]) -> list[Entry]:
+    """Return two keys with their names per line if both are short enough."""
+    made: list[Entry] = []
+    for name in names:
+        last = made[-1] if made else None
+        if last and not last.text and max(len(name), len(last.key)) < PAIR_CELLS:
+            made[-1] = last._replace(text=name)
+        else:
+            made.append(Entry(name, "", is_pair=True))
     return made
 
 
@@ -134,10 +142,9 @@ def arranged(
     left = wrapped(general, column)
     right = wrapped([*of_screen, *entries(bindings, keys)], column)
     if len(right) > rows:
-        right = wrapped([*of_screen, *entries(bindings, keys, short=True)], column)
-    if len(right) > rows and len(left) < len(right):  # what the screen's figures mean fits on the left
-        left = wrapped([*general, *of_screen], column)
-        right = wrapped(entries(bindings, keys, short=True), column)
+        every = wrapped([*general, *of_screen, *entries(bindings, keys, short=True)], column)
+        middle = max(min(rows, len(every)), -(-len(every) // 2))
+        left, right = every[:middle], every[middle:]
     nothing = Entry("", "")
     return [(_drawn(one), _drawn(two)) for one, two in zip_longest(left, right, fillvalue=nothing)]
 
@@ -148,7 +155,7 @@ def _drawn(entry: Entry) -> Line:
         return line(Span(entry.text, Role.HEAD))
     if entry.is_pair:
         spans: list[Span] = []
-        for each in (f"{entry.key:<{PAIR_CELLS}}", entry.text):
+        for each in (f"{entry.key:<{PAIR_CELLS - 1}}", entry.text):
             spans += [Span(f" {each[: KEY_CELLS - 1]}", Role.KEY), Span(each[KEY_CELLS - 1 :])]
         return tuple(spans)
     if entry.key:

@@ -6,18 +6,20 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 
 from kview.derive.view import View
 from kview.language import glossary, glyphs
 from kview.model.aggregates import Key, Kind
-from kview.tui import spark
+from kview.model.units import UNKNOWN
+from kview.tui import layout, spark
 from kview.tui.actions import Where, bindings
 from kview.tui.canvas import canvas
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows import throughput as rows
-from kview.tui.rows.throughput_detail import STRETCHES, USUAL, detail_lines
+from kview.tui.rows.throughput_detail import STRETCHES, USUAL, detail_lines, figures_alone
+from kview.tui.rows.throughput_windows import FIGURE_LINES
 from kview.tui.screens.base import KviewScreen
 from kview.tui.text import Line, Role, Span, joined, line, line_width
 from kview.tui.widgets.bottom import Bar, Rule, StatusMessage
@@ -28,6 +30,10 @@ LIST_SHARE = 34
 """The width of the list, in percent of the screen's width."""
 LEAST_LIST = 40
 """The smallest width of the list in cells, at which names and rates are still readable."""
+
+
+LIST_HEAD = 2
+"""The lines of the list's head."""
 
 
 class SparkHead(Lines):
@@ -58,6 +64,7 @@ class Detail(Lines):
     key: Key = rows.CLUSTER
     label = ""
     stretch = STRETCHES[USUAL]
+    with_figures = True
 
     _made: tuple[object, list[Line]] = (None, [])
 
@@ -70,7 +77,7 @@ class Detail(Lines):
         if self.view is None:
             return []
         at = canvas(self)
-        made_of = (self.view, self.key, self.stretch, width, height)
+        made_of = (self.view, self.key, self.stretch, self.with_figures, width, height)
         before = self._made[0]
         if before is None or any(one is not other for one, other in zip(before, made_of, strict=True)):  # type: ignore[call-overload]
             self._made = (
@@ -84,16 +91,34 @@ class Detail(Lines):
                     (width, height),
                     not at.ascii_only,
                     at.zone,
+                    self.with_figures,
                 ),
             )
         return self._made[1]
+
+
+class Figures(Lines):
+    """The selected row's figures by window, in the lines that the list leaves free."""
+
+    DEFAULT_CSS = "Figures { width: 1fr; height: 1fr; }"
+
+    view: View | None = None
+    key: Key = rows.CLUSTER
+
+    def show(self, view: View, key: Key) -> None:
+        """Show the figures of `key`."""
+        self.view, self.key = view, key
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """Return the lines of figures."""
+        return figures_alone(self.view, self.key, (width - 1, height)) if self.view else []
 
 
 class ThroughputScreen(KviewScreen):
     """Throughput from Spark's roll-ups, or direct rates while there are no roll-ups."""
 
     AUTO_FOCUS = "#rates"
-    CSS = "ThroughputScreen #sides { height: 1fr; }"
+    CSS = "ThroughputScreen #sides { height: 1fr; } ThroughputScreen #left { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.THROUGHPUT)]
 
     _listed = 0
@@ -104,14 +129,29 @@ class ThroughputScreen(KviewScreen):
         yield Rule()
         yield SparkHead()
         with Horizontal(id="sides"):
-            yield Table(id=rows.PANEL)
+            with Vertical(id="left"):
+                yield Table(id=rows.PANEL)
+                yield Rule(id="between")
+                yield Figures(id="figures")
             yield Bar()
             yield Detail()
 
     def lay_out_panels(self) -> None:
         """Set the width of the list. The plots get the remaining width."""
         width = max(LEAST_LIST, self.app.size.width * LIST_SHARE // 100)
-        self.query_one(f"#{rows.PANEL}", Table).styles.width = width
+        self.query_one("#left").styles.width = width
+
+    def _lay_out_list(self, listed: int) -> bool:
+        """Show the figures below the list of `listed` rows if there are enough lines.
+
+        Returns whether there are.
+        """
+        height, needed = self.app.size.height, listed + LIST_HEAD
+        room = height - layout.CHROME - layout.headline_height(height) - 2
+        is_below = room - needed - 1 >= FIGURE_LINES
+        self.query_one(f"#{rows.PANEL}", Table).styles.height = needed if is_below else "1fr"
+        self.query_one("#between").display = self.query_one(Figures).display = is_below
+        return is_below
 
     def draw(self, view: View) -> None:
         """Pass each panel its part of a view."""
@@ -124,6 +164,11 @@ class ThroughputScreen(KviewScreen):
         head.options = detail.options = options
         detail.stretch = STRETCHES[self._stretch]
         key = table.selected if isinstance(table.selected, Key) else rows.CLUSTER
+        has_rollups = view.aggregates.rollups.from_ms != UNKNOWN
+        is_below = self._lay_out_list(len(table.rows) if has_rollups else self.app.size.height)
+        detail.with_figures = not is_below
+        figures = self.query_one(Figures)
+        figures.attempt(lambda: figures.show(view, key))
         detail.attempt(lambda: detail.select(key, made().label(key)))
 
     def figures(self) -> list[str]:
@@ -137,6 +182,9 @@ class ThroughputScreen(KviewScreen):
 
     def action_stretch(self) -> None:
         """Plot another stretch of time."""
+        if self.view is not None and self.view.aggregates.rollups.from_ms == UNKNOWN:
+            self.dashboard.say(StatusMessage("only Spark's figures cover more than the last minute"))
+            return
         self._stretch = (self._stretch + 1) % len(STRETCHES)
         self.update()
 
