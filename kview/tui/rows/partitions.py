@@ -123,7 +123,8 @@ class PartitionRows:
             self.troubled = worst if is_own else 0
             unknown = int((shown.status[self._rows] == PartitionStatus.UNKNOWN).sum())
             own_name = order_name(Order.WORST_FIRST, worst + unknown)
-            topics = set(table.topic[self._rows].tolist())
+            every = np.repeat(np.arange(len(view.topics.topic)), view.topics.partitions)
+            topics = view.topics.topic[np.unique(every[self._rows])].tolist()
             head: tuple[Column, ...] = (
                 Column("topic", "topic", name_width(topics, 5, 24), flex=1, most=40, name=True),
             )
