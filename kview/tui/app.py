@@ -35,6 +35,7 @@ from kview.tui.places import Places
 from kview.tui.profile_commands import ProfileCommands
 from kview.tui.remembering import Remembering
 from kview.tui.screens.base import KviewScreen
+from kview.tui.screens.commands import CommandScreen
 from kview.tui.status import Status
 from kview.tui.textual_internals import OwnApp
 from kview.tui.time_keys import TimeKeys
@@ -204,8 +205,15 @@ class KviewApp(OwnApp, inherit_bindings=False):
         screen = self.shown()
         return screen is not None and screen.is_small
 
+    def _visible(self) -> KviewScreen | None:
+        """Return the screen that draws views, also if the list of `:` lies over it."""
+        below = self.screen_stack[-2:-1]
+        if below and isinstance(self.screen, CommandScreen) and isinstance(below[0], KviewScreen):
+            return below[0]
+        return self.shown()
+
     def _update(self) -> None:
-        if screen := self.shown():
+        if screen := self._visible():
             screen.update()
             return
         for over in self.screen_stack[1:]:  # Help shows which keys work.
@@ -213,7 +221,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
                 keys.redraw()
 
     def _tick(self) -> None:
-        screen = self.shown()
+        screen = self._visible()
         if self.status.expire(self.wall_ms()) and screen is not None:
             screen.say()
         self._ticks += 1
