@@ -316,7 +316,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self._navigation.open_help(self.timeline is not None and self.timeline.replay, self.keys)
 
     def action_find(self) -> None:
-        """Show what can be gone to by name, and every command."""
+        """Offer to jump to anything by its name, and every command."""
         places = Places(self, self.faults, self.view)
         self._navigation.open_palette(self.time, self._profiles, self.colours, places, self.keys)
 
