@@ -23,7 +23,8 @@ class Where(StrEnum):
 
     def meets(self, other: "Where") -> bool:
         """Return whether a screen can have actions of both places."""
-        return self is other or not {self, other} <= {Where.PLACEMENT, Where.THROUGHPUT}
+        shared = (Where.APP, Where.SCREEN, Where.TABLE)
+        return self is other or self in shared or other in shared
 
 
 class Kind(StrEnum):
