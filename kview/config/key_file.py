@@ -41,7 +41,7 @@ def read_key_file(path: Path) -> tuple[KeyLine, ...]:
         found: dict[str, Any] = msgspec.toml.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         place = _PLACE.search(str(error))
-        line = int(place[1]) if place and place[1] else 1
+        line = int(place[1]) if place and place[1] else len(data.splitlines()) if place else 1
         raise BadUse(ErrorKind.KEY_FILE_GARBLED, file=str(path), line=line) from None
     return tuple(_line(path, text, action, value) for action, value in found.items())
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -43,7 +44,8 @@ class ChoiceFiles:
             draft.write_bytes(msgspec.json.encode(choices))
             draft.replace(path)
         except OSError as error:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink()
             reason = error.strerror or str(error)
             raise KviewError(ErrorKind.CHOICES_NOT_KEPT, file=str(path), reason=reason) from None
 

@@ -31,9 +31,10 @@ class Where(StrEnum):
 
     def meets(self, other: "Where") -> bool:
         """Return whether a screen can have actions of both places."""
-        both = {self, other}
-        if self is other or both & {Where.APP, Where.SCREEN, Where.TABLE}:
+        shared = (Where.APP, Where.SCREEN, Where.TABLE)
+        if self is other or self in shared or other in shared:
             return True
+        both = {self, other}
         return Where.TOPIC in both and bool(both & {Where.RECORDS, Where.SETTINGS})
 
 

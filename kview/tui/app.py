@@ -38,6 +38,7 @@ from kview.tui.profile_commands import ProfileCommands
 from kview.tui.remembering import Remembering
 from kview.tui.save_keys import SaveKeys
 from kview.tui.screens.base import KviewScreen
+from kview.tui.screens.commands import CommandScreen
 from kview.tui.status import Status
 from kview.tui.textual_internals import OwnApp, drawn_text
 from kview.tui.time_keys import TimeKeys
@@ -214,8 +215,15 @@ class KviewApp(OwnApp, inherit_bindings=False):
         screen = self.shown()
         return screen is not None and screen.is_small
 
+    def _visible(self) -> KviewScreen | None:
+        """Return the screen that draws views, also if the list of `:` lies over it."""
+        below = self.screen_stack[-2:-1]
+        if below and isinstance(self.screen, CommandScreen) and isinstance(below[0], KviewScreen):
+            return below[0]
+        return self.shown()
+
     def _update(self) -> None:
-        if screen := self.shown():
+        if screen := self._visible():
             screen.update()
             return
         for over in self.screen_stack[1:]:  # Help shows which keys work.
@@ -223,7 +231,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
                 keys.redraw()
 
     def _tick(self) -> None:
-        screen = self.shown()
+        screen = self._visible()
         if self.status.expire(self.wall_ms()) and screen is not None:
             screen.say()
         self._ticks += 1
@@ -347,7 +355,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self._navigation.open_help(self.timeline is not None and self.timeline.replay, self.keys)
 
     def action_find(self) -> None:
-        """Show what can be gone to by name, and every command."""
+        """Offer to jump to anything by its name, and every command."""
         places = Places(self, self.faults, self.view)
         self._navigation.open_palette(self.time, self._profiles, self.colours, places, self.keys)
 

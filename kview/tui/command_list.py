@@ -27,7 +27,7 @@ def commands(
 ) -> list[Command]:
     """Return every command that is available while the bindings `active` are in force."""
     made: list[Command] = []
-    seen = set()
+    seen: set[str] = set()
     for entry in active:
         binding = entry.binding
         if entry.enabled and not binding.system and binding.show and binding.action not in ("find", *seen):

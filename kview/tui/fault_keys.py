@@ -83,8 +83,8 @@ class FaultKeys:
         key = self._app.keys.name(found[0].name)
         if self._faults is None:
             return f"{key} does nothing here: faults need a simulated cluster (kview --simulate)"
-        first = self._app.keys.name("overview")
-        return f"{key} needs a selected broker, and this screen has none: press {first} first"
+        first, second = (self._app.keys.name(name) for name in ("overview", "placement"))
+        return f"{key} needs a selected broker, and this screen has none: press {first} or {second} first"
 
     def do(self, key: str) -> None:
         """Apply a fault to what is selected."""

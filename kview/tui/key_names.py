@@ -47,6 +47,9 @@ def key_of(written: str) -> str:
 
     Returns '' if there is no such key.
     """
+    arrows = {shown: key for key, shown in _SHOWN.items() if len(shown) == 1}
+    if written in arrows:
+        return arrows[written]
     if len(written) == 1:
         return key_of_character(written) if written.isprintable() else ""
     low = written.strip().lower().replace("^", "ctrl+", 1) if written.startswith("^") else written.lower()

@@ -142,7 +142,7 @@ GENERAL_ACTIONS = (
         ("colon", "ctrl+p"),
         "find",
         "go to",
-        "go to a screen, topic, partition, group or broker, or run a command, by part of its name",
+        "a screen, topic, partition, group or broker, or a command, by part of its name",
         9,
     ),
     Action("remove-broker", ("delete",), "dismiss_broker", "remove broker", DELETE_HELP),

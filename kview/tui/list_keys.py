@@ -1,10 +1,14 @@
 """The keys of the focused list: its order, the next row in trouble, and copying."""
 
+import numpy as np
+
 from kview.derive.view import View
 from kview.language.glyphs import printable
+from kview.model.aggregates import Key
 from kview.tui.dashboard import Dashboard
 from kview.tui.options import OWN_ORDER, Options, Sort
 from kview.tui.rows.sorting import sort_mark
+from kview.tui.text import content
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.table import Table
 
@@ -25,6 +29,31 @@ def holding(options: Options, view: View) -> Options:
     held = options.held
     age_ms = view.snapshot.observation.ended_ms - held.snapshot.observation.ended_ms if held else -1
     return options if 0 <= age_ms < HOLD_MS else options.holding(view)
+
+
+def descends(table: Table, column: str) -> bool:
+    """Return whether a column is first sorted with the largest value first, as figures are."""
+    return any(each.key == column and each.right for each in table.rows.columns)
+
+
+def next_in_trouble(table: Table) -> tuple[int, int] | None:
+    """Select the next row that needs attention, after the last one the first one.
+
+    Returns its number among these rows, from 1 on, and how many they are. None if there is none.
+    """
+    troubled = np.flatnonzero(table.rows.in_trouble)
+    if not len(troubled):
+        return None
+    at = int(np.searchsorted(troubled, table.index, "right")) % len(troubled)
+    table.choose(int(troubled[at]))
+    return at + 1, len(troubled)
+
+
+def name_of(key: object) -> str:
+    """Return what a row is about in one word, from its key: `invoice-3`, `4`, `billing`."""
+    if isinstance(key, Key):
+        return printable(key.name or str(key.kind))
+    return printable("-".join(map(str, key)) if isinstance(key, tuple) else str(key))
 
 
 class ListKeys:
@@ -57,7 +86,7 @@ class ListKeys:
         if self._app.options.sort(table.rows.panel).column == column:
             self._reverse(table)
         else:
-            self._set(table, Sort(column, table.descends(column)))
+            self._set(table, Sort(column, descends(table, column)))
 
     def _sort(self, table: Table) -> None:
         stops = ["", *table.sort_stops()]
@@ -66,7 +95,7 @@ class ListKeys:
             return
         now = self._app.options.sort(table.rows.panel).column
         column = stops[(stops.index(now) + 1) % len(stops)] if now in stops else ""
-        self._set(table, Sort(column, table.descends(column)) if column else OWN_ORDER)
+        self._set(table, Sort(column, descends(table, column)) if column else OWN_ORDER)
 
     def _reverse(self, table: Table) -> None:
         if not table.rows.panel:
@@ -86,7 +115,7 @@ class ListKeys:
 
     def _trouble(self, table: Table) -> None:
         """Select the next row in trouble below the selected one, or the first one."""
-        found = table.next_in_trouble()
+        found = next_in_trouble(table)
         if found is None:
             self._app.say(StatusMessage("no row of this panel is in trouble"))
             return
@@ -98,14 +127,19 @@ class ListKeys:
 
     def _copy(self, table: Table) -> None:
         """Copy the name of the selected row, or the whole row if its name was copied just before."""
-        if table.selected is None:
+        if table.selected in (None, ""):
             self._app.say(StatusMessage("nothing is selected to copy"))
             return
         now_ms = self._app.wall_ms()
         again = self._copied is not None and self._copied[0] == table.selected
         again = again and self._copied is not None and 0 <= now_ms - self._copied[1] <= COPY_TWICE_MS
         self._copied = None if again else (table.selected, now_ms)
-        text = (table.selected_text() if again else printable(table.selected_name()))[:MOST_COPIED]
+        text = (self._row_text(table) if again else name_of(table.selected))[:MOST_COPIED]
         self._app.copy_to_clipboard(text)
         tail = "" if again else f"{self._app.keys.name('copy')} again copies the whole row"
         self._app.say(StatusMessage(f"copied {'the row: ' if again else ''}{' '.join(text.split())}", tail))
+
+    def _row_text(self, table: Table) -> str:
+        """Return the cells of the selected row, separated by tabs."""
+        row = table.rows.row(table.index, self._app.now_ms())
+        return "\t".join(content(cell).strip() for cell in row.cells)

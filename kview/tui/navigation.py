@@ -124,7 +124,7 @@ class Navigation:
     def open_palette(
         self, time: TimeKeys, profiles: ProfileCommands, colours: Colours, places: Places, keys: Keys
     ) -> None:
-        """Show what can be gone to. If nothing is chosen, the colours are those from before."""
+        """Offer to jump to anything by its name. If nothing is chosen, the colours are those from before."""
         before = colours.palette
         active = self._app.screen.active_bindings.values()
         offered = commands(active, self._app.run_action, time, profiles, colours, keys)

@@ -183,3 +183,16 @@ def test_what_connect_would_refuse_is_refused(home: Home) -> None:
     file.write_bytes(b"\0\1\2")
     code, out, error = home.kview("config", "a:1", "--command-config", str(file))
     assert (code, out) == (2, "") and f"{file} is not a properties file" in error
+
+
+def test_config_lists_the_actions_and_a_wrong_key_file_is_bad_use(home: Home) -> None:
+    code, out, _ = home.kview("config")
+    assert code == 0 and "keys.toml" in out
+    keys = home.config.with_name("keys.toml")
+    keys.write_text('sort = "f6"\n')
+    code, out, _ = home.kview("config", "--keys")
+    assert code == 0 and any(line.split()[:2] == ["sort", "F6"] for line in out.splitlines())
+    keys.write_text('\nsort = "y"\n')
+    code, out, error = home.kview("config", "--keys")
+    assert (code, out) == (2, "")
+    assert f"{keys}, line 2: sort and copy would both have the key y: give one of them another" in error

@@ -116,7 +116,7 @@ CELLS: dict[str, tuple[str, ...]] = {
         row("audit-log", "3", "≥47,515"),
     ),
     "help": (row("●", "a leader, or healthy"), r"ISR  replicas in sync: if the leader fails, one leads"),
-    "commands": (row("open", "Enter"), row("crash", "K"), row("quit", "q"), r"theme dark"),
+    "commands": (row("open", "Enter"), row("crash", "K"), row("restore", "B")),
     "throughput-running": (
         r"^ Spark ● ",
         row("all topics", "9,123", "14,804"),

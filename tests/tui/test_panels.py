@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 
 from kview.model.events import Severity
 from kview.tui.app import KviewApp
+from kview.tui.keys import DEFAULT_KEYS
 from kview.tui.screens.commands import Command, CommandScreen
 from kview.tui.screens.help import HelpScreen
 from kview.tui.widgets.bottom import StatusMessage
@@ -192,11 +193,15 @@ async def test_the_status_line_is_a_panel() -> None:
 @running
 async def test_help_and_palette_are_panels(caplog: pytest.LogCaptureFixture) -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
-        app.push_screen(HelpScreen([Binding("x", "bell", "x", tooltip=cast(str, Broken()))], "Overview"))
+        app.push_screen(
+            HelpScreen([Binding("x", "bell", "x", tooltip=cast(str, Broken()))], DEFAULT_KEYS, "Overview")
+        )
         await until(pilot, lambda: APOLOGY in text(app), "help says it")
         await press(pilot, ["down", "escape"])
         await until(pilot, lambda: "BROKERS" in text(app), "the way back")
-        app.push_screen(CommandScreen([Command("x", "", cast(str, Broken()), app.bell)], lambda: None))
+        app.push_screen(
+            CommandScreen([Command("x", "", cast(str, Broken()), app.bell)], lambda typed: [], lambda: None)
+        )
         await until(pilot, lambda: APOLOGY in text(app), "the palette says it")
         await press(pilot, ["y", "down", "enter"])
         await until(pilot, lambda: "BROKERS" in text(app), "the way back")

@@ -49,4 +49,4 @@ async def test_a_profile_with_wrong_settings_is_said_and_the_cluster_stays_on_th
 async def test_without_profiles_the_palette_offers_none() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         await press(pilot, ["ctrl+p", *"connect"])
-        assert "no command matches" in text(app)
+        assert "nothing matches" in text(app)

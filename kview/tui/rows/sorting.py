@@ -41,8 +41,10 @@ def codes(words: Strings | Sequence[str]) -> Floats:
 
 def ranks(words: Strings, order: Iterable[object] = SEVERITY_ORDER) -> Floats:
     """Return the place of each word in `order`, such as the severities with the worst first."""
-    places = {str(word): place for place, word in enumerate(order)}
-    return np.array([places.get(str(word), np.nan) for word in words.tolist()], np.float64)
+    made = np.full(len(words), np.nan)
+    for place, word in enumerate(order):
+        made[words == word] = place
+    return made
 
 
 def sorted_rows(

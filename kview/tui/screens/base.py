@@ -107,6 +107,10 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         """Catch up with what happened while another screen was shown."""
         self.refit()
 
+    def on_screen_suspend(self) -> None:
+        """Say which keys work while a list lies over the screen."""
+        self.query_one(KeyLine).redraw()
+
     def on_resize(self) -> None:
         """Fit the panels to the new size."""
         self.refit()

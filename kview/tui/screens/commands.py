@@ -127,10 +127,13 @@ class CommandScreen(ModalScreen[None], inherit_bindings=False):
 
     def _show(self, typed: str) -> None:
         table = self.query_one(Table)
-        self._listed = matching(self._commands, typed, self._places(typed))
-        table.fill(lambda: CommandRows(self._listed))
+        table.fill(lambda: self._found(typed))
         table.action_end(-1)
         self._preview()
+
+    def _found(self, typed: str) -> CommandRows:
+        self._listed = matching(self._commands, typed, self._places(typed))
+        return CommandRows(self._listed)
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:

@@ -217,6 +217,8 @@ class KeyLine(Lines):
         return [key_line(self._shown(), at.keys, width, at.live, at.back_name)]
 
     def _shown(self) -> list[Binding]:
+        if self.app.screen is not self.screen:  # The list of `:` lies over this screen.
+            return [Binding("enter", "submit", "go there"), Binding("escape", "back", "cancel")]
         active = self.screen.active_bindings.values()
         shown = [entry.binding for entry in active if entry.binding.show and entry.enabled]
         line = self.screen.focused

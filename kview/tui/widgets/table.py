@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
 from textual import events
 from textual.binding import BindingType
 from textual.geometry import Size
@@ -24,7 +23,7 @@ from kview.tui.rows.columns import GAP, Column, share
 from kview.tui.rows.row import NoRows, Rows
 from kview.tui.text import EMPTY, Line, Role, Span, content, line, line_width, middle, pad
 from kview.tui.widgets.drawn import Drawn
-from kview.tui.widgets.table_head import head_height, head_lines
+from kview.tui.widgets.table_head import NO_MARK, Mark, head_height, head_lines
 
 GUTTER = 2
 """The number of cells before the first column, which hold the mark of the selected row."""
@@ -96,6 +95,11 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     def selected(self) -> Hashable | None:
         """The key of the selected row, None while no row is visible."""
         return self._key if len(self.rows) and self.is_drawn else None
+
+    @property
+    def index(self) -> int:
+        """The index of the selected row."""
+        return self._index
 
     @property
     def keys(self) -> list[Hashable]:
@@ -177,20 +181,20 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_move(self, by: int) -> None:
         """Select the row `by` rows further down (negative: up)."""
-        self._choose(self._index + by)
+        self.choose(self._index + by)
 
     def step(self, by: int) -> None:
         """Select the row `by` rows further down (negative: up). The last row is followed by the first one."""
         if len(self.rows):
-            self._choose((self._index + by) % len(self.rows))
+            self.choose((self._index + by) % len(self.rows))
 
     def action_page(self, by: int) -> None:
         """Select the row `by` pages further down (negative: up)."""
-        self._choose(self._index + by * max(1, self._room() - 1))
+        self.choose(self._index + by * max(1, self._room() - 1))
 
     def action_half_page(self, by: int) -> None:
         """Select the row half a page further down (negative: up)."""
-        self._choose(self._index + by * max(1, self._room() // 2))
+        self.choose(self._index + by * max(1, self._room() // 2))
 
     def action_top(self) -> None:
         """Go to the first row if the key is pressed a second time, without another key in between."""
@@ -202,7 +206,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_end(self, by: int) -> None:
         """Select the first or the last row. At the first row, the list stays at its top again."""
-        self._choose(0 if by < 0 else len(self.rows) - 1)
+        self.choose(0 if by < 0 else len(self.rows) - 1)
         self._chosen = by > 0
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -214,7 +218,8 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         if self.selected is not None:
             self.post_message(self.Opened(self, self.selected))
 
-    def _choose(self, index: int) -> None:
+    def choose(self, index: int) -> None:
+        """Select the row at an index, or the nearest row that exists."""
         self._chosen = True
         before = self.selected
         self._index = index
@@ -233,7 +238,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         if index == self._index and event.chain > 1 and self.opens:
             self.action_open()
         else:
-            self._choose(index)
+            self.choose(index)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Scroll down. The selection moves only if its row leaves the panel."""
@@ -250,7 +255,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         room = self._room()
         top = max(0, min(self.scroll_offset.y + by, len(self.rows) - room))
         self.scroll_to(y=top, animate=False, force=True, immediate=True)
-        self._choose(max(top, min(self._index, top + room - 1)))
+        self.choose(max(top, min(self._index, top + room - 1)))
 
     def _column_at(self, x: int) -> str | None:
         """Return the column at a cell of the head, None if the rows cannot be sorted by it."""
@@ -262,40 +267,11 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
             at += width + GAP
         return None
 
-    # -- for the keys of lists
-
     def sort_stops(self) -> list[str]:
         """Return the columns in sight by which the rows can be sorted, in order."""
         shared = share(self._columns(), max(1, self.size.width - GUTTER))
         keys = [self.rows.columns[index].key for index, _ in shared]
         return [key for key in keys if key in self.rows.sorts]
-
-    def descends(self, column: str) -> bool:
-        """Return whether a column is first sorted with the largest value first, as figures are."""
-        return any(each.key == column and each.right for each in self.rows.columns)
-
-    def next_in_trouble(self) -> tuple[int, int] | None:
-        """Select the next row that needs attention, after the last one the first one.
-
-        Returns its number among these rows, from 1 on, and how many they are. None if there is none.
-        """
-        troubled = np.flatnonzero(self.rows.in_trouble)
-        if not len(troubled):
-            return None
-        at = int(np.searchsorted(troubled, self._index, "right")) % len(troubled)
-        self._choose(int(troubled[at]))
-        return at + 1, len(troubled)
-
-    def selected_name(self) -> str:
-        """Return what the selected row is about in one word: `invoice-3`, `4`, `billing`."""
-        key = self.selected
-        parts = key if isinstance(key, tuple) and not hasattr(key, "name") else (getattr(key, "name", key),)
-        return "-".join(str(part) for part in parts)
-
-    def selected_text(self) -> str:
-        """Return the cells of the selected row, separated by tabs."""
-        row = self.rows.row(self._index, canvas(self).now_ms())
-        return "\t".join(content(cell).strip() for cell in row.cells)
 
     def on_focus(self) -> None:
         """Show on the selected row that this panel is focused."""
@@ -323,9 +299,9 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         """Return the strips of the head and the visible rows."""
         at = canvas(self)
         shared = share(self._columns(), size.width - GUTTER)
-        title, columns = self.rows.title, self._columns()
+        title, columns = self.rows.title, self.rows.columns
         in_sight = self._in_sight_text(size.height - head_height(title, columns, shared))
-        head = head_lines(title, columns, shared, in_sight, size.width)
+        head = head_lines(title, columns, shared, in_sight, size.width, self._mark())
         lines = [strip(made, size.width, at.palette, at.ascii_only) for made in head]
         if not len(self.rows) and self.rows.empty:
             lines.append(
@@ -368,21 +344,19 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
             if column.right:
                 width = self._widest[column.key] = max(column.width, self._widest.get(column.key, 0))
                 column = column if column.width == width else replace(column, width=width)
-            columns.append(self._marked(column))
+            columns.append(column)
         return columns
 
-    def _marked(self, column: Column) -> Column:
-        """Return a column with the mark of the direction in its title, if the rows are sorted by it."""
+    def _mark(self) -> Mark:
+        """Return the mark of the column by which the rows are sorted, and of the direction."""
+        if not self.rows.panel:
+            return NO_MARK
         sort = canvas(self).options.sort(self.rows.panel)
-        if not column.title or sort.column != column.key or not self.rows.panel:
-            return column
-        title = f"{column.title.rstrip()} {DOWN if sort.descending else UP}"
-        width = max(column.width, line_width(line(title)))
-        return replace(column, title=title, width=width)
+        return Mark(sort.column, DOWN if sort.descending else UP)
 
     def _head_height(self) -> int:
         shared = share(self._columns(), max(1, self.size.width - GUTTER))
-        return head_height(self.rows.title, self._columns(), shared)
+        return head_height(self.rows.title, self.rows.columns, shared)
 
     def _in_sight_text(self, room: int) -> Line:
         """Return which rows are in sight, if not all of them are."""

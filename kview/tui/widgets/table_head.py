@@ -5,6 +5,9 @@ functions here are pure.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.cells import set_cell_size
 
 from kview.tui.rows.columns import GAP, Column
 from kview.tui.text import Line, Role, Span, content, joined, line, line_width, pad
@@ -13,20 +16,45 @@ Shared = Sequence[tuple[int, int]]
 """The columns shown, as (index, width)."""
 
 
+class Mark(NamedTuple):
+    """The sign that shows by which column the rows are sorted, and in which direction."""
+
+    column: str
+    sign: str
+
+
+NO_MARK = Mark("", "")
+
+
+def marked(title: str, sign: str, cells: int) -> str:
+    """Return a column's title with a sign, within the column's width, so that no column moves."""
+    if not title:
+        return ""
+    short = title.rstrip()
+    for between in (" ", ""):
+        if line_width(line(short)) + len(between) + 1 <= cells:
+            return f"{short}{between}{sign}"
+    return f"{set_cell_size(short, cells - 1)}{sign}" if cells > 1 else short
+
+
 def head_height(title: Line, columns: Sequence[Column], shared: Shared) -> int:
     """Return the number of lines that the head takes."""
     return 2 if columns and not _shares_line(title, columns, shared) else 1
 
 
 def head_lines(
-    title: Line, columns: Sequence[Column], shared: Shared, in_sight: Line, cells: int
+    title: Line, columns: Sequence[Column], shared: Shared, in_sight: Line, cells: int, mark: Mark = NO_MARK
 ) -> list[Line]:
-    """Return the head, `cells` wide. `in_sight` follows the title if there is room."""
+    """Return the head, `cells` wide. `in_sight` follows the title if there is room.
+
+    `mark` stands at the title of its column.
+    """
     titles: Line = line("  ")
     for position, (index, width) in enumerate(shared):
         column = columns[index]
         titles += (Span(" " * GAP),) if position else ()
-        titles += pad(line(Span(column.title, Role.DIM)), width, column.right)
+        name = marked(column.title, mark.sign, width) if column.key == mark.column else column.title
+        titles += pad(line(Span(name, Role.DIM)), width, column.right)
     parts = [title, in_sight] if in_sight else [title]
     if columns and _shares_line(title, columns, shared):
         shown = joined(parts, Span("  "), _title_room(columns, shared))
