@@ -31,6 +31,7 @@ from kview.tui.paint import Palette
 from kview.tui.profile_commands import ProfileCommands
 from kview.tui.save_keys import SaveKeys
 from kview.tui.screens.base import KviewScreen
+from kview.tui.screens.themes import ThemeScreen
 from kview.tui.status import Status
 from kview.tui.textual_internals import OwnApp, drawn_text
 from kview.tui.time_keys import TimeKeys
@@ -196,6 +197,10 @@ class KviewApp(OwnApp, inherit_bindings=False):
         if screen := self.shown():
             screen.update()
             return
+        if isinstance(self.screen, ThemeScreen):  # It leaves the screen below in sight.
+            below = self.screen_stack[-2]
+            if isinstance(below, KviewScreen):
+                below.update()
         for over in self.screen_stack[1:]:  # Help shows which keys work.
             for keys in over.query(KeyLine):
                 keys.redraw()
