@@ -39,6 +39,7 @@ from kview.tui.remembering import Remembering
 from kview.tui.save_keys import SaveKeys
 from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.commands import CommandScreen
+from kview.tui.screens.themes import ThemeScreen
 from kview.tui.status import Status
 from kview.tui.textual_internals import OwnApp, drawn_text
 from kview.tui.time_keys import TimeKeys
@@ -216,9 +217,13 @@ class KviewApp(OwnApp, inherit_bindings=False):
         return screen is not None and screen.is_small
 
     def _visible(self) -> KviewScreen | None:
-        """Return the screen that draws views, also if the list of `:` lies over it."""
+        """Return the screen that draws views, also if the list of `:` or of themes lies over it."""
         below = self.screen_stack[-2:-1]
-        if below and isinstance(self.screen, CommandScreen) and isinstance(below[0], KviewScreen):
+        if (
+            below
+            and isinstance(self.screen, (CommandScreen, ThemeScreen))
+            and isinstance(below[0], KviewScreen)
+        ):
             return below[0]
         return self.shown()
 
