@@ -113,8 +113,8 @@ CELLS: dict[str, tuple[str, ...]] = {
         row("audit-log", "0", "50,265", "≥3 m 9 s"),
         row("audit-log", "3", "≥47,515"),
     ),
-    "help": (row("Enter", "open"), row("K", "crash"), row("q", "quit")),
-    "commands": (row("open", "Enter"), row("crash", "K"), row("quit", "q"), r"theme dark"),
+    "help": (row("Enter", "open"), row("q", "quit")),
+    "commands": (row("open", "Enter"), row("crash", "K"), row("quit", "q")),
     "throughput-running": (
         r"^ Spark ● ",
         row("all topics", "9,123", "14,804"),
