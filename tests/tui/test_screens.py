@@ -40,7 +40,7 @@ SCREENS: dict[str, tuple[list[str], str]] = {
     "topics": (["3"], "TOPICS"),
     "topic": (["3", "slash", *"invoice", "enter", "enter"], "uncomm."),
     "topic_groups": (["3", "slash", *"invoice", "enter", "enter", "right"], "figures of this topic"),
-    "partitions": (["4"], "silent leader"),
+    "partitions": (["4"], "▸all 20"),
     "partition": (["4", "down", "down", "enter"], "HISTORY"),
     "broker": (["down", "down", "down", "down", "enter"], "REPLICAS"),
     "groups": (["5"], "GROUPS"),

@@ -1,12 +1,14 @@
 """Topics, a topic with its tabs, Partitions with what they are narrowed to, a partition's log, a broker."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pytest
 from rich.cells import cell_len
+from textual.pilot import Pilot
 
+from kview.derive.view import View
 from kview.model.faults import FaultCommand, FaultKind
 from kview.tui.app import KviewApp
 from kview.tui.widgets.choice_line import ChoiceLine
@@ -40,7 +42,7 @@ WAYS: dict[str, Sequence[str]] = {
 
 SIZES = [(60, 15), (80, 24), (120, 40), (200, 50)]
 
-CLUSTERS = {
+CLUSTERS: dict[str, Callable[[], View]] = {
     "crash": partial(state, CRASH),
     "incomplete": incomplete,
     "no topics": partial(many, topics=0),
@@ -89,11 +91,11 @@ async def test_enter_goes_deeper_and_escape_back() -> None:
             await until(pilot, lambda what=what: f"  {what}" in text(app), what)  # type: ignore[misc]
 
 
-async def click_choice(app: KviewApp, pilot: object, name: str) -> None:
+async def click_choice(app: KviewApp, pilot: Pilot[int], name: str) -> None:
     """Click on a choice by its name."""
     strip = app.screen.query_one(ChoiceLine)
     drawn = lines(app)[strip.region.y]
-    await pilot.click(ChoiceLine, offset=(drawn.index(name) + 1, 0))  # type: ignore[attr-defined]
+    await pilot.click(ChoiceLine, offset=(drawn.index(name) + 1, 0))
 
 
 @running

@@ -98,11 +98,11 @@ class TopicListRows:
         names = figures.topic[rows]
         readers = self._readers
         self.columns: Sequence[Column] = (
-            Column("topic", "topic", name_width(names, 10, 24), flex=2, most=60, name=True),
+            Column("topic", "topic", name_width(names, 10, 32), flex=4, most=80, name=True),
             Column("partitions", "part.", count_width(figures.partitions[rows], 5), right=True, rank=1),
             Column("replication", "repl.", 5, right=True, rank=3),
             Column("min_isr", "min isr", 7, right=True, rank=5),
-            Column("health", "health", 21, flex=2, most=34),
+            Column("health", "health", 21, flex=1, most=34),
             Column("in", "in rec/s", rate_width(figures.in_rate, 8), right=True),
             Column("out", "out rec/s", rate_width(readers.out_rate, 9), right=True, rank=2),
             Column("spark", "last minute", SPARK_CELLS, rank=6),
