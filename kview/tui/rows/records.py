@@ -64,7 +64,7 @@ class RecordRows(Keyed[int]):
             Column("offset", "offset", max([8, *(len(words.count(k)) for k in self.keys)]), right=True),
             Column("time", "time", 23 if self._with_day else 12, rank=1),
             Column("key", "key", min(12, max([6, *keys])), flex=1, most=min(60, max([6, *keys]))),
-            Column("value", "value", 20, flex=2),
+            Column("value", "value", 30, flex=2),
             Column("size", "size", 7, right=True, rank=2),
             Column("headers", "headers", 7, right=True, rank=3),
         )
