@@ -222,7 +222,8 @@ def without_majority(snapshot: Snapshot, fetched_ms: int) -> Snapshot:
 
 
 def test_a_quorum_without_majority_is_an_incident_and_an_event() -> None:
-    world, state, made = default_world(), State(), []
+    world, state = default_world(), State()
+    made: list[View] = []
     for second in range(20):
         snapshot = world.tick()
         if 5 <= second < 12:

@@ -103,6 +103,9 @@ MADE = (
     Event(AT, EventKind.TOPIC_UNSEEN, Severity.WARN, topic="one"),
     Event(AT, EventKind.BROKER_SLOW, Severity.WARN, brokers=(5,), after=1_212),
     Event(AT, EventKind.BROKER_NOT_SLOW, Severity.GOOD, brokers=(5,), after=2),
+    Event(AT, EventKind.QUORUM_LOST, Severity.RISK, controllers=(102, 103)),
+    Event(AT, EventKind.QUORUM_LOST, Severity.RISK),
+    Event(AT, EventKind.QUORUM_BACK, Severity.GOOD),
 )
 """What a world does not do, and numbers that it does not have."""
 
@@ -123,7 +126,7 @@ def numbers(event: Event) -> list[str]:
         found += [f"≥ {event.records:,}"] if event.records else []
     of_broker = isinstance(event.after, int) and not event.controllers and not event.group
     found += [f"{event.after:,}"] if of_broker and event.after else []
-    found += [str(event.after)] if event.controllers else []
+    found += [str(event.after)] if event.controllers and event.after else []
     of_members = event.kind in (EventKind.REBALANCE_ENDED, EventKind.REBALANCED)
     return found + ([f"{event.members} member"] if of_members and event.members != UNKNOWN else [])
 
@@ -144,6 +147,8 @@ def test_folds_make_all_kinds_but_a_broker_that_leaves() -> None:
         EventKind.BROKER_NOT_SLOW,
         EventKind.TOPIC_SEEN,
         EventKind.TOPIC_UNSEEN,
+        EventKind.QUORUM_LOST,
+        EventKind.QUORUM_BACK,
     }
 
 

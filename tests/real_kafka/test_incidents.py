@@ -3,7 +3,7 @@
 from secrets import token_hex
 
 import pytest
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
 from kview.derive.view import View
 from kview.model.address import Address
@@ -12,6 +12,7 @@ from kview.model.units import UNKNOWN
 from kview.observe.observer import ObserveSettings
 from tests.observe.observing import Watched, observing
 from tests.real_kafka.cluster import RealKafka
+from tests.waiting import wait_until
 
 PARTITIONS = 3
 KILLED = 2
@@ -22,13 +23,28 @@ def of_it(view: View) -> Incident | None:
     return next((one for one in view.incidents if KILLED in one.brokers), None)
 
 
+def watermarks(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
+    """Return the first and the last offset, once the leadership has come to rest after the restart."""
+
+    def probe() -> tuple[int, int] | None:
+        try:
+            found: tuple[int, int] = consumer.get_watermark_offsets(partition, 20)
+        except KafkaException:
+            return None
+        return found
+
+    found = wait_until(probe, "the leader answers")
+    assert found is not None
+    return found
+
+
 def readable(kafka: RealKafka, topic: str) -> set[bytes]:
     """Every value in the topic."""
     consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": token_hex(4)})
     found: set[bytes] = set()
     try:
         for number in range(PARTITIONS):
-            low, high = consumer.get_watermark_offsets(TopicPartition(topic, number), 20)
+            low, high = watermarks(consumer, TopicPartition(topic, number))
             consumer.assign([TopicPartition(topic, number, low)])
             at = low
             while at < high:
