@@ -150,20 +150,13 @@ def traffic(bootstrap_servers: str) -> Iterator[None]:
 
 
 def open_invoice(terminal: PseudoTerminal) -> None:
-    """Placement, the topic invoice, all its partitions; the first is selected."""
-    terminal.press("2")
-    terminal.wait_for_text("1ST REPLICA")
-    while (shown := placed_topic(terminal)) != "invoice":
-        terminal.press("\x1b[C")
-        terminal.wait_for(lambda shown=shown: placed_topic(terminal) != shown, "the next topic")  # type: ignore[misc]
+    """Go to the topic invoice by its name: all its partitions; the first is selected."""
+    terminal.press(":")
+    terminal.wait_for_text("GO TO")
+    terminal.press("invoice")
+    terminal.wait_for_text(r"▸ *(topic )?invoice\b")
     terminal.press("\r")
     terminal.wait_for(lambda: row(terminal), "the partitions of invoice")
-
-
-def placed_topic(terminal: PseudoTerminal) -> str:
-    """The topic whose replicas the placement screen shows."""
-    found = re.search(r"^  (all topics|[\w.-]+) [\d,]+ partitions?\b", terminal.text(), re.MULTILINE)
-    return found[1] if found else ""
 
 
 def moves(terminal: PseudoTerminal, what: str, timeout_s: float) -> None:

@@ -25,7 +25,10 @@ def empty_view() -> View:
     [
         ([], "no partitions"),
         (["2"], "all topics 0 partitions"),
-        (["2", "enter"], "all topics 0 partitions"),
+        (["2", "enter"], "this broker has no replica"),
+        (["3"], "TOPICS"),
+        (["4"], "all 0"),
+        (["7"], "EVENTS"),
         (["5"], "GROUPS"),
         (["6"], "cluster"),
     ],

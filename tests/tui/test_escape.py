@@ -8,7 +8,10 @@ from tests.tui.moments import paused
 SCREENS: dict[str, tuple[list[str], str, bool]] = {
     "overview": ([], "EVENTS", False),
     "placement": (["2"], "1ST REPLICA", False),
-    "topic": (["2", "enter"], "PARTITIONS\n", True),
+    "topics": (["3"], "worst lag", False),
+    "topic": (["3", "enter"], "log start", True),
+    "partitions": (["4"], "under-replicated", False),
+    "events": (["7"], "INCIDENTS", False),
     "groups": (["5"], "write/s", False),
     "group": (["5", "enter"], "MEMBERS", True),
     "throughput": (["6"], "│ cluster", False),

@@ -153,7 +153,7 @@ async def test_enter_on_an_event_goes_to_what_it_names_or_to_its_moment() -> Non
         await press(pilot, ["7", "tab", "enter"])
         assert timeline.asked == [("seek", state(FENCED).events[-1].at_ms)], "a freeze of many partitions"
         await press(pilot, ["down", "down", "enter"])
-        await until(pilot, lambda: "PREFERRED LEADER" in text(app), "the broker that left the ISR")
+        await until(pilot, lambda: "REPLICAS" in text(app), "the broker that left the ISR")
 
 
 @running

@@ -18,8 +18,8 @@ from tests.tui.harness import CRASH, FakeLab, FakeTimeline, dashboard, press, ru
 FILE = """# my keys
 quit = "Q"
 
-"sort" = ["f6", "o"]
-pause = "p"
+"sort" = ["f6", "d"]
+pause = "h"
 crash = "ctrl+k"
 find = "space"
 step-back = "("
@@ -41,11 +41,11 @@ async def the_screen_has_the_keys_of(path: Path) -> None:
         pilot,
     ):
         last = text(app).splitlines()[-1]
-        for shown in ("^k crash", "p pause", "Q quit", "space go to", "( ] step", "? help"):
+        for shown in ("^k crash", "h pause", "Q quit", "space go to", "( ] step", "? help"):
             assert shown in last, last
         await press(pilot, ["tab", "f6"])
         assert "by topic ▲" in text(app)
-        await press(pilot, ["o"])
+        await press(pilot, ["d"])
         assert "by p ▼" in text(app)
         for key in ("s", "q", "K"):
             await press(pilot, [key])
@@ -54,7 +54,7 @@ async def the_screen_has_the_keys_of(path: Path) -> None:
         await until(pilot, lambda: lab.commands, "the fault")
         await press(pilot, ["question_mark"])
         help = " ".join(text(app).split())
-        assert "F6 o sort: " in help and "^k crash: " in help and "p pause: " in help
+        assert "F6 d sort: " in help and "^k crash: " in help and "h pause: " in help
         assert app.is_running
 
 

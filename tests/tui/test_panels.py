@@ -40,7 +40,7 @@ APOLOGY = "this panel could not be drawn"
 SCREENS: dict[str, tuple[list[str], str]] = {
     "overview": (["1"], "EVENTS"),
     "placement": (["2"], "1ST REPLICA"),
-    "topic": (["2", "enter"], "PARTITIONS\n"),
+    "topic": (["3", "enter"], "log start"),
     "groups": (["5"], "write/s"),
     "group": (["5", "enter"], "MEMBERS"),
     "throughput": (["6"], "Spark"),
