@@ -156,8 +156,8 @@ class OverviewScreen(KviewScreen):
 def _quorum(view: View) -> tuple[int, bool]:
     """Return the number of controllers that are not brokers, and whether anything is wrong with them.
 
-    Nothing is laid out for them if that cannot be told. The headline, which is made of the same findings, then
-    says that it could not be drawn, and logs why.
+    Nothing is laid out for them if that cannot be told. The headline, which is made of the same findings,
+    then says that it could not be drawn, and logs why.
     """
     try:
         only = sum(not controller.is_broker for controller in controllers(view))
