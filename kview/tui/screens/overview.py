@@ -89,10 +89,7 @@ class OverviewScreen(KviewScreen):
         if view is None:
             return layout.overview(size.width, size.height, 6, 3, strip=strip)
         counts = len(view.snapshot.brokers), len(view.snapshot.groups)
-        only = sum(not controller.is_broker for controller in controllers(view))
-        return layout.overview(
-            size.width, size.height, *counts, only, bool(only) and is_troubled(view), strip
-        )
+        return layout.overview(size.width, size.height, *counts, *_quorum(view), strip)
 
     def _brokers(self, view: View) -> brokers.BrokerRows:
         """Return the rows of brokers, with those of controllers if they have rows."""
@@ -147,3 +144,16 @@ class OverviewScreen(KviewScreen):
             self.dashboard.show_partition(*event.key)
         elif isinstance(event.key, str):
             self.dashboard.show_group(event.key)
+
+
+def _quorum(view: View) -> tuple[int, bool]:
+    """Return the number of controllers that are not brokers, and whether anything is wrong with them.
+
+    Nothing is laid out for them if that cannot be told. The headline, which is made of the same findings,
+    then says that it could not be drawn, and logs why.
+    """
+    try:
+        only = sum(not controller.is_broker for controller in controllers(view))
+        return only, bool(only) and is_troubled(view)
+    except Exception:
+        return 0, False
