@@ -2,7 +2,7 @@
 
 An incident begins only with a change that was seen: a broker that the cluster loses, a quorum that cannot
 act, a partition that loses its leader, or a watermark that freezes. Brokers that are lost within JOIN_MS
-belong to one incident; a later loss is another one. A broker that only kview cannot reach is no incident, and
+belong to one incident; a later loss is another one. A broker that only kview cannot reach begins none, and
 while no broker answers at all, nothing is concluded.
 """
 
@@ -41,7 +41,7 @@ LAYERS_BACK_MS = 20_000
 """How long leaders and ISRs are remembered: it takes some seconds to tell that a silent broker is lost."""
 
 QUORUM_AFTER_MS = 5_000
-"""If there is no active controller for this long, it is no mere election. Those take up to three seconds."""
+"""If there is no active controller for this long, it is more than an election, which takes up to three seconds."""
 
 FROZEN_FOR_MS = 3_000
 """If no broker is lost, a watermark must stand still for this long to be an incident."""

@@ -144,7 +144,7 @@ def asked(request: RecordsRequest, zone: tzinfo | None) -> str:
 
 
 def moment(at_ms: int, zone: tzinfo | None) -> str:
-    """Return a moment with its day, `no time` if a record has none, or the number if it is no moment."""
+    """Return a moment with its day, `no time` if a record has none, or the number if no clock shows it."""
     if at_ms == UNKNOWN:
         return NO_TIME
     try:

@@ -41,7 +41,7 @@ async def the_screen_has_the_keys_of(path: Path) -> None:
         pilot,
     ):
         last = text(app).splitlines()[-1]
-        for shown in ("^k crash", "h pause", "Q quit", "space go to", "( ] step", "? help"):
+        for shown in ("^k crash", "h pause", "Q quit", "space go to", "? help"):
             assert shown in last, last
         await press(pilot, ["tab", "f6"])
         assert "by topic ▲" in text(app)
@@ -54,7 +54,8 @@ async def the_screen_has_the_keys_of(path: Path) -> None:
         await until(pilot, lambda: lab.commands, "the fault")
         await press(pilot, ["question_mark"])
         help = " ".join(text(app).split())
-        assert "F6 d sort: " in help and "^k crash: " in help and "h pause: " in help
+        for entry in ("F6 d sort", "^k crash", "h pause", "( step back"):
+            assert entry in help
         assert app.is_running
 
 

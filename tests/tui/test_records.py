@@ -79,9 +79,9 @@ async def test_from_an_offset_a_time_or_a_number_of_records() -> None:
             assert await typed(wrong) is None
             await until(pilot, lambda: "is not a place to read from" in text(app), "what is wrong")
             app.clear_message()
-        await press(pilot, ["p", "4", "enter", "l"])
+        await press(pilot, ["o", "4", "enter", "l"])
         assert asked(inspector).partition == 4
-        await press(pilot, ["p", "9", "9", "enter"])
+        await press(pilot, ["o", "9", "9", "enter"])
         await until(pilot, lambda: "invoice has no partition '99'" in text(app), "what is wrong")
 
 
@@ -188,7 +188,7 @@ async def test_settings_show_what_differs_first_and_can_be_filtered() -> None:
         assert re.search(r"retention\.ms +86400000 \(1 d\) +168 \(log\.retention\.hours\) +topic", shown)
         assert re.search(r"min\.insync\.replicas +2 +1 +cluster default", shown)
         assert re.search(r"ssl\.keystore\.password +hidden by Kafka", shown)
-        await press(pilot, ["slash", *"insync", "enter"])
+        await press(pilot, ["f", *"insync", "enter"])
         await until(pilot, lambda: "cleanup.policy" not in text(app), "the filter")
         await press(pilot, ["enter"])
         await until(pilot, lambda: "SETTING min.insync.replicas of invoice" in text(app), "the setting")

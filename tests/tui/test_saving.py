@@ -84,7 +84,7 @@ async def test_an_export_has_the_rows_as_filtered_and_sorted() -> None:
         await press(pilot, ["slash", *"invoice", "enter", "tab", "ctrl+e"])
         app.clock_ms.now_ms += 5_000  # type: ignore[attr-defined]
         await press(pilot, ["enter"])
-        await until(pilot, lambda: "10 rows saved: /saved/kview-partitions-" in text(app), "the path")
+        await until(pilot, lambda: "10 rows saved: /saved/kview-" in text(app), "the path")
         rows = list(csv.DictReader(io.StringIO(saves.only("csv"))))
         assert [row["p"] for row in rows[:2]] == ["3", "9"], "worst first, as on the screen"
         assert len(rows) == 10, "and more rows than are in sight"

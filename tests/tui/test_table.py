@@ -174,4 +174,4 @@ async def test_a_click_selects_and_a_double_click_opens() -> None:
         assert table.selected == table.rows.key(2)
         await pilot.click("#partitions", offset=(5, 4), times=2)
         await pilot.pause()
-        assert type(app.screen).__name__ == "TopicScreen"
+        assert type(app.screen).__name__ == "PartitionScreen"

@@ -58,6 +58,7 @@ async def test_throughput(name: str, update: bool) -> None:
 @running
 async def test_throughput_at_other_sizes(name: str, size: Size) -> None:
     async with dashboard(throughput_state(name), size=size, lab=FakeLab()) as (app, pilot):
+        await press(pilot, ["escape"])  # hides the incident strip
         await open_throughput(app, pilot)
         shows_the_same(f"throughput-{name}", app, size)
 

@@ -109,7 +109,7 @@ async def test_tabs_change_by_key_and_by_mouse_and_the_current_one_is_marked() -
         await press(pilot, ["enter"])
         await until(pilot, lambda: "MEMBERS" in text(app), "the group")
         await press(pilot, ["escape", "right"])
-        await until(pilot, lambda: "▸Partitions" in text(app), "the first tab again")
+        await until(pilot, lambda: "▸Records" in text(app), "the next tab")
         await click_choice(app, pilot, "Groups")
         await until(pilot, lambda: "▸Groups" in text(app), "groups")
         assert app.focused is not None and app.focused.id == "topic_groups"

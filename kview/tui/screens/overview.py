@@ -149,7 +149,7 @@ class OverviewScreen(KviewScreen):
 def _quorum(view: View) -> tuple[int, bool]:
     """Return the number of controllers that are not brokers, and whether anything is wrong with them.
 
-    Nothing is laid out for them if that cannot be told. The headline, which is made of the same findings,
+    Nothing is laid out for them if that is not known. The headline, which is made of the same findings,
     then says that it could not be drawn, and logs why.
     """
     try:

@@ -124,7 +124,7 @@ class TopicScreen(KviewScreen):
     def _show_tab(self, name: Hashable) -> None:
         table, panel = self._table(), self._panels[name]
         if table is not None and isinstance(panel, RecordsPanel) and isinstance(table.selected, tuple):
-            panel.choose(table.selected[1])
+            panel.show_partition(table.selected[1])
         self._tab = str(name)
         for key, panel in self._panels.items():
             panel.display = key == name

@@ -135,9 +135,9 @@ class RecordsPanel(InspectingTable):
                 )
             )
             return
-        self.choose(int(typed))
+        self.show_partition(int(typed))
 
-    def choose(self, partition: int) -> None:
+    def show_partition(self, partition: int) -> None:
         """Show another partition, whose records are read when a key asks for them."""
         if partition != self._request.partition:
             self._request = replace(self._request, partition=partition, start=Start(), count=DEFAULT_RECORDS)
