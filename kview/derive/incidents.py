@@ -41,7 +41,7 @@ LAYERS_BACK_MS = 20_000
 """How long leaders and ISRs are remembered: it takes some seconds to tell that a silent broker is lost."""
 
 QUORUM_AFTER_MS = 5_000
-"""If there is no active controller for this long, it is more than an election, which takes up to three seconds."""
+"""If there is no active controller for this long, it is not just an election, which takes three at most."""
 
 FROZEN_FOR_MS = 3_000
 """If no broker is lost, a watermark must stand still for this long to be an incident."""
