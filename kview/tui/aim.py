@@ -63,4 +63,7 @@ def command_for(fault: FaultKey, key: str, target: Target | None, view: View | N
     if fault.aims == "broker":
         return FaultCommand(fault.kind, target.broker, slow_ms=fault.slow_ms)
     rack = rack_of(view, target.broker)
-    return FaultCommand(fault.kind, rack=rack) if rack else f"broker {target.broker} has no rack"
+    if rack:
+        return FaultCommand(fault.kind, rack=rack)
+    is_broker = bool((view.snapshot.brokers.id == target.broker).any())
+    return f"{'broker' if is_broker else 'controller'} {target.broker} has no rack"

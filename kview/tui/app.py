@@ -16,12 +16,10 @@ from textual.theme import Theme
 from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
 from kview.language.notices import text
-from kview.language.payloads import Form
 from kview.model.choices import Memory
 from kview.model.faults import Faults
 from kview.model.notices import Notice
 from kview.model.ports import Attention, Feed, Inspector, Profiles, Saves, SparkJob, Timeline
-from kview.model.units import NO_BROKER
 from kview.tui.actions import Keys
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
 from kview.tui.attention import AttentionKeys
@@ -45,7 +43,6 @@ from kview.tui.textual_internals import OwnApp, drawn_text
 from kview.tui.time_keys import TimeKeys
 from kview.tui.widgets.bottom import KeyLine, StatusMessage, shown_key
 from kview.tui.widgets.header import SourceInfo
-from kview.tui.widgets.inspecting import Detail
 from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import Table
 
@@ -122,7 +119,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self._choices = Choices(self)
         self._lists = ListKeys(self)
         self._remembering = Remembering(self, memory, self._go_soon)
-        self._navigation = Navigation(self)
+        self.go = Navigation(self)
         self._profiles = ProfileCommands(profiles, self.say, self.exit)
         self._saves = SaveKeys(self, saves, self._picture, self.wall_ms)
         self.arrivals = Arrivals(self._show, self.set_timer)
@@ -302,37 +299,17 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
     def action_themes(self) -> None:
         """Let the user choose a theme."""
-        self._navigation.open_themes(self.colours)
+        self.go.themes(self.colours)
 
     # -- screens
 
     def _go_soon(self, mode: str) -> None:
         if mode in SCREENS and mode != self.current_mode:
-            self.run_worker(self._navigation.to(mode), exclusive=True, group="go")
+            self.run_worker(self.go.to(mode), exclusive=True, group="go")
 
     async def action_go(self, mode: str) -> None:
         """Go to another screen and start at its top, so that a number key always shows the same thing."""
-        await self._navigation.to(mode)
-
-    def show_topic(self, topic: str, partition: int = -1) -> None:
-        """Go to a topic's partitions, with `partition` selected if it is not −1."""
-        self._navigation.open_topic(topic, partition)
-
-    def show_group(self, group: str) -> None:
-        """Go to a group."""
-        self._navigation.open_group(group)
-
-    def show_partition(self, topic: str, partition: int) -> None:
-        """Go to a partition's log."""
-        self._navigation.open_partition(topic, partition)
-
-    def show_broker(self, broker: int) -> None:
-        """Go to a broker."""
-        self._navigation.open_broker(broker)
-
-    def show_incident(self, key: Hashable) -> None:
-        """Go to the incident with that key."""
-        self._navigation.open_incident(key)
+        await self.go.to(mode)
 
     def show_moment(self, at_ms: int) -> None:
         """Show the cluster at a moment (epoch ms), if there is a recording of it."""
@@ -343,26 +320,14 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.hidden_incidents |= frozenset(keys)
         self._update()
 
-    def show_records(self, topic: str, partition: int) -> None:
-        """Go to the records of a partition."""
-        self._navigation.open_records(topic, partition)
-
-    def show_settings(self, topic: str = "", broker: int = NO_BROKER) -> None:
-        """Go to the settings of a topic, or of a broker."""
-        self._navigation.open_settings(topic, broker)
-
-    def show_detail(self, detail: Detail, form: Form) -> None:
-        """Show a record or a setting in full."""
-        self._navigation.open_detail(detail, form)
-
     def action_help(self) -> None:
         """Show the keys of this screen."""
-        self._navigation.open_help(self.timeline is not None and self.timeline.replay, self.keys)
+        self.go.help(self.timeline is not None and self.timeline.replay, self.keys)
 
     def action_find(self) -> None:
         """Offer to jump to anything by its name, and every command."""
         places = Places(self, self.faults, self.view)
-        self._navigation.open_palette(self.time, self._profiles, self.colours, places, self.keys)
+        self.go.palette(self.time, self._profiles, self.colours, places, self.keys)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Omit Textual's own commands, because the palette is made from the key bindings."""

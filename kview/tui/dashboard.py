@@ -47,6 +47,38 @@ class Selecting(Protocol):
         ...
 
 
+class Going(Protocol):
+    """Goes to a screen of one thing, from which Escape leads back."""
+
+    def topic(self, topic: str, partition: int = -1) -> None:
+        """Go to a topic's partitions, with `partition` selected if it is not −1."""
+        ...
+
+    def group(self, group: str) -> None:
+        """Go to a group."""
+        ...
+
+    def partition(self, topic: str, partition: int) -> None:
+        """Go to a partition's log."""
+        ...
+
+    def broker(self, broker: int) -> None:
+        """Go to a broker."""
+        ...
+
+    def incident(self, key: Hashable) -> None:
+        """Go to the incident with that key."""
+        ...
+
+    def records(self, topic: str, partition: int) -> None:
+        """Go to the records of a partition."""
+        ...
+
+    def settings(self, topic: str = "", broker: int = NO_BROKER) -> None:
+        """Go to the settings of a topic, or of a broker."""
+        ...
+
+
 class Dashboard(Protocol):
     """The app, as seen by its screens and its keys."""
 
@@ -66,6 +98,11 @@ class Dashboard(Protocol):
     """The keys of the incidents that the strip no longer shows."""
     keys: Keys
     """The keys in force."""
+
+    @property
+    def go(self) -> Going:
+        """What goes to the screen of one thing."""
+        ...
 
     @property
     def live(self) -> bool:
@@ -114,40 +151,12 @@ class Dashboard(Protocol):
         """Return the screen that draws views, or None while help or the palette covers it."""
         ...
 
-    def show_topic(self, topic: str, partition: int = -1) -> None:
-        """Go to a topic's partitions, with `partition` selected if it is not −1."""
-        ...
-
-    def show_group(self, group: str) -> None:
-        """Go to a group."""
-        ...
-
-    def show_partition(self, topic: str, partition: int) -> None:
-        """Go to a partition's log."""
-        ...
-
-    def show_broker(self, broker: int) -> None:
-        """Go to a broker."""
-        ...
-
-    def show_incident(self, key: Hashable) -> None:
-        """Go to the incident with that key."""
-        ...
-
     def show_moment(self, at_ms: int) -> None:
         """Show the cluster at a moment (epoch ms), if there is a recording of it."""
         ...
 
     def hide_incidents(self, keys: Iterable[Hashable]) -> None:
         """Show these incidents in the strip no longer."""
-        ...
-
-    def show_records(self, topic: str, partition: int) -> None:
-        """Go to the records of a partition."""
-        ...
-
-    def show_settings(self, topic: str = "", broker: int = NO_BROKER) -> None:
-        """Go to the settings of a topic, or of a broker."""
         ...
 
     def cancel_export(self) -> bool:

@@ -9,6 +9,7 @@ from textual.screen import Screen
 
 from kview.language import glossary
 from kview.language.payloads import Form
+from kview.model.units import NO_BROKER
 from kview.tui.actions import Keys
 from kview.tui.colours import Colours
 from kview.tui.command_list import commands
@@ -73,39 +74,39 @@ class Navigation:
         while len(self._app.screen_stack) > 1:
             await self._app.pop_screen()
 
-    def open_topic(self, topic: str, partition: int) -> None:
+    def topic(self, topic: str, partition: int = -1) -> None:
         """Go to a topic's partitions, with `partition` selected if it is not −1."""
         self._app.push_screen(TopicScreen(topic, partition))
 
-    def open_group(self, group: str) -> None:
+    def group(self, group: str) -> None:
         """Go to a group."""
         self._app.push_screen(GroupScreen(group))
 
-    def open_partition(self, topic: str, partition: int) -> None:
+    def partition(self, topic: str, partition: int) -> None:
         """Go to a partition's log."""
         self._app.push_screen(PartitionScreen(topic, partition))
 
-    def open_incident(self, key: Hashable) -> None:
+    def incident(self, key: Hashable) -> None:
         """Go to the incident with that key."""
         self._app.push_screen(IncidentScreen(key))
 
-    def open_records(self, topic: str, partition: int) -> None:
+    def records(self, topic: str, partition: int) -> None:
         """Go to the records of a partition."""
         self._app.push_screen(RecordsScreen(topic, partition))
 
-    def open_settings(self, topic: str, broker: int) -> None:
+    def settings(self, topic: str = "", broker: int = NO_BROKER) -> None:
         """Go to the settings of a topic, or of a broker if `topic` is ''."""
         self._app.push_screen(SettingsScreen(topic, broker))
 
-    def open_detail(self, detail: Detail, form: Form) -> None:
+    def detail(self, detail: Detail, form: Form) -> None:
         """Show a record or a setting in full."""
         self._app.push_screen(DetailScreen(detail, form))
 
-    def open_broker(self, broker: int) -> None:
+    def broker(self, broker: int) -> None:
         """Go to a broker."""
         self._app.push_screen(BrokerScreen(broker))
 
-    def open_help(self, is_replay: bool, keys: Keys) -> None:
+    def help(self, is_replay: bool, keys: Keys) -> None:
         """Show the keys of the screen shown."""
         shown = [entry.binding for entry in self._app.screen.active_bindings.values() if entry.enabled]
         others = REPLAY_HELP if is_replay else {}
@@ -116,12 +117,12 @@ class Navigation:
         meanings = glossary.figures(screen.figures()) if isinstance(screen, KviewScreen) else []
         self._app.push_screen(HelpScreen(explained, keys, NAMES.get(self._app.current_mode, ""), meanings))
 
-    def open_themes(self, colours: Colours) -> None:
+    def themes(self, colours: Colours) -> None:
         """Show the themes. The selected one is in use while the list is open."""
         if colours.can_choose():
             self._app.push_screen(ThemeScreen(colours.names, colours.palette.name, colours.use))
 
-    def open_palette(
+    def palette(
         self, time: TimeKeys, profiles: ProfileCommands, colours: Colours, places: Places, keys: Keys
     ) -> None:
         """Offer to jump to anything by its name. If nothing is chosen, the colours are those from before."""

@@ -40,11 +40,11 @@ class Places:
         return [
             *self._partitions(typed),
             *(
-                (at, Command(name, "", "topic", partial(self._app.show_topic, name)))
+                (at, Command(name, "", "topic", partial(self._app.go.topic, name)))
                 for at, name in self._topics.found(typed)[:MOST_PLACES]
             ),
             *(
-                (at, Command(name, "", "consumer group", partial(self._app.show_group, name)))
+                (at, Command(name, "", "consumer group", partial(self._app.go.group, name)))
                 for at, name in self._groups.found(typed)[:MOST_PLACES]
             ),
             *self._of_brokers(typed),
@@ -57,7 +57,7 @@ class Places:
         number = int(asked["number"])
         for at, topic in self._topics.found(asked["topic"])[:MOST_PLACES]:
             if number < self._counts[topic]:
-                show = partial(self._app.show_topic, topic, number)
+                show = partial(self._app.go.topic, topic, number)
                 yield at, Command(f"{topic}-{number}", "", "partition", show)
 
     def _of_brokers(self, typed: str) -> Iterator[Found]:
@@ -66,7 +66,7 @@ class Places:
         table = self._view.snapshot.brokers
         made: list[Command] = []
         for broker in table.id.tolist():
-            made.append(Command(f"broker {broker}", "", "broker", partial(self._app.show_broker, broker)))
+            made.append(Command(f"broker {broker}", "", "broker", partial(self._app.go.broker, broker)))
         for fault in FAULT_KEYS.values() if self._faults.has_lab else ():
             if fault.aims in ("broker", "fault"):
                 for broker in table.id.tolist():

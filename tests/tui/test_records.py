@@ -37,7 +37,7 @@ def asked(inspector: FakeInspector) -> RecordsRequest:
 async def test_nothing_is_read_until_a_key_asks_for_it() -> None:
     inspector = FakeInspector()
     async with dashboard(state(HEALTHY), state(HEALTHY), inspector=inspector) as (app, pilot):
-        app.show_topic("invoice", 3)
+        app.go.topic("invoice", 3)
         await pilot.pause()
         await press(pilot, ["m"])
         await until(pilot, lambda: "No record is read until you ask" in text(app), "the invitation")
@@ -60,7 +60,7 @@ async def test_nothing_is_read_until_a_key_asks_for_it() -> None:
 async def test_from_an_offset_a_time_or_a_number_of_records() -> None:
     inspector = FakeInspector()
     async with dashboard(state(HEALTHY), inspector=inspector) as (app, pilot):
-        app.show_records("invoice", 0)
+        app.go.records("invoice", 0)
         await pilot.pause()
         now_ms = app.wall_ms()
 
@@ -89,7 +89,7 @@ async def test_from_an_offset_a_time_or_a_number_of_records() -> None:
 def test_every_size_and_form_holds_what_is_hostile(size: tuple[int, int]) -> None:
     async def run() -> None:
         async with dashboard(state(HEALTHY), inspector=FakeInspector(), size=size) as (app, pilot):
-            app.show_records("invoice", 3)
+            app.go.records("invoice", 3)
             await press(pilot, ["l"])
             await until(pilot, lambda: f"{FIRST + COUNT - 1:,}" in text(app), "the last record")
             for form in ("text", "JSON", "hex", ""):
@@ -102,7 +102,7 @@ def test_every_size_and_form_holds_what_is_hostile(size: tuple[int, int]) -> Non
                     assert fits(app, size) and "could not be drawn" not in text(app), up
                     await press(pilot, ["x"])
                 await press(pilot, ["end", "escape", "up"])
-            app.show_settings("invoice")
+            app.go.settings("invoice")
             await until(pilot, lambda: "hidden by Kafka" in text(app), "the settings")
             assert fits(app, size)
             for _ in range(2):
@@ -116,7 +116,7 @@ def test_every_size_and_form_holds_what_is_hostile(size: tuple[int, int]) -> Non
 @running
 async def test_a_record_in_full() -> None:
     async with dashboard(state(HEALTHY), inspector=FakeInspector()) as (app, pilot):
-        app.show_records("invoice", 3)
+        app.go.records("invoice", 3)
         await press(pilot, ["l", "home", "down", "enter"])
         await until(pilot, lambda: f"RECORD invoice-3 offset {FIRST:,}" in text(app), "the record")
         shown = text(app)
@@ -133,7 +133,7 @@ async def test_a_record_in_full() -> None:
 async def test_escape_cancels_a_question_before_it_leaves_the_screen() -> None:
     inspector = FakeInspector(blocks=True)
     async with dashboard(state(HEALTHY), inspector=inspector) as (app, pilot):
-        app.show_records("invoice", 3)
+        app.go.records("invoice", 3)
         await press(pilot, ["l"])
         await until(pilot, lambda: "reading invoice-3, last 50" in text(app), "the progress")
         assert "Esc cancels" in text(app)
@@ -170,7 +170,7 @@ async def test_escape_cancels_a_question_before_it_leaves_the_screen() -> None:
 def test_a_failure_is_a_sentence(failure: InspectionFailure, said: str) -> None:
     async def run() -> None:
         async with dashboard(state(HEALTHY), inspector=FakeInspector(failure)) as (app, pilot):
-            app.show_records("invoice", 3)
+            app.go.records("invoice", 3)
             await press(pilot, ["l"])
             await until(pilot, lambda: said in text(app), said)
 
@@ -180,7 +180,7 @@ def test_a_failure_is_a_sentence(failure: InspectionFailure, said: str) -> None:
 @running
 async def test_settings_show_what_differs_first_and_can_be_filtered() -> None:
     async with dashboard(state(HEALTHY), inspector=FakeInspector()) as (app, pilot):
-        app.show_topic("invoice")
+        app.go.topic("invoice")
         await press(pilot, ["e"])
         await until(pilot, lambda: "retention.ms" in text(app), "the settings")
         shown = text(app)
@@ -198,9 +198,9 @@ async def test_settings_show_what_differs_first_and_can_be_filtered() -> None:
 @running
 async def test_a_recording_has_neither() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
-        app.show_records("invoice", 3)
+        app.go.records("invoice", 3)
         await press(pilot, ["l"])
         await until(pilot, lambda: "a recording holds no records" in text(app), "why there are none")
-        app.show_settings("invoice")
+        app.go.settings("invoice")
         await until(pilot, lambda: "SETTINGS invoice" in text(app), "the settings' screen")
         assert "a recording holds no records and no settings" in text(app)

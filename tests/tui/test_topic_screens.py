@@ -144,7 +144,7 @@ async def test_chips_count_all_partitions_and_narrow_the_list() -> None:
 async def test_a_partition_shows_who_waits_for_whom_and_how_old_a_silent_end_is() -> None:
     lab = FakeLab()
     async with dashboard(state(CRASH), lab=lab, size=(120, 40)) as (app, pilot):
-        app.show_partition("invoice", 1)
+        app.go.partition("invoice", 1)
         await until(pilot, lambda: "HISTORY" in text(app), "the partition")
         shown = text(app)
         assert "acks=all producers wait for broker 4, which is in the ISR but does not answer" in shown
@@ -163,7 +163,7 @@ async def test_a_partition_shows_who_waits_for_whom_and_how_old_a_silent_end_is(
 @running
 async def test_the_zoom_key_draws_only_the_end_of_the_log() -> None:
     async with dashboard(state(CRASH), size=(80, 24)) as (app, pilot):
-        app.show_partition("invoice", 1)
+        app.go.partition("invoice", 1)
         await until(pilot, lambda: "log start 400,000" in text(app), "the whole log")
         await press(pilot, ["z"])
         assert "the last 2,000 records" in text(app) and "log start" not in text(app)
@@ -174,7 +174,7 @@ async def test_the_zoom_key_draws_only_the_end_of_the_log() -> None:
 @running
 async def test_left_and_right_go_through_the_partitions_of_the_topic() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
-        app.show_partition("audit-log", 3)
+        app.go.partition("audit-log", 3)
         await until(pilot, lambda: "audit-log-3" in text(app), "the partition")
         await press(pilot, ["right"])
         assert "audit-log-0" in text(app)
@@ -186,7 +186,7 @@ async def test_left_and_right_go_through_the_partitions_of_the_topic() -> None:
 async def test_a_broker_has_its_replicas_its_facts_and_the_faults_and_delete() -> None:
     lab, attention = FakeLab(), FakeAttention()
     async with dashboard(state(CRASH), lab=lab, attention=attention) as (app, pilot):
-        app.show_broker(4)
+        app.go.broker(4)
         await until(pilot, lambda: "REPLICAS" in text(app), "the broker")
         shown = text(app)
         assert "broker 4  ✕ silent 3 s · fenced in ≈ 5.5 s · connection refused" in shown
@@ -206,11 +206,11 @@ async def test_a_broker_has_its_replicas_its_facts_and_the_faults_and_delete() -
 @running
 async def test_what_is_gone_says_so() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
-        app.show_broker(99)
+        app.go.broker(99)
         await until(pilot, lambda: "broker 99 is not listed any more" in text(app), "the broker")
-        app.show_partition("gone", 7)
+        app.go.partition("gone", 7)
         await until(pilot, lambda: "gone-7 is not listed any more" in text(app), "the partition")
-        app.show_topic("gone")
+        app.go.topic("gone")
         await until(pilot, lambda: "gone is not listed any more" in text(app), "the topic")
         assert "could not be drawn" not in text(app)
 

@@ -80,7 +80,7 @@ class BrokerScreen(KviewScreen):
 
     def action_settings(self) -> None:
         """Go to the broker's settings."""
-        self.dashboard.show_settings(broker=self.broker)
+        self.dashboard.go.settings(broker=self.broker)
 
     def target(self) -> Target | None:
         """Return the broker of this screen."""
@@ -93,4 +93,4 @@ class BrokerScreen(KviewScreen):
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
         if isinstance(event.key, tuple):
-            self.dashboard.show_partition(*event.key)
+            self.dashboard.go.partition(*event.key)

@@ -58,20 +58,20 @@ class EventsScreen(KviewScreen):
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
         if event.table.id == "incidents":
-            self.dashboard.show_incident(event.key)
+            self.dashboard.go.incident(event.key)
         elif found := self._event():
             self._open_event(found)
 
     def _open_event(self, event: Event) -> None:
         """Go to what an event names, or to its moment if it names nothing."""
         if event.group:
-            self.dashboard.show_group(event.group)
+            self.dashboard.go.group(event.group)
         elif len(event.partitions) == 1:
-            self.dashboard.show_topic(*event.partitions[0])
+            self.dashboard.go.topic(*event.partitions[0])
         elif event.topic:
-            self.dashboard.show_topic(event.topic)
+            self.dashboard.go.topic(event.topic)
         elif len(event.brokers) == 1:
-            self.dashboard.show_broker(event.brokers[0])
+            self.dashboard.go.broker(event.brokers[0])
         else:
             self.dashboard.show_moment(event.at_ms)
 

@@ -139,4 +139,4 @@ class GroupScreen(KviewScreen):
     @on(Table.Opened, "#offsets")
     def _open(self, event: Table.Opened) -> None:
         if isinstance(event.key, tuple):
-            self.dashboard.show_partition(*event.key)
+            self.dashboard.go.partition(*event.key)

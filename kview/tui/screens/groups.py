@@ -66,6 +66,6 @@ class GroupsScreen(KviewScreen):
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
         if isinstance(event.key, str):
-            self.dashboard.show_group(event.key)
+            self.dashboard.go.group(event.key)
         elif isinstance(event.key, tuple):
-            self.dashboard.show_topic(*event.key)
+            self.dashboard.go.topic(*event.key)

@@ -112,7 +112,7 @@ class IncidentScreen(KviewScreen):
     @on(Table.Opened, "#hit")
     def _open(self, event: Table.Opened) -> None:
         if isinstance(event.key, tuple):
-            self.dashboard.show_topic(*event.key)
+            self.dashboard.go.topic(*event.key)
 
     def action_go_there(self) -> None:
         """Show the cluster when the incident began."""

@@ -137,13 +137,13 @@ class OverviewScreen(KviewScreen):
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
         if event.table.id == "brokers" and isinstance(event.key, int):
-            self.dashboard.show_broker(event.key)
+            self.dashboard.go.broker(event.key)
         elif isinstance(event.key, brokers.ControllerKey):
             self.dashboard.say(StatusMessage(f"controller {event.key.node} has no screen of its own"))
         elif event.table.id == "partitions" and isinstance(event.key, tuple):
-            self.dashboard.show_partition(*event.key)
+            self.dashboard.go.partition(*event.key)
         elif isinstance(event.key, str):
-            self.dashboard.show_group(event.key)
+            self.dashboard.go.group(event.key)
 
 
 def _quorum(view: View) -> tuple[int, bool]:

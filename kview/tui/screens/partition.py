@@ -73,11 +73,11 @@ class PartitionScreen(KviewScreen):
     def action_leader(self) -> None:
         """Show the broker that leads the partition."""
         if (target := self.target()) is not None:
-            self.dashboard.show_broker(target.broker)
+            self.dashboard.go.broker(target.broker)
 
     def action_records(self) -> None:
         """Go to the partition's records."""
-        self.dashboard.show_records(self.topic, self.partition)
+        self.dashboard.go.records(self.topic, self.partition)
 
     def action_next(self, by: int) -> None:
         """Show another partition of the topic. The last is followed by the first."""

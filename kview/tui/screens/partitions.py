@@ -112,4 +112,4 @@ class PartitionsScreen(KviewScreen):
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
         if isinstance(event.key, tuple):
-            self.dashboard.show_partition(*event.key)
+            self.dashboard.go.partition(*event.key)

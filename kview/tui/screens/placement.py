@@ -156,7 +156,7 @@ class PlacementScreen(KviewScreen):
     def action_open(self) -> None:
         """Go to the topic's partitions."""
         if topic := self._topic():
-            self.dashboard.show_topic(topic)
+            self.dashboard.go.topic(topic)
 
     @on(Table.Moved, "#grid")
     def _another_broker(self) -> None:
@@ -172,8 +172,8 @@ class PlacementScreen(KviewScreen):
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
         if event.table.id == PLACED and isinstance(event.key, tuple):
-            self.dashboard.show_partition(*event.key)
+            self.dashboard.go.partition(*event.key)
         elif isinstance(event.key, int):
-            self.dashboard.show_broker(event.key)
+            self.dashboard.go.broker(event.key)
         else:
             self.action_open()

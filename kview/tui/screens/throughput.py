@@ -197,10 +197,10 @@ class ThroughputScreen(KviewScreen):
         if not isinstance(event.key, Key):
             return
         if event.key.kind is Kind.TOPIC:
-            self.dashboard.show_topic(event.key.name)
+            self.dashboard.go.topic(event.key.name)
         elif event.key.kind is Kind.GROUP:
-            self.dashboard.show_group(event.key.name)
+            self.dashboard.go.group(event.key.name)
         elif event.key.kind is Kind.BROKER:
-            self.dashboard.show_broker(int(event.key.name))
+            self.dashboard.go.broker(int(event.key.name))
         else:
             self.dashboard.say(StatusMessage("Enter opens topics, groups and brokers", "←→ lists them"))

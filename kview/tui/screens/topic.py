@@ -153,9 +153,9 @@ class TopicScreen(KviewScreen):
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
         if isinstance(event.key, tuple):
-            self.dashboard.show_partition(*event.key)
+            self.dashboard.go.partition(*event.key)
         elif isinstance(event.key, str):
-            self.dashboard.show_group(event.key)
+            self.dashboard.go.group(event.key)
 
 
 def _choices() -> Sequence[Choice]:

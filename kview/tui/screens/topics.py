@@ -28,4 +28,4 @@ class TopicsScreen(KviewScreen):
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
         if isinstance(event.key, str):
-            self.dashboard.show_topic(event.key)
+            self.dashboard.go.topic(event.key)

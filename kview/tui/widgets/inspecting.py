@@ -39,6 +39,14 @@ class Detail(Protocol):
         ...
 
 
+class Going(Protocol):
+    """What shows a screen of one thing."""
+
+    def detail(self, detail: Detail, form: Form) -> None:
+        """Show something in full."""
+        ...
+
+
 class Host(Protocol):
     """The app, as seen by panels that ask the cluster."""
 
@@ -46,6 +54,11 @@ class Host(Protocol):
     """None in a replay."""
     zone: tzinfo | None
     keys: Keys
+
+    @property
+    def go(self) -> Going:
+        """What goes to the screen of one thing."""
+        ...
 
     def ask(self, question: Question) -> None:
         """Ask for a line of text."""
@@ -57,10 +70,6 @@ class Host(Protocol):
 
     def wall_ms(self) -> int:
         """Return the current time, epoch ms."""
-        ...
-
-    def show_detail(self, detail: Detail, form: Form) -> None:
-        """Show something in full."""
         ...
 
 

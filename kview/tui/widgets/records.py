@@ -170,7 +170,7 @@ class RecordsPanel(InspectingTable):
         if record is None:
             self.host.say(StatusMessage(self.rows.why(index), severity=Severity.WARN))
         else:
-            self.host.show_detail(RecordDetail(self._request, record, self.host.zone), self._form)
+            self.host.go.detail(RecordDetail(self._request, record, self.host.zone), self._form)
 
     # -- asking
 

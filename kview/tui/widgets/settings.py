@@ -80,4 +80,4 @@ class SettingsPanel(InspectingTable):
         index = self.rows.find(self.selected) if self.selected is not None else None
         if index is not None and isinstance(self.rows, SettingRows):
             detail = SettingDetail(self._request, self.rows.setting(index))
-            self.host.show_detail(detail, Form.AUTO)
+            self.host.go.detail(detail, Form.AUTO)
