@@ -96,7 +96,7 @@ class HitRows(Keyed[tuple[str, int]]):
         )
         super().__init__([(one.topic, one.partition) for one in self._hit])
         self.troubled = sum(one.leaderless for one in self._hit)
-        note = "changed leaders first"
+        note = "leader changes first"
         if incident is not None:
             total = incident.partitions + (incident.internal_partitions if options.internal else 0)
             if total > len(self._hit):
