@@ -100,7 +100,7 @@ _OBSERVING = (
     click.option(
         "--no-records",
         is_flag=True,
-        help="Never read the records of topics, even if somebody asks for them on a topic's screen.",
+        help="Never read records from topics, even if someone asks for them on the screen.",
     ),
     click.option(
         "--metrics",

@@ -45,7 +45,7 @@ def note(controller: Controller, epoch: int, now_ms: int, old_ms: int) -> str:
     if controller.state is ControllerState.ACTIVE and epoch >= 0:
         notes.append(f"epoch {epoch}")
     if controller.behind not in (UNKNOWN, 0):
-        notes.append(f"{words.plural(controller.behind, 'record')} of the metadata log behind")
+        notes.append(f"{words.plural(controller.behind, 'metadata record')} behind")
     age_ms = now_ms - controller.received_ms
     if controller.received_ms != UNKNOWN and age_ms > old_ms:
         notes.append(f"reported {words.duration(age_ms, tenths=False)} ago")

@@ -19,7 +19,7 @@ def problem(wanted: Filter) -> str:
         case Problem.UNKNOWN_FIELD:
             near = get_close_matches(wrong, [field for field in Field if field], 1)
             said = f"did you mean {near[0]}:?" if near else f"write {_FIELDS}"
-            return f"not filtered: there is no {wrong}: in a filter; {said}"
+            return f"not filtered: {wrong}: is not a filter field; {said}"
         case Problem.EMPTY:
             return f"not filtered: something is missing after {wrong}"
         case Problem.NOT_A_BROKER:
@@ -29,4 +29,4 @@ def problem(wanted: Filter) -> str:
         case Problem.BAD_PATTERN:
             return f"not filtered: the regular expression is wrong ({wrong})"
         case Problem.TOO_MANY:
-            return f"not filtered: {wrong} terms are too many"
+            return f"not filtered: {wrong} terms is too many"

@@ -88,7 +88,7 @@ def phase_text(phase: Phase, incident: Incident, terse: bool = False) -> str:
         case PhaseKind.ELECTED:
             return f"{number} led" if terse else f"{number} led again"
         case PhaseKind.MOVES:
-            return f"{number} move" if terse else f"watermarks move on {number}"
+            return f"{number} moving" if terse else f"watermarks move again on {number}"
         case PhaseKind.BACK:
             return (
                 ("back" if terse else "broker back")
@@ -103,7 +103,7 @@ _ENDS: Mapping[PhaseKind, str] = {
     PhaseKind.ISR_FULL: "every ISR full",
     PhaseKind.QUORUM_BACK: "a controller acts again",
     PhaseKind.REMOVED: "broker removed from the cluster",
-    PhaseKind.REPEATED: "lost again: a new incident",
+    PhaseKind.REPEATED: "lost again (new incident)",
 }
 
 
@@ -135,7 +135,7 @@ def waits_for(incident: Incident, terse: bool = False) -> str:
     if incident.leaderless:
         if terse:
             return f"{incident.leaderless:,} leaderless"
-        return f"{plural(incident.leaderless, 'partition')} without leader"
+        return f"{plural(incident.leaderless, 'partition')} without a leader"
     if incident.is_waiting:
         return "waiting for watermarks"
     if incident.kind is IncidentKind.BROKERS and not (is_back and is_back.is_complete):
@@ -160,7 +160,7 @@ def consequences(incident: Incident, internal: bool = False) -> list[str]:
         parts.append(without)
     parts += moves(incident, internal)
     if incident.waited_ms != UNKNOWN:
-        verb = "wait" if incident.is_waiting else "waited"
+        verb = "waiting" if incident.is_waiting else "waited"
         parts.append(f"acks=all producers {verb} ≤ {duration(incident.waited_ms)}")
     parts.append(records_gone(incident))
     if incident.groups_count:

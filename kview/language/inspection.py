@@ -25,8 +25,8 @@ from kview.model.units import NO_BROKER, UNKNOWN
 RECORDS_FORMS = "an offset (1204117), a time (14:05, -5m) or a number of records (last 200)"
 """Where to read from, as a person types it."""
 
-NOT_IN_A_RECORDING = "a recording holds no records and no settings: they are read from the live cluster only"
-SWITCHED_OFF = "records are not read here: --no-records is set"
+NOT_IN_A_RECORDING = "a recording holds no records or settings: kview reads them only from a live cluster"
+SWITCHED_OFF = "reading records is switched off (--no-records)"
 TOMBSTONE = "null (a tombstone: deletes the key when the log is compacted)"
 HIDDEN = "hidden by Kafka"
 NO_TIME = "no time"
@@ -49,7 +49,7 @@ def failure(failed: InspectionFailure, answer: RecordsAnswer | SettingsAnswer) -
         case InspectionFailureKind.SWITCHED_OFF:
             return SWITCHED_OFF
         case InspectionFailureKind.UNKNOWN_TOPIC:
-            return f"the cluster has no {what} any more"
+            return f"the cluster no longer has {what}"
         case InspectionFailureKind.NO_LEADER:
             return f"{what} has no leader: nobody can read it now"
         case InspectionFailureKind.NOT_AUTHORIZED:
@@ -62,7 +62,7 @@ def failure(failed: InspectionFailure, answer: RecordsAnswer | SettingsAnswer) -
         case InspectionFailureKind.UNSUPPORTED:
             return f"{broker} does not support the versions of Fetch that kview can use"
         case InspectionFailureKind.TOO_LARGE:
-            return f"a batch in {what} is larger than kview reads"
+            return f"a batch in {what} is too large for kview to read"
         case InspectionFailureKind.NOT_CONNECTED:
             return "no broker answers at the moment"
         case InspectionFailureKind.NO_ANSWER:
@@ -84,7 +84,7 @@ def _no_answer(failed: InspectionFailure, what: str, broker: str, leads: bool) -
     if failed.cause.kind is FailureKind.KAFKA_ERROR:
         return f"{broker} answered {why}"
     return (
-        f"{broker} leads {what} and cannot be asked: {why}" if leads else f"{broker} cannot be asked: {why}"
+        f"{broker} leads {what} but cannot be asked: {why}" if leads else f"{broker} cannot be asked: {why}"
     )
 
 
@@ -93,12 +93,12 @@ def _code(failed: InspectionFailure) -> str:
 
 
 def has(answer: RecordsAnswer) -> str:
-    """Return which offsets a partition has: `it has 201,004 to 1,100,870`."""
+    """Return which offsets a partition has: `it has offsets 201,004 to 1,100,870`."""
     if UNKNOWN in (answer.log_start, answer.end):
-        return "which offsets it has is not known"
+        return "its offsets are not known"
     if answer.log_start >= answer.end:
         return f"the partition is empty, and its next offset is {answer.end:,}"
-    return f"it has {answer.log_start:,} to {answer.end - 1:,}"
+    return f"it has offsets {answer.log_start:,} to {answer.end - 1:,}"
 
 
 def damage(damaged: Damage) -> str:

@@ -10,7 +10,7 @@ _EXAMPLE = 'write one line for each action, such as sort = "s" or down = ["down"
 WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.KEY_FILE_GARBLED: ErrorWords("{file}, line {line}: this is not valid TOML", _EXAMPLE),
     ErrorKind.KEY_LINE_WRONG: ErrorWords(
-        "{file}, line {line}: {action!r} has neither a key nor a list of keys", _EXAMPLE
+        "{file}, line {line}: {action!r} needs a key, or a list of keys", _EXAMPLE
     ),
     ErrorKind.KEY_ACTION_UNKNOWN: ErrorWords(
         "{file}, line {line}: there is no action named {action!r}", "kview config --keys lists the actions"
@@ -19,16 +19,16 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "{file}, line {line}: there is no action named {action!r}", "did you mean {nearest}?"
     ),
     ErrorKind.KEY_UNKNOWN: ErrorWords(
-        "{file}, line {line}: {action} has the key {key!r}, which does not exist",
+        "{file}, line {line}: {action} is set to {key!r}, which is not a key",
         "write keys like s, /, ctrl+s, f5, pagedown or space",
     ),
     ErrorKind.KEYS_CONFLICT: ErrorWords(
-        "{file}, line {line}: {action} and {other} would both have the key {key}",
+        "{file}, line {line}: {action} and {other} both use the key {key}",
         "give one of them another key",
     ),
     ErrorKind.CHOICES_DAMAGED: ErrorWords(
-        "{file} is damaged, so kview starts without the filter and the order of your last visit",
-        "it is written again when you change one of them",
+        "{file} is damaged, so kview starts without the filter and sort order of your last visit",
+        "kview writes the file again when you change either",
     ),
     ErrorKind.CHOICES_NOT_KEPT: ErrorWords(
         "filter, order and screen are not kept for the next visit: {file} cannot be written ({reason})",

@@ -30,7 +30,7 @@ def more(groups: int) -> str:
 
 def before(records: int) -> str:
     """Return how far a replica's log ends before the stretch that is drawn."""
-    return f"{words.plural(records, 'record')} before this stretch"
+    return f"ends {words.plural(records, 'record')} earlier"
 
 
 def replica_note(replica: ReplicaEnd, old: bool, now_ms: int) -> str:
@@ -77,10 +77,12 @@ def meaning(status: PartitionStatus, log: PartitionLog, min_isr: int) -> str:
             one_of = "" if len(members) == 1 else "one of "
             return f"offline for all clients until {one_of}{brokers(members)} is back"
         case PartitionStatus.UNDER_MIN_ISR:
-            missing = words.plural(max(1, min_isr - len(in_isr)), "more replica")
-            return f"acks=all producers are refused until {missing} is in sync"
+            number = max(1, min_isr - len(in_isr))
+            verb = "is" if number == 1 else "are"
+            missing = words.plural(number, "more replica")
+            return f"acks=all writes are refused until {missing} {verb} in sync"
         case PartitionStatus.AT_MIN_ISR:
-            return "if one more replica leaves the ISR, acks=all producers are refused"
+            return "if one more replica leaves the ISR, acks=all writes are refused"
         case PartitionStatus.UNDER_REPLICATED if outside:
             return f"not in sync: {brokers(outside)}"
         case _:

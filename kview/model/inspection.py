@@ -1,7 +1,7 @@
 """What the screen can ask of a cluster on demand: records of a partition, and settings of a topic or broker.
 
-An answer is always an answer: what went wrong is part of it, next to what was read before. Nothing here is
-part of a snapshot, so nothing here is recorded.
+A failure is part of the answer, next to what was read before it. Nothing here is part of a snapshot, so
+nothing here is recorded.
 """
 
 from dataclasses import dataclass, field

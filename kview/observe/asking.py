@@ -1,6 +1,6 @@
-"""Connections for what somebody asks on demand, apart from those of the observations.
+"""Connections for what somebody asks on demand, separate from those of the observations.
 
-So a large answer or a slow broker holds back no observation, and its cost is counted apart.
+A large answer or a slow broker therefore delays no observation, and its cost is counted separately.
 """
 
 from collections.abc import Callable, Sequence

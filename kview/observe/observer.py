@@ -154,7 +154,7 @@ class Observer:
     def inspect(self, question: Question, on_answer: Callable[[Answer], None]) -> Ticket:
         """Begin to answer a question, and call `on_answer` on the observer's own thread.
 
-        Who does not want the answer any more cancels the ticket. Nothing is called once the observer is
+        A caller that no longer wants the answer cancels the ticket. Nothing is called once the observer is
         closed.
         """
         ticket = Ticket()

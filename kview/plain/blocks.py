@@ -28,7 +28,7 @@ MAX_EVENTS = 40
 """The most rows of a block: as many as a person reads. A JSON document has all of them."""
 
 ENDED_SHOWN_MS = 120_000
-"""How long an incident that is over is still told."""
+"""How long an incident is still reported after its end."""
 
 _INDENT = "  "
 _GAP = "  "

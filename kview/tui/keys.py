@@ -81,7 +81,7 @@ SCREEN_ACTIONS = (
     _screen("overview", "1", "what is wrong with the cluster, where, and which groups are affected", 6),
     _screen("placement", "2", "which broker holds each replica", 7),
     _screen("topics", "3", "topics with their health, traffic, size and readers", 8),
-    _screen("partitions", "4", "all partitions, which can be narrowed to those in one kind of trouble", 8),
+    _screen("partitions", "4", "all partitions, or only those in one kind of trouble", 8),
     _screen("groups", "5", "consumer groups with their lag, time behind and verdict", 8),
     _screen("throughput", "6", "records and bytes per second over time, calculated by Spark", 17),
     _screen("events", "7", "incidents with their stopwatch, and all events on a timeline", 17),
@@ -164,7 +164,9 @@ GENERAL_ACTIONS = (
         "save all rows of the focused table as CSV or JSON, as filtered and sorted",
         34,
     ),
-    Action("help", ("question_mark",), "help", "help", "show the keys of this screen", 1),
+    Action(
+        "help", ("question_mark",), "help", "help", "explain this screen: signs, words, figures and keys", 1
+    ),
     Action(
         "suspend",
         ("ctrl+z",),

@@ -73,7 +73,7 @@ OWN_ACTIONS = (
         ("left",),
         "narrow(-1)",
         "narrow",
-        "narrow the list: previous choice",
+        "narrow the list to the previous state",
         11,
         Where.PARTITIONS,
         pair="next-choice",
@@ -84,7 +84,7 @@ OWN_ACTIONS = (
         ("right",),
         "narrow(1)",
         "next choice",
-        "narrow the list: next choice",
+        "narrow the list to the next state",
         0,
         Where.PARTITIONS,
     ),
@@ -163,7 +163,13 @@ OWN_ACTIONS = (
     Action("form", ("x",), "form", "text/JSON/hex", "show it as text, JSON or hex", 11, Where.DETAIL),
     Action("read-settings", ("l",), "read", "read again", "read the settings again", 12, Where.SETTINGS),
     Action(
-        "find-setting", ("f",), "find", "find", "show only settings that contain a text", 11, Where.SETTINGS
+        "find-setting",
+        ("f",),
+        "find",
+        "find",
+        "show only settings that contain what you type",
+        11,
+        Where.SETTINGS,
     ),
 )
 """The actions that one screen, or one panel, alone has."""

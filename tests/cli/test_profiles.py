@@ -195,4 +195,4 @@ def test_config_lists_the_actions_and_a_wrong_key_file_is_bad_use(home: Home) ->
     keys.write_text('\nsort = "y"\n')
     code, out, error = home.kview("config", "--keys")
     assert (code, out) == (2, "")
-    assert f"{keys}, line 2: sort and copy would both have the key y: give one of them another" in error
+    assert f"{keys}, line 2: sort and copy both use the key y: give one of them another" in error

@@ -5,6 +5,7 @@ import re
 import resource
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -147,7 +148,8 @@ def kview_on_a_terminal(
 ) -> Iterator[PseudoTerminal]:
     """`kview` with these arguments on a pseudo-terminal of that size; killed at the end if it still runs.
 
-    Without Spark unless that is what is tested: a start takes all that a small machine has.
+    Without Spark unless that is what is tested: a start takes all that a small machine has. Its state folder
+    is empty unless `environment` names one, because it keeps what was shown last.
 
     `limit_file_bytes`: no file that it writes can get larger, as on a full disk.
     """
@@ -163,6 +165,7 @@ def kview_on_a_terminal(
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
             "LC_ALL": "C.UTF-8",
+            "XDG_STATE_HOME": tempfile.mkdtemp(dir=os.environ["XDG_STATE_HOME"]),
             **(environment or {}),
         },
         limit_file_bytes=limit_file_bytes,

@@ -49,7 +49,7 @@ async def test_it_takes_no_row_while_nothing_is_going_on() -> None:
         first, second = strip(app)
         assert "broker 4 silent" in first and "frozen" in first and "waiting for fencing" in first
         assert "esc hide" in first
-        assert "acks=all producers wait ≤ 4.1 s" in second
+        assert "acks=all producers waiting ≤ 4.1 s" in second
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -112,7 +112,7 @@ async def test_the_events_screen_has_lanes_incidents_and_events() -> None:
         assert "✕" not in next(one for one in shown.splitlines() if one.startswith("  broker 3"))
         assert "▮" in next(one for one in shown.splitlines() if one.startswith("  partitions"))
         row = next(one for one in shown.splitlines() if one.startswith("▸") and "broker 4 silent" in one)
-        assert " 12 " in row and "1 partition without leader" in row
+        assert " 12 " in row and "1 partition without a leader" in row
         events = shown[shown.index("EVENTS") :].splitlines()
         assert "watermark advanced again" in events[1] and "stopped answering" in events[8]
 

@@ -66,7 +66,7 @@ async def test_help_explains_signs_words_and_figures_before_keys_without_scrolli
         assert not re.search(r"\d+–\d+ of \d+", shown), "all lines are in sight"
         for part in ("SIGNS", "WORDS", "FIGURES on this screen", "KEYS", "TIME", "NAVIGATION"):
             assert part in shown, f"{part}\n{shown}"
-        assert "preferred leader  the first in the list of replicas" in shown
+        assert "preferred leader  the first broker in the replica list" in shown
         figure = {"6": "hottest ÷ mean  busiest", "5": "read/s  records that"}.get(
             "".join(keys)[:1], "in rec/s  "
         )

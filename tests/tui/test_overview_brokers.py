@@ -18,7 +18,7 @@ from tests.tui.many import lost_controller, many
 async def test_thirty_brokers_are_all_in_sight_and_the_silent_ones_have_rows(size: tuple[int, int]) -> None:
     async with dashboard(many(crashed=(2, 19)), size=size) as (app, _):
         shown = text(app)
-        assert "30 brokers, 2 not well" in shown
+        assert "30 brokers, 2 not OK" in shown
         assert "R1 ●●✕●●●" in shown and "R4 ●✕●●●●" in shown
         table = app.screen.query_one("#brokers", Table)
         assert [key for key in table.in_sight if isinstance(key, int)][:2] == [2, 19]
@@ -28,7 +28,7 @@ async def test_thirty_brokers_are_all_in_sight_and_the_silent_ones_have_rows(siz
 async def test_a_few_brokers_have_a_row_each_in_order_of_racks() -> None:
     async with dashboard(state(HEALTHY)) as (app, _):
         assert app.screen.query_one("#brokers", Table).keys == [0, 1, 2, 3, 4, 5]
-        assert "all well" not in text(app)
+        assert "all OK" not in text(app)
 
 
 @pytest.mark.parametrize("cells", [40, 60, 78, 116, 200])
@@ -59,7 +59,7 @@ async def test_the_list_of_brokers_stays_at_its_top_until_the_user_scrolls() -> 
         assert table.scroll_offset.y > 0
         selected = table.selected
         app.feed.show(many(brokers=30))  # type: ignore[attr-defined]
-        await until(pilot, lambda: "2 not well" not in text(app), "all well")
+        await until(pilot, lambda: "2 not OK" not in text(app), "all OK")
         assert table.selected == selected
 
 

@@ -151,7 +151,7 @@ async def test_escape_cancels_a_question_before_it_leaves_the_screen() -> None:
     [
         (
             InspectionFailure(InspectionFailureKind.NO_ANSWER, 4, Cause(FailureKind.REFUSED)),
-            "broker 4 leads invoice-3 and cannot be asked: connection refused",
+            "broker 4 leads invoice-3 but cannot be asked: connection refused",
         ),
         (
             InspectionFailure(InspectionFailureKind.NO_LEADER),
@@ -159,11 +159,11 @@ async def test_escape_cancels_a_question_before_it_leaves_the_screen() -> None:
         ),
         (
             InspectionFailure(InspectionFailureKind.SWITCHED_OFF),
-            "records are not read here: --no-records is set",
+            "reading records is switched off (--no-records)",
         ),
         (
             InspectionFailure(InspectionFailureKind.OFFSET_OUT_OF_RANGE, 1, offset=5),
-            "offset 5 does not exist: it has 201,004 to 1,204,116",
+            "offset 5 does not exist: it has offsets 201,004 to 1,204,116",
         ),
     ],
 )
@@ -203,4 +203,4 @@ async def test_a_recording_has_neither() -> None:
         await until(pilot, lambda: "a recording holds no records" in text(app), "why there are none")
         app.go.settings("invoice")
         await until(pilot, lambda: "SETTINGS invoice" in text(app), "the settings' screen")
-        assert "a recording holds no records and no settings" in text(app)
+        assert "a recording holds no records or settings" in text(app)

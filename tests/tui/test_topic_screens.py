@@ -207,11 +207,11 @@ async def test_a_broker_has_its_replicas_its_facts_and_the_faults_and_delete() -
 async def test_what_is_gone_says_so() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         app.go.broker(99)
-        await until(pilot, lambda: "broker 99 is not listed any more" in text(app), "the broker")
+        await until(pilot, lambda: "broker 99 is no longer listed" in text(app), "the broker")
         app.go.partition("gone", 7)
-        await until(pilot, lambda: "gone-7 is not listed any more" in text(app), "the partition")
+        await until(pilot, lambda: "gone-7 is no longer listed" in text(app), "the partition")
         app.go.topic("gone")
-        await until(pilot, lambda: "gone is not listed any more" in text(app), "the topic")
+        await until(pilot, lambda: "gone is no longer listed" in text(app), "the topic")
         assert "could not be drawn" not in text(app)
 
 

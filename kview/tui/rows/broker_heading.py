@@ -19,7 +19,7 @@ def broker_heading(view: View, broker: int, now_ms: int) -> list[Line]:
     """Return LINES lines about a broker."""
     at = broker_row(view, broker)
     if at is None:
-        return [line("  ", Span(f"broker {broker}", Role.BRIGHT), Span(" is not listed any more", Role.WARN))]
+        return [line("  ", Span(f"broker {broker}", Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
     table, figures = view.snapshot.brokers, view.brokers
     why = [
         brokers.fencing(figures, at, now_ms),

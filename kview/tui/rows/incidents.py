@@ -56,7 +56,7 @@ class IncidentRows(Keyed[tuple[object, ...]]):
         self.columns: Sequence[Column] = (
             Column("began", "", 8),
             Column("what", "", 18, flex=3, most=60, name=True),
-            Column("lasted", "lasted", 7, right=True),
+            Column("lasted", "lasted", 9, right=True),
             Column("hit", "hit", 5, right=True, rank=3),
             Column("moved", "moved", 5, right=True, rank=4),
             Column("waited", "waited ≤", 8, right=True, rank=2),
@@ -96,7 +96,7 @@ class HitRows(Keyed[tuple[str, int]]):
         )
         super().__init__([(one.topic, one.partition) for one in self._hit])
         self.troubled = sum(one.leaderless for one in self._hit)
-        note = "changed leaders first"
+        note = "leader changes first"
         if incident is not None:
             total = incident.partitions + (incident.internal_partitions if options.internal else 0)
             if total > len(self._hit):

@@ -22,7 +22,7 @@ def partition_heading(
     """Return the lines about a partition: its name with its state, what that means, and its figures."""
     name = f"{middle(topic, MOST_NAME)}-{partition}"
     if log is None:
-        return [line("  ", Span(name, Role.BRIGHT), Span(" is not listed any more", Role.WARN))]
+        return [line("  ", Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
     table, figures, at = view.snapshot.partitions, view.partitions, log.row
     facts = [f"ISR {int(figures.isr_count[at])} of {int(replication(table)[at])}"]
     if table.min_isr[at] != UNKNOWN_ID:

@@ -16,7 +16,7 @@ _BETWEEN = "  "
 def strips(view: View, cells: int, most: int, now_ms: int) -> list[Line]:
     """Return at most `most` lines with a sign per broker, or with numbers if there are too many brokers.
 
-    The first line ends with the number of brokers, and how many of them are not well.
+    The first line ends with the number of brokers, and how many of them are not OK.
     """
     table, figures = view.snapshot.brokers, view.brokers
     racks: dict[str, list[tuple[int, str, Role]]] = {}
@@ -37,7 +37,7 @@ def strips(view: View, cells: int, most: int, now_ms: int) -> list[Line]:
 
 
 def _total(number: int, unwell: int) -> Line:
-    well = Span("all well", Role.DIM) if not unwell else Span(f"{unwell:,} not well", Role.BRIGHT)
+    well = Span("all OK", Role.DIM) if not unwell else Span(f"{unwell:,} not OK", Role.BRIGHT)
     return line(Span(f"{words.plural(number, 'broker')}, ", Role.DIM), well, " ")
 
 

@@ -19,7 +19,7 @@ def topic_heading(view: View, topic: str) -> Line:
     """Return one line about a topic, with its name first."""
     at = topic_row(view.topics, topic)
     if at is None:
-        return line(Span(topic, Role.BRIGHT), Span(" is not listed any more", Role.WARN))
+        return line(Span(topic, Role.BRIGHT), Span(" is no longer listed", Role.WARN))
     figures = view.topics
     severity = str(figures.severity[at])
     health = topic_health(view)

@@ -161,10 +161,11 @@ class CommandScreen(ModalScreen[None], inherit_bindings=False):
     @on(Table.Opened)
     def _run(self) -> None:
         command = self._selected()
+        if command is None:
+            return  # the list says that nothing matches
         self.dismiss()
-        if command is not None:
-            self._restore()
-            self.app.call_next(command.run)
+        self._restore()
+        self.app.call_next(command.run)
 
     def action_leave(self) -> None:
         """Leave, and restore the theme that was in use."""

@@ -31,7 +31,7 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
     table, figures = view.snapshot.groups, view.groups
     found = np.flatnonzero(table.group == name)
     if not len(found):
-        return [line("  ", Span(name, Role.BRIGHT), Span(" is not listed any more", Role.WARN))]
+        return [line("  ", Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
     at = int(found[0])
     coordinator = int(table.coordinator[at])
     facts = [members(view, at), f"{table.type[at]} protocol"]

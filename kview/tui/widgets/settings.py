@@ -58,7 +58,7 @@ class SettingsPanel(InspectingTable):
     def _take(self, answer: SettingsAnswer) -> None:
         before = self._answer
         if answer.failure and before is not None and before.settings:
-            old = " (the settings above are those read before)"
+            old = " (the settings above are from an earlier read)"
             self.message(f"{said.failure(answer.failure, answer)}{old}", Role.WARN)
             return
         self._answer = answer
