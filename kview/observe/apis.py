@@ -29,7 +29,6 @@ READ_RECORDS = READ_ONLY | {FETCH}
 follower, whose fetches count for the ISR and the high watermark."""
 
 NOT_LEADER = 6
-NOT_CONTROLLER = 41
 GROUP_ID_NOT_FOUND = 69
 COORDINATOR_LOAD_IN_PROGRESS = 14
 COORDINATOR_NOT_AVAILABLE = 15

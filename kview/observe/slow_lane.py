@@ -29,9 +29,6 @@ LASTING = frozenset({29, 30, 31, 35, 58})
 """Kafka's error numbers that stay the same until somebody changes permissions or versions."""
 FAILED_PAUSE_S = 1.0
 """Pause after a request that got no answer."""
-MOST_DENIED = 5
-"""In ZooKeeper mode, a controller that has just changed answers NOT_CONTROLLER for a few seconds, until
-metadata name the new one. It is a failure from this many such answers in a row on."""
 OVERDUE_S = 3.0
 """A request in flight for this long is reported as failed, while its answer is still accepted."""
 QUORUM_OVERDUE_S = 0.5
@@ -43,10 +40,6 @@ MOST_QUORUM_REQUESTS = 2
 POINTS_A_REQUEST = 2_000
 """Partitions per request. A look-up by time takes a broker about 10 µs per partition."""
 FORWARDED = (Part.QUORUM, Part.REASSIGNMENTS)
-
-
-class _AskAgain(Exception):
-    """Another broker, or the same a little later, will know."""
 
 
 @dataclass(slots=True)
@@ -67,8 +60,6 @@ class SlowLane:
     _running: dict[int, _Running] = field(default_factory=dict)
     """Broker → its request in flight."""
     _due_s: dict[tuple[Part, int], float] = field(default_factory=dict)
-    _denied: int = 0
-    """How many answers about reassignments in a row were NOT_CONTROLLER."""
     """(Part, broker) → the earliest time (monotonic) to ask for the part again."""
     _healthy: Sequence[int] = ()
     _answering: frozenset[int] = frozenset()
@@ -165,8 +156,6 @@ class SlowLane:
                 if self.state.received_ms.get((part, reported), UNKNOWN) <= began_ms:
                     self._failed(part, broker, error.cause)
                 self._due_s[part, reported] = self.loop.monotonic() + FAILED_PAUSE_S
-            except _AskAgain:
-                self._due_s[part, reported] = self.loop.monotonic() + FAILED_PAUSE_S
             except Refused as error:
                 self.state.failed(part, reported, error.cause)
                 lasting = error.cause.kind is not FailureKind.KAFKA_ERROR or error.cause.code in LASTING
@@ -246,9 +235,6 @@ class SlowLane:
 
     async def _reassignments(self, link: Link, broker: int) -> None:
         answer, _ = await link.ask(reassignments.request())
-        self._denied = self._denied + 1 if answer.error_code == apis.NOT_CONTROLLER else 0
-        if 0 < self._denied < MOST_DENIED:
-            raise _AskAgain
         self.state.reassignments = reassignments.table(answer)
 
     async def _session_timeout(self, link: Link, broker: int) -> None:

@@ -1,5 +1,6 @@
 """The log file: what kview does not show on the screen, especially the tracebacks of bugs."""
 
+import errno
 import logging
 import sys
 import threading
@@ -87,8 +88,15 @@ def keep_traceback(bug: BaseException) -> str:
     return f"in {log_path()}"
 
 
+SCREEN_WRITER = "textual-output"
+"""The thread in which Textual writes to the terminal."""
+
+
 def _log_thread(args: threading.ExceptHookArgs) -> None:
     if args.exc_value is not None:
+        name = args.thread.name if args.thread else ""
+        if name == SCREEN_WRITER and getattr(args.exc_value, "errno", 0) == errno.EIO:
+            return  # the terminal has gone away, which ends kview
         where = args.thread.name if args.thread else "(unknown)"
         keep_traceback(args.exc_value)
         logging.getLogger("kview").error("the bug above was in the thread %s", where)

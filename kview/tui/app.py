@@ -125,6 +125,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.arrivals = Arrivals(self._show, self.set_timer)
         self.ascii_only = ascii_only
         self.log_file = log_file
+        self._inert_on: Screen[Any] | None = None
+        """The screen about which the status line says that a key does nothing there."""
         self.zone = zone
         loaded = load_themes(theme_folders()) if themes is None else themes
         self.colours = Colours(loaded, theme, colourless, self._set_theme, self.say)
@@ -261,8 +263,15 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
     def say(self, message: StatusMessage, keep: bool = False) -> None:
         """Show a message in the status line. With `keep`, the message stays until the next one."""
+        self._inert_on = None
         self.status.say(message, self.wall_ms(), keep)
         self.redraw_status()
+
+    def forget_inert(self) -> None:
+        """Remove the message that a key does nothing, because it is about another screen."""
+        if self._inert_on not in (None, self.screen):
+            self._inert_on = None
+            self.clear_message()
 
     def clear_message(self) -> None:
         """Remove the message from the status line, because it is about another moment."""
@@ -280,6 +289,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
                 f"{self.keys.name('help')} lists the keys",
             )
         )
+        self._inert_on = self.screen
 
     def redraw_status(self) -> None:
         """Redraw the status line and the key line."""

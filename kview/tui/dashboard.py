@@ -133,6 +133,10 @@ class Dashboard(Protocol):
         """Show a message in the status line. With `keep`, the message stays until the next one."""
         ...
 
+    def forget_inert(self) -> None:
+        """Remove the message that a key does nothing, because it is about another screen."""
+        ...
+
     def clear_message(self) -> None:
         """Remove the message from the status line, because it is about another moment."""
         ...

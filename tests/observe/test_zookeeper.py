@@ -35,19 +35,6 @@ def test_reassignments_are_asked_of_the_controller_alone(controller: int) -> Non
         assert asked == {controller}
 
 
-def test_a_controller_that_has_just_changed_is_a_failure_only_if_it_lasts() -> None:
-    with FakeBroker(3, versions=ZOOKEEPER_VERSIONS) as one, FakeBroker(5, versions=ZOOKEEPER_VERSIONS) as two:
-        one.advertised = two.advertised = {3: one.address, 5: two.address}
-        two.controller, one.controller = 3, 5  # 5 names 3 in its metadata, and 3 says that it is not
-        with observing([two.address], SETTINGS) as observer:
-            seen = until(observer, lambda _: one.answered.count(REASSIGNMENTS) >= 2, "it is asked again", 10)
-            assert [failure.part for failure in seen.observation.failures] == []
-            seen = until(observer, lambda s: s.observation.failures, "that lasts", 20)
-            assert [failure.part for failure in seen.observation.failures] == [Part.REASSIGNMENTS]
-            one.controller = 3
-            until(observer, lambda s: not s.observation.failures, "it knows again", 10)
-
-
 @pytest.mark.parametrize(
     ("versions", "settings", "in_force_ms"),
     [

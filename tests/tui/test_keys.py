@@ -274,3 +274,20 @@ async def test_quit(key: str) -> None:
         await pilot.pause()
         assert app.return_code == 0
     assert app.feed.stopped  # type: ignore[attr-defined]
+
+
+@running
+async def test_what_does_nothing_on_one_screen_is_forgotten_on_another() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await press(pilot, ["d"])
+        assert "d does nothing here" in text(app)
+        await press(pilot, ["5"])
+        await until(pilot, lambda: "write/s" in text(app), "the groups")
+        assert "does nothing here" not in text(app)
+
+
+@running
+async def test_the_list_of_places_stays_open_if_nothing_matches() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await press(pilot, ["colon", *"payment-99", "enter"])
+        await until(pilot, lambda: "nothing matches" in text(app), "that nothing matches")

@@ -105,6 +105,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     def on_screen_resume(self) -> None:
         """Catch up with what happened while another screen was shown."""
+        self.dashboard.forget_inert()
         self.refit()
 
     def on_screen_suspend(self) -> None:
