@@ -28,5 +28,5 @@ def test_records_and_a_record_in_full() -> None:
 def test_no_records() -> None:
     with kview_on_a_terminal("--simulate", "--no-records", columns=120, rows=40) as terminal:
         open_records(terminal)
-        terminal.wait_for_text("reading records is switched off (--no-records)")
+        terminal.wait_for_text(r"reading records is switched off \(--no-records\)")
         assert b"records, " not in terminal.raw
