@@ -43,11 +43,6 @@ def index_of(rows: Longs, row: int) -> int | None:
     return int(found[0]) if len(found) else None
 
 
-def of_topics(topics: TopicFigures, passing: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which partitions belong to the `passing` topics, a flag for each row of `TopicFigures`."""
-    return np.repeat(passing, topics.partitions)
-
-
 def replica_rows(replicas_row: NDArray[np.int32], row: int) -> range:
     """Return the rows of a partition's replicas. `replicas_row` is `Replicas.row`, which is in order."""
     begin, end = np.searchsorted(replicas_row, [row, row + 1]).tolist()

@@ -122,6 +122,14 @@ def listed(app: KviewApp) -> list[tuple[str, int]]:
 
 
 @running
+async def test_chips_count_what_the_filter_leaves() -> None:
+    async with dashboard(state(CRASH)) as (app, pilot):
+        await press(pilot, ["4", "slash", *"broker:4", "enter"])
+        await until(pilot, lambda: "▸all 10" in text(app), "the partitions with a replica on broker 4")
+        assert len(app.screen.query_one("#partitions", Table).rows) == 10
+
+
+@running
 async def test_chips_count_all_partitions_and_narrow_the_list() -> None:
     async with dashboard(state(CRASH)) as (app, pilot):
         await press(pilot, ["4"])

@@ -44,9 +44,15 @@ STATUS_SIGNS: dict[str, str] = {
 Key = TypeVar("Key", bound=Hashable)
 
 
+def needing_attention(severities: NDArray[np.object_]) -> Flags:
+    """Return which rows need attention."""
+    found: Flags = (severities == Severity.RISK) | (severities == Severity.WARN)
+    return found
+
+
 def troubled(severities: NDArray[np.object_]) -> int:
     """Return the number of rows that need attention."""
-    return int(((severities == Severity.RISK) | (severities == Severity.WARN)).sum())
+    return int(needing_attention(severities).sum())
 
 
 class Keyed(Generic[Key]):
@@ -68,8 +74,7 @@ class Keyed(Generic[Key]):
     @property
     def in_trouble(self) -> Flags:
         """Which rows need attention, by index. Empty if rows are never in trouble."""
-        found: Flags = (self.severities == Severity.RISK) | (self.severities == Severity.WARN)
-        return found
+        return needing_attention(self.severities)
 
     def key(self, index: int) -> Hashable:
         """Return the key of the row at `index`."""

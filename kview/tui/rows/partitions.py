@@ -11,7 +11,6 @@ from kview.derive.passing import Passing
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import failures, glyphs, verdicts, words
 from kview.language.lists import Order, order_name
-from kview.model.events import Severity
 from kview.model.snapshot import Flags, IdMatrix, Ids, Longs
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.options import OWN_ORDER, Options
@@ -25,6 +24,7 @@ from kview.tui.rows.common import (
     isr,
     leader_epoch,
     name_width,
+    needing_attention,
     rate_width,
     replicas,
     replicas_width,
@@ -40,6 +40,13 @@ TOPIC_PANEL = "topic_partitions"
 """The panel of a single topic's partitions, whose own order is by number."""
 
 _AGED = (PartitionStatus.SILENT_LEADER, PartitionStatus.FROZEN)
+
+
+def passing(view: View, options: Options) -> Flags:
+    """Return which rows of `snapshot.partitions` pass the options."""
+    table = view.snapshot.partitions
+    shown = np.ones(len(table), bool) if options.internal else ~table.internal
+    return shown & Passing(view, options.wanted).partitions if options.wanted else shown
 
 
 def worst_first(view: View, options: Options) -> NDArray[np.int64]:
@@ -106,8 +113,7 @@ class ListedPartitions:
     @property
     def in_trouble(self) -> Flags:
         """Which rows need attention, by index."""
-        found: Flags = (self._severities == Severity.RISK) | (self._severities == Severity.WARN)
-        return found
+        return needing_attention(self._severities)
 
     @property
     def keys(self) -> list[tuple[str, int]]:

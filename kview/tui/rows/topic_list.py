@@ -16,7 +16,7 @@ from kview.language import topics as topic_words
 from kview.language.lists import Order, order_name
 from kview.language.verdicts import counted
 from kview.model.events import Severity
-from kview.model.snapshot import Flags, Longs
+from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
 from kview.tui.options import OWN_ORDER, Options
 from kview.tui.plot import sparkline
@@ -28,6 +28,7 @@ from kview.tui.rows.common import (
     count_width,
     figure,
     name_width,
+    needing_attention,
     rate_width,
     title,
     troubled,
@@ -87,7 +88,7 @@ class TopicListRows:
         self.panel = PANEL
         self.sorts: Collection[str] = SORTS
         severities = figures.severity[self._rows]
-        self.in_trouble: Flags = (severities == Severity.RISK) | (severities == Severity.WARN)
+        self.in_trouble = needing_attention(severities)
         worst = troubled(severities)
         self.troubled = worst if options.sort(PANEL) == OWN_ORDER else 0
         rows = self._rows

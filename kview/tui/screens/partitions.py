@@ -9,7 +9,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from kview.derive.lookup import of_topics
 from kview.derive.topic_health import ALWAYS_COUNTED, Trouble, troubles
 from kview.derive.view import View
 from kview.language.topics import NONE_IN_TROUBLE, TROUBLES
@@ -18,7 +17,6 @@ from kview.tui.aim import Target, leader_of
 from kview.tui.keys import ACTIONS
 from kview.tui.options import Options
 from kview.tui.rows import partitions
-from kview.tui.rows.topic_list import passing
 from kview.tui.screens.base import KviewScreen
 from kview.tui.text import Role
 from kview.tui.widgets.bottom import Rule
@@ -42,7 +40,7 @@ Flagged = Mapping[Trouble, NDArray[np.bool_]]
 
 def chips(view: View, options: Options, current: Trouble, having: Flagged) -> Sequence[Choice]:
     """Return what the list can be narrowed to, with the number of partitions that pass the filter."""
-    among = of_topics(view.topics, passing(view, options))
+    among = partitions.passing(view, options)
     found = {trouble: int((flags & among).sum()) for trouble, flags in having.items()}
     shown = [t for t in Trouble if found[t] or t in ALWAYS_COUNTED or t is current]
     return [Choice(t, TROUBLES[t], f"{found[t]:,}", _role(t, found[t]), optional=not found[t]) for t in shown]
