@@ -114,6 +114,19 @@ def answering(snapshot: Snapshot) -> Answering:
     return Answering(int((counts & answer).sum()), int(counts.sum()), last_ms)
 
 
+def none_answer_since(brokers: Brokers) -> int:
+    """Return since when no broker has answered kview (epoch ms), UNKNOWN if one answers or only owes us one.
+
+    This is when the last of them fell silent. Fenced brokers and those that are no longer listed count, too.
+    """
+    quiet = silence(brokers)
+    heard = brokers.answers & np.asarray(brokers.state != BrokerState.SILENT, np.bool_)
+    if not quiet.silent.any() or not quiet.silent.all() or heard.any():
+        return UNKNOWN
+    listed = np.asarray(brokers.state != BrokerState.GONE, np.bool_)
+    return int(quiet.since_ms[listed].max(initial=UNKNOWN))
+
+
 def late(brokers: Brokers) -> Flags:
     """Return which brokers count as up but owe us an answer: they may be silent, or only slow."""
     up = np.asarray(brokers.state == BrokerState.UP, np.bool_)

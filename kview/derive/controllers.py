@@ -47,7 +47,7 @@ CONTROLLER_FINDINGS = frozenset(
 )
 """The findings that are about controllers."""
 
-_UNTOLD = frozenset({FindingKind.NO_CONTROLLER, FindingKind.QUORUM_SILENT})
+_UNTOLD = frozenset({FindingKind.NO_CONTROLLER, FindingKind.QUORUM_SILENT, FindingKind.NO_BROKER_ANSWERS})
 """The findings that mean that nothing is known about single controllers."""
 
 
@@ -59,7 +59,7 @@ def is_troubled(view: View) -> bool:
 def controllers(view: View) -> tuple[Controller, ...]:
     """Return the controllers, sorted by id. Empty without KRaft, or if the quorum was never described."""
     seen, quorum = view.snapshot.observation, view.snapshot.quorum
-    findings = [f for f in view.headline.findings if f.kind in CONTROLLER_FINDINGS]
+    findings = [f for f in view.headline.findings if f.kind in CONTROLLER_FINDINGS | _UNTOLD]
     lost = {node for finding in findings for node in finding.controllers}
     untold = any(finding.kind in _UNTOLD for finding in findings)
     brokers = set(view.snapshot.brokers.id.tolist())

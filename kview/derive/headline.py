@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kview.derive.brokers import Silence, late
+from kview.derive.brokers import Silence, late, none_answer_since
 from kview.derive.group_findings import group_findings, groups_ok, heeded
 from kview.derive.hidden import hidden, lacks_topics
 from kview.derive.partitions import Placement, at_min, under_min, under_replicated
@@ -53,15 +53,19 @@ def headline(
     """
     table = snapshot.partitions
     mine = ~table.internal
-    findings = [
-        *_metadata(snapshot),
-        *hidden(snapshot.observation, unheard(snapshot.observation)),
-        *_brokers(snapshot, brokers, partitions, quiet),
-        *_partitions(snapshot, brokers, partitions, placed),
-        *controllers,
-    ]
+    none_since = none_answer_since(snapshot.brokers)
+    if none_since != UNKNOWN:  # nothing else is known about the present
+        findings = [Finding(K.NO_BROKER_ANSWERS, Severity.RISK, since_ms=none_since)]
+    else:
+        findings = [
+            *_metadata(snapshot),
+            *hidden(snapshot.observation, unheard(snapshot.observation)),
+            *_brokers(snapshot, brokers, partitions, quiet),
+            *_partitions(snapshot, brokers, partitions),
+            *controllers,
+        ]
     well = () if findings else (_calm(snapshot),)
-    if not any(finding.kind is K.NO_BROKER_ANSWERS for finding in findings):
+    if none_since == UNKNOWN:
         findings += group_findings(snapshot, groups)
         findings += _lost_lately(events, snapshot.observation.ended_ms)
         findings += _leadership(snapshot, brokers, partitions)
@@ -112,10 +116,6 @@ def _brokers(
     table = snapshot.brokers
     silent = np.asarray(table.state == BrokerState.SILENT, np.bool_)
     if silent.any():
-        if int(silent.sum()) == int((table.state != BrokerState.GONE).sum()):
-            since_ms = _first(quiet.since_ms[silent])
-            yield Finding(FindingKind.NO_BROKER_ANSWERS, Severity.RISK, since_ms=since_ms)
-            return
         if (lost := silent & ~figures.unreached).any():
             yield from _silent(snapshot, figures, partitions, quiet, lost)
         if figures.unreached.any():
@@ -207,11 +207,11 @@ def _rack(snapshot: Snapshot, mask: Flags) -> str:
     return rack if int((racks == rack).sum()) == int(mask.sum()) else ""
 
 
-def _partitions(
-    snapshot: Snapshot, brokers: BrokerFigures, figures: PartitionFigures, placed: Placement
-) -> Iterator[Finding]:
-    """Yield what is wrong with partitions, except for what the findings about silent brokers already
-    count."""
+def _partitions(snapshot: Snapshot, brokers: BrokerFigures, figures: PartitionFigures) -> Iterator[Finding]:
+    """Yield what is wrong with partitions, except for what the findings about silent brokers already count.
+
+    A partition counts once, as the worst that is true of it.
+    """
     table, internal = snapshot.partitions, snapshot.partitions.internal
     any_silent = bool(((snapshot.brokers.state == BrokerState.SILENT) & ~brokers.unreached).any())
 
@@ -224,9 +224,9 @@ def _partitions(
         (having(S.NO_LEADER), Severity.RISK, K.NO_LEADER),
         (nobody if any_silent else having(S.SILENT_LEADER), Severity.RISK, K.SILENT_LEADER),
         (nobody if any_silent else having(S.FROZEN), Severity.RISK, K.WATERMARK_FROZEN),
-        (under_min(table, placed), Severity.RISK, K.UNDER_MIN_ISR),
-        (under_replicated(placed), Severity.WARN, K.UNDER_REPLICATED),
-        (at_min(table, placed), Severity.WARN, K.AT_MIN_ISR),
+        (having(S.UNDER_MIN_ISR), Severity.RISK, K.UNDER_MIN_ISR),
+        (having(S.AT_MIN_ISR), Severity.WARN, K.AT_MIN_ISR),
+        (having(S.UNDER_REPLICATED), Severity.WARN, K.UNDER_REPLICATED),
     ):
         if mask.any():
             mine, inside = _split(mask, internal)

@@ -71,9 +71,16 @@ class Hit:
     isr_after: IdMatrix
     isr_least: Longs
     frozen: Flags
-    """Whether the watermark was frozen at any time since."""
+    """Whether the watermark was frozen at any time since because of this incident."""
     gone: Longs
     """A lower bound of the records of the old leader that the new one lacks, UNKNOWN if not known."""
+    elsewhere: Flags
+    """Whether the watermark is frozen, and the wait for it counts in another incident."""
+
+    @property
+    def to_another(self) -> Flags:
+        """Whether the election gave the partition to another leader than it had before."""
+        return np.asarray(self.moved & (self.leader_after != self.leader), np.bool_)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -83,7 +90,7 @@ class Hit:
         """Return a hit without partitions."""
         long, id, flag = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.bool_)
         lists = np.empty((0, 0), np.int32)
-        return Hit(long, id, id, lists, long, flag, flag, flag, long, id, id, lists, long, flag, long)
+        return Hit(long, id, id, lists, long, flag, flag, flag, long, id, id, lists, long, flag, long, flag)
 
     def carried(self, alignment: Alignment) -> "Hit":
         """Return the hit in this step's rows, without partitions that were deleted."""
@@ -179,6 +186,7 @@ def _of_layer(layer: Layer, rows: Longs, ends: Longs, own: bool, orphan: bool = 
         (isr >= 0).sum(1).astype(np.int64),
         false,
         unknown,
+        false,
     )
 
 
@@ -192,8 +200,8 @@ def leaders_ends(then: Seen, changed_ms: Longs, alignment: Alignment) -> Longs:
     return alignment.carry(np.where(own & (table.leader >= 0), table.log_end, UNKNOWN), UNKNOWN)
 
 
-def follow(hit: Hit, then: Seen, now: Seen, alignment: Alignment, began_ms: int) -> Hit:
-    """Add a step. `hit` already has this step's rows."""
+def follow(hit: Hit, then: Seen, now: Seen, alignment: Alignment, began_ms: int, charged: Longs) -> Hit:
+    """Add a step. `hit` already has this step's rows, and `charged` are those whose wait counts here."""
     table, rows, now_ms = now.snapshot.partitions, hit.rows, now.snapshot.observation.ended_ms
     leader = table.leader[rows]
     orphan = hit.orphan | (leader == NO_BROKER)
@@ -203,6 +211,7 @@ def follow(hit: Hit, then: Seen, now: Seen, alignment: Alignment, began_ms: int)
     moved_ms = np.where(elected, now_ms, hit.moved_ms)
     count = now.placed.isr_count[rows]
     fewer = (count < hit.isr_least) & (count > 0)
+    frozen, here = np.asarray(now.frozen_since_ms[rows] != UNKNOWN, np.bool_), np.isin(rows, charged)
     return replace(
         hit,
         orphan=orphan,
@@ -212,8 +221,9 @@ def follow(hit: Hit, then: Seen, now: Seen, alignment: Alignment, began_ms: int)
         epoch_after=np.where(elected, table.leader_epoch[rows], hit.epoch_after).astype(np.int32),
         isr_after=_smaller(hit.isr_after, table.isr[rows], fewer),
         isr_least=np.where(fewer, count, hit.isr_least),
-        frozen=hit.frozen | (now.frozen_since_ms[rows] != UNKNOWN),
+        frozen=hit.frozen | (frozen & here),
         gone=_gone(hit, elected, moved, moved_ms, then, now, alignment, began_ms),
+        elsewhere=frozen & ~here,
     )
 
 

@@ -2,8 +2,10 @@
 
 An incident begins only with a change that was seen: a broker that the cluster loses, a quorum that cannot
 act, a partition that loses its leader, or a watermark that freezes. Brokers that are lost within JOIN_MS
-belong to one incident; a later loss is another one. A broker that only kview cannot reach begins none, and
-while no broker answers at all, nothing is concluded.
+belong to one incident; a later loss is another one. A broker that only kview cannot reach begins none.
+
+While no broker answers at all, nobody can tell whether the cluster or only kview lost them. Then all brokers
+belong to one incident that says just that, and nothing else is concluded until one answers again.
 """
 
 from dataclasses import dataclass, replace
@@ -12,7 +14,7 @@ import numpy as np
 
 from kview.derive import hit as hits
 from kview.derive.align import Alignment, take
-from kview.derive.brokers import late
+from kview.derive.brokers import late, none_answer_since
 from kview.derive.commits import Reading
 from kview.derive.hit import Hit, Layer
 from kview.derive.phases import finished, followed
@@ -45,6 +47,10 @@ QUORUM_AFTER_MS = 5_000
 
 FROZEN_FOR_MS = 3_000
 """If no broker is lost, a watermark must stand still for this long to be an incident."""
+
+NONE_ANSWER_FOR_MS = 3_000
+"""If no broker answers for this long, it is not just a hiccup of kview's own machine. Brokers whose ports
+refuse connections are lost at once."""
 
 _CANNOT_ACT = (FindingKind.NO_CONTROLLER, FindingKind.QUORUM_LOST, FindingKind.QUORUM_SILENT)
 
@@ -100,6 +106,10 @@ class Step:
     def now_ms(self) -> int:
         return self.now.snapshot.observation.ended_ms
 
+    @property
+    def then_ms(self) -> int:
+        return self.then.snapshot.observation.ended_ms
+
 
 def first(now: Seen) -> Incidents:
     """Return the state after the first snapshot, whose losses nobody saw happen."""
@@ -116,15 +126,16 @@ def follow(before: Incidents, step: Step) -> Incidents:
             layers=tuple(layer.carried(step.alignment) for layer in before.layers),
             open=tuple(replace(one, hit=one.hit.carried(step.alignment)) for one in before.open),
         )
-    if not step.now.snapshot.brokers.answers.any():
-        return before
-    begun = _begin_brokers(before, step)
-    begun = _begin_partitions(begun, step)
-    begun = _quorum(begun, step)
+    none_since = none_answer_since(step.now.snapshot.brokers)
+    begun = _begin_brokers(before, step, none_since)
+    if step.now.snapshot.brokers.answers.any():
+        begun = _begin_partitions(begun, step)
+        begun = _quorum(begun, step)
+    charged = _charged(begun, step)
     going, over = [], list(begun.closed)
     for one in begun.open:
         if one.incident.kind is not IncidentKind.QUORUM:
-            one = _followed(one, step)
+            one = _followed(one, step, charged.get(one.incident.key, _NO_ROWS), none_since)
         if one.incident.is_open:
             going.append(one)
         else:
@@ -173,10 +184,16 @@ def _lost(seen: Seen) -> set[int]:
     return set(table.id[(seen.known.lost | out) & (table.answered_ms != UNKNOWN)].tolist())
 
 
-def _begin_brokers(before: Incidents, step: Step) -> Incidents:
-    """Begin or extend the incident of the brokers that this step has lost."""
+def _begin_brokers(before: Incidents, step: Step, none_since: int) -> Incidents:
+    """Begin or extend the incident of the brokers that this step has lost.
+
+    If no broker has answered since `none_since`, that is all of them.
+    """
     brokers = step.now.snapshot.brokers
     lost = _lost(step.now)
+    none_answer = none_since != UNKNOWN and (bool(lost) or step.now_ms - none_since >= NONE_ANSWER_FOR_MS)
+    if none_answer:
+        lost = set(brokers.id[brokers.answered_ms != UNKNOWN].tolist())
     up = set(brokers.id[np.asarray(brokers.state == BrokerState.UP, np.bool_)].tolist())
     new = sorted(lost - before.lost)
     state = replace(before, lost=frozenset((before.lost | lost) - up))
@@ -190,12 +207,13 @@ def _begin_brokers(before: Incidents, step: Step) -> Incidents:
     going: list[Open] = []
     ended = list(before.closed)
     joined = False
+    join_ms = began_ms if none_answer else JOIN_MS
     for one in before.open:
         incident = one.incident
         if incident.kind is IncidentKind.BROKERS and set(incident.brokers) & set(new):
             ended.append(finished(incident, PhaseKind.REPEATED, step.now_ms, step.now))
             hit = hit.with_more(one.hit.as_before())
-        elif incident.kind is IncidentKind.BROKERS and not joined and began_ms - incident.began_ms <= JOIN_MS:
+        elif incident.kind is IncidentKind.BROKERS and not joined and began_ms - incident.began_ms <= join_ms:
             joined = True
             going.append(_joined(one, new, hit, began_ms))
         else:
@@ -203,8 +221,15 @@ def _begin_brokers(before: Incidents, step: Step) -> Incidents:
     if not joined:
         kind = PhaseKind.SILENT if silent else PhaseKind.STOPPED
         phase = Phase(kind, began_ms, len(new), len(new), last_ms=began_ms)
-        incident = Incident(IncidentKind.BROKERS, began_ms, (phase,), brokers=tuple(new))
+        incident = Incident(IncidentKind.BROKERS, began_ms, step.now_ms, (phase,), brokers=tuple(new))
         going.append(Open(incident, hit))
+    if none_answer:  # there is no other loss any more than that of all brokers
+        first, *others = [one for one in going if one.incident.kind is IncidentKind.BROKERS]
+        for other in others:
+            at_ms = other.incident.phases[0].last_ms
+            first = _joined(first, list(other.incident.brokers), other.hit.as_before(), at_ms)
+            ended.append(finished(other.incident, PhaseKind.JOINED, step.now_ms, step.now))
+        going = [first, *(one for one in going if one.incident.kind is not IncidentKind.BROKERS)]
     return replace(state, open=tuple(going), closed=tuple(ended))
 
 
@@ -252,7 +277,7 @@ def _begin_partitions(before: Incidents, step: Step) -> Incidents:
             return replace(before, open=(*before.open[:at], longer, *before.open[at + 1 :]))
     since = frozen[rows][frozen[rows] != UNKNOWN]
     began_ms = int(since.min()) if len(since) else step.now_ms
-    begun = Open(Incident(IncidentKind.PARTITIONS, began_ms, ()), hit)
+    begun = Open(Incident(IncidentKind.PARTITIONS, began_ms, step.now_ms, ()), hit)
     return replace(before, open=(*before.open, begun))
 
 
@@ -282,7 +307,7 @@ def _quorum(before: Incidents, step: Step) -> Incidents:
     sure = found.kind is FindingKind.QUORUM_LOST or step.now_ms - since >= QUORUM_AFTER_MS
     if at is None and sure:
         phase = Phase(PhaseKind.QUORUM_LOST, since)
-        made = Incident(IncidentKind.QUORUM, since, (phase,), controllers=found.controllers)
+        made = Incident(IncidentKind.QUORUM, since, step.now_ms, (phase,), controllers=found.controllers)
         return replace(state, open=(*state.open, Open(made, Hit.none())))
     return state
 
@@ -295,17 +320,51 @@ def _cannot_act(step: Step) -> Finding | None:
 # -- how they go on
 
 
-def _followed(one: Open, step: Step) -> Open:
-    """Add a step to an incident of brokers or partitions."""
+_NO_ROWS = np.empty(0, np.int64)
+
+
+def _charged(state: Incidents, step: Step) -> dict[tuple[str, int], Longs]:
+    """Return the frozen partitions that count in each open incident, by its key: each of them in one only.
+
+    A partition waits for the incident that has a lost broker in its ISR, the first of them if there are
+    several. If none has, it is the newest one that hit the partition.
+    """
+    now, made = step.now, {}
+    frozen = now.frozen_since_ms != UNKNOWN
+    if not frozen.any():
+        return {}
+    table = now.snapshot.partitions
+    gone = now.snapshot.brokers.id[np.asarray(now.snapshot.brokers.state != BrokerState.UP, np.bool_)]
+    left = frozen.copy()
+    mine: dict[tuple[str, int], list[Longs]] = {}
+    waits = []
+    for one in state.open:
+        rows = one.hit.rows[left[one.hit.rows]]
+        ids = gone[np.isin(gone, one.incident.brokers)]
+        waits.append((one, rows[np.isin(table.isr[rows], ids).any(1) | np.isin(table.leader[rows], ids)]))
+    for one, rows in (*waits, *((one, one.hit.rows) for one in reversed(state.open))):
+        rows = rows[left[rows]]
+        left[rows] = False
+        mine.setdefault(one.incident.key, []).append(rows)
+    for key, parts in mine.items():
+        made[key] = np.concatenate(parts)
+    return made
+
+
+def _followed(one: Open, step: Step, charged: Longs, none_since: int) -> Open:
+    """Add a step to an incident of brokers or partitions.
+
+    `charged` are the rows of the frozen partitions that count here.
+    """
     now, incident = step.now, one.incident
-    hit = hits.follow(one.hit, step.then, now, step.alignment, incident.began_ms)
-    frozen = now.frozen_since_ms[hit.rows]
-    is_frozen = frozen != UNKNOWN
+    hit = hits.follow(one.hit, step.then, now, step.alignment, incident.began_ms, charged)
     froze_ms, waited_ms = one.froze_ms, one.waited_ms
-    if is_frozen.any() and froze_ms == UNKNOWN:
-        froze_ms = int(frozen[is_frozen].min()) - max(0, now.interval_ms)
+    if len(charged) and froze_ms == UNKNOWN:
+        mine = np.isin(one.hit.rows, charged)
+        since = now.frozen_since_ms[one.hit.rows] - max(0, now.interval_ms)
+        froze_ms = int(np.where(one.hit.elsewhere, step.then_ms, since)[mine].min())
     so_far_ms = waited_ms if froze_ms == UNKNOWN else max(waited_ms, step.now_ms - froze_ms)
-    if not is_frozen.any():
+    if not len(charged):
         froze_ms, waited_ms = UNKNOWN, so_far_ms
     groups = one.groups | _waiting(hit, step) if len(one.groups) < MAX_GROUPS else one.groups
     table = now.snapshot.partitions
@@ -317,16 +376,16 @@ def _followed(one: Open, step: Step) -> Open:
         partitions=len(hit) - internal,
         internal_partitions=internal,
         hit=hits.named(hit, table),
-        moved=int((hit.moved & hit.orphan & ~table.internal[hit.rows]).sum()),
+        moved=int((hit.to_another & hit.orphan & ~table.internal[hit.rows]).sum()),
         leaderless=int((table.leader[hit.rows] == NO_BROKER).sum()),
         gone=gone,
         gone_partitions=int((hit.gone[known] > 0).sum()),
         waited_ms=so_far_ms,
-        is_waiting=bool(is_frozen.any()),
+        is_waiting=len(charged) > 0,
         groups=tuple(sorted(groups)[:MAX_GROUPS_NAMED]),
         groups_count=len(groups),
     )
-    return Open(followed(made, hit, now), hit, froze_ms, waited_ms, groups)
+    return Open(followed(made, hit, now, none_since), hit, froze_ms, waited_ms, groups)
 
 
 def _waiting(hit: Hit, step: Step) -> frozenset[str]:

@@ -24,9 +24,12 @@ def finished(incident: Incident, kind: PhaseKind, at_ms: int, now: Seen) -> Inci
     return replace(incident, phases=phases, ended_ms=at_ms, is_waiting=False)
 
 
-def followed(incident: Incident, hit: Hit, now: Seen) -> Incident:
-    """Return the incident with the phases of this step, ended if this is its end."""
-    incident = replace(incident, phases=_phases(incident, hit, now))
+def followed(incident: Incident, hit: Hit, now: Seen, none_since: int) -> Incident:
+    """Return the incident with the phases of this step, ended if this is its end.
+
+    `none_since` is since when no broker has answered, UNKNOWN if one answers.
+    """
+    incident = replace(incident, phases=_phases(incident, hit, now, none_since))
     now_ms = now.snapshot.observation.ended_ms
     table, brokers = now.snapshot.brokers, np.array(incident.brokers, np.int32)
     if len(brokers) and not np.isin(brokers, table.id).any():
@@ -93,14 +96,14 @@ def _noted(
     return Phase(kind, old.at_ms, *counts, last_ms=now_ms if grew else old.last_ms)
 
 
-def _phases(incident: Incident, hit: Hit, now: Seen) -> tuple[Phase, ...]:
+def _phases(incident: Incident, hit: Hit, now: Seen, none_since: int) -> tuple[Phase, ...]:
     table, rows = now.snapshot.partitions, hit.rows
     now_ms, internal = now.snapshot.observation.ended_ms, table.internal[hit.rows]
     phases = {phase.kind: phase for phase in incident.phases}
     no_leader = table.leader[rows] == NO_BROKER
     led = (table.leader[rows] >= 0) & (now.placed.leader_silent_since_ms[rows] == UNKNOWN)
     frozen = now.frozen_since_ms[rows]
-    is_frozen = frozen != UNKNOWN
+    is_frozen = (frozen != UNKNOWN) & ~hit.elsewhere
 
     def note(kind: PhaseKind, count: _Count, total: _Count, at_ms: int = now_ms) -> None:
         at_ms = min(max(at_ms, incident.began_ms), now_ms)
@@ -116,6 +119,9 @@ def _phases(incident: Incident, hit: Hit, now: Seen) -> tuple[Phase, ...]:
     note(PhaseKind.NO_LEADER, of(hit.orphan & no_leader).most(phases.get(PhaseKind.NO_LEADER)), everything)
     if incident.kind is IncidentKind.BROKERS:
         brokers = _Count(len(incident.brokers))
+        ids = now.snapshot.brokers.id[now.snapshot.brokers.answered_ms != UNKNOWN]
+        if none_since != UNKNOWN and np.isin(ids, incident.brokers).all():
+            note(PhaseKind.NO_ANSWER, brokers, brokers, none_since)
         listed = int(np.isin(incident.brokers, now.snapshot.brokers.id).sum())
         out = _count_in(now, incident, BrokerState.FENCED, BrokerState.GONE) + brokers.mine - listed
         note(PhaseKind.FENCED, _Count(out).most(phases.get(PhaseKind.FENCED)), brokers)

@@ -76,11 +76,13 @@ def is_old(seen: Observation, interval_ms: int) -> bool:
     return interval_ms != UNKNOWN and seen.ended_ms - seen.quorum_received_ms > most_ms
 
 
-def can_fence(findings: Iterable[Finding]) -> bool | None:
+def can_fence(findings: Iterable[Finding], none_answer: bool) -> bool | None:
     """Return whether there is a controller that can fence brokers, None if nobody can tell.
 
-    `findings` are those of `quorum_findings`.
+    `findings` are those of `quorum_findings`. If `none_answer`, no broker can tell kview about controllers.
     """
+    if none_answer:
+        return None
     kinds = {finding.kind for finding in findings}
     if kinds & _NOBODY_ACTS:
         return False

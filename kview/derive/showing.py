@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from kview.derive import lag
-from kview.derive.brokers import broker_figures, led_rates, total_out
+from kview.derive.brokers import broker_figures, led_rates, none_answer_since, total_out
 from kview.derive.groups import GroupLags, group_figures, group_lags, group_series
 from kview.derive.headline import headline
 from kview.derive.offsets import Kept
@@ -14,6 +14,7 @@ from kview.derive.series import extended
 from kview.derive.state import State, log_ends, offsets_of, read_of, seen_of
 from kview.derive.topics import throughput, topic_figures, topic_rates
 from kview.derive.view import Floats, OffsetFigures, View
+from kview.model.units import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def view_of(state: State, sampled: Sample) -> View:
         seen.slow_since_ms,
         sampled.broker_rates,
         tuple(state.broker_series.values()),
-        can_fence(controllers),
+        can_fence(controllers, none_answer_since(snapshot.brokers) != UNKNOWN),
         state.term.since_ms,
     )
     topics = topic_figures(

@@ -192,8 +192,8 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
     FindingKind.PAST_PENDING: lambda finding, now_ms: f"{words.NOT_YET} loading earlier minutes",
     FindingKind.REST_PENDING: lambda finding, now_ms: words.NOT_YET,
     FindingKind.NO_BROKER_ANSWERS: lambda finding, now_ms: (
-        f"no broker has answered{_for(finding, now_ms, ' for ')}, so all figures are old: "
-        "check the network and the brokers"
+        f"no broker has answered{_for(finding, now_ms, ' for ')}: nothing shown is newer than that. "
+        "Check the network and the brokers"
     ),
     FindingKind.METADATA_FAILED: _metadata_failed,
     FindingKind.NOT_AUTHORIZED: lambda finding, now_ms: (

@@ -13,6 +13,11 @@ MOST_NAMES = 4
 """The most partitions named in one sentence. More of them are only counted."""
 
 
+TOGETHER_MS = 3_000
+"""Brokers that fall silent within this time are said to have been lost together: kview asks each once a
+second, and may wait a second for an answer."""
+
+
 class Stage(NamedTuple):
     """What happened at one moment of an incident. `after_ms` is the time since the incident began."""
 
@@ -24,6 +29,8 @@ class Stage(NamedTuple):
 def title(incident: Incident) -> str:
     """Return what the incident began with: `broker 4 silent`."""
     match incident.kind:
+        case IncidentKind.BROKERS if _began_with_all(incident):
+            return "no broker answers" if incident.none_answers else "no broker answered"
         case IncidentKind.BROKERS:
             left = incident.phase(PhaseKind.STOPPED) is not None
             return f"{nouns.some_brokers(incident.brokers)} {'left the cluster' if left else 'silent'}"
@@ -33,6 +40,12 @@ def title(incident: Incident) -> str:
         case IncidentKind.PARTITIONS:
             what = "no leader" if incident.phase(PhaseKind.FROZEN) is None else "watermark frozen"
             return f"{what}, although no broker is silent"
+
+
+def _began_with_all(incident: Incident) -> bool:
+    """Return whether all brokers were lost together."""
+    none = incident.phase(PhaseKind.NO_ANSWER)
+    return none is not None and none.at_ms - incident.began_ms < TOGETHER_MS
 
 
 def after(length_ms: int) -> str:
@@ -64,7 +77,9 @@ _BEGINNINGS = frozenset({PhaseKind.SILENT, PhaseKind.STOPPED, PhaseKind.QUORUM_L
 
 
 def _is_said(phase: Phase, incident: Incident) -> bool:
-    """Return whether another phase says the same: a leader that is back says that there was none."""
+    """Return whether something else says the same: a leader that is back says that there was none."""
+    if phase.kind is PhaseKind.NO_ANSWER:
+        return _began_with_all(incident)
     return phase.kind is PhaseKind.NO_LEADER and incident.phase(PhaseKind.ELECTED) is not None
 
 
@@ -79,6 +94,8 @@ def phase_text(phase: Phase, incident: Incident, terse: bool = False) -> str:
             return f"{nouns.some_brokers(incident.brokers)} left the cluster"
         case PhaseKind.QUORUM_LOST:
             return title(incident)
+        case PhaseKind.NO_ANSWER:
+            return "no broker answers" if incident.none_answers else "no broker answered"
         case PhaseKind.NO_LEADER:
             return f"no leader for {number}"
         case PhaseKind.FROZEN:
@@ -104,6 +121,7 @@ _ENDS: Mapping[PhaseKind, str] = {
     PhaseKind.QUORUM_BACK: "a controller acts again",
     PhaseKind.REMOVED: "broker removed from the cluster",
     PhaseKind.REPEATED: "lost again (new incident)",
+    PhaseKind.JOINED: "no broker left (older incident goes on)",
 }
 
 
@@ -128,6 +146,8 @@ def waits_for(incident: Incident, terse: bool = False) -> str:
         return ""
     if incident.kind is IncidentKind.QUORUM:
         return "waiting for a majority of controllers"
+    if incident.none_answers:
+        return "waiting for any broker" if terse else "waiting for any broker to answer"
     fenced, is_back = incident.phase(PhaseKind.FENCED), incident.phase(PhaseKind.BACK)
     is_listed = incident.kind is IncidentKind.BROKERS and not (fenced and fenced.is_complete)
     if is_listed and not (is_back and is_back.is_complete):
@@ -159,6 +179,8 @@ def consequences(incident: Incident, internal: bool = False) -> list[str]:
     if without := without_leader(incident):
         parts.append(without)
     parts += moves(incident, internal)
+    if back := returned(incident, internal):
+        parts.append(back)
     if incident.waited_ms != UNKNOWN:
         verb = "waiting" if incident.is_waiting else "waited"
         parts.append(f"acks=all producers {verb} ≤ {duration(incident.waited_ms)}")
@@ -187,16 +209,40 @@ def without_leader(incident: Incident) -> str:
 
 def moves(incident: Incident, internal: bool = False) -> list[str]:
     """Return who leads the partitions now that had lost their leader: `invoice-0, -6 → broker 3`."""
-    moved = [
-        one for one in incident.hit if one.moved and one.leader_after >= 0 and _lost_leader(one, incident)
-    ]
-    mine = [one for one in moved if internal or not one.internal] or moved
     made = []
-    ordered = sorted(mine, key=lambda one: one.leader_after)
+    ordered = sorted(_elected(incident, internal, returned=False), key=lambda one: one.leader_after)
     for leader, together in groupby(ordered, key=lambda one: one.leader_after):
         names = [(one.topic, one.partition) for one in together]
         made.append((len(names), f"{partition_names(names, len(names))} {glyphs.ARROW} broker {leader}"))
     return [text for _, text in sorted(made, key=lambda pair: -pair[0])]
+
+
+def returned(incident: Incident, internal: bool = False) -> str:
+    """Return which partitions waited for the leader that they had before: `audit-log-3 back on broker 4`.
+
+    '' if there are none.
+    """
+    back = _elected(incident, internal, returned=True)
+    if not back:
+        return ""
+    names = partition_names([(one.topic, one.partition) for one in back], len(back))
+    leaders = sorted({one.leader_after for one in back})
+    where = f"broker {leaders[0]}" if len(leaders) == 1 else "their old leaders"
+    return f"{names} back on {where}"
+
+
+def _elected(incident: Incident, internal: bool, returned: bool) -> list[HitPartition]:
+    """Return the partitions that had lost their leader and got it back (`returned`), or got another one.
+
+    Those of internal topics are left out, unless there are no others or `internal` asks for them.
+    """
+    found = [
+        one
+        for one in incident.hit
+        if one.moved and one.leader_after >= 0 and _lost_leader(one, incident) and one.returned == returned
+    ]
+    mine = [one for one in found if internal or not one.internal]
+    return mine if mine or returned else found
 
 
 def _lost_leader(one: HitPartition, incident: Incident) -> bool:

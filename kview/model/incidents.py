@@ -12,7 +12,8 @@ class IncidentKind(StrEnum):
     """What an incident began with. JSON documents contain the values, so they must not change."""
 
     BROKERS = "brokers"
-    """The cluster lost `brokers`: they stopped answering, and not only kview."""
+    """The cluster lost `brokers`: they stopped answering, and not only kview. If no broker answers any more,
+    nobody can tell that, and all of them belong to the incident."""
     QUORUM = "quorum"
     """No controller could act. `controllers` are those that were lost, if that is known."""
     PARTITIONS = "partitions"
@@ -26,6 +27,9 @@ class PhaseKind(StrEnum):
     """The first request that a broker did not answer; for a broker that left cleanly, when that was seen."""
     STOPPED = "stopped"
     """Brokers left the cluster without a silence that anybody waited for."""
+    NO_ANSWER = "no_answer"
+    """None of the `total` brokers answered kview any more. Whether the others still reached them is not
+    known."""
     QUORUM_LOST = "quorum_lost"
     NO_LEADER = "no_leader"
     """`count` partitions had no leader."""
@@ -46,9 +50,13 @@ class PhaseKind(StrEnum):
     """The brokers are no longer part of the cluster."""
     REPEATED = "repeated"
     """The same broker was lost again: a new incident goes on from here."""
+    JOINED = "joined"
+    """No broker was left, so an older incident, to which all of them belong, goes on from here."""
 
 
-ENDS = frozenset({PhaseKind.ISR_FULL, PhaseKind.QUORUM_BACK, PhaseKind.REMOVED, PhaseKind.REPEATED})
+ENDS = frozenset(
+    {PhaseKind.ISR_FULL, PhaseKind.QUORUM_BACK, PhaseKind.REMOVED, PhaseKind.REPEATED, PhaseKind.JOINED}
+)
 """The phases that end an incident."""
 
 
@@ -98,6 +106,11 @@ class HitPartition:
     gone: int = UNKNOWN
     """A lower bound of the records that only the old leader had, UNKNOWN if nothing is known about them."""
 
+    @property
+    def returned(self) -> bool:
+        """Whether the election gave the partition back to the leader that it had before."""
+        return self.moved and self.leader_after == self.leader_before
+
 
 @dataclass(frozen=True, slots=True)
 class Incident:
@@ -106,6 +119,9 @@ class Incident:
     kind: IncidentKind
     began_ms: int
     """When it began, in epoch ms: the first sign of it that kview saw."""
+    seen_ms: int
+    """When the observation ended that shows it first, in epoch ms. It takes some seconds to tell that a
+    broker that hangs is lost."""
     phases: tuple[Phase, ...]
     """In the order in which they were first seen."""
     brokers: tuple[int, ...] = ()
@@ -119,7 +135,8 @@ class Incident:
     """The partitions that were hit, those whose leader changed first, then the user's; not all if there are
     many."""
     moved: int = 0
-    """The number of the user's partitions that had lost their leader and got one again."""
+    """The number of the user's partitions that had lost their leader and got another one. A partition that
+    waited for its leader to return has not moved."""
     leaderless: int = 0
     """The number of partitions, internal ones included, that have no leader now, or had none at the end."""
     gone: int = UNKNOWN
@@ -129,7 +146,7 @@ class Incident:
     """The number of partitions that lost these records."""
     waited_ms: int = UNKNOWN
     """An upper bound of how long an acks=all producer waited on a frozen partition, so far or in all;
-    UNKNOWN if no watermark froze."""
+    UNKNOWN if no watermark froze. A wait in which two incidents had a part counts in one of them only."""
     is_waiting: bool = False
     """Whether some watermark is still frozen, so that `waited_ms` grows."""
     groups: tuple[str, ...] = ()
@@ -147,13 +164,22 @@ class Incident:
         return self.ended_ms == UNKNOWN
 
     @property
+    def none_answers(self) -> bool:
+        """Whether no broker has answered kview since the last of them was lost."""
+        back = self.phase(PhaseKind.BACK)
+        lost = self.is_open and self.phase(PhaseKind.NO_ANSWER) is not None
+        return lost and not (back and back.count)
+
+    @property
     def severity(self) -> Severity:
-        """RISK while leaders are missing, watermarks are frozen or no controller acts, WARN while it goes on
-        otherwise, GOOD if it ended with every replica in sync."""
+        """RISK while leaders are missing, watermarks are frozen, no broker answers or no controller acts.
+
+        WARN while it goes on otherwise, GOOD if it ended with every replica in sync."""
         if not self.is_open:
             is_good = self.phases[-1].kind in (PhaseKind.ISR_FULL, PhaseKind.QUORUM_BACK)
             return Severity.GOOD if is_good else Severity.CALM
-        at_risk = self.is_waiting or self.leaderless > 0 or self.kind is IncidentKind.QUORUM
+        at_risk = self.is_waiting or self.leaderless > 0 or self.none_answers
+        at_risk |= self.kind is IncidentKind.QUORUM
         return Severity.RISK if at_risk else Severity.WARN
 
     def phase(self, kind: PhaseKind) -> Phase | None:

@@ -18,6 +18,7 @@ KINDS: Mapping[IncidentKind, str] = {
 PHASES: Mapping[PhaseKind, str] = {
     PhaseKind.SILENT: "count brokers stopped answering",
     PhaseKind.STOPPED: "count brokers left the cluster without having been silent",
+    PhaseKind.NO_ANSWER: "none of the total brokers answered kview any more",
     PhaseKind.QUORUM_LOST: "no controller could act",
     PhaseKind.NO_LEADER: "count of the total partitions that were hit had no leader",
     PhaseKind.FROZEN: "the high watermarks of count of the total partitions that were hit stood still",
@@ -29,6 +30,7 @@ PHASES: Mapping[PhaseKind, str] = {
     PhaseKind.QUORUM_BACK: "a controller acts again, which ends the incident",
     PhaseKind.REMOVED: "the brokers are no longer part of the cluster, which ends the incident",
     PhaseKind.REPEATED: "a broker was lost again, which ends the incident and begins another one",
+    PhaseKind.JOINED: "no broker was left, and an older incident has all of them, which ends this one",
 }
 
 

@@ -135,6 +135,21 @@ def test_when_nobody_answers_there_is_nothing_to_say_about_groups() -> None:
     assert answering(view.snapshot).answer == 0
 
 
+def test_a_partition_counts_once_as_the_worst_that_is_true_of_it() -> None:
+    world = default_world()
+    world.groups = []
+    state, _ = step(State(), world.tick())
+    none, under = world.log("payment", 1), world.log("payment", 2)
+    none.leader, none.isr = NO_BROKER, none.isr[:1]
+    under.isr, under.stalled = under.isr[:1], frozenset(under.isr[1:])
+    _, view = step(state, world.tick())
+    assert said(view) == [
+        "1 partition has no leader",
+        "1 partition under min ISR: acks=all writes are refused",
+    ]
+    assert (view.headline.under_min_isr, view.headline.under_replicated) == (2, 2), "as Kafka's tools count"
+
+
 def test_partitions_that_an_answering_leader_refuses_are_not_called_healthy() -> None:
     world = default_world()
     world.groups = [world.group("billing")]

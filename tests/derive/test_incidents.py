@@ -7,10 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kview.derive.controllers import ControllerState, controllers
 from kview.derive.fold import State, fold_to, step
 from kview.derive.hit import MAX_NAMED
 from kview.derive.incidents import MAX_INCIDENTS
 from kview.derive.view import View
+from kview.language import incidents as words
+from kview.language.findings import sentences
 from kview.model.events import EventKind, Severity
 from kview.model.failures import FailureKind
 from kview.model.incidents import Incident, IncidentKind, PhaseKind
@@ -145,17 +148,88 @@ def test_a_broker_that_only_kview_cannot_reach_is_no_incident() -> None:
     assert not any(view.incidents for view in made)
 
 
-def test_nothing_is_concluded_while_no_broker_answers() -> None:
+@pytest.mark.parametrize(("why", "until_told_s"), [(FailureKind.REFUSED, 0), (FailureKind.SILENT, 3)])
+def test_if_no_broker_answers_only_that_is_said(why: FailureKind, until_told_s: int) -> None:
     world = default_world()
 
     def each(second: int) -> None:
         for broker in range(6):
             if second == 5:
-                world.cut(broker, FailureKind.REFUSED)
+                world.cut(broker, why)
             if second == 15:
                 world.back(broker)
 
-    assert not any(view.incidents for view in watch(world, 30, each))
+    made = watch(world, 30, each)
+    first = next(number for number, view in enumerate(made) if view.incidents)
+    assert first == 5 + until_told_s
+    lost = only(made[14])
+    assert lost.began_ms == made[5].snapshot.observation.began_ms and lost.severity is Severity.RISK
+    assert lost.seen_ms == made[first].snapshot.observation.ended_ms
+    assert words.title(lost) == "no broker answers"
+    assert words.waits_for(lost) == "waiting for any broker to answer"
+    over = only(made[-1])
+    assert words.title(over) == "no broker answered" and over.phases[-1].kind is PhaseKind.ISR_FULL
+    assert (over.brokers, over.moved, over.gone_partitions) == ((0, 1, 2, 3, 4, 5), 0, 0)
+    assert not {PhaseKind.FENCED, PhaseKind.ELECTED} & set(stages(over)), "nobody knows of any"
+
+
+def test_brokers_that_die_one_after_another_all_belong_to_the_incident() -> None:
+    """The last ones stop answering when nobody is left who could tell what became of them."""
+    world = default_world()
+    every_s = 15
+
+    def each(second: int) -> None:
+        if second % every_s == 5 and second // every_s < 6:
+            world.crash(second // every_s)
+        if second == 110:
+            for broker in range(6):
+                world.back(broker)
+
+    made = watch(world, 125, each)
+    last_s = 5 * every_s + 5
+    assert len(made[last_s - 1].incidents) == 5
+    going = [one for one in made[100].incidents if one.is_open]
+    assert [one.brokers for one in going] == [(0, 1, 2, 3, 4, 5)]
+    (none,) = [phase for phase in going[0].phases if phase.kind is PhaseKind.NO_ANSWER]
+    assert none.at_ms == made[last_s].snapshot.observation.began_ms
+    assert words.sentence(going[0], none.at_ms).endswith(
+        "no broker answers ▸ waiting for any broker to answer (+1 m 15 s)"
+    )
+    joined = [one for one in made[100].incidents if not one.is_open]
+    assert [one.phases[-1].kind for one in joined] == [PhaseKind.JOINED] * 4
+    assert not any(one.is_open for one in made[-1].incidents)
+    texts = sentences(made[85].headline.findings, made[85].snapshot.observation.ended_ms)
+    assert len(texts) == 1
+    assert texts[0].startswith("no broker has answered for 5.1 s: nothing shown is newer than that")
+    assert {one.state for one in controllers(made[last_s - 1])} >= {ControllerState.ACTIVE}
+    assert {one.state for one in controllers(made[100])} == {ControllerState.UNKNOWN}
+    assert (made[100].brokers.fencing_due_ms == UNKNOWN).all(), "nobody knows who acts as the controller"
+
+
+def test_a_partition_that_waited_for_its_only_replica_has_not_moved(crash: list[View]) -> None:
+    incident = only(crash[-1])
+    back = next(one for one in incident.hit if one.topic == "audit-log")
+    assert (back.moved, back.leader_before, back.leader_after) == (True, 4, 4)
+    mine = [one for one in incident.hit if not one.internal and one.moved]
+    assert incident.moved == len(mine) - 1 == 3
+    said = words.consequences(incident)
+    assert "audit-log-3 back on broker 4" in said
+    assert not any("broker 4" in text for text in words.moves(incident))
+
+
+def test_a_wait_counts_in_one_of_two_incidents() -> None:
+    """Some partitions that the first loss hit freeze again because of the second one, while both go on."""
+    world = default_world()
+    made = watch(world, 60, lambda n: world.crash({5: 4, 16: 5}[n]) if n in (5, 16) else None)
+    first, second = made[-1].incidents
+    assert (first.brokers, second.brokers) == ((4,), (5,))
+    shared = {(one.topic, one.partition) for one in first.hit} & {(o.topic, o.partition) for o in second.hit}
+    assert ("payment", 3) in shared, "under min ISR since broker 5 was lost, too"
+    assert (first.waited_ms, first.is_waiting) == (10_100, False)
+    assert words.waits_for(first) == "1 partition without a leader"
+    assert second.is_waiting and second.waited_ms == made[-1].snapshot.observation.ended_ms - (
+        made[15].snapshot.observation.began_ms
+    )
 
 
 def test_a_frozen_watermark_without_a_silent_broker_is_an_incident() -> None:
