@@ -9,6 +9,7 @@ from kview.model.incidents import Incident
 from kview.tui.layout import MIN_WIDTH
 from kview.tui.options import Options
 from kview.tui.rows.incidents import HitRows
+from kview.tui.rows.lanes import lane_lines
 from kview.tui.widgets.incident_strip import SHOWN_AFTER_MS, shown_incidents, strip_lines
 from kview.tui.widgets.table import Table
 from tests.tui.harness import (
@@ -21,6 +22,7 @@ from tests.tui.harness import (
     lines,
     press,
     running,
+    script,
     state,
     text,
     until,
@@ -115,6 +117,24 @@ async def test_the_events_screen_has_lanes_incidents_and_events() -> None:
         assert " 12 " in row and "1 partition without a leader" in row
         events = shown[shown.index("EVENTS") :].splitlines()
         assert "watermark advanced again" in events[1] and "stopped answering" in events[8]
+
+
+def test_the_lane_of_partitions_shows_how_long_some_had_no_leader() -> None:
+    """Broker 4 alone has audit-log-3: no leader from second 69, when it is fenced, to 90, when it is back."""
+
+    def lane(view: View) -> str:
+        now_ms = view.snapshot.observation.ended_ms
+        drawn = lane_lines(view, now_ms, None, 15 + 61, 20)
+        text = next("".join(span.text for span in one) for one in drawn if "partitions" in one[0].text)
+        return text.rstrip()[-60:]
+
+    going = lane(script()[80])
+    assert going.endswith("✕" * 10) and going.count("▮") == 9
+    over = lane(script()[95])
+    assert 18 <= over.count("✕") <= 22 and over.endswith("───")
+    assert over.index("▮") < over.index("✕")
+    unseen = replace(script()[80], events=tuple(e for e in script()[80].events if "lost" not in e.kind))
+    assert lane(unseen).endswith("✕" * 10), "also if it was lost before the first event that is kept"
 
 
 @running

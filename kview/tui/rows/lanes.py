@@ -1,7 +1,7 @@
 """The timeline of events: a lane per broker, one for the controllers and one for the partitions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 
 import numpy as np
@@ -10,6 +10,7 @@ from kview.derive.view import View
 from kview.language import glyphs, words
 from kview.model.events import Event, EventKind
 from kview.model.states import BrokerState
+from kview.model.units import NO_BROKER, UNKNOWN
 from kview.tui.text import Line, Role, Span, line
 
 SPANS_MS = (60_000, 120_000, 300_000, 540_000)
@@ -24,6 +25,8 @@ class Mark:
     role: Role
     goes_on: str = ""
     """How the lane goes on, '' if the event does not change that."""
+    goes_on_role: Role | None = None
+    """None if it goes on in the role of the sign, or calmly."""
 
 
 _CALM = glyphs.RULE
@@ -41,8 +44,8 @@ _CONTROLLER_MARKS = {
     EventKind.QUORUM_BACK: Mark(glyphs.OK, Role.GOOD, _CALM),
 }
 _PARTITION_MARKS = {
-    EventKind.WATERMARK_FROZEN: Mark(glyphs.FROZEN, Role.RISK, glyphs.FROZEN),
-    EventKind.WATERMARK_MOVES: Mark(glyphs.OK, Role.GOOD, _CALM),
+    EventKind.WATERMARK_FROZEN: Mark(glyphs.FROZEN, Role.RISK),
+    EventKind.WATERMARK_MOVES: Mark(glyphs.OK, Role.GOOD),
     EventKind.LEADER_LOST: Mark(glyphs.DEAD, Role.RISK),
     EventKind.LEADER_MOVED: Mark(glyphs.ARROW, Role.TEXT),
     EventKind.LEADER_RETURNED: Mark(glyphs.OK, Role.GOOD),
@@ -67,7 +70,7 @@ def lanes(view: View, rows: int) -> list[Lane]:
     """Return at most `rows` lanes: the controllers, the partitions, then the brokers, eventful ones first."""
     made = [
         Lane("controllers", _marks(view.events, _CONTROLLER_MARKS)),
-        Lane("partitions", _marks(view.events, _PARTITION_MARKS)),
+        Lane("partitions", _partition_marks(view), _partitions_now(view)),
     ]
     table = view.snapshot.brokers
     by_broker: dict[int, list[tuple[int, Mark]]] = {}
@@ -101,6 +104,52 @@ def _state(view: View, id: int) -> Mark | None:
 
 def _marks(events: Sequence[Event], known: dict[EventKind, Mark]) -> tuple[tuple[int, Mark], ...]:
     return tuple((event.at_ms, known[event.kind]) for event in events if event.kind in known)
+
+
+def _partition_marks(view: View) -> tuple[tuple[int, Mark], ...]:
+    """Return the marks of the partitions. The lane shows how long some had no leader, or a frozen watermark.
+
+    How many have none is known at the end, so it is counted back from there: kview may not have seen when
+    the first of them lost its leader.
+    """
+    table, figures = view.snapshot.partitions, view.partitions
+    known = [event for event in view.events if event.kind in _PARTITION_MARKS]
+    leaderless = [int((table.leader == NO_BROKER).sum())]
+    for event in reversed(known):
+        leaderless.append(max(0, leaderless[-1] - _LEADERLESS.get(event.kind, 0) * _count(event)))
+    frozen, frozen_now = 0, bool((figures.frozen_since_ms != UNKNOWN).any())
+    made = []
+    for event, none in zip(known, reversed(leaderless[:-1]), strict=True):
+        frozen = max(0, frozen + _FROZEN.get(event.kind, 0) * _count(event))
+        is_last = event is known[-1]
+        if none:
+            goes_on, role = glyphs.DEAD, Role.RISK
+        elif frozen_now if is_last else frozen:
+            goes_on, role = glyphs.FROZEN, Role.RISK
+        else:
+            goes_on, role = _CALM, Role.RULE
+        made.append((event.at_ms, replace(_PARTITION_MARKS[event.kind], goes_on=goes_on, goes_on_role=role)))
+    return tuple(made)
+
+
+def _partitions_now(view: View) -> Mark | None:
+    """Return how the lane of the partitions looks if no event is known."""
+    if (view.snapshot.partitions.leader == NO_BROKER).any():
+        return Mark(glyphs.DEAD, Role.RISK, glyphs.DEAD)
+    if (view.partitions.frozen_since_ms != UNKNOWN).any():
+        return Mark(glyphs.FROZEN, Role.RISK, glyphs.FROZEN)
+    return None
+
+
+_LEADERLESS = {EventKind.LEADER_LOST: 1, EventKind.LEADER_RETURNED: -1}
+"""How the events change the number of partitions without a leader."""
+
+_FROZEN = {EventKind.WATERMARK_FROZEN: 1, EventKind.WATERMARK_MOVES: -1, EventKind.LEADER_LOST: -1}
+"""How they change the number of frozen watermarks. A partition without a leader counts as that alone."""
+
+
+def _count(event: Event) -> int:
+    return event.partition_count + event.internal_count
 
 
 def span_ms(view: View, now_ms: int) -> int:
@@ -139,7 +188,7 @@ def _drawn(lane: Lane, now_ms: int, span: int, room: int) -> Line:
         if at not in fixed or _WEIGHT.get(mark.role, 0) >= _WEIGHT.get(fixed[at].role, 0):
             fixed[at] = mark
         if mark.goes_on:
-            role = Role.RULE if mark.goes_on == _CALM else mark.role
+            role = mark.goes_on_role or (Role.RULE if mark.goes_on == _CALM else mark.role)
             signs[at:], roles[at:] = [mark.goes_on] * (room - at), [role] * (room - at)
     for at, mark in fixed.items():
         signs[at], roles[at] = mark.sign, mark.role
