@@ -14,6 +14,7 @@ offset that skips records after a long rest depend on more than SETTLE_MS.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -170,6 +171,7 @@ def advance(state: State, snapshot: Snapshot) -> State:
                 if not is_ignored(event.group, state.ignore)
             ),
         )
+        new_events = tuple(e if e.at_ms == now_ms else replace(e, seen_ms=now_ms) for e in new_events)
     return State(
         state.ignore,
         seen,

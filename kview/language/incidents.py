@@ -58,6 +58,16 @@ def lasted_ms(incident: Incident, now_ms: int) -> int:
     return max(0, (now_ms if incident.is_open else incident.ended_ms) - incident.began_ms)
 
 
+def first_seen(incident: Incident) -> str:
+    """Return what the first observation shows that has the incident: `broker 4 silent, +2.9 s`."""
+    late_ms = incident.seen_ms - incident.began_ms
+    return f"{title(incident)}, {after(late_ms)}" if late_ms >= _SEEN_LATE_MS else title(incident)
+
+
+_SEEN_LATE_MS = 500
+"""An incident that is seen this long after it began is worth saying so."""
+
+
 def stages(incident: Incident, terse: bool = False) -> list[Stage]:
     """Return the stages of an incident after its beginning. What was seen in one observation is one stage.
 

@@ -112,3 +112,11 @@ class Event:
     after: str | int | None = None
     epoch: int | None = None
     """The new controller's epoch, if it is known."""
+    seen_ms: int = UNKNOWN
+    """When the observation ended that shows it first, if that is not `at_ms`: a broker is called silent some
+    time after the first request that it did not answer."""
+
+    @property
+    def shown_ms(self) -> int:
+        """The moment of the first observation that shows the event, epoch ms."""
+        return self.at_ms if self.seen_ms == UNKNOWN else self.seen_ms

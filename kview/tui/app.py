@@ -321,9 +321,9 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """Go to another screen and start at its top, so that a number key always shows the same thing."""
         await self.go.to(mode)
 
-    def show_moment(self, at_ms: int) -> None:
-        """Show the cluster at a moment (epoch ms), if there is a recording of it."""
-        self.time.show(at_ms)
+    def show_moment(self, at_ms: int, why: str = "") -> None:
+        """Show the cluster at a moment (epoch ms), if it was recorded. `why` says what is to be seen."""
+        self.time.show(at_ms, why)
 
     def hide_incidents(self, keys: Iterable[Hashable]) -> None:
         """Show these incidents in the strip no longer."""

@@ -155,8 +155,8 @@ class Dashboard(Protocol):
         """Return the screen that draws views, or None while help or the palette covers it."""
         ...
 
-    def show_moment(self, at_ms: int) -> None:
-        """Show the cluster at a moment (epoch ms), if there is a recording of it."""
+    def show_moment(self, at_ms: int, why: str = "") -> None:
+        """Show the cluster at a moment (epoch ms), if it was recorded. `why` says what is to be seen."""
         ...
 
     def hide_incidents(self, keys: Iterable[Hashable]) -> None:

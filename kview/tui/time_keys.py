@@ -97,8 +97,8 @@ class TimeKeys:
             self._app.say(StatusMessage(on_another_day(at_ms, shown_ms, zone)))
         timeline.seek(at_ms)
 
-    def show(self, at_ms: int) -> None:
-        """Show the cluster at a moment, if the recording has it."""
+    def show(self, at_ms: int, why: str = "") -> None:
+        """Show the cluster at a moment, if the recording has it. `why` says what there is to see."""
         timeline, first_ms = self._app.timeline, self.moment.first_ms
         zone = self._app.zone
         if timeline is None:
@@ -108,7 +108,7 @@ class TimeKeys:
             self._app.say(StatusMessage(f"the recording starts at {first}"))
             timeline.seek(first_ms)
         else:
-            self._app.say(StatusMessage(f"now showing {words.clock(at_ms, zone)}"))
+            self._app.say(StatusMessage(f"now showing {words.clock(at_ms, zone)}{f': {why}' if why else ''}"))
             timeline.seek(at_ms)
 
     def _keep(self, typed: str) -> None:

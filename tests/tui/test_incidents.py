@@ -159,7 +159,10 @@ async def test_enter_on_an_incident_shows_it_and_v_goes_there() -> None:
         assert "4·5 → 2·6" in shown and "4 2 5 → 2 5" in shown
         assert "INCIDENT " not in shown, "what the screen is about is not said twice"
         await press(pilot, ["v"])
-        assert timeline.asked == [("seek", incident.began_ms)]
+        assert timeline.asked == [("seek", incident.seen_ms)]
+        first = next(one for one in script() if one.incidents)
+        assert incident.seen_ms == first.snapshot.observation.ended_ms > incident.began_ms
+        assert "now showing 08:54:20.1: broker 4 silent" in text(app)
         await press(pilot, ["down", "enter"])
         await until(pilot, lambda: "log start" in text(app), "the topic of the partition")
         await press(pilot, ["escape", "escape"])
@@ -171,7 +174,7 @@ async def test_enter_on_an_event_goes_to_what_it_names_or_to_its_moment() -> Non
     timeline = FakeTimeline()
     async with dashboard(state(FENCED), timeline=timeline) as (app, pilot):
         await press(pilot, ["7", "tab", "enter"])
-        assert timeline.asked == [("seek", state(FENCED).events[-1].at_ms)], "a freeze of many partitions"
+        assert timeline.asked == [("seek", state(FENCED).events[-1].shown_ms)], "a freeze of many partitions"
         await press(pilot, ["down", "down", "enter"])
         await until(pilot, lambda: "REPLICAS" in text(app), "the broker that left the ISR")
 

@@ -8,10 +8,11 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from kview.derive.view import View
+from kview.language import incidents as said
 from kview.model.events import Event
 from kview.tui.actions import Where, bindings
 from kview.tui.keys import ACTIONS
-from kview.tui.rows.incidents import EventRows, IncidentRows
+from kview.tui.rows.incidents import EventRows, IncidentRows, incident_of
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.lanes import Lanes
@@ -73,7 +74,7 @@ class EventsScreen(KviewScreen):
         elif len(event.brokers) == 1:
             self.dashboard.go.broker(event.brokers[0])
         else:
-            self.dashboard.show_moment(event.at_ms)
+            self.dashboard.show_moment(event.shown_ms)
 
     def _event(self) -> Event | None:
         table = self.query_one("#events_list", Table)
@@ -83,12 +84,10 @@ class EventsScreen(KviewScreen):
         return table.rows.events[at] if at is not None else None
 
     def action_go_there(self) -> None:
-        """Show the cluster at the moment of the selected event, or of the beginning of the selected
-        incident."""
+        """Show the cluster in the first observation that shows the selected event or incident."""
         table = self.query_one("#incidents", Table)
         if table.has_focus and table.selected is not None and self.view is not None:
-            began = [one.began_ms for one in self.view.incidents if one.key == table.selected]
-            if began:
-                self.dashboard.show_moment(began[0])
+            if incident := incident_of(self.view, table.selected):
+                self.dashboard.show_moment(incident.seen_ms, said.first_seen(incident))
         elif found := self._event():
-            self.dashboard.show_moment(found.at_ms)
+            self.dashboard.show_moment(found.shown_ms)

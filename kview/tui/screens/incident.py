@@ -115,6 +115,6 @@ class IncidentScreen(KviewScreen):
             self.dashboard.go.topic(*event.key)
 
     def action_go_there(self) -> None:
-        """Show the cluster when the incident began."""
+        """Show the cluster in the first observation that shows the incident."""
         if self._last is not None:
-            self.dashboard.show_moment(self._last.began_ms)
+            self.dashboard.show_moment(self._last.seen_ms, said.first_seen(self._last))
