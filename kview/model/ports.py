@@ -5,7 +5,7 @@ The room `run` implements them.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from kview.model.inspection import RecordsAnswer, RecordsRequest, SettingsAnswer, SettingsRequest
 from kview.model.notices import Notice
@@ -26,6 +26,17 @@ class Feed(Protocol[V]):
         ...
 
 
+class TimeMark(NamedTuple):
+    """An incident on the time bar. All times are in epoch ms, UNKNOWN for what has not happened yet."""
+
+    began_ms: int
+    shown_ms: int
+    """When the first observation that shows it ended."""
+    healing_ms: int
+    """Since when nothing has been lost or frozen any more, while replicas are still catching up."""
+    ended_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """Which moment a view shows, and how time continues from there."""
@@ -39,6 +50,8 @@ class Moment:
     first_ms: int = UNKNOWN
     last_ms: int = UNKNOWN
     """The first and last moment the user can step to, in epoch ms. UNKNOWN if there is no recording."""
+    marks: tuple[TimeMark, ...] = ()
+    """The incidents between these two moments, as far as they are known."""
     complete: bool = True
     """Whether all figures are known. False while those that need earlier snapshots are still shown as `…`."""
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from kview.derive.view import NO_AGGREGATES, View
 from kview.model.aggregates import Aggregates
 from kview.model.notices import Notice
+from kview.model.ports import TimeMark
 
 STOP_WITHIN_S = 0.25
 """How long `stop` waits for a callback in progress."""
@@ -16,7 +17,8 @@ STOP_WITHIN_S = 0.25
 class Publisher:
     """Publishes views and notices from any thread, one at a time, and publishes nothing after `stop`.
 
-    Every view includes the latest aggregates. When the aggregates change, the last view is published again.
+    Every view includes the latest aggregates and marks of the time bar. When the aggregates change, the last
+    view is published again.
     """
 
     def __init__(self, wall_ms: Callable[[], int], clock_s: Callable[[], float] = time.monotonic) -> None:
@@ -26,6 +28,7 @@ class Publisher:
         self._on_view: Callable[[View], None] | None = None
         self._on_notice: Callable[[Notice], None] | None = None
         self._aggregates: Aggregates = NO_AGGREGATES
+        self._marks: tuple[TimeMark, ...] = ()
         self._last: tuple[View, float] | None = None
 
     def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
@@ -44,9 +47,25 @@ class Publisher:
         """Publish a view if it is still `wanted` when its turn comes."""
         with self._calling:
             if self._on_view is not None and wanted():
-                view = replace(view, aggregates=self._aggregates)
+                view = replace(
+                    view, aggregates=self._aggregates, moment=replace(view.moment, marks=self._marks)
+                )
                 self._last = view, self._clock_s()
                 self._on_view(view)
+
+    @property
+    def marks(self) -> tuple[TimeMark, ...]:
+        """The marks of the time bar."""
+        return self._marks
+
+    def set_marks(self, marks: tuple[TimeMark, ...], again: bool = False) -> None:
+        """Add these marks of the time bar to every view from now on, and with `again` to the last one."""
+        with self._calling:
+            self._marks = marks
+            if again and self._last is not None and self._on_view is not None:
+                view, at_s = self._last
+                self._last = replace(view, moment=replace(view.moment, marks=marks)), at_s
+                self._on_view(self._last[0])
 
     def notify(self, notice: Notice) -> None:
         """Publish a notice."""

@@ -1,5 +1,6 @@
 """`kview replay`, which shows a recording on the dashboard or as text."""
 
+import logging
 import os
 import sys
 import threading
@@ -17,6 +18,7 @@ from kview.recording.names import state_folder
 from kview.recording.reader import Recording
 from kview.recording.replay import Jump, Onward, Replay
 from kview.recording.ring import find_recording, keep
+from kview.recording.troubles import healths, troubles
 from kview.run import terminal
 from kview.run.dashboard import drive, wall_ms
 from kview.run.log import start_log
@@ -26,7 +28,7 @@ from kview.run.printing import note, print_views
 from kview.run.publisher import Publisher
 from kview.run.settings import DEFAULT_INTERVAL_MS, Display
 from kview.run.spark import Spark
-from kview.run.timeline import no_event
+from kview.run.timeline import to_event
 
 
 def open_recording(name: str) -> Recording:
@@ -120,6 +122,15 @@ def interval_ms(recording: Recording) -> int:
     return int(np.median(between_ms)) if len(between_ms) else DEFAULT_INTERVAL_MS
 
 
+MARK_AFTER_S = 0.5
+"""How long the search for troubles waits, so that the first view is there first."""
+
+MARK_AGAIN_S = 30.0
+"""Time between two searches for troubles in a recording that is still in progress."""
+
+_log = logging.getLogger(__name__)
+
+
 class ReplayTimeline:
     """Plays a recording, starting at once. Implements `Feed[View]` and `Timeline` of `kview.model.ports`."""
 
@@ -139,6 +150,8 @@ class ReplayTimeline:
         self._ignore = ignore
         self._publisher = Publisher(wall_ms)
         self._player = Player(self._open, self._show, self._publisher.notify, ignore=ignore)
+        self._ending = threading.Event()
+        self._marking = threading.Thread(target=self._mark, name="time-marks", daemon=True)
         self._asking = threading.Lock()
         self._asked = 0
         self.clock_ms = self._publisher.clock_ms
@@ -153,11 +166,13 @@ class ReplayTimeline:
         self._publisher.start(on_view, on_notice)
         self._player.start()
         self._send(self._begin)
+        self._marking.start()
         for notice in _notices(self._recording, self._at_ms):
             self._publisher.notify(notice)
 
     def stop(self) -> None:
         """End within a second. No callback starts after this returns."""
+        self._ending.set()
         self._publisher.stop()
         self._player.stop()
 
@@ -207,6 +222,20 @@ class ReplayTimeline:
         replay.play(now_s)
         return move
 
+    def _mark(self) -> None:
+        """Find the troubles of the recording for the time bar, again and again while it is in progress."""
+        if self._ending.wait(MARK_AFTER_S):
+            return
+        try:
+            recording = Recording(self._recording.folder, leaves_out_damaged=True)
+            while not self._ending.is_set():
+                self._publisher.set_marks(troubles(healths(recording, self._ending.is_set)), again=True)
+                if not recording.grows() or self._ending.wait(MARK_AGAIN_S):
+                    return
+                recording.refresh()
+        except KviewError as error:
+            _log.info("no marks on the time bar: %s", error)
+
     def _toggle(self, replay: Replay, now_s: float) -> None:
         if replay.playing:
             replay.pause()
@@ -216,10 +245,7 @@ class ReplayTimeline:
             replay.play(now_s)
 
     def _event(self, replay: Replay, direction: int) -> Jump | None:
-        jump = replay.seek_event(direction)
-        if jump is None:
-            self._publisher.notify(no_event(direction))
-        return jump
+        return to_event(replay, direction, self._publisher)
 
     def _keep(self, name: str) -> None:
         try:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kview.derive.time_marks import time_marks
 from kview.derive.view import View
 from kview.model.aggregates import Aggregates
 from kview.model.notices import Notice, NoticeKind
@@ -161,10 +162,7 @@ class LiveTimeline:
             self._player.send(self._asked, command)
 
     def _event(self, replay: "Replay", direction: int) -> "Jump | None":
-        jump = replay.seek_event(direction)
-        if jump is None:
-            self._publisher.notify(no_event(direction))
-        return jump
+        return to_event(replay, direction, self._publisher)
 
     def _freeze(self) -> bool:
         """Pause at the live view. Returns whether there is a live view."""
@@ -181,6 +179,7 @@ class LiveTimeline:
         return True
 
     def _show_live(self, view: View) -> None:
+        self._publisher.set_marks(time_marks(view.incidents))
         with self._changing:
             first, self._latest = self._latest is None, view
             number, live = self._asked, self._live
@@ -220,6 +219,19 @@ def _reaches(moments: Longs, ms: int) -> bool:
     return bool(len(moments)) and int(moments[-1]) >= ms
 
 
-def no_event(direction: int) -> Notice:
-    """Return the notice that there is no event in that direction."""
-    return Notice(NoticeKind.NO_LATER_EVENT if direction > 0 else NoticeKind.NO_EARLIER_EVENT)
+def to_event(replay: "Replay", direction: int, publisher: Publisher) -> "Jump | None":
+    """Jump to the nearest observation with an event, or to one that first shows an incident.
+
+    Publishes a notice if there is none in that direction.
+    """
+    from_ms = replay.at_ms
+    jump = replay.seek_event(direction)
+    beyond = [mark.shown_ms for mark in publisher.marks if (mark.shown_ms - from_ms) * direction > 0]
+    nearest = min(beyond, key=lambda ms: abs(ms - from_ms), default=UNKNOWN)
+    is_kept = nearest != UNKNOWN and replay.first_ms <= nearest <= replay.last_ms
+    if is_kept and (jump is None or abs(nearest - from_ms) < abs(replay.at_ms - from_ms)):
+        return replay.seek(nearest, 0.0)
+    if jump is None:
+        kind = NoticeKind.NO_LATER_EVENT if direction > 0 else NoticeKind.NO_EARLIER_EVENT
+        publisher.notify(Notice(kind))
+    return jump

@@ -56,6 +56,17 @@ def line(*parts: str | Span) -> Line:
     return tuple(Span(part) if isinstance(part, str) else part for part in parts if part)
 
 
+def runs(signs: Sequence[str], roles: Sequence[Role]) -> Line:
+    """Return a line of single signs, as one span for each run of the same role."""
+    spans: list[Span] = []
+    begin = 0
+    for at in range(1, len(signs) + 1):
+        if at == len(signs) or roles[at] is not roles[begin]:
+            spans.append(Span("".join(signs[begin:at]), roles[begin]))
+            begin = at
+    return line(*spans)
+
+
 def width(text: str) -> int:
     """Return the number of terminal cells that `text` takes."""
     return len(text) if text.isascii() else cell_len(text)

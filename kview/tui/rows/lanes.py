@@ -11,7 +11,7 @@ from kview.language import glyphs, words
 from kview.model.events import Event, EventKind
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN
-from kview.tui.text import Line, Role, Span, line
+from kview.tui.text import Line, Role, Span, runs
 
 SPANS_MS = (60_000, 120_000, 300_000, 540_000)
 """The timeline covers the shortest of these that holds every event of the view."""
@@ -192,17 +192,7 @@ def _drawn(lane: Lane, now_ms: int, span: int, room: int) -> Line:
             signs[at:], roles[at:] = [mark.goes_on] * (room - at), [role] * (room - at)
     for at, mark in fixed.items():
         signs[at], roles[at] = mark.sign, mark.role
-    return _spans(signs, roles)
-
-
-def _spans(signs: Sequence[str], roles: Sequence[Role]) -> Line:
-    spans: list[Span] = []
-    begin = 0
-    for at in range(1, len(signs) + 1):
-        if at == len(signs) or roles[at] is not roles[begin]:
-            spans.append(Span("".join(signs[begin:at]), roles[begin]))
-            begin = at
-    return line(*spans)
+    return runs(signs, roles)
 
 
 def _axis(view: View, now_ms: int, span: int, zone: tzinfo | None, room: int) -> Line:
@@ -223,4 +213,4 @@ def _axis(view: View, now_ms: int, span: int, zone: tzinfo | None, room: int) ->
         if now_ms - one.began_ms < span:
             at = _cell(one.began_ms, now_ms, span, room)
             put(at, f"{glyphs.UP} {words.clock(one.began_ms, zone, tenths=False)}", Role.HEAD)
-    return _spans(text, roles)
+    return runs(text, roles)

@@ -29,6 +29,7 @@ from kview.tui.widgets.header import Header, HeadlinePanel
 from kview.tui.widgets.incident_strip import IncidentStrip, shown_incidents, strip_rows
 from kview.tui.widgets.prompt import Prompt, Question, fitting
 from kview.tui.widgets.table import Table
+from kview.tui.widgets.time_bar import TimeBar, bar_rows
 
 FILTER_HINT = f"part of a name, or {filters.FORMS}"
 
@@ -85,6 +86,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             is_replay = dashboard.timeline is not None and dashboard.timeline.replay
             yield Header(dashboard.source, is_replay, dashboard.started_ms)
             yield HeadlinePanel(dashboard.source, is_replay)
+            yield TimeBar(is_replay)
             yield IncidentStrip()
             with Vertical(id="body"):
                 yield from self.body()
@@ -150,16 +152,17 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     @property
     def panel_height(self) -> int:
-        """The height of the screen without the incident strip."""
-        return self.app.size.height - self._strip_rows
+        """The height of the screen without the incident strip and the time bar."""
+        return self.app.size.height - sum(self._strip_rows)
 
     strip_leaves_out: Hashable = None
     """The key of the incident that the screen itself is about."""
 
-    _strip_rows = 0
+    _strip_rows = (0, 0)
+    """The rows of the incident strip, and of the time bar."""
 
     def _fit_strip(self) -> None:
-        """Show in the incident strip what is going on, and give its rows back if nothing is."""
+        """Show the incident strip while something is going on, and the time bar while time is not live."""
         strip, dashboard = next(iter(self.query(IncidentStrip)), None), self.dashboard
         if strip is None:  # a tick before the screen is composed
             return
@@ -167,10 +170,13 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             self.view, dashboard.now_ms(), {*dashboard.hidden_incidents, self.strip_leaves_out}
         )
         strip.hint = "" if self._leaves_before_strip() else "esc hide"
-        rows = strip_rows(strip.shown, self.app.size.height)
+        bar, height = self.query_one(TimeBar), self.app.size.height
+        bar.view = self.view
+        rows = strip_rows(strip.shown, height), bar_rows(self.view, height)
         if rows != self._strip_rows:
             self._strip_rows = rows
-            strip.display, strip.styles.height = rows > 0, rows
+            strip.display, strip.styles.height = rows[0] > 0, rows[0]
+            bar.display = rows[1] > 0
             self.lay_out_panels()
 
     def _leaves_before_strip(self) -> bool:
