@@ -39,6 +39,11 @@ MOST_QUORUM_REQUESTS = 2
 """Limit of overdue requests for the quorum. Without a controller, each one keeps its broker's lane busy."""
 POINTS_A_REQUEST = 2_000
 """Partitions per request. A look-up by time takes a broker about 10 µs per partition."""
+NOT_CONTROLLER = 41
+"""Kafka's error number with which a broker answers that it is not the controller, or not yet or no longer."""
+NOT_CONTROLLER_FOR_S, NOT_CONTROLLER_INTERVALS = 3.0, 2.5
+"""How long that is no failure, and the same in intervals: a controller is being elected, and the next
+metadata says which broker it is."""
 FORWARDED = (Part.QUORUM, Part.REASSIGNMENTS)
 
 
@@ -61,6 +66,8 @@ class SlowLane:
     """Broker → its request in flight."""
     _due_s: dict[tuple[Part, int], float] = field(default_factory=dict)
     """(Part, broker) → the earliest time (monotonic) to ask for the part again."""
+    _no_controller_s: float | None = None
+    """Since when (monotonic) the reassignments have been refused because a broker was not the controller."""
     _healthy: Sequence[int] = ()
     _answering: frozenset[int] = frozenset()
     _source: int = NO_BROKER
@@ -136,6 +143,19 @@ class SlowLane:
         self.state.failed(part, reported, cause)
         return True
 
+    def _elects(self, part: Part, cause: Cause) -> bool:
+        """Return whether a refusal only means that a controller is being elected.
+
+        What the quorum answers is judged with the controllers, so only reassignments are meant.
+        """
+        if part != Part.REASSIGNMENTS or cause.code != NOT_CONTROLLER:
+            return False
+        now_s = self.loop.monotonic()
+        if self._no_controller_s is None:
+            self._no_controller_s = now_s
+        most_s = max(NOT_CONTROLLER_FOR_S, NOT_CONTROLLER_INTERVALS * self.settings.interval_s)
+        return now_s - self._no_controller_s <= most_s
+
     def _free(self, broker: int) -> bool:
         link = self.links.get(broker)
         return link is not None and link.connected and broker not in self._running
@@ -157,11 +177,14 @@ class SlowLane:
                     self._failed(part, broker, error.cause)
                 self._due_s[part, reported] = self.loop.monotonic() + FAILED_PAUSE_S
             except Refused as error:
-                self.state.failed(part, reported, error.cause)
+                if not self._elects(part, error.cause):
+                    self.state.failed(part, reported, error.cause)
                 lasting = error.cause.kind is not FailureKind.KAFKA_ERROR or error.cause.code in LASTING
                 pause_s = REFUSED_PAUSE_S if lasting else FAILED_PAUSE_S
                 self._due_s[part, reported] = self.loop.monotonic() + pause_s
             else:
+                if part == Part.REASSIGNMENTS:
+                    self._no_controller_s = None
                 self.state.succeeded(part, reported, self.loop.clock_ms())
             finally:
                 self._running.pop(broker, None)

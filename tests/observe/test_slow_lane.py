@@ -1,7 +1,11 @@
 """The slow lane: when a request that a broker forwards counts as unanswered."""
 
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import cast
+
+from kafka.protocol.admin import ListPartitionReassignmentsResponse
 
 from kview.model.failures import Cause, FailureKind, Part
 from kview.model.units import NO_BROKER
@@ -83,3 +87,51 @@ def test_a_second_broker_is_asked_for_the_quorum_when_the_first_may_be_cut_off_f
         loop.now_s += 1.0
         asked.append(loop.sent)
     assert asked == [1, 2, 2, 2, 2]
+
+
+class AnsweringLoop(StillLoop):
+    """A clock that is set by hand. What is sent is answered at once."""
+
+    def spawn(self, task: Callable[[], Coroutine[object, None, None]]) -> None:  # type: ignore[override]
+        """Carry out the request."""
+        self.sent += 1
+        with suppress(StopIteration):
+            task().send(None)
+
+
+@dataclass
+class Controller(StillLink):
+    """A connection to a broker that answers about reassignments with Kafka's error number `error`."""
+
+    error: int = 0
+    versions: dict[int, tuple[int, int]] = field(
+        default_factory=lambda: {apis.LIST_PARTITION_REASSIGNMENTS: (0, 0)}
+    )
+
+    async def ask(self, request: object) -> tuple[object, int]:
+        """Answer at once."""
+        return ListPartitionReassignmentsResponse(
+            version=0, throttle_time_ms=0, error_code=self.error, error_message=None, topics=[]
+        ), 0
+
+
+def refusals_at(*steps: tuple[float, int]) -> list[int]:
+    """The error number shown for reassignments after each step at (seconds, what the broker answers)."""
+    loop, state, link = AnsweringLoop(), State(), Controller()
+    lane = SlowLane(cast(Loop, loop), ObserveSettings(forwarded_rounds=1), state, {0: cast(Link, link)})
+    seen = []
+    for at_s, link.error in steps:
+        loop.now_s = 100.0 + at_s
+        lane.step([0], [0], 0)
+        failure = state.failures.get((Part.REASSIGNMENTS, NO_BROKER))
+        seen.append(failure.code if failure else 0)
+    assert loop.sent == len(steps)
+    return seen
+
+
+def test_that_a_controller_is_being_elected_is_no_failure_unless_it_lasts() -> None:
+    not_controller = [(second * 1.5, 41) for second in range(4)]
+    assert refusals_at(*not_controller) == [0, 0, 0, 41]
+    assert refusals_at(*not_controller[:2], (3.0, 0), (4.5, 41), (6.0, 41)) == [0] * 5, "two elections"
+    assert refusals_at(*not_controller, (6.0, 0)) == [0, 0, 0, 41, 0]
+    assert refusals_at((0.0, 31)) == [31], "any other refusal is shown at once"
