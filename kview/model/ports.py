@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from kview.model.inspection import RecordsAnswer, RecordsRequest, SettingsAnswer, SettingsRequest
+from kview.model.inspection import (
+    DirectoriesAnswer,
+    DirectoriesRequest,
+    FirstRecordAnswer,
+    FirstRecordRequest,
+    RecordsAnswer,
+    RecordsRequest,
+    SettingsAnswer,
+    SettingsRequest,
+)
 from kview.model.notices import Notice
 from kview.model.units import UNKNOWN
 
@@ -115,7 +124,7 @@ class Attention(Protocol):
 class Inspector(Protocol):
     """Requests to a cluster that somebody makes on demand. Nothing that is answered is recorded.
 
-    Both methods are awaited on the screen's loop, never raise, and end at their own deadline. A task that is
+    All methods are awaited on the screen's loop, never raise, and end at their own deadline. A task that is
     cancelled sends no further requests.
     """
 
@@ -125,6 +134,14 @@ class Inspector(Protocol):
 
     async def settings(self, request: SettingsRequest) -> SettingsAnswer:
         """Read the settings of a topic or a broker."""
+        ...
+
+    async def directories(self, request: DirectoriesRequest) -> DirectoriesAnswer:
+        """Read the log directories of a broker."""
+        ...
+
+    async def first_record(self, request: FirstRecordRequest) -> FirstRecordAnswer:
+        """Read when a partition's first record was written, but not the record."""
         ...
 
 

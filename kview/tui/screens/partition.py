@@ -15,6 +15,7 @@ from kview.tui.keys import ACTIONS
 from kview.tui.rows.log_lines import Zoom
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.first_record import FirstRecord
 from kview.tui.widgets.partition_log import History, LogDrawn, LogPanel
 
 BOTH_FROM_HEIGHT = 36
@@ -33,6 +34,7 @@ class PartitionScreen(KviewScreen):
         self.topic = topic
         self.partition = partition
         self._is_zoomed = False
+        self._first = FirstRecord(self)
 
     def body(self) -> ComposeResult:
         """Make the panels of the screen."""
@@ -47,7 +49,8 @@ class PartitionScreen(KviewScreen):
 
         def drawn() -> LogDrawn:
             log = partition_log(view, topic, partition)
-            return LogDrawn(view, topic, partition, log, options, self._zoom())
+            first_ms = self._first.timestamp_ms(view, topic, partition, log)
+            return LogDrawn(view, topic, partition, log, options, self._zoom(), first_ms)
 
         self.query_one(LogPanel).fill(drawn)
         self.query_one(History).fill(

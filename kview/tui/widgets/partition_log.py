@@ -7,6 +7,7 @@ from kview.derive.partition_log import PartitionLog
 from kview.derive.view import View
 from kview.language import glyphs
 from kview.model.events import Event
+from kview.model.units import UNKNOWN
 from kview.tui.canvas import canvas
 from kview.tui.options import Options
 from kview.tui.rows.log_lines import MOST_LABEL_LINES, Zoom, log_lines
@@ -28,6 +29,8 @@ class LogDrawn(NamedTuple):
     log: PartitionLog | None
     options: Options
     zoom: Zoom
+    first_ms: int = UNKNOWN
+    """The timestamp of the partition's first record, UNKNOWN if it is not known."""
 
 
 class LogPanel(Lines):
@@ -51,10 +54,11 @@ class LogPanel(Lines):
     def _made(self, width: int) -> list[Line]:
         if self._drawn is None:
             return []
-        view, topic, partition, log, options, zoom = self._drawn
+        view, topic, partition, log, options, zoom, first_ms = self._drawn
         now_ms = canvas(self).now_ms()
         is_low = self.app.size.height < LOW
-        head = [cut(made, width) for made in partition_heading(view, topic, partition, log, options, now_ms)]
+        heading = partition_heading(view, topic, partition, log, options, now_ms, first_ms, width)
+        head = [cut(made, width) for made in heading]
         if log is None:
             return head
         most = 1 if is_low else MOST_LABEL_LINES
