@@ -31,7 +31,7 @@ RECORDS_FORMS = "an offset (1204117), a time (14:05, -5m) or a number of records
 """Where to read from, as a person types it."""
 
 NOT_IN_A_RECORDING = "a recording holds no records or settings: kview reads them only from a live cluster"
-SWITCHED_OFF = "reading records is switched off (--no-records)"
+SWITCHED_OFF = "reading records is switched off (--no-records, or no-records in the profile)"
 TOMBSTONE = "null (a tombstone: deletes the key when the log is compacted)"
 HIDDEN = "hidden by Kafka"
 NO_TIME = "no time"

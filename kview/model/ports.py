@@ -128,6 +128,11 @@ class Inspector(Protocol):
     cancelled sends no further requests.
     """
 
+    @property
+    def reads_records(self) -> bool:
+        """Whether records may be read at all."""
+        ...
+
     async def records(self, request: RecordsRequest) -> RecordsAnswer:
         """Read records of a partition, as a reader without a group, which commits nothing."""
         ...

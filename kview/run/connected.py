@@ -88,6 +88,11 @@ class ConnectedSource:
         """Read these partitions in every observation, from the next one on."""
         self._preferred = frozenset(partitions)
 
+    @property
+    def reads_records(self) -> bool:
+        """Whether records may be read at all."""
+        return self._with_records
+
     async def records(self, request: RecordsRequest) -> RecordsAnswer:
         """Read records of a partition. Never raises."""
         return await inspecting.records(self._observer, request)

@@ -92,6 +92,11 @@ class SimulatedSource:
         """
         self._preferred = frozenset(partitions)
 
+    @property
+    def reads_records(self) -> bool:
+        """Whether records may be read at all."""
+        return self._with_records
+
     async def records(self, request: RecordsRequest) -> RecordsAnswer:
         """Read records of a partition. Never raises."""
         if self._observer is None:

@@ -107,9 +107,15 @@ FIRST_AGE_MS = 600_000
 class FakeInspector:
     """Answers with what it is told, and notes what it is asked. With `blocks`, it never answers."""
 
-    def __init__(self, failure: InspectionFailure = NO_INSPECTION_FAILURE, blocks: bool = False) -> None:
+    def __init__(
+        self,
+        failure: InspectionFailure = NO_INSPECTION_FAILURE,
+        blocks: bool = False,
+        reads_records: bool = True,
+    ) -> None:
         self.failure = failure
         self.blocks = blocks
+        self.reads_records = reads_records
         self.asked: list[Question] = []
         self.cancelled = 0
 

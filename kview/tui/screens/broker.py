@@ -1,7 +1,7 @@
 """Enter on a broker: what it is doing, the replicas it has, and what happened to it."""
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -26,6 +26,7 @@ from kview.tui.text import Line, cut
 from kview.tui.widgets.bottom import Bar, Rule
 from kview.tui.widgets.broker_details import BrokerDetailsPanel
 from kview.tui.widgets.drawn import Lines
+from kview.tui.widgets.inspecting import Host
 from kview.tui.widgets.partition_log import History
 from kview.tui.widgets.table import Table
 
@@ -48,7 +49,7 @@ class BrokerHeading(Lines):
 class BrokerScreen(KviewScreen):
     """The screen of a single broker."""
 
-    CSS = "BrokerScreen #history { width: 1fr; } BrokerScreen #set { width: 1fr; }"
+    CSS = "BrokerScreen #history { width: 5fr; } BrokerScreen #set { width: 4fr; }"
 
     AUTO_FOCUS = "#replicas"
     has_targets = True
@@ -76,8 +77,6 @@ class BrokerScreen(KviewScreen):
         """Give the list of events a fifth of the screen, and no rules to a small screen."""
         height = self.app.size.height
         self.query_one("#bottom").styles.height = max(2, min(12, height // 5))
-        for id in ("#bar", "#set"):
-            self.query_one(id).display = self._is_wide
         for id in ("#middle", "#lower"):
             self.query_one(id).display = height >= 20
 
@@ -87,7 +86,10 @@ class BrokerScreen(KviewScreen):
         self.query_one(BrokerHeading).make = lambda now_ms: broker_heading(view, broker, now_ms)
         details = self.query_one(BrokerDetailsPanel)
         details.show(view, count_set=not self._is_wide)
-        if self._is_wide:
+        beside = self._is_wide and details.details.settings is not None
+        for id in ("#bar", "#set"):
+            self.query_one(id).display = beside
+        if beside:
             self.query_one("#set", Table).fill(lambda: SetRows(details.details))
         self.query_one("#replicas", Table).fill(
             lambda: broker_replicas.BrokerReplicaRows(view, broker, options)
@@ -122,4 +124,4 @@ class BrokerScreen(KviewScreen):
         elif isinstance(event.table.rows, SetRows):
             setting = event.table.rows.setting(event.table.index)
             request = SettingsRequest(broker=self.broker)
-            self.dashboard.go.detail(SettingDetail(request, setting), Form.AUTO)
+            cast(Host, self.app).go.detail(SettingDetail(request, setting), Form.AUTO)
