@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from kview.model.history import PartitionHistory
 from kview.model.inspection import (
     DirectoriesAnswer,
     DirectoriesRequest,
@@ -90,6 +91,10 @@ class Timeline(Protocol):
 
     def keep(self, name: str) -> None:
         """Keep the recording under `name`."""
+        ...
+
+    async def history(self, topic: str, partition: int) -> PartitionHistory:
+        """Read the leaders and ISRs that a partition had, as far as the recording goes. Never raises."""
         ...
 
 
