@@ -172,6 +172,7 @@ class ErrorKind(StrEnum):
     # -- the key file
     KEY_FILE_GARBLED = "key file garbled"
     KEY_LINE_WRONG = "key line wrong"
+    KEY_FILE_HEADING = "key file heading"
     KEY_ACTION_UNKNOWN = "key action unknown"
     KEY_ACTION_MISSPELT = "key action misspelt"
     KEY_UNKNOWN = "key unknown"

@@ -48,6 +48,8 @@ def read_key_file(path: Path) -> tuple[KeyLine, ...]:
 
 def _line(path: Path, text: str, action: str, value: object) -> KeyLine:
     number = _number(text, action)
+    if isinstance(value, dict):
+        raise BadUse(ErrorKind.KEY_FILE_HEADING, file=str(path), line=number, heading=action)
     keys = [value] if isinstance(value, str) else value
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         keys = []

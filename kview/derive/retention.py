@@ -1,5 +1,6 @@
 """How long and how much a topic keeps, from its settings."""
 
+from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -48,3 +49,58 @@ def _limit(value: str) -> int:
     except ValueError:
         return UNKNOWN
     return NEVER if number == _FOREVER else number if 0 <= number < NEVER else UNKNOWN
+
+
+class RemovalKind(StrEnum):
+    """Why and when a partition's first records are removed."""
+
+    NOT_KNOWN = "not_known"
+    NEVER = "never"
+    """Neither time nor size limits the log."""
+    BY_TIME = "by_time"
+    BY_SIZE = "by_size"
+    OVERDUE = "overdue"
+    """They are past a limit. Kafka removes whole segments, never the active one, so they wait for theirs."""
+
+
+class Removal(NamedTuple):
+    """When a partition's first records are removed: not before `at_ms`, epoch ms, UNKNOWN if not known.
+
+    This is a lower bound, because the segment that holds them can hold younger records.
+    """
+
+    kind: RemovalKind
+    at_ms: int = UNKNOWN
+
+
+def removal(kept: Retention, first_ms: int, size: int, records: int, in_rate: float, now_ms: int) -> Removal:
+    """Return when retention removes the first records of a log.
+
+    `first_ms` is the timestamp of its first record, `size` and `records` what the log holds (each UNKNOWN if
+    not known), `in_rate` the records written per second (NaN if not known). The log grows by records of the
+    size that it holds on average.
+    """
+    if not kept.is_deleted or (kept.ms == NEVER and kept.bytes == NEVER):
+        return Removal(RemovalKind.NEVER if kept.ms != UNKNOWN else RemovalKind.NOT_KNOWN)
+    found: list[Removal] = []
+    if kept.ms != NEVER:
+        if UNKNOWN in (kept.ms, first_ms):
+            return Removal(RemovalKind.NOT_KNOWN)
+        found.append(Removal(RemovalKind.BY_TIME, first_ms + kept.ms))
+    if kept.bytes != NEVER:
+        if UNKNOWN in (kept.bytes, size, records) or np.isnan(in_rate):
+            return Removal(RemovalKind.NOT_KNOWN)
+        growth = in_rate * size / records if records > 0 else 0.0
+        room = kept.bytes - size
+        if room <= 0:
+            found.append(Removal(RemovalKind.BY_SIZE, now_ms))
+        elif growth > 0:
+            found.append(Removal(RemovalKind.BY_SIZE, now_ms + int(min(room / growth * 1000, _FAR_MS))))
+    if not found:
+        return Removal(RemovalKind.NEVER)
+    first = min(found, key=lambda one: one.at_ms)
+    return Removal(RemovalKind.OVERDUE) if first.at_ms <= now_ms else first
+
+
+_FAR_MS = 10**15
+"""Limit of an estimate: thousands of years."""

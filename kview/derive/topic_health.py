@@ -25,6 +25,8 @@ _WORST_FIRST = (
     PartitionStatus.NOT_PREFERRED,
     PartitionStatus.OK,
 )
+TROUBLED = _WORST_FIRST[: _WORST_FIRST.index(PartitionStatus.PENDING)]
+"""The statuses that a topic's health counts. Each partition counts once, with its worst status."""
 _ORDER = {status: rank for rank, status in enumerate(_WORST_FIRST)}
 _STATUSES = np.array([*_WORST_FIRST, None], object)[:-1]
 

@@ -1,22 +1,27 @@
 """Records and settings as words: what was read, from where, at what cost, and what went wrong."""
 
+from collections.abc import Mapping
 from datetime import tzinfo
 
 from kview.language import failures, glyphs, kafka_errors, words
 from kview.model.failures import FailureKind
 from kview.model.inspection import (
+    Answer,
     Cost,
     Damage,
     DamageKind,
+    DirectoriesRequest,
+    FirstRecordRequest,
     InspectionFailure,
     InspectionFailureKind,
     Isolation,
+    Question,
     Record,
     RecordsAnswer,
     RecordsRequest,
     Setting,
-    SettingsAnswer,
     SettingSource,
+    SettingsRequest,
     StartKind,
     TimeType,
 )
@@ -26,7 +31,7 @@ RECORDS_FORMS = "an offset (1204117), a time (14:05, -5m) or a number of records
 """Where to read from, as a person types it."""
 
 NOT_IN_A_RECORDING = "a recording holds no records or settings: kview reads them only from a live cluster"
-SWITCHED_OFF = "reading records is switched off (--no-records)"
+SWITCHED_OFF = "reading records is switched off (--no-records, or no-records in the profile)"
 TOMBSTONE = "null (a tombstone: deletes the key when the log is compacted)"
 HIDDEN = "hidden by Kafka"
 NO_TIME = "no time"
@@ -34,14 +39,11 @@ UNCOMMITTED = "read_uncommitted"
 COMMITTED = "read_committed"
 
 
-def failure(failed: InspectionFailure, answer: RecordsAnswer | SettingsAnswer) -> str:
+def failure(failed: InspectionFailure, answer: Answer) -> str:
     """Return why a request was not answered, as a sentence without a full stop."""
     request = answer.request
-    what = (
-        f"{request.topic}-{request.partition}"
-        if isinstance(request, RecordsRequest)
-        else request.topic or f"broker {request.broker}"
-    )
+    of_partition = isinstance(request, RecordsRequest | FirstRecordRequest)
+    what = _what(request)
     broker = f"broker {failed.broker}" if failed.broker != NO_BROKER else "the cluster"
     match failed.kind:
         case InspectionFailureKind.NONE:
@@ -53,7 +55,7 @@ def failure(failed: InspectionFailure, answer: RecordsAnswer | SettingsAnswer) -
         case InspectionFailureKind.NO_LEADER:
             return f"{what} has no leader: nobody can read it now"
         case InspectionFailureKind.NOT_AUTHORIZED:
-            need = "Read on this topic" if isinstance(request, RecordsRequest) else "DescribeConfigs"
+            need = _NEEDS[type(request)]
             return f"kview is not authorized to read {what}: it needs {need} ({_code(failed)})"
         case InspectionFailureKind.OFFSET_OUT_OF_RANGE:
             return _out_of_range(failed, answer)
@@ -66,10 +68,28 @@ def failure(failed: InspectionFailure, answer: RecordsAnswer | SettingsAnswer) -
         case InspectionFailureKind.NOT_CONNECTED:
             return "no broker answers at the moment"
         case InspectionFailureKind.NO_ANSWER:
-            return _no_answer(failed, what, broker, leads=isinstance(request, RecordsRequest))
+            return _no_answer(failed, what, broker, leads=of_partition)
 
 
-def _out_of_range(failed: InspectionFailure, answer: RecordsAnswer | SettingsAnswer) -> str:
+_NEEDS: Mapping[type, str] = {
+    RecordsRequest: "Read on this topic",
+    FirstRecordRequest: "Describe on this topic",
+    SettingsRequest: "DescribeConfigs",
+    DirectoriesRequest: "Describe on the cluster",
+}
+"""The permissions that questions need."""
+
+
+def _what(request: Question) -> str:
+    """Return what a question is about."""
+    if isinstance(request, RecordsRequest | FirstRecordRequest):
+        return f"{request.topic}-{request.partition}"
+    if isinstance(request, SettingsRequest) and request.topic:
+        return request.topic
+    return f"broker {request.broker}"
+
+
+def _out_of_range(failed: InspectionFailure, answer: Answer) -> str:
     if not isinstance(answer, RecordsAnswer) or failed.offset == UNKNOWN:
         return "the records were deleted while kview read them; try again"
     return f"offset {failed.offset:,} does not exist: {has(answer)}"

@@ -12,6 +12,10 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.KEY_LINE_WRONG: ErrorWords(
         "{file}, line {line}: {action!r} needs a key, or a list of keys", _EXAMPLE
     ),
+    ErrorKind.KEY_FILE_HEADING: ErrorWords(
+        "{file}, line {line}: [{heading}] is a heading, and the key file has no sections",
+        'remove that line; the file has one line for each action, such as sort = "s"',
+    ),
     ErrorKind.KEY_ACTION_UNKNOWN: ErrorWords(
         "{file}, line {line}: there is no action named {action!r}", "kview config --keys lists the actions"
     ),

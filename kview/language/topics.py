@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kview.derive.retention import Retention
+from kview.derive.retention import Removal, RemovalKind, Retention
 from kview.derive.topic_health import Trouble
 from kview.language import words
 from kview.model.units import NEVER, UNKNOWN
@@ -22,6 +22,21 @@ def retention(kept: Retention) -> str:
     if kept.ms == UNKNOWN:
         return words.NONE
     return "forever" if kept.ms == NEVER else words.duration(kept.ms, tenths=False)
+
+
+def removal(found: Removal, now_ms: int) -> str:
+    """Return when retention removes a partition's first records."""
+    match found.kind:
+        case RemovalKind.NOT_KNOWN:
+            return f"when retention removes records: {words.NONE}"
+        case RemovalKind.NEVER:
+            return "retention removes nothing"
+        case RemovalKind.OVERDUE:
+            return "records past retention: they go with their segment"
+        case RemovalKind.BY_TIME | RemovalKind.BY_SIZE:
+            setting = "retention.ms" if found.kind is RemovalKind.BY_TIME else "retention.bytes"
+            left = words.duration(max(0, found.at_ms - now_ms), tenths=False)
+            return f"{setting} removes records in ≥ {left}"
 
 
 def not_rack_safe(number: int) -> str:

@@ -1,4 +1,5 @@
-"""What the screen can ask of a cluster on demand: records of a partition, and settings of a topic or broker.
+"""What the screen can ask of a cluster on demand: records of a partition, the time of its first
+record, settings of a topic or broker, and the log directories of a broker.
 
 A failure is part of the answer, next to what was read before it. Nothing here is part of a snapshot, so
 nothing here is recorded.
@@ -262,3 +263,65 @@ class SettingsAnswer:
     failure: InspectionFailure = NO_INSPECTION_FAILURE
     cost: Cost = Cost()
     asked_ms: int = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoriesRequest:
+    """A request for the log directories of a broker."""
+
+    broker: int
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A log directory. Sizes are in bytes, UNKNOWN if the broker does not tell them (before Kafka 3.3)."""
+
+    path: str
+    error: int = 0
+    """Kafka's error number, such as 56 if the directory is offline."""
+    replicas: int = 0
+    size_bytes: int = 0
+    """What the replicas in it take, including those that are still being moved there."""
+    moving: int = 0
+    """The number of replicas that are being moved there from another directory."""
+    total_bytes: int = UNKNOWN
+    """The size of its volume."""
+    usable_bytes: int = UNKNOWN
+    """What is free on its volume."""
+    cordoned: bool = False
+    """Whether the broker places no new replicas there."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoriesAnswer:
+    """The log directories of a broker, sorted by path."""
+
+    request: DirectoriesRequest
+    directories: tuple[Directory, ...] = ()
+    failure: InspectionFailure = NO_INSPECTION_FAILURE
+    cost: Cost = Cost()
+    asked_ms: int = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRecordRequest:
+    """A request for the offset and the timestamp of a partition's first record. It reads no record."""
+
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRecordAnswer:
+    """A partition's first record: its offset and its timestamp in epoch ms, UNKNOWN if there is none."""
+
+    request: FirstRecordRequest
+    offset: int = UNKNOWN
+    timestamp_ms: int = UNKNOWN
+    failure: InspectionFailure = NO_INSPECTION_FAILURE
+    cost: Cost = Cost()
+    asked_ms: int = UNKNOWN
+
+
+Question = RecordsRequest | SettingsRequest | DirectoriesRequest | FirstRecordRequest
+Answer = RecordsAnswer | SettingsAnswer | DirectoriesAnswer | FirstRecordAnswer

@@ -7,7 +7,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
-from kview.model.inspection import RecordsAnswer, RecordsRequest, SettingsAnswer, SettingsRequest
+from kview.model.history import PartitionHistory
+from kview.model.inspection import (
+    DirectoriesAnswer,
+    DirectoriesRequest,
+    FirstRecordAnswer,
+    FirstRecordRequest,
+    RecordsAnswer,
+    RecordsRequest,
+    SettingsAnswer,
+    SettingsRequest,
+)
 from kview.model.notices import Notice
 from kview.model.units import UNKNOWN
 
@@ -96,6 +106,10 @@ class Timeline(Protocol):
         """Keep the recording under `name`."""
         ...
 
+    async def history(self, topic: str, partition: int) -> PartitionHistory:
+        """Read the leaders and ISRs that a partition had, as far as the recording goes. Never raises."""
+        ...
+
 
 class SparkJob(Protocol):
     """The background job that calculates aggregates with Spark."""
@@ -128,9 +142,14 @@ class Attention(Protocol):
 class Inspector(Protocol):
     """Requests to a cluster that somebody makes on demand. Nothing that is answered is recorded.
 
-    Both methods are awaited on the screen's loop, never raise, and end at their own deadline. A task that is
+    All methods are awaited on the screen's loop, never raise, and end at their own deadline. A task that is
     cancelled sends no further requests.
     """
+
+    @property
+    def reads_records(self) -> bool:
+        """Whether records may be read at all."""
+        ...
 
     async def records(self, request: RecordsRequest) -> RecordsAnswer:
         """Read records of a partition, as a reader without a group, which commits nothing."""
@@ -138,6 +157,14 @@ class Inspector(Protocol):
 
     async def settings(self, request: SettingsRequest) -> SettingsAnswer:
         """Read the settings of a topic or a broker."""
+        ...
+
+    async def directories(self, request: DirectoriesRequest) -> DirectoriesAnswer:
+        """Read the log directories of a broker."""
+        ...
+
+    async def first_record(self, request: FirstRecordRequest) -> FirstRecordAnswer:
+        """Read when a partition's first record was written, but not the record."""
         ...
 
 

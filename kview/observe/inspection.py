@@ -1,4 +1,5 @@
-"""Answers what somebody asks on demand: records of a partition, and all settings of a topic or a broker."""
+"""Answers what somebody asks on demand: records of a partition, when its first record was written, all
+settings of a topic or a broker, and the log directories of a broker."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -9,8 +10,16 @@ from kafka.protocol.admin import DescribeConfigsRequest
 from kview.model.failures import NOT_AUTHORIZED, refused
 from kview.model.inspection import (
     MOST_RECORDS,
+    Answer,
     Cost,
+    DirectoriesAnswer,
+    DirectoriesRequest,
+    Directory,
+    FirstRecordAnswer,
+    FirstRecordRequest,
     InspectionFailure,
+    Isolation,
+    Question,
     RecordsAnswer,
     RecordsRequest,
     Setting,
@@ -21,6 +30,7 @@ from kview.model.inspection import (
 )
 from kview.model.inspection import InspectionFailureKind as Kind
 from kview.model.units import NO_BROKER
+from kview.observe import log_dirs
 from kview.observe.asking import DEADLINE_S, POLL_S, Asking, Cancelled, OutOfTime, Ticket
 from kview.observe.causes import LinkError
 from kview.observe.configs import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -40,9 +50,6 @@ _SOURCES = {
     5: SettingSource.DEFAULT,
 }
 """Kafka's numbers of where a setting comes from."""
-
-Question = RecordsRequest | SettingsRequest
-Answer = RecordsAnswer | SettingsAnswer
 
 
 class Inspection:
@@ -73,9 +80,13 @@ class Inspection:
             await self._loop.net.sleep(POLL_S)
         self._busy = True
         try:
-            work = self._records if isinstance(question, RecordsRequest) else self._settings
-            done: Callable[[Any, Ticket], Awaitable[Answer]] = work
-            return await done(question, ticket)
+            works: dict[type, Callable[[Any, Ticket], Awaitable[Answer]]] = {
+                RecordsRequest: self._records,
+                SettingsRequest: self._settings,
+                DirectoriesRequest: self._directories,
+                FirstRecordRequest: self._first_record,
+            }
+            return await works[type(question)](question, ticket)
         except Cancelled:
             return nothing(question, Kind.TIMEOUT)
         except Exception:
@@ -91,18 +102,26 @@ class Inspection:
         if not 0 < request.count <= MOST_RECORDS:
             raise ValueError(f"{request.count} records")
         before, asked_ms = self._asking.cost, self._loop.clock_ms()
-        peek = Peek(self._asking, request, ticket, self._leader(request))
+        peek = Peek(self._asking, request, ticket, self._leader(request.topic, request.partition))
         failure = await peek.run()
         return peek.answer(failure, _spent(before, self._asking.cost), asked_ms)
 
-    def _leader(self, request: RecordsRequest) -> int:
+    def _leader(self, topic: str, partition: int) -> int:
         """Return the leader as the last observation had it, −1 if it has none."""
         layout = self._state.layout
-        start, end = layout.first.get(request.topic, (0, 0))
+        start, end = layout.first.get(topic, (0, 0))
         for row in range(start, end):
-            if layout.partition[row] == request.partition:
+            if layout.partition[row] == partition:
                 return int(layout.leader[row])
         return NO_BROKER
+
+    async def _first_record(self, request: FirstRecordRequest, ticket: Ticket) -> FirstRecordAnswer:
+        before, asked_ms = self._asking.cost, self._loop.clock_ms()
+        whole = RecordsRequest(request.topic, request.partition, isolation=Isolation.READ_UNCOMMITTED)
+        peek = Peek(self._asking, whole, ticket, self._leader(request.topic, request.partition))
+        offset, timestamp_ms, failure = await peek.first_record()
+        cost = _spent(before, self._asking.cost)
+        return FirstRecordAnswer(request, offset, timestamp_ms, failure, cost, asked_ms)
 
     async def _settings(self, request: SettingsRequest, ticket: Ticket) -> SettingsAnswer:
         before, asked_ms = self._asking.cost, self._loop.clock_ms()
@@ -117,20 +136,40 @@ class Inspection:
         if not able:
             return (), InspectionFailure(Kind.NOT_CONNECTED)
         broker = able[0]
-        try:
-            answer = await self._asking.ask(broker, lambda _: settings_request(request), ticket)
-        except LinkError as error:
-            return (), InspectionFailure(Kind.NO_ANSWER, broker, error.cause)
-        except OutOfTime:
-            return (), InspectionFailure(Kind.TIMEOUT, broker)
+        answer, failure = await self._answered(broker, settings_request(request), ticket)
+        if failure:
+            return (), failure
         result = answer.results[0]
-        if result.error_code in NOT_AUTHORIZED:
-            return (), InspectionFailure(Kind.NOT_AUTHORIZED, broker, refused(result.error_code))
-        if result.error_code == UNKNOWN_TOPIC:
-            return (), InspectionFailure(Kind.UNKNOWN_TOPIC, broker)
         if result.error_code:
-            return (), InspectionFailure(Kind.NO_ANSWER, broker, refused(result.error_code))
+            return (), _refusal(broker, result.error_code)
         return tuple(sorted(map(_setting, result.configs), key=lambda one: one.name)), InspectionFailure()
+
+    async def _directories(self, request: DirectoriesRequest, ticket: Ticket) -> DirectoriesAnswer:
+        before, asked_ms = self._asking.cost, self._loop.clock_ms()
+        answer, failure = await self._answered(request.broker, log_dirs.request(), ticket)
+        found: tuple[Directory, ...] = ()
+        if not failure and answer.error_code:
+            failure = _refusal(request.broker, answer.error_code)
+        elif not failure:
+            found = log_dirs.directories(answer)
+        return DirectoriesAnswer(request, found, failure, _spent(before, self._asking.cost), asked_ms)
+
+    async def _answered(self, broker: int, request: Any, ticket: Ticket) -> tuple[Any, InspectionFailure]:
+        """Return a broker's answer, or why there is none."""
+        try:
+            return await self._asking.ask(broker, lambda _: request, ticket), InspectionFailure()
+        except LinkError as error:
+            return None, InspectionFailure(Kind.NO_ANSWER, broker, error.cause)
+        except OutOfTime:
+            return None, InspectionFailure(Kind.TIMEOUT, broker)
+
+
+def _refusal(broker: int, code: int) -> InspectionFailure:
+    if code in NOT_AUTHORIZED:
+        return InspectionFailure(Kind.NOT_AUTHORIZED, broker, refused(code))
+    if code == UNKNOWN_TOPIC:
+        return InspectionFailure(Kind.UNKNOWN_TOPIC, broker)
+    return InspectionFailure(Kind.NO_ANSWER, broker, refused(code))
 
 
 def nothing(question: Question, kind: Kind) -> Answer:
@@ -138,6 +177,10 @@ def nothing(question: Question, kind: Kind) -> Answer:
     failure = InspectionFailure(kind)
     if isinstance(question, RecordsRequest):
         return RecordsAnswer(question, failure=failure)
+    if isinstance(question, DirectoriesRequest):
+        return DirectoriesAnswer(question, failure=failure)
+    if isinstance(question, FirstRecordRequest):
+        return FirstRecordAnswer(question, failure=failure)
     return SettingsAnswer(question, failure=failure)
 
 

@@ -1,5 +1,6 @@
 """A link to one broker on one lane, which connects by itself and knows since when the broker is silent."""
 
+import logging
 from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
@@ -18,6 +19,8 @@ from kview.observe.loop import Loop
 from kview.observe.reaching import CLIENT, reach
 from kview.wire import fetch
 from kview.wire.kafka_internals import Connection, ConnectTimedOut
+
+_log = logging.getLogger(__name__)
 
 MOST_BYTES_AN_ANSWER = 256 * 1024 * 1024
 """Limit of a frame. A larger frame is not a broker's answer: metadata of 100,000 partitions takes 10 MB."""
@@ -288,6 +291,8 @@ class Link:
         self.on_up()
 
     def _answered(self) -> None:
+        if self.failing:
+            _log.warning("%s answers again", self.address)
         self.answered_ms = self._loop.clock_ms()
         self._progress_s = self._loop.monotonic()
         self.failing_since_ms = self._suspect_ms = self.accepted_ms = UNKNOWN
@@ -335,6 +340,8 @@ class Link:
         self._failures += 1
         if not self.failing:
             self.failing_since_ms = self._suspect_ms
+        if cause.kind is not self.cause.kind:
+            _log.warning("%s does not answer: %s", self.address, cause.kind)
         self.cause = cause
         if self.cause.kind is FailureKind.REFUSED:
             self.accepted_ms = UNKNOWN

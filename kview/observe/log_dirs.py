@@ -1,4 +1,4 @@
-"""DescribeLogDirs (35): the size of each replica on disk.
+"""DescribeLogDirs (35): the size of each replica on disk, and the log directories of a broker.
 
 To answer, a broker walks through all its logs.
 """
@@ -10,6 +10,8 @@ import numpy as np
 from kafka.protocol.admin import DescribeLogDirsRequest
 
 from kview.model.failures import refused
+from kview.model.inspection import Directory
+from kview.model.units import UNKNOWN
 from kview.observe.causes import Refused
 from kview.observe.layout import Layout
 from kview.observe.readings import Readings, replica_rows
@@ -43,3 +45,23 @@ def read_sizes(readings: Readings, layout: Layout, broker: int, answer: Any) -> 
         held = places >= 0
         readings.replica_size_bytes[places[held]] = values[there][held]
     return sum(sum(of_topic.values()) for of_topic in sizes.values())
+
+
+def directories(answer: Any) -> tuple[Directory, ...]:
+    """Return the log directories, sorted by path. Their volumes are known from version 4 on."""
+    return tuple(sorted(map(_directory, answer.results), key=lambda one: one.path))
+
+
+def _directory(folder: Any) -> Directory:
+    held = [p for topic in folder.topics or () for p in topic.partitions]
+    total, usable = folder.total_bytes, folder.usable_bytes
+    return Directory(
+        path=folder.log_dir,
+        error=folder.error_code,
+        replicas=sum(not p.is_future_key for p in held),
+        size_bytes=sum(p.partition_size for p in held),
+        moving=sum(bool(p.is_future_key) for p in held),
+        total_bytes=UNKNOWN if total is None or total < 0 else total,
+        usable_bytes=UNKNOWN if usable is None or usable < 0 else usable,
+        cordoned=bool(folder.is_cordoned),
+    )

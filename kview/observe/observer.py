@@ -17,7 +17,7 @@ from functools import partial
 from kview.config.security import PLAINTEXT, Security
 from kview.model.address import Address
 from kview.model.failures import Cause, FailureKind, Part
-from kview.model.inspection import InspectionFailureKind
+from kview.model.inspection import Answer, InspectionFailureKind, Question
 from kview.model.snapshot import Observation, Snapshot
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
@@ -30,7 +30,7 @@ from kview.observe.clock import ClockWatch, steady_s, system_clock_ms
 from kview.observe.fast_lane import FastLane
 from kview.observe.group_requests import GroupRequests
 from kview.observe.group_rounds import Ask, GroupRounds
-from kview.observe.inspection import Answer, Inspection, Question, nothing
+from kview.observe.inspection import Inspection, nothing
 from kview.observe.latency import Probes
 from kview.observe.link import Link
 from kview.observe.links import Links

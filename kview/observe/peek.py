@@ -90,6 +90,23 @@ class Peek:
             return InspectionFailure(Kind.TIMEOUT, self._leader)
         return NO_INSPECTION_FAILURE
 
+    async def first_record(self) -> tuple[int, int, InspectionFailure]:
+        """Return the offset and the timestamp (epoch ms) of the first record with one, and what went wrong.
+
+        They are UNKNOWN if there is none. No record is fetched. Raises Cancelled.
+        """
+        try:
+            if self._leader < 0:
+                await self._look_up()
+            offset, timestamp_ms = await self._found(0)
+        except Failed as failed:
+            return UNKNOWN, UNKNOWN, failed.failure
+        except OutOfTime:
+            return UNKNOWN, UNKNOWN, InspectionFailure(Kind.TIMEOUT, self._leader)
+        if offset < 0 or timestamp_ms < 0:
+            return UNKNOWN, UNKNOWN, NO_INSPECTION_FAILURE
+        return offset, timestamp_ms, NO_INSPECTION_FAILURE
+
     def answer(self, failure: InspectionFailure, cost: Cost, asked_ms: int) -> RecordsAnswer:
         """Return what has been read."""
         return RecordsAnswer(
@@ -237,6 +254,11 @@ class Peek:
 
     async def _offset(self, timestamp: int) -> int:
         """Return the first offset at that time, or the one that EARLIEST or LATEST stands for; −1: none."""
+        offset, _ = await self._found(timestamp)
+        return offset
+
+    async def _found(self, timestamp: int) -> tuple[int, int]:
+        """Return the offset for a timestamp, and the timestamp of its record, −1 if there is none."""
         topic = [(self._request.topic, np.array([self._request.partition], np.int32))]
         committed = self._request.isolation is Isolation.READ_COMMITTED
 
@@ -246,19 +268,19 @@ class Peek:
                 raise Failed(Kind.UNSUPPORTED, self._leader)
             return list_offsets.request(version, topic, timestamp, read_committed=committed)
 
-        def taken(answer: list_offsets.ListOffsetsAnswer) -> int:
+        def taken(answer: list_offsets.ListOffsetsAnswer) -> tuple[int, int]:
             for found in answer.topics:
                 if len(found.error) and found.error[0]:
                     raise _Code(int(found.error[0]))
                 if len(found.offset):
-                    return int(found.offset[0])
+                    return int(found.offset[0]), int(found.timestamp[0])
             raise Failed(Kind.NO_ANSWER, self._leader, Cause(FailureKind.INCOMPLETE))
 
         try:
-            offset: int = await self._leader_says(make, taken)
+            pair: tuple[int, int] = await self._leader_says(make, taken)
         except _Code as error:
             raise self._failed(error) from error
-        return offset
+        return pair
 
     async def _leader_says(self, make: Callable[[Link], Any], taken: Callable[[Any], Any]) -> Any:
         """Return what `taken` makes of the leader's answer. If the leader has moved, it is looked up once."""

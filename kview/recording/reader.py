@@ -254,6 +254,27 @@ class Recording:
                     yield at
             place = last + 1 if direction > 0 else first - 1
 
+    def columns(self, names: tuple[str, ...]) -> Iterator[list[tuple[int, list[Array]]]]:
+        """Yield for each segment, the newest first, its observations at which one of these columns changed.
+
+        An observation is when it ended, and the columns then. Observations are in the order of recording, and
+        the first one of a segment is always among them. Raises KviewError like `stretch`.
+        """
+        for owner in reversed(range(len(self._segments))):
+            segment = self._segments[owner]
+            mine = np.flatnonzero(self._owners == owner)
+            if not len(mine):
+                continue
+            with damage_in(segment.folder):
+                cells = self._cells_of(segment)
+                changed = np.union1d(cells.changes(names), self._sequences[mine[:1]])
+                places = np.searchsorted(self._sequences, changed)
+                yield [
+                    (int(self._ended_ms[place]), [cells.column(name, int(sequence)) for name in names])
+                    for place, sequence in zip(places, changed, strict=True)
+                    if place < len(self._sequences) and self._sequences[place] == sequence
+                ]
+
     def answer_times(self, first: int, last: int) -> Iterator[tuple[int, AnswerTimes]]:
         """Yield when each observation between two indices of `moments` ended, and how long its brokers took.
 

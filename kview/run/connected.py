@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING
 
 from kview.config.security import PLAINTEXT, Security
 from kview.model.address import Address
-from kview.model.inspection import RecordsAnswer, RecordsRequest, SettingsAnswer, SettingsRequest
+from kview.model.inspection import (
+    DirectoriesAnswer,
+    DirectoriesRequest,
+    FirstRecordAnswer,
+    FirstRecordRequest,
+    RecordsAnswer,
+    RecordsRequest,
+    SettingsAnswer,
+    SettingsRequest,
+)
 from kview.model.notices import Notice, NoticeKind
 from kview.model.ports import Profiles
 from kview.model.snapshot import Snapshot
@@ -79,6 +88,11 @@ class ConnectedSource:
         """Read these partitions in every observation, from the next one on."""
         self._preferred = frozenset(partitions)
 
+    @property
+    def reads_records(self) -> bool:
+        """Whether records may be read at all."""
+        return self._with_records
+
     async def records(self, request: RecordsRequest) -> RecordsAnswer:
         """Read records of a partition. Never raises."""
         return await inspecting.records(self._observer, request)
@@ -86,6 +100,14 @@ class ConnectedSource:
     async def settings(self, request: SettingsRequest) -> SettingsAnswer:
         """Read the settings of a topic or a broker. Never raises."""
         return await inspecting.settings(self._observer, request)
+
+    async def directories(self, request: DirectoriesRequest) -> DirectoriesAnswer:
+        """Read the log directories of a broker. Never raises."""
+        return await inspecting.directories(self._observer, request)
+
+    async def first_record(self, request: FirstRecordRequest) -> FirstRecordAnswer:
+        """Read when a partition's first record was written. Never raises."""
+        return await inspecting.first_record(self._observer, request)
 
     def close(self) -> None:
         """Close the connections."""

@@ -121,9 +121,10 @@ def drive(
     Returns the exit code and raises the same errors as `run_dashboard`.
     """
     from kview.tui.app import KviewApp
-    from kview.tui.textual_internals import draw_only_what_fits
+    from kview.tui.textual_internals import draw_only_what_fits, tell_escape_apart
 
     draw_only_what_fits(ascii_only)
+    tell_escape_apart()
     app = KviewApp(
         feed=run,
         faults=faults,

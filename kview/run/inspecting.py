@@ -5,8 +5,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from kview.model.inspection import (
+    DirectoriesAnswer,
+    DirectoriesRequest,
+    FirstRecordAnswer,
+    FirstRecordRequest,
     InspectionFailure,
     InspectionFailureKind,
+    Question,
     RecordsAnswer,
     RecordsRequest,
     SettingsAnswer,
@@ -20,7 +25,7 @@ LIMIT_S = 20.0
 """An answer that takes longer will not come, because the observer answers within its own deadline. It does
 not come if the observer is closed in between."""
 
-A = TypeVar("A", RecordsAnswer, SettingsAnswer)
+A = TypeVar("A", RecordsAnswer, SettingsAnswer, DirectoriesAnswer, FirstRecordAnswer)
 
 
 async def records(observer: "Observer | None", request: RecordsRequest) -> RecordsAnswer:
@@ -35,12 +40,24 @@ async def settings(observer: "Observer | None", request: SettingsRequest) -> Set
     return none if observer is None else await _asked(observer, request, none)
 
 
+async def directories(observer: "Observer | None", request: DirectoriesRequest) -> DirectoriesAnswer:
+    """Return the log directories. Never raises."""
+    none = DirectoriesAnswer(request, failure=_failure(observer))
+    return none if observer is None else await _asked(observer, request, none)
+
+
+async def first_record(observer: "Observer | None", request: FirstRecordRequest) -> FirstRecordAnswer:
+    """Return when a partition's first record was written. Never raises."""
+    none = FirstRecordAnswer(request, failure=_failure(observer))
+    return none if observer is None else await _asked(observer, request, none)
+
+
 def _failure(observer: "Observer | None") -> InspectionFailure:
     absent = observer is None
     return InspectionFailure(InspectionFailureKind.NOT_CONNECTED if absent else InspectionFailureKind.TIMEOUT)
 
 
-async def _asked(observer: "Observer", request: RecordsRequest | SettingsRequest, none: A) -> A:
+async def _asked(observer: "Observer", request: Question, none: A) -> A:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[object] = loop.create_future()
 

@@ -2,9 +2,12 @@
 
 import errno
 import logging
+import math
 import sys
 import threading
+import time
 import traceback
+from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
 from typing import Any
 
@@ -34,6 +37,42 @@ class _Printable(logging.Formatter):
         return "\n".join(f"  {printable(line)}" for line in super().formatException(ei).split("\n"))
 
 
+REPEATED_WITHIN_S = {"kafka": 600.0, "kview.observe.link": 3.0}
+"""Within this time, the same message of such a logger is logged once. kafka-python logs every attempt to
+connect to a broker that is down. kview logs when a broker stops and starts answering, on two connections."""
+
+MOST_MESSAGES = 200
+"""The most messages remembered."""
+
+
+class Repeats(logging.Filter):
+    """Drops messages that were logged a short time ago, and says how many when the next one comes."""
+
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock_s = clock_s
+        self._seen: dict[tuple[str, str], tuple[float, int]] = {}
+        """Logger and message → when it was logged, and how many have been dropped since."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether to log a record."""
+        named = (name for name in REPEATED_WITHIN_S if f"{record.name}.".startswith(f"{name}."))
+        name = next(named, None)
+        if name is None or record.exc_info:
+            return True
+        key, now_s = (record.name, record.getMessage()), self._clock_s()
+        logged_s, dropped = self._seen.pop(key, (-math.inf, 0))
+        if now_s - logged_s < REPEATED_WITHIN_S[name]:
+            self._seen[key] = logged_s, dropped + 1
+            return False
+        self._seen[key] = now_s, 0
+        if len(self._seen) > MOST_MESSAGES:
+            del self._seen[next(iter(self._seen))]
+        if dropped and name == "kafka":
+            record.msg, record.args = f"{record.getMessage()} ({dropped:,} more like this)", None
+        return True
+
+
 class _LogFile(RotatingFileHandler):
     """The log file. An entry that cannot be written, for example because the disk is full, is dropped."""
 
@@ -58,6 +97,7 @@ def start_log() -> None:
     except OSError:
         handler = logging.NullHandler()
     handler.setFormatter(_Printable(_FORMAT))
+    handler.addFilter(Repeats())
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     logging.captureWarnings(True)

@@ -12,6 +12,7 @@ from kview.derive.fold import fold_to, step
 from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.aggregates import Aggregates
+from kview.model.history import PartitionHistory
 from kview.model.notices import Notice, NoticeKind
 from kview.recording.damage import damage_in
 from kview.recording.names import state_folder
@@ -21,6 +22,7 @@ from kview.recording.ring import find_recording, keep
 from kview.recording.troubles import healths, troubles
 from kview.run import terminal
 from kview.run.dashboard import drive, wall_ms
+from kview.run.history import read_history
 from kview.run.log import start_log
 from kview.run.observing import SWITCH_INTERVAL_S
 from kview.run.player import Command, Player, replay_of
@@ -199,6 +201,10 @@ class ReplayTimeline:
     def live(self) -> None:
         """Jump to the last observation."""
         self._send(lambda replay, now_s: replay.seek(replay.last_ms, now_s))
+
+    async def history(self, topic: str, partition: int) -> PartitionHistory:
+        """Read the leaders and ISRs that a partition had, as far as the recording goes. Never raises."""
+        return await read_history(self._recording.folder, topic, partition)
 
     def keep(self, name: str) -> None:
         """Keep the recording under `name`."""

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 from kview.errors import ErrorKind, KviewError
 from kview.model.faults import ActiveFault, FaultCommand, FaultReply
-from kview.model.inspection import RecordsAnswer, RecordsRequest, SettingsAnswer, SettingsRequest
+from kview.model.inspection import (
+    DirectoriesAnswer,
+    DirectoriesRequest,
+    FirstRecordAnswer,
+    FirstRecordRequest,
+    RecordsAnswer,
+    RecordsRequest,
+    SettingsAnswer,
+    SettingsRequest,
+)
 from kview.model.snapshot import Snapshot
 from kview.run import inspecting
 from kview.run.child import SimulatedCluster
@@ -83,6 +92,11 @@ class SimulatedSource:
         """
         self._preferred = frozenset(partitions)
 
+    @property
+    def reads_records(self) -> bool:
+        """Whether records may be read at all."""
+        return self._with_records
+
     async def records(self, request: RecordsRequest) -> RecordsAnswer:
         """Read records of a partition. Never raises."""
         if self._observer is None:
@@ -94,6 +108,18 @@ class SimulatedSource:
         if self._observer is None:
             return await inspecting.settings(None, request)
         return await self._observer.settings(request)
+
+    async def directories(self, request: DirectoriesRequest) -> DirectoriesAnswer:
+        """Read the log directories of a broker. Never raises."""
+        if self._observer is None:
+            return await inspecting.directories(None, request)
+        return await self._observer.directories(request)
+
+    async def first_record(self, request: FirstRecordRequest) -> FirstRecordAnswer:
+        """Read when a partition's first record was written. Never raises."""
+        if self._observer is None:
+            return await inspecting.first_record(None, request)
+        return await self._observer.first_record(request)
 
     async def apply(self, command: FaultCommand) -> FaultReply:
         """Carry out a fault. Never raises."""

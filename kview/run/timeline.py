@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from kview.derive.time_marks import time_marks
 from kview.derive.view import View
 from kview.model.aggregates import Aggregates
+from kview.model.history import PartitionHistory
 from kview.model.notices import Notice, NoticeKind
 from kview.model.ports import Moment
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
 from kview.run.folding import Taker, new_fold
+from kview.run.history import read_history
 from kview.run.observing import ObservingFeed, Source
 from kview.run.publisher import Publisher
 from kview.run.recorder import DASHBOARD_CLOSES_WITHIN_S, RecordedSource, Recorder
@@ -140,6 +142,11 @@ class LiveTimeline:
         notice = self._recorder.keep(name)
         if notice is not None:
             self._publisher.notify(notice)
+
+    async def history(self, topic: str, partition: int) -> PartitionHistory:
+        """Read the leaders and ISRs that a partition had, as far as the recording goes. Never raises."""
+        recorded = self._recorder.first_ms != UNKNOWN
+        return await read_history(self._recorder.folder if recorded else None, topic, partition)
 
     # -- views
 

@@ -6,13 +6,16 @@ changes.
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple, cast
 
+from textual import _ansi_sequences
 from textual.app import App
 from textual.events import Event, Key, Paste
 from textual.filter import LineFilter, NoColor
 from textual.screen import Screen
 from textual.widgets import Input
+
+from kview.tui.key_names import key_of_character
 
 
 class OwnApp(App[int], inherit_bindings=False):
@@ -46,10 +49,18 @@ class OwnApp(App[int], inherit_bindings=False):
     async def on_event(self, event: Event) -> None:
         """Carry out a key's command before looking at the next key.
 
+        A key of ESCAPE_WORDS is Escape and a letter, except in a line that is being typed.
+
         Textual forwards a key to the focused widget as a message. If several keys arrive at once, as over a
         slow line, Textual would look up all of them on the screen that was shown at the first key.
         `is_forwarded` is False for a key from the terminal, and True for a key that has bubbled up again.
         """
+        if isinstance(event, Key) and not event.is_forwarded and event.key in ESCAPE_WORDS:
+            letter, word = ESCAPE_WORDS[event.key]
+            meant = [Key(word, None)] if isinstance(self.focused, Input) else [_ESCAPE, Key(letter, letter)]
+            for key in meant:
+                await self.on_event(key)
+            return
         if isinstance(event, Key) and not event.is_forwarded:
             entry = self.screen.active_bindings.get(event.key)
             quits = entry is not None and entry.binding.action == "quit"
@@ -76,6 +87,35 @@ class OwnApp(App[int], inherit_bindings=False):
         """
         filters = list(super().get_line_filters())
         return [*filters, NoColor()] if self.colourless else filters
+
+
+ESCAPE_WORDS = {"escape+b": ("b", "ctrl+left"), "escape+f": ("f", "ctrl+right")}
+"""What terminals send for Alt-b and Alt-f, which move by a word in a line: the letter, and that key."""
+
+_ESCAPE = Key("escape", "\x1b")
+_INTRODUCERS = "[]OP_^X\\"
+"""After Escape, these begin what terminals send for other keys, and answers. Escape waits 0.1 s for them."""
+
+
+class _Sent(NamedTuple):
+    """A key that Textual's parser makes of what the terminal sent."""
+
+    value: str
+
+
+def tell_escape_apart() -> None:
+    """Make Escape and a key that follows at once two keys.
+
+    A terminal sends the same bytes for Alt and a key. Textual takes them for that, or for a character that
+    Alt types on a Mac, or drops the Escape. kview has no keys with Alt.
+    """
+    known: dict[str, Any] = cast("dict[str, Any]", _ansi_sequences.ANSI_SEQUENCES_KEYS)
+    for character in map(chr, range(ord(" "), ord("~") + 1)):
+        if character not in _INTRODUCERS:
+            both = (_Sent("escape"), _Sent(key_of_character(character)))
+            word = (_Sent(f"escape+{character}"),) if f"escape+{character}" in ESCAPE_WORDS else None
+            known[f"\x1b{character}"] = word or both
+    known["\x1b\r"] = (_Sent("escape"), _Sent("enter"))
 
 
 def drawn_text(screen: Screen[Any]) -> str:

@@ -1,10 +1,12 @@
 """The log file, especially if it cannot be written."""
 
+import logging
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+from kview.run.log import MOST_MESSAGES, REPEATED_WITHIN_S, Repeats
 from tests.cli.commands import ROOT
 
 
@@ -55,3 +57,21 @@ def test_nothing_from_a_cluster_reaches_the_log_raw(tmp_path: Path) -> None:
     assert lines[0].endswith("ERROR kview: topic ?[31m?red")
     assert all(line.startswith("  ") for line in lines[1:]), "no line looks like another entry"
     assert any("forged" in line for line in lines[1:])
+
+
+def test_a_broker_that_stays_down_does_not_fill_the_log() -> None:
+    clock = [0.0]
+    kept = Repeats(lambda: clock[0])
+
+    def lines(name: str, *messages: str) -> list[str]:
+        records = [logging.LogRecord(name, logging.ERROR, "", 0, text, None, None) for text in messages]
+        return [record.getMessage() for record in records if kept.filter(record)]
+
+    lost, other = "Connection lost: refused", "Connection lost: reset"
+    assert lines("kafka.net.connection", lost, lost, other, lost, other) == [lost, other]
+    assert lines("kafkaesque", lost, lost) == [lost, lost], "only loggers that are known to repeat themselves"
+    clock[0] = REPEATED_WITHIN_S["kafka"] + 1
+    assert lines("kafka.net.connection", lost, lost) == [f"{lost} (2 more like this)"]
+    for number in range(MOST_MESSAGES + 1):
+        lines("kafka", str(number))
+    assert lines("kafka", "0") == ["0"], "forgotten, because so many others came"

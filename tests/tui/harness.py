@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
 from kview.model.faults import ActiveFault, FaultCommand, FaultDone, FaultKind, FaultReply, FaultState
+from kview.model.history import PartitionHistory
 from kview.model.notices import Notice
 from kview.model.units import UNKNOWN_ID
 from kview.tui.app import KviewApp
@@ -106,6 +107,7 @@ class FakeTimeline:
     def __init__(self, replay: bool = False) -> None:
         self.replay = replay
         self.asked: list[tuple[str | int, ...]] = []
+        self.recorded = PartitionHistory()
 
     def toggle(self) -> None:
         """Note the call, like all methods here."""
@@ -134,6 +136,10 @@ class FakeTimeline:
     def keep(self, name: str) -> None:
         """Note the name of a kept recording."""
         self.asked.append(("keep", name))
+
+    async def history(self, topic: str, partition: int) -> PartitionHistory:
+        """Return what the test says a recording has of every partition."""
+        return self.recorded
 
 
 class FakeAttention:

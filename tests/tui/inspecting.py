@@ -9,9 +9,15 @@ from kview.model.inspection import (
     Cost,
     Damage,
     DamageKind,
+    DirectoriesAnswer,
+    DirectoriesRequest,
+    Directory,
+    FirstRecordAnswer,
+    FirstRecordRequest,
     Header,
     InspectionFailure,
     Payload,
+    Question,
     Record,
     RecordsAnswer,
     RecordsRequest,
@@ -90,13 +96,27 @@ SETTINGS = (
 )
 
 
+DIRECTORIES = (
+    Directory("/var/lib/kafka/a", 0, 8, 900_000_000, 1, 100_000_000_000, 40_000_000_000),
+    Directory("/var/lib/kafka/b", 56),
+    Directory("/mnt/hostile\x1b[31m" + "y" * 300, 0, 2, 200_000_000, 0, 100_000_000_000, 4_000_000_000),
+)
+FIRST_AGE_MS = 600_000
+
+
 class FakeInspector:
     """Answers with what it is told, and notes what it is asked. With `blocks`, it never answers."""
 
-    def __init__(self, failure: InspectionFailure = NO_INSPECTION_FAILURE, blocks: bool = False) -> None:
+    def __init__(
+        self,
+        failure: InspectionFailure = NO_INSPECTION_FAILURE,
+        blocks: bool = False,
+        reads_records: bool = True,
+    ) -> None:
         self.failure = failure
         self.blocks = blocks
-        self.asked: list[RecordsRequest | SettingsRequest] = []
+        self.reads_records = reads_records
+        self.asked: list[Question] = []
         self.cancelled = 0
 
     async def records(self, request: RecordsRequest) -> RecordsAnswer:
@@ -123,7 +143,20 @@ class FakeInspector:
         settings = () if self.failure else SETTINGS
         return SettingsAnswer(request, settings, self.failure, Cost(2, 4_000), NOW_MS)
 
-    async def _wait(self, request: RecordsRequest | SettingsRequest) -> None:
+    async def directories(self, request: DirectoriesRequest) -> DirectoriesAnswer:
+        """Return the log directories."""
+        await self._wait(request)
+        found = () if self.failure else DIRECTORIES
+        return DirectoriesAnswer(request, found, self.failure, Cost(1, 900), NOW_MS)
+
+    async def first_record(self, request: FirstRecordRequest) -> FirstRecordAnswer:
+        """Return a first record, written FIRST_AGE_MS before the others were asked for."""
+        await self._wait(request)
+        if self.failure:
+            return FirstRecordAnswer(request, failure=self.failure)
+        return FirstRecordAnswer(request, 201_004, NOW_MS - FIRST_AGE_MS, cost=Cost(1, 90), asked_ms=NOW_MS)
+
+    async def _wait(self, request: Question) -> None:
         self.asked.append(request)
         if self.blocks:
             try:

@@ -159,7 +159,7 @@ async def test_escape_cancels_a_question_before_it_leaves_the_screen() -> None:
         ),
         (
             InspectionFailure(InspectionFailureKind.SWITCHED_OFF),
-            "reading records is switched off (--no-records)",
+            "reading records is switched off (--no-records, or no-records in the profile)",
         ),
         (
             InspectionFailure(InspectionFailureKind.OFFSET_OUT_OF_RANGE, 1, offset=5),

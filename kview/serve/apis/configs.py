@@ -29,7 +29,8 @@ from kview.simulate.alterations import Alteration, Operation
 from kview.simulate.codes import ErrorCode
 from kview.simulate.refusals import wrong_topic_name
 from kview.simulate.requests.admin import NO_CONTROLLER
-from kview.simulate.results import AdminResult, ConfigEntry
+from kview.simulate.results import AdminResult, ConfigEntry, ConfigSource, ConfigSynonym
+from kview.simulate.setting import ConfigType
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 RESOURCE_TYPES = (GROUP, CLIENT_METRICS, BROKER_LOGGER, BROKER, TOPIC)
@@ -74,12 +75,28 @@ def _entries(call: Call, kind: int, name: str) -> Entries:
         wrong = _wrong_broker(call, name)
         if wrong is not None:
             return ErrorCode.INVALID_REQUEST, wrong, ()
-        return (
-            ErrorCode.NONE,
-            None,
-            call.cluster.descriptions.broker_configs(call.broker, default_only=not name),
-        )
+        known = call.cluster.descriptions.broker_configs(call.broker, default_only=not name)
+        return ErrorCode.NONE, None, sorted([*known, *(_listeners(call) if name else ())])
     return ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}", ()
+
+
+def _listeners(call: Call) -> list[ConfigEntry]:
+    """Return where this broker listens, which the cluster's engine does not know."""
+    host, port = call.wire.endpoint(call.broker)
+    here = f"PLAINTEXT://{host}:{port}"
+    return [
+        ConfigEntry(
+            name,
+            here,
+            ConfigSource.STATIC_BROKER,
+            ConfigType.LIST,
+            (
+                ConfigSynonym(name, here, ConfigSource.STATIC_BROKER),
+                *((ConfigSynonym(name, default, ConfigSource.DEFAULT),) if default else ()),
+            ),
+        )
+        for name, default in (("advertised.listeners", ""), ("listeners", "PLAINTEXT://:9092"))
+    ]
 
 
 def _wrong_broker(call: Call, name: str) -> str | None:

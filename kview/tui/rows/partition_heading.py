@@ -2,7 +2,7 @@
 
 from kview.derive.lookup import replication
 from kview.derive.partition_log import PartitionLog
-from kview.derive.retention import retention
+from kview.derive.retention import removal, retention
 from kview.derive.view import PartitionStatus, View
 from kview.language import failures, glyphs, verdicts, words
 from kview.language import topics as topic_words
@@ -10,16 +10,26 @@ from kview.language.partition_log import meaning
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, STATUS_SIGNS, leader_epoch, replicas
-from kview.tui.text import Line, Role, Span, line, middle
+from kview.tui.text import Line, Role, Span, justified, line, line_width, middle
 
 MOST_NAME = 40
 """A longer name is cut in its middle, so that what is wrong stays in sight."""
 
 
 def partition_heading(
-    view: View, topic: str, partition: int, log: PartitionLog | None, options: Options, now_ms: int
+    view: View,
+    topic: str,
+    partition: int,
+    log: PartitionLog | None,
+    options: Options,
+    now_ms: int,
+    first_ms: int,
+    cells: int,
 ) -> list[Line]:
-    """Return the lines about a partition: its name with its state, what that means, and its figures."""
+    """Return the lines about a partition: its name with its state, what that means, and its figures.
+
+    `first_ms` is the timestamp of its first record, UNKNOWN if that is not known. A line has `cells` cells.
+    """
     name = f"{middle(topic, MOST_NAME)}-{partition}"
     if log is None:
         return [line("  ", Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
@@ -29,7 +39,8 @@ def partition_heading(
         facts.append(f"min.insync.replicas {int(table.min_isr[at])}")
     facts.append(f"in {words.rate(float(figures.in_rate[at]))} rec/s")
     facts.append(f"uncommitted {words.signed(int(figures.uncommitted[at]))}")
-    kept = topic_words.retention(retention(view.snapshot.topic_configs, topic))
+    rule = retention(view.snapshot.topic_configs, topic)
+    kept = topic_words.retention(rule)
     facts += [kept if kept == "compacted" else f"keeps {kept}"] if kept != words.NONE else []
     first = line(
         "  ",
@@ -44,11 +55,22 @@ def partition_heading(
         *replicas(view, at),
         "   ",
     )
+    if first_ms != UNKNOWN:
+        size = max((each.size_bytes for each in log.replicas if each.is_leader), default=UNKNOWN)
+        records = UNKNOWN if UNKNOWN in (log.log_start, log.log_end) else log.log_end - log.log_start
+        found = removal(rule, first_ms, size, records, float(figures.in_rate[at]), now_ms)
+        first = _with_note(first, topic_words.removal(found, now_ms), cells)
     made = [first, (*placed, Span(f" {glyphs.DOT} ".join(facts), Role.DIM))]
     status = PartitionStatus(figures.status[at])
     if means := meaning(status, log, int(table.min_isr[at])):
         made.insert(1, line("  ", Span(f"{glyphs.ARROW} {means}", ROLES[figures.severity[at]])))
     return made
+
+
+def _with_note(left: Line, note: str, cells: int) -> Line:
+    """Return the line with a note at its right end, without it if there is no room."""
+    right = line(Span(f"  {note} ", Role.DIM))
+    return justified(left, right, cells) if line_width(left) + line_width(right) <= cells else left
 
 
 def _state(view: View, at: int, options: Options, now_ms: int) -> Line:

@@ -5,6 +5,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from kview.derive.passing import Passing
+from kview.derive.topic_health import TROUBLED
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import glyphs, words
 from kview.language.lists import Order, order_name
@@ -29,19 +30,6 @@ from kview.tui.text import Line, Role, Span, line
 PANEL = "topics"
 ALL = ""
 """The key of the row that stands for all topics."""
-
-_COUNTED = (
-    PartitionStatus.NO_LEADER,
-    PartitionStatus.SILENT_LEADER,
-    PartitionStatus.FROZEN,
-    PartitionStatus.UNDER_MIN_ISR,
-    PartitionStatus.AT_MIN_ISR,
-    PartitionStatus.UNDER_REPLICATED,
-    PartitionStatus.UNREAD,
-    PartitionStatus.UNKNOWN,
-)
-"""The statuses that a topic's health counts. Each partition counts once, with its worst status."""
-
 
 SORTS: Values = {
     "topic": lambda view: np.arange(len(view.topics.topic), dtype=np.float64),
@@ -139,7 +127,7 @@ class TopicRows(Keyed[str]):
         severity = str(shown.severity[at])
         first = int(shown.first_row[at])
         statuses = self._view.partitions.status[first : first + int(shown.partitions[at])].tolist()
-        parts = [counted(status, number) for status in _COUNTED if (number := statuses.count(status))]
+        parts = [counted(status, number) for status in TROUBLED if (number := statuses.count(status))]
         if shown.not_preferred[at]:
             parts.append(counted(PartitionStatus.NOT_PREFERRED, int(shown.not_preferred[at])))
         if shown.rack_safe[at] == RackSafety.NO:

@@ -1,27 +1,37 @@
 """Enter on a broker: what it is doing, the replicas it has, and what happened to it."""
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Horizontal
 
 from kview.derive.partition_log import events_of_broker
 from kview.derive.view import View
 from kview.language import history
+from kview.language.payloads import Form
+from kview.model.inspection import SettingsRequest
 from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target
 from kview.tui.canvas import canvas
 from kview.tui.keys import ACTIONS
 from kview.tui.rows import broker_replicas
+from kview.tui.rows.broker_details import SetRows
 from kview.tui.rows.broker_heading import LINES, broker_heading
+from kview.tui.rows.settings import SettingDetail
 from kview.tui.screens.base import KviewScreen
 from kview.tui.text import Line, cut
-from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.bottom import Bar, Rule
+from kview.tui.widgets.broker_details import BrokerDetailsPanel
 from kview.tui.widgets.drawn import Lines
+from kview.tui.widgets.inspecting import Host
 from kview.tui.widgets.partition_log import History
 from kview.tui.widgets.table import Table
+
+WIDE = 110
+"""From this width on, the settings of the broker stand beside its events."""
 
 
 class BrokerHeading(Lines):
@@ -39,6 +49,8 @@ class BrokerHeading(Lines):
 class BrokerScreen(KviewScreen):
     """The screen of a single broker."""
 
+    CSS = "BrokerScreen #history { width: 5fr; } BrokerScreen #set { width: 4fr; }"
+
     AUTO_FOCUS = "#replicas"
     has_targets = True
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.BROKER)]
@@ -52,15 +64,19 @@ class BrokerScreen(KviewScreen):
         """Make the panels of the screen."""
         yield Rule()
         yield BrokerHeading(id="heading")
+        yield BrokerDetailsPanel(self.broker, self.update)
         yield Rule(id="middle")
         yield Table(id="replicas")
         yield Rule(id="lower")
-        yield History(id="history")
+        with Horizontal(id="bottom"):
+            yield History(id="history")
+            yield Bar(id="bar")
+            yield Table(id="set")
 
     def lay_out_panels(self) -> None:
         """Give the list of events a fifth of the screen, and no rules to a small screen."""
         height = self.app.size.height
-        self.query_one("#history").styles.height = max(2, min(12, height // 5))
+        self.query_one("#bottom").styles.height = max(2, min(12, height // 5))
         for id in ("#middle", "#lower"):
             self.query_one(id).display = height >= 20
 
@@ -68,6 +84,13 @@ class BrokerScreen(KviewScreen):
         """Pass each panel its part of a view."""
         broker, options = self.broker, self.dashboard.options
         self.query_one(BrokerHeading).make = lambda now_ms: broker_heading(view, broker, now_ms)
+        details = self.query_one(BrokerDetailsPanel)
+        details.show(view, count_set=not self._is_wide)
+        beside = self._is_wide and details.details.settings is not None
+        for id in ("#bar", "#set"):
+            self.query_one(id).display = beside
+        if beside:
+            self.query_one("#set", Table).fill(lambda: SetRows(details.details))
         self.query_one("#replicas", Table).fill(
             lambda: broker_replicas.BrokerReplicaRows(view, broker, options)
         )
@@ -77,6 +100,10 @@ class BrokerScreen(KviewScreen):
             history.NOTHING_OF_BROKER,
             view.moment.complete,
         )
+
+    @property
+    def _is_wide(self) -> bool:
+        return self.app.size.width >= WIDE
 
     def action_settings(self) -> None:
         """Go to the broker's settings."""
@@ -94,3 +121,7 @@ class BrokerScreen(KviewScreen):
     def _open(self, event: Table.Opened) -> None:
         if isinstance(event.key, tuple):
             self.dashboard.go.partition(*event.key)
+        elif isinstance(event.table.rows, SetRows):
+            setting = event.table.rows.setting(event.table.index)
+            request = SettingsRequest(broker=self.broker)
+            cast(Host, self.app).go.detail(SettingDetail(request, setting), Form.AUTO)

@@ -121,18 +121,17 @@ class OverviewScreen(KviewScreen):
         if (broker := self.selected_broker()) is not None:
             return Target(broker)
         table = self.focused
-        if not isinstance(table, Table) or table.selected is None or self.view is None:
-            return None
-        if isinstance(table.selected, brokers.ControllerKey):
-            return Target(table.selected.node)
-        if table.id == "partitions" and isinstance(table.selected, tuple):
-            return leader_of(self.view, *table.selected)
+        aimed = table.aimed if isinstance(table, Table) else None
+        if isinstance(aimed, brokers.ControllerKey):
+            return Target(aimed.node)
+        if table is self.query_one("#partitions") and isinstance(aimed, tuple) and self.view is not None:
+            return leader_of(self.view, *aimed)
         return None
 
     def selected_broker(self) -> int | None:
         """Return the broker whose row is selected, if the brokers panel is focused."""
         table = self.query_one("#brokers", Table)
-        return table.selected if table.has_focus and isinstance(table.selected, int) else None
+        return table.aimed if table.has_focus and isinstance(table.aimed, int) else None
 
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
@@ -149,11 +148,12 @@ class OverviewScreen(KviewScreen):
 def _quorum(view: View) -> tuple[int, bool]:
     """Return the number of controllers that are not brokers, and whether anything is wrong with them.
 
-    Nothing is laid out for them if that is not known. The headline, which is made of the same findings,
-    then says that it could not be drawn, and logs why.
+    Nothing is laid out for them if that cannot be calculated, because the columns of the quorum do not fit
+    together. The headline, which is made of the same findings, then says that it could not be drawn, and logs
+    why.
     """
     try:
         only = sum(not controller.is_broker for controller in controllers(view))
         return only, bool(only) and is_troubled(view)
-    except Exception:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return 0, False

@@ -15,7 +15,9 @@ from kview.tui.keys import ACTIONS
 from kview.tui.rows.log_lines import Zoom
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.first_record import FirstRecord
 from kview.tui.widgets.partition_log import History, LogDrawn, LogPanel
+from kview.tui.widgets.recorded import RecordedHistory
 
 BOTH_FROM_HEIGHT = 36
 """From this height on, the end of the log is drawn below the whole log."""
@@ -33,6 +35,8 @@ class PartitionScreen(KviewScreen):
         self.topic = topic
         self.partition = partition
         self._is_zoomed = False
+        self._first = FirstRecord(self)
+        self._recorded = RecordedHistory(self, self.update)
 
     def body(self) -> ComposeResult:
         """Make the panels of the screen."""
@@ -47,9 +51,12 @@ class PartitionScreen(KviewScreen):
 
         def drawn() -> LogDrawn:
             log = partition_log(view, topic, partition)
-            return LogDrawn(view, topic, partition, log, options, self._zoom())
+            first_ms = self._first.timestamp_ms(view, topic, partition, log)
+            return LogDrawn(view, topic, partition, log, options, self._zoom(), first_ms)
 
         self.query_one(LogPanel).fill(drawn)
+        dashboard = self.dashboard
+        recorded = self._recorded.of(dashboard.timeline, topic, partition, dashboard.wall_ms())
         self.query_one(History).fill(
             history.TITLE_OF_PARTITION,
             lambda: (
@@ -58,6 +65,7 @@ class PartitionScreen(KviewScreen):
             ),
             history.NOTHING_OF_PARTITION,
             view.moment.complete,
+            recorded.led,
         )
 
     def _zoom(self) -> Zoom:

@@ -104,7 +104,7 @@ class PartitionsScreen(KviewScreen):
 
     def target(self) -> Target | None:
         """Return the leader of the selected partition."""
-        selected = self.query_one("#partitions", Table).selected
+        selected = self.query_one("#partitions", Table).aimed
         return leader_of(self.view, *selected) if self.view and isinstance(selected, tuple) else None
 
     @on(Table.Opened)

@@ -129,7 +129,7 @@ class PlacementScreen(KviewScreen):
     def selected_broker(self) -> int | None:
         """Return the broker whose row is selected, if the brokers panel is focused."""
         grid = self.query_one("#grid", Table)
-        return grid.selected if grid.has_focus and isinstance(grid.selected, int) else None
+        return grid.aimed if grid.has_focus and isinstance(grid.aimed, int) else None
 
     def action_racks(self) -> None:
         """Order the brokers round-robin over the racks, or group them by rack."""

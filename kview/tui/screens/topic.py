@@ -147,7 +147,7 @@ class TopicScreen(KviewScreen):
     def target(self) -> Target | None:
         """Return the leader of the selected partition."""
         table = self._table()
-        selected = table.selected if table else None
+        selected = table.aimed if table else None
         return leader_of(self.view, *selected) if self.view and isinstance(selected, tuple) else None
 
     @on(Table.Opened)

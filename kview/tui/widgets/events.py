@@ -48,10 +48,15 @@ def event_lines(
 
 def event_line(event: Event, now_ms: int, zone: tzinfo | None) -> Line:
     """Return an event with its time of day."""
-    role = _ROLES[event.severity]
-    if now_ms - event.at_ms < FRESH_MS and role is Role.TEXT:
+    return dated_line(event.at_ms, event.severity, sentence(event), now_ms, zone)
+
+
+def dated_line(at_ms: int, severity: Severity, text: str, now_ms: int, zone: tzinfo | None) -> Line:
+    """Return a text about a moment with its time of day."""
+    role = _ROLES[severity]
+    if now_ms - at_ms < FRESH_MS and role is Role.TEXT:
         role = Role.BRIGHT
-    return line(Span(words.clock(event.at_ms, zone), Role.DIM), "  ", Span(sentence(event), role))
+    return line(Span(words.clock(at_ms, zone), Role.DIM), "  ", Span(text, role))
 
 
 class EventsPanel(Lines):

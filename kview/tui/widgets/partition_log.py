@@ -5,15 +5,17 @@ from typing import NamedTuple
 
 from kview.derive.partition_log import PartitionLog
 from kview.derive.view import View
-from kview.language import glyphs
+from kview.language import glyphs, history
 from kview.model.events import Event
+from kview.model.history import Led
+from kview.model.units import UNKNOWN
 from kview.tui.canvas import canvas
 from kview.tui.options import Options
 from kview.tui.rows.log_lines import MOST_LABEL_LINES, Zoom, log_lines
 from kview.tui.rows.partition_heading import partition_heading
 from kview.tui.text import EMPTY, Line, Role, Span, cut, line
 from kview.tui.widgets.drawn import Lines
-from kview.tui.widgets.events import event_line
+from kview.tui.widgets.events import dated_line, event_line
 
 LOW = 20
 """Below this height, the drawing leaves out what it can."""
@@ -28,6 +30,8 @@ class LogDrawn(NamedTuple):
     log: PartitionLog | None
     options: Options
     zoom: Zoom
+    first_ms: int = UNKNOWN
+    """The timestamp of the partition's first record, UNKNOWN if it is not known."""
 
 
 class LogPanel(Lines):
@@ -51,10 +55,11 @@ class LogPanel(Lines):
     def _made(self, width: int) -> list[Line]:
         if self._drawn is None:
             return []
-        view, topic, partition, log, options, zoom = self._drawn
+        view, topic, partition, log, options, zoom, first_ms = self._drawn
         now_ms = canvas(self).now_ms()
         is_low = self.app.size.height < LOW
-        head = [cut(made, width) for made in partition_heading(view, topic, partition, log, options, now_ms)]
+        heading = partition_heading(view, topic, partition, log, options, now_ms, first_ms, width)
+        head = [cut(made, width) for made in heading]
         if log is None:
             return head
         most = 1 if is_low else MOST_LABEL_LINES
@@ -72,14 +77,23 @@ class History(Lines):
     note = ""
     events: Sequence[Event] = ()
     complete = True
+    recorded: Sequence[Led] = ()
 
     def fill(
-        self, title: str, make: Callable[[], tuple[Sequence[Event], str]], none: str, complete: bool
+        self,
+        title: str,
+        make: Callable[[], tuple[Sequence[Event], str]],
+        none: str,
+        complete: bool,
+        recorded: Sequence[Led] = (),
     ) -> None:
-        """Show the events that `make` returns with a note. `none` is said if there are none."""
+        """Show the events that `make` returns with a note, among the leaders and ISRs that were `recorded`.
+
+        `none` is said if there are none of both.
+        """
 
         def take() -> None:
-            self.title, self.none, self.complete = title, none, complete
+            self.title, self.none, self.complete, self.recorded = title, none, complete, recorded
             self.events, self.note = make()
 
         self.attempt(take)
@@ -90,7 +104,14 @@ class History(Lines):
         head = line("  ", Span(self.title, Role.HEAD), Span(f"  {self.note}" if self.note else "", Role.DIM))
         if not self.complete:
             return [head, line("  ", Span(glyphs.ELLIPSIS, Role.DIM))]
-        if not self.events:
+        if not self.events and not self.recorded:
             return [head, line("  ", Span(self.none, Role.DIM))]
-        shown = self.events[: max(0, height - 1)]
-        return [head, *(cut(line("  ", *event_line(e, at.now_ms(), at.zone)), width) for e in shown)]
+        now_ms, most = at.now_ms(), max(0, height - 1)
+        led = [one for one in self.recorded if one.at_ms <= now_ms]
+        told = [event for event in self.events if not history.is_told(event, tuple(led))][:most]
+        dated = [(event.at_ms, event_line(event, now_ms, at.zone)) for event in told]
+        for one, before in list(zip(led, [*led[1:], None], strict=True))[:most]:
+            text, severity = history.change(one, before), history.severity(one, before)
+            dated.append((one.at_ms, dated_line(one.at_ms, severity, text, now_ms, at.zone)))
+        dated.sort(key=lambda each: -each[0])
+        return [head, *(cut(line("  ", *made), width) for _, made in dated[:most])]

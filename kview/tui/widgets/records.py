@@ -32,6 +32,8 @@ from kview.tui.widgets.prompt import Question
 
 _OFFSET = re.compile(r"[0-9][0-9,_ ]{0,30}")
 _LAST = re.compile(r"last\s+([0-9]{1,9})", re.IGNORECASE)
+_READING = frozenset({"latest", "read_from", "partition", "isolation"})
+"""The actions that lead to reading records."""
 _LONG_MAX = 2**63 - 1
 
 
@@ -72,6 +74,9 @@ class RecordsPanel(InspectingTable):
         if self.host.inspector is None:
             self.message(said.NOT_IN_A_RECORDING, Role.DIM)
             return
+        if not self.host.inspector.reads_records:
+            self.message(said.SWITCHED_OFF, Role.WARN)
+            return
         latest, place, other = map(self.host.keys.name, ("read-latest", "read-from", "read-partition"))
         self.message(
             f"No record is read until you ask for it.\n{latest}  the last {DEFAULT_RECORDS} records of {what}"
@@ -80,6 +85,13 @@ class RecordsPanel(InspectingTable):
         )
 
     # -- keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action works: those that read records, only if records may be read."""
+        if action in _READING:
+            inspector = self.host.inspector
+            return inspector is not None and inspector.reads_records
+        return super().check_action(action, parameters)
 
     def action_latest(self) -> None:
         """Read the last records."""

@@ -97,6 +97,11 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         return self._key if len(self.rows) and self.is_drawn else None
 
     @property
+    def aimed(self) -> Hashable | None:
+        """The key of the selected row if the user can see the row, None otherwise."""
+        return self.selected if self.selected in self.in_sight else None
+
+    @property
     def index(self) -> int:
         """The index of the selected row."""
         return self._index

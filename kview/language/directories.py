@@ -1,0 +1,44 @@
+"""A broker's log directories as words: what they hold, how much is free, and what is wrong with them."""
+
+from kview.language import kafka_errors, words
+from kview.model.inspection import DirectoriesAnswer, Directory
+from kview.model.units import UNKNOWN
+
+NONE_LISTED = "the broker lists none: kview needs Describe on the cluster"
+NOT_OF_NOW = "log directories and settings are read from the live cluster only"
+READING = "reading …"
+
+
+def held(one: Directory) -> str:
+    """Return what a directory holds: `1.1 GB in 10 replicas`."""
+    made = f"{words.size(one.size_bytes)} in {words.plural(one.replicas, 'replica')}"
+    return f"{made}, {one.moving:,} more being moved here" if one.moving else made
+
+
+def free(one: Directory) -> str:
+    """Return how much of the volume is free: `40 GB of 100 GB free`, '' if the broker does not tell."""
+    if UNKNOWN in (one.usable_bytes, one.total_bytes):
+        return ""
+    return f"{words.size(one.usable_bytes)} of {words.size(one.total_bytes)} free"
+
+
+def wrong(one: Directory) -> str:
+    """Return what is wrong with a directory, '' if nothing is."""
+    if one.error:
+        return f"offline: {kafka_errors.name(one.error)}"
+    return "cordoned: the broker places no new replicas here" if one.cordoned else ""
+
+
+def more(directories: int) -> str:
+    """Return how many directories have no line of their own."""
+    return f"+ {directories:,} more"
+
+
+def title(answer: DirectoriesAnswer | None) -> str:
+    """Return what stands before the directories."""
+    return "log dirs" if answer is not None and len(answer.directories) > 1 else "log dir"
+
+
+def not_asked(broker: int) -> str:
+    """Return why a broker is not asked about its directories."""
+    return f"log directories, listeners and settings: not read while broker {broker} does not answer"
