@@ -41,8 +41,9 @@ from kview.tui.screens.themes import ThemeScreen
 from kview.tui.status import Status
 from kview.tui.textual_internals import OwnApp, drawn_text
 from kview.tui.time_keys import TimeKeys
-from kview.tui.widgets.bottom import KeyLine, StatusMessage, shown_key
+from kview.tui.widgets.bottom import StatusMessage, shown_key
 from kview.tui.widgets.header import SourceInfo
+from kview.tui.widgets.key_line import KeyLine
 from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import Table
 
