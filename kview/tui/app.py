@@ -134,7 +134,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.started_ms = self.wall_ms()
         self.view: View | None = None
         self.notice: Notice | None = None
-        self.options = Options(stale_ms=source.late_ms)
+        self.options = Options(stale_ms=source.late_ms, keys=keys)
         self.status = Status()
         self.hidden_incidents: frozenset[Hashable] = frozenset()
         self._ticks = 0

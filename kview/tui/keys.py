@@ -12,9 +12,6 @@ from kview.tui.screen_actions import OWN_ACTIONS
 
 __all__ = ["ACTIONS", "APP_BINDINGS", "DEFAULT_KEYS", "FAULT_KEYS", "FaultKey"]
 
-SPARK_KEY = "^r"
-"""The name of the key that starts Spark, as shown on the screen."""
-
 
 def _time(
     name: str, key: str, what: str, label: str, help: str, rank: int = 0, pair: str = "", short: str = ""

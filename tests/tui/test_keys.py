@@ -28,7 +28,7 @@ from tests.tui.moments import paused
 
 
 @pytest.mark.parametrize(
-    ("keys", "shows"), [([], "EVENTS"), (["2"], "1ST REPLICA"), (["5"], "write/s"), (["6"], "│ cluster")]
+    ("keys", "shows"), [([], "EVENTS"), (["2"], "1ST (preferred)"), (["5"], "write/s"), (["6"], "│ cluster")]
 )
 @running
 async def test_help_lists_every_key_of_its_screen(keys: list[str], shows: str) -> None:
@@ -249,11 +249,11 @@ async def test_escape_leaves_a_filter_that_is_being_typed_before_the_one_in_forc
 async def test_a_number_shows_its_screen_from_the_top() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         await press(pilot, ["2"])
-        await until(pilot, lambda: "1ST REPLICA" in text(app), "the placement")
+        await until(pilot, lambda: "1ST (preferred)" in text(app), "the placement")
         await press(pilot, ["enter"])
         await until(pilot, lambda: "REPLICAS" in text(app), "the broker")
         await press(pilot, ["1", "2"])
-        await until(pilot, lambda: "1ST REPLICA" in text(app), "the placement")
+        await until(pilot, lambda: "1ST (preferred)" in text(app), "the placement")
 
 
 @running
@@ -265,7 +265,7 @@ async def test_the_palette_runs_commands_by_name() -> None:
         for name in ("overview", "placement", "groups", "theme dark", "theme light", "restore", "quit"):
             assert name in offered
         await press(pilot, [*"placem", "enter"])
-        await until(pilot, lambda: "1ST REPLICA" in text(app), "the placement")
+        await until(pilot, lambda: "1ST (preferred)" in text(app), "the placement")
 
 
 @running

@@ -23,17 +23,20 @@ from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.partition_log import History
 from kview.tui.widgets.table import Table
 
+LOW = 18
+"""Below this height there are no events, so that the replicas have rows."""
+
 
 class BrokerHeading(Lines):
     """The lines about the broker."""
 
     DEFAULT_CSS = f"BrokerHeading {{ height: {LINES}; }}"
 
-    make: Callable[[int], list[Line]] | None = None
+    make: Callable[[int, int], list[Line]] | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the lines, with ages as of now."""
-        return [cut(made, width) for made in self.make(canvas(self).now_ms())] if self.make else []
+        return [cut(made, width) for made in self.make(canvas(self).now_ms(), width)] if self.make else []
 
 
 class BrokerScreen(KviewScreen):
@@ -58,16 +61,18 @@ class BrokerScreen(KviewScreen):
         yield History(id="history")
 
     def lay_out_panels(self) -> None:
-        """Give the list of events a fifth of the screen, and no rules to a small screen."""
+        """Give the list of events a fifth of the screen. A small screen has neither events nor rules."""
         height = self.app.size.height
-        self.query_one("#history").styles.height = max(2, min(12, height // 5))
+        history = self.query_one("#history")
+        history.styles.height = max(2, min(12, height // 5))
+        history.display = height >= LOW
         for id in ("#middle", "#lower"):
             self.query_one(id).display = height >= 20
 
     def draw(self, view: View) -> None:
         """Pass each panel its part of a view."""
         broker, options = self.broker, self.dashboard.options
-        self.query_one(BrokerHeading).make = lambda now_ms: broker_heading(view, broker, now_ms)
+        self.query_one(BrokerHeading).make = lambda now_ms, cells: broker_heading(view, broker, now_ms, cells)
         self.query_one("#replicas", Table).fill(
             lambda: broker_replicas.BrokerReplicaRows(view, broker, options)
         )

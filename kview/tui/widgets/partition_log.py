@@ -54,7 +54,10 @@ class LogPanel(Lines):
         view, topic, partition, log, options, zoom = self._drawn
         now_ms = canvas(self).now_ms()
         is_low = self.app.size.height < LOW
-        head = [cut(made, width) for made in partition_heading(view, topic, partition, log, options, now_ms)]
+        head = [
+            cut(made, width)
+            for made in partition_heading(view, topic, partition, log, options, now_ms, width)
+        ]
         if log is None:
             return head
         most = 1 if is_low else MOST_LABEL_LINES
