@@ -45,8 +45,8 @@ GROUP_LISTS: Mapping[GroupList, str] = {
 }
 
 NEXT_GROUP_LIST: Mapping[GroupList, str] = {
-    GroupList.NOT_IGNORED: "a: show all",
-    GroupList.ALL: "a: hide ignored and abandoned",
-    GroupList.LIVELY: "a: hide only ignored",
+    GroupList.NOT_IGNORED: "show all",
+    GroupList.ALL: "hide ignored and abandoned",
+    GroupList.LIVELY: "hide only ignored",
 }
 """What the key does next, by the groups that are listed now."""

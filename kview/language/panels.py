@@ -1,12 +1,13 @@
-"""What a panel says when it could not be drawn, and what the Delete key says."""
+"""What a panel says when it could not be drawn, and what the key says that removes a broker."""
 
 from kview.model.states import BrokerState
 
 DELETE_HELP = "remove the row of a broker that the cluster no longer lists"
-DELETE_IS_LIVE = "Delete works only on the live view"
-DELETE_IN_REPLAY = "Delete needs a live cluster: a recording cannot be changed"
+"""What the key does. In the others, `{remove-broker}` stands for its name."""
+DELETE_IS_LIVE = "{remove-broker} works only on the live view"
+DELETE_IN_REPLAY = "{remove-broker} needs a live cluster: a recording cannot be changed"
 DELETE_NEEDS_BROKER = (
-    "Delete removes the row of a broker that the cluster no longer lists: select such a row first"
+    "{remove-broker} removes the row of a broker that the cluster no longer lists: select such a row first"
 )
 
 
@@ -21,10 +22,10 @@ def not_drawn(log_file: str) -> str:
 
 
 def dismissed(broker: int) -> str:
-    """Return what Delete did to a broker that is gone."""
+    """Return what the key did to a broker that is gone."""
     return f"the row of broker {broker} is removed; it comes back if the broker joins the cluster again"
 
 
-def not_dismissed(broker: int, state: BrokerState) -> str:
-    """Return why Delete did nothing to a broker that the cluster still lists."""
-    return f"broker {broker} is {state.value}: Delete removes only brokers that the cluster no longer lists"
+def not_dismissed(broker: int, state: BrokerState, key: str) -> str:
+    """Return why the key did nothing to a broker that the cluster still lists."""
+    return f"broker {broker} is {state.value}: {key} removes only brokers that the cluster no longer lists"

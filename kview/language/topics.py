@@ -64,4 +64,4 @@ TROUBLES: Mapping[Trouble, str] = {
 }
 """What a list of partitions is narrowed to, in the words of its choices."""
 
-NONE_IN_TROUBLE = "no partition is in this state; ← and → list others"
+NONE_IN_TROUBLE = "no partition is in this state; {previous-choice} and {next-choice} list others"

@@ -41,8 +41,9 @@ from kview.tui.screens.themes import ThemeScreen
 from kview.tui.status import Status
 from kview.tui.textual_internals import OwnApp, drawn_text
 from kview.tui.time_keys import TimeKeys
-from kview.tui.widgets.bottom import KeyLine, StatusMessage, shown_key
+from kview.tui.widgets.bottom import StatusMessage, shown_key
 from kview.tui.widgets.header import SourceInfo
+from kview.tui.widgets.key_line import KeyLine
 from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import Table
 
@@ -133,7 +134,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.started_ms = self.wall_ms()
         self.view: View | None = None
         self.notice: Notice | None = None
-        self.options = Options(stale_ms=source.late_ms)
+        self.options = Options(stale_ms=source.late_ms, keys=keys)
         self.status = Status()
         self.hidden_incidents: frozenset[Hashable] = frozenset()
         self._ticks = 0

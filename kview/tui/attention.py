@@ -8,7 +8,10 @@ from kview.tui.widgets.bottom import StatusMessage
 
 
 class AttentionKeys:
-    """Carries out Delete, and reports to the observer what is in sight. `attention` is None in a replay."""
+    """Carries out the key that removes a broker, and reports to the observer what is in sight.
+
+    `attention` is None in a replay.
+    """
 
     def __init__(self, app: Dashboard, attention: Attention | None) -> None:
         self._app = app
@@ -18,7 +21,7 @@ class AttentionKeys:
 
     @property
     def allows_delete(self) -> bool:
-        """Whether the Delete key works here. In a replay it also works, and says why it does nothing."""
+        """Whether that key works here. In a replay it also works, and says why it does nothing."""
         screen = self._app.shown()
         if screen is None or not screen.has_targets:
             return False
@@ -33,20 +36,19 @@ class AttentionKeys:
         self._app.say(self._delete())
 
     def _delete(self) -> StatusMessage:
-        view, screen = self._app.view, self._app.shown()
+        view, screen, keys = self._app.view, self._app.shown(), self._app.keys
         broker = screen.selected_broker() if screen is not None else None
         if self._attention is None:
-            return StatusMessage(panels.DELETE_IN_REPLAY)
+            return StatusMessage(keys.said(panels.DELETE_IN_REPLAY))
         if not self._app.live:
-            return StatusMessage(
-                panels.DELETE_IS_LIVE, f"press {self._app.keys.name('pause')} to return to it"
-            )
+            return StatusMessage(keys.said(panels.DELETE_IS_LIVE), keys.said("press {pause} to return to it"))
         if view is None or broker is None:
-            return StatusMessage(panels.DELETE_NEEDS_BROKER)
+            return StatusMessage(keys.said(panels.DELETE_NEEDS_BROKER))
         table = view.snapshot.brokers
         states = [str(state) for id, state in zip(table.id, table.state, strict=True) if id == broker]
         if states and states[0] != BrokerState.GONE:
-            return StatusMessage(panels.not_dismissed(broker, BrokerState(states[0])))
+            key = keys.name("remove-broker")
+            return StatusMessage(panels.not_dismissed(broker, BrokerState(states[0]), key))
         self._attention.dismiss(broker)
         return StatusMessage(panels.dismissed(broker))
 

@@ -47,4 +47,5 @@ class Choices:
         """Change which groups are listed."""
         self._app.set_options(self._app.options.with_next_groups())
         listed = self._app.options.groups
-        self._app.say(StatusMessage(GROUP_LISTS[listed], NEXT_GROUP_LIST[listed]))
+        key = self._app.keys.name("ignored-groups")
+        self._app.say(StatusMessage(GROUP_LISTS[listed], f"{key}: {NEXT_GROUP_LIST[listed]}"))

@@ -45,11 +45,11 @@ _BACK = "{restore}"
 FAULT_KEYS: dict[str, FaultKey] = {
     fault.key: fault
     for fault in (
-        FaultKey("K", FaultKind.CRASH, "crash", "broker", _BACK, 3),
+        FaultKey("K", FaultKind.CRASH, "crash", "broker", _BACK, 5),
         FaultKey("S", FaultKind.STOP, "stop", "broker", _BACK, 12),
         FaultKey("H", FaultKind.HANG, "hang", "broker", _BACK, 11),
         FaultKey("W", FaultKind.SLOW, "slow", "broker", _BACK, 13, slow_ms=SLOW_BY_MS),
-        FaultKey("B", FaultKind.START, "restore", "fault", "", 4),
+        FaultKey("B", FaultKind.START, "restore", "fault", "", 2),
         FaultKey(
             "X", FaultKind.LOSE_RACK, "lose rack", "rack", "{undo-faults}, or {restore} for one broker", 16
         ),

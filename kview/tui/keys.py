@@ -12,9 +12,6 @@ from kview.tui.screen_actions import OWN_ACTIONS
 
 __all__ = ["ACTIONS", "APP_BINDINGS", "DEFAULT_KEYS", "FAULT_KEYS", "FaultKey"]
 
-SPARK_KEY = "^r"
-"""The name of the key that starts Spark, as shown on the screen."""
-
 
 def _time(
     name: str, key: str, what: str, label: str, help: str, rank: int = 0, pair: str = "", short: str = ""
@@ -23,9 +20,9 @@ def _time(
 
 
 PAUSE_ACTIONS = (
-    _time("pause", "space", "pause", "pause", "freeze the view; the recording continues", 5),
-    _time("pause", "space", "play", "play", "resume from the moment shown", 5),
-    _time("pause", "space", "live", "live", "return to the live moment", 5),
+    _time("pause", "space", "pause", "pause", "freeze the view; the recording continues", 7),
+    _time("pause", "space", "play", "play", "resume from the moment shown", 7),
+    _time("pause", "space", "live", "live", "return to the live moment", 7),
 )
 """The actions of a single key. Only one of them works at a time."""
 
@@ -78,7 +75,7 @@ def _screen(mode: str, key: str, help: str, rank: int) -> Action:
 
 
 SCREEN_ACTIONS = (
-    _screen("overview", "1", "what is wrong with the cluster, where, and which groups are affected", 6),
+    _screen("overview", "1", "what is wrong with the cluster, where, and which groups are affected", 4),
     _screen("placement", "2", "which broker holds each replica", 7),
     _screen("topics", "3", "topics with their health, traffic, size and readers", 8),
     _screen("partitions", "4", "all partitions, or only those in one kind of trouble", 8),
@@ -103,12 +100,12 @@ TABLE_ACTIONS = (
     _moving("first-row", ("home",), "end(-1)", "go to the first row"),
     _moving("top", ("g",), "top", "pressed twice: go to the first row", "gg"),
     _moving("last-row", ("end", "G"), "end(1)", "go to the last row"),
-    Action("open", ("enter",), "open", "open", "show details of the selected row", 26, Where.TABLE),
+    Action("open", ("enter",), "open", "open", "show details of the selected row", 3, Where.TABLE),
 )
 
 LIST_ACTIONS = (
-    Action("filter", ("slash",), "show('filter')", "filter", f"show only what matches: {FILTER_FORMS}", 10),
-    Action("sort", ("s",), "rows('sort')", "sort", "sort the focused panel by its next column", 27),
+    Action("filter", ("slash",), "show('filter')", "filter", f"show only what matches: {FILTER_FORMS}", 6),
+    Action("sort", ("s",), "rows('sort')", "sort", "sort the focused panel by its next column", 11),
     Action("reverse", ("r",), "rows('reverse')", "reverse", "reverse the order of the focused panel", 28),
     Action(
         "next-trouble",
@@ -116,7 +113,7 @@ LIST_ACTIONS = (
         "rows('trouble')",
         "next trouble",
         "select the next row that needs attention",
-        24,
+        10,
     ),
     Action(
         "copy",
@@ -183,7 +180,7 @@ GENERAL_ACTIONS = (
         "back",
         "back",
         "stop waiting, clear the filter, leave the screen, hide the incident strip, or return to live",
-        9,
+        4,
         Where.SCREEN,
         Kind.MOVING,
     ),

@@ -7,6 +7,8 @@ from typing import Self
 from kview.derive.filters import Filter, parse
 from kview.derive.view import View
 from kview.language.lists import GroupList
+from kview.tui.actions import Keys
+from kview.tui.keys import DEFAULT_KEYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Options:
     `filter`: only what matches this text is shown, as `kview.derive.filters` reads it. `groups`: which groups
     are listed. `internal`: internal topics are shown too. `sorts`: the order of each panel that the user has
     sorted. `stale_ms`: a figure older than this is dimmed, and its age is shown next to it. `held`: the view
-    whose figures determine the order of sorted lists.
+    whose figures determine the order of sorted lists. `keys`: the keys in force, for texts that name one.
     """
 
     filter: str = ""
@@ -38,6 +40,7 @@ class Options:
     sorts: Mapping[str, Sort] = field(default_factory=dict)
     stale_ms: int = 3_000
     held: View | None = field(default=None, compare=False)
+    keys: Keys = field(default=DEFAULT_KEYS, compare=False)
 
     def lists(self, ignored: bool, abandoned: bool) -> bool:
         """Return whether a group is listed, given whether it is ignored and whether it is abandoned."""

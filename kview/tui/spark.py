@@ -8,7 +8,6 @@ from kview.language import glyphs, words
 from kview.language.errors import message
 from kview.model.aggregates import SparkState
 from kview.model.units import UNKNOWN
-from kview.tui.keys import SPARK_KEY
 from kview.tui.options import Options
 from kview.tui.text import Line, Role, Span, line
 
@@ -46,7 +45,7 @@ def status(view: View, options: Options, now_ms: int, zone: tzinfo | None) -> li
 
     The most important line comes first.
     """
-    state, *rest = _state(view, now_ms)
+    state, *rest = _state(view, options, now_ms)
     rollups, end_s = view.aggregates.rollups, covered_until_s(view, options)
     newest_ms = whole_until_s(rollups, view.snapshot.observation.ended_ms) * 1000
     parts = [state, _dim(DIRECT if end_s is None else f"{RATE_S} s windows"), *rest]
@@ -61,7 +60,7 @@ def _dim(text: str) -> Line:
     return line(Span(text, Role.DIM))
 
 
-def _state(view: View, now_ms: int) -> list[Line]:
+def _state(view: View, options: Options, now_ms: int) -> list[Line]:
     job = view.aggregates.status
     why = f": {message(job.error)}" if job.error is not None else ""
     match job.state:
@@ -72,7 +71,7 @@ def _state(view: View, now_ms: int) -> list[Line]:
             return [line(Span(f"{glyphs.OUT_OF_SYNC} starting", Role.WARN), since)]
         case SparkState.FAILED:
             again = [] if job.next_start_ms == UNKNOWN else [line(_next(job.next_start_ms - now_ms))]
-            key = line(Span(SPARK_KEY, Role.KEY), " restarts it now")
+            key = line(Span(options.keys.name("spark"), Role.KEY), " restarts it now")
             return [line(Span(f"{glyphs.DEAD} failed{why}", Role.WARN)), *again, key]
         case _:
             return [_dim(f"{glyphs.FOLLOWER} off: --no-spark")]

@@ -62,7 +62,7 @@ async def test_in_the_placement_table_too() -> None:
     attention = FakeAttention()
     async with dashboard(left(), attention=attention) as (app, pilot):
         await press(pilot, ["2"])
-        await until(pilot, lambda: "1ST REPLICA" in text(app), "the placement")
+        await until(pilot, lambda: "1ST (preferred)" in text(app), "the placement")
         assert app.screen.query_one("#grid", Table).select(GONE)
         await press(pilot, ["delete"])
         assert attention.dismissed == [GONE]
@@ -74,10 +74,10 @@ async def test_on_other_rows_it_says_why_it_does_nothing() -> None:
     async with dashboard(left(), attention=attention) as (app, pilot):
         select(app, 0)
         await press(pilot, ["delete"])
-        assert "broker 0 is up: Delete removes only brokers that the cluster no longer lists" in text(app)
+        assert "broker 0 is up: Del removes only brokers that the cluster no longer lists" in text(app)
         await press(pilot, ["tab", "delete"])
         assert (
-            "Delete removes the row of a broker that the cluster no longer lists: select such a row first"
+            "Del removes the row of a broker that the cluster no longer lists: select such a row first"
             in text(app)
         )
         assert attention.dismissed == []
@@ -89,7 +89,7 @@ async def test_at_an_earlier_moment_it_does_nothing() -> None:
     async with dashboard(paused(), attention=attention, timeline=FakeTimeline()) as (app, pilot):
         select(app, 4)
         await press(pilot, ["delete"])
-        assert "Delete works only on the live view · press space to return to it" in text(app)
+        assert "Del works only on the live view · press space to return to it" in text(app)
         assert not attention.dismissed and not attention.preferred
 
 
@@ -97,7 +97,7 @@ async def test_at_an_earlier_moment_it_does_nothing() -> None:
 async def test_in_a_replay_it_does_nothing() -> None:
     async with dashboard(paused(BACK), timeline=FakeTimeline(replay=True)) as (app, pilot):
         await press(pilot, ["delete"])
-        assert "Delete needs a live cluster: a recording cannot be changed" in text(app)
+        assert "Del needs a live cluster: a recording cannot be changed" in text(app)
 
 
 @pytest.mark.parametrize("screen", ["1", "5"])

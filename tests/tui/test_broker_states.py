@@ -76,7 +76,7 @@ async def test_the_overview_and_the_placement_say_the_same() -> None:
         app.clock_ms.now_ms = mixed().snapshot.observation.ended_ms  # type: ignore[attr-defined]
         await until(pilot, lambda: states(lines(app)) == SAID, "the overview's states")
         await press(pilot, ["2"])
-        await until(pilot, lambda: "1ST REPLICA" in text(app), "the placement")
+        await until(pilot, lambda: "1ST (preferred)" in text(app), "the placement")
         assert states(lines(app)) == SAID
 
 
@@ -88,7 +88,7 @@ def test_the_text_says_it_too() -> None:
 async def test_what_only_kview_cannot_reach_is_not_called_dead_in_the_placement() -> None:
     async with dashboard(mixed()) as (app, pilot):
         await press(pilot, ["2"])
-        await until(pilot, lambda: "1ST REPLICA" in text(app), "the placement")
+        await until(pilot, lambda: "1ST (preferred)" in text(app), "the placement")
         while "invoice 10 partitions" not in text(app):
             await press(pilot, ["right"])
         (row,) = (line for line in lines(app) if re.match(r"[▸ ] R2 +4 ", line))

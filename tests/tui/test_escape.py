@@ -7,7 +7,7 @@ from tests.tui.moments import paused
 
 SCREENS: dict[str, tuple[list[str], str, bool]] = {
     "overview": ([], "EVENTS", False),
-    "placement": (["2"], "1ST REPLICA", False),
+    "placement": (["2"], "1ST (preferred)", False),
     "topics": (["3"], "worst lag", False),
     "topic": (["3", "enter"], "log start", True),
     "partitions": (["4"], "under-replicated", False),

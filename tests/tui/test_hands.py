@@ -251,7 +251,16 @@ async def test_the_wheel_scrolls_and_a_double_click_opens() -> None:
 
 @running
 async def test_keys_of_the_key_line_can_be_clicked() -> None:
-    async with dashboard(state(HEALTHY)) as (app, pilot):
+    async with dashboard(state(HEALTHY), size=(200, 50)) as (app, pilot):
+        await press(pilot, ["3"])
         at = text(app).splitlines()[-1].index("5 groups")
         await pilot.click("#keys", offset=(at + 3, 0))
         await until(pilot, lambda: app.current_mode == "groups", "the screen")
+
+
+@running
+async def test_a_click_on_the_screens_offers_them_by_name() -> None:
+    async with dashboard(state(HEALTHY), size=(80, 24)) as (app, pilot):
+        at = text(app).splitlines()[-1].index("1–7 screens")
+        await pilot.click("#keys", offset=(at + 3, 0))
+        await until(pilot, lambda: "GO TO" in text(app), "the list of names")

@@ -9,7 +9,7 @@ from kview.tui.actions import Kind, conflict
 from kview.tui.keys import ACTIONS, APP_BINDINGS, DEFAULT_KEYS, FAULT_KEYS
 from kview.tui.screens.help import entries
 from kview.tui.text import content, line_width
-from kview.tui.widgets.bottom import key_line
+from kview.tui.widgets.key_line import key_line
 from kview.tui.widgets.table import Table
 from tests.tui.harness import (
     CRASH,
@@ -28,7 +28,7 @@ from tests.tui.moments import paused
 
 
 @pytest.mark.parametrize(
-    ("keys", "shows"), [([], "EVENTS"), (["2"], "1ST REPLICA"), (["5"], "write/s"), (["6"], "│ cluster")]
+    ("keys", "shows"), [([], "EVENTS"), (["2"], "1ST (preferred)"), (["5"], "write/s"), (["6"], "│ cluster")]
 )
 @running
 async def test_help_lists_every_key_of_its_screen(keys: list[str], shows: str) -> None:
@@ -79,14 +79,36 @@ def test_the_key_line_fits_and_keeps_help_and_quit(cells: int, live: bool) -> No
     one_a_key = {binding.key: binding for binding in APP_BINDINGS if binding.show}
     made = key_line(list(one_a_key.values()), DEFAULT_KEYS, cells, live)
     assert line_width(made) <= cells
-    assert "? help" in content(made) and "q quit" in content(made)
+    assert content(made).rstrip().endswith("q quit  ? help")
+
+
+@pytest.mark.parametrize(
+    ("keys", "wanted"),
+    [
+        ([], ["K crash", "Enter open"]),
+        (["2"], ["b by rack", "←→ topic"]),
+        (["3"], ["Enter open", "/ filter"]),
+        (["3", "enter"], ["←→ tab", "m records", "e settings", "Enter open"]),
+        (["4", "enter"], ["z zoom", "m records", "←→ partition", "Esc back"]),
+        (["6"], ["←→ list", "w time"]),
+        (["7"], ["v that moment", "Enter open"]),
+    ],
+)
+@running
+async def test_a_small_screen_shows_its_own_keys_first_and_help_last(
+    keys: list[str], wanted: list[str]
+) -> None:
+    async with dashboard(state(HEALTHY), lab=FakeLab(), size=(60, 15)) as (app, pilot):
+        await press(pilot, keys)
+        shown = text(app).splitlines()[-1]
+        assert all(key in shown for key in wanted) and shown.endswith("? help"), shown
 
 
 @running
 async def test_later_screens_have_no_keys_yet() -> None:
     async with dashboard(state(HEALTHY), lab=FakeLab(), size=(200, 50)) as (app, pilot):
         last = text(app).splitlines()[-1]
-        assert "1 overview  2 placement  3 topics  4 partitions  5 groups" in last
+        assert "1–7 screens" in last
         before = text(app).splitlines()
         for key in ("D", "z", "f7"):
             await press(pilot, [key])
@@ -227,11 +249,11 @@ async def test_escape_leaves_a_filter_that_is_being_typed_before_the_one_in_forc
 async def test_a_number_shows_its_screen_from_the_top() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         await press(pilot, ["2"])
-        await until(pilot, lambda: "1ST REPLICA" in text(app), "the placement")
+        await until(pilot, lambda: "1ST (preferred)" in text(app), "the placement")
         await press(pilot, ["enter"])
         await until(pilot, lambda: "REPLICAS" in text(app), "the broker")
         await press(pilot, ["1", "2"])
-        await until(pilot, lambda: "1ST REPLICA" in text(app), "the placement")
+        await until(pilot, lambda: "1ST (preferred)" in text(app), "the placement")
 
 
 @running
@@ -243,7 +265,7 @@ async def test_the_palette_runs_commands_by_name() -> None:
         for name in ("overview", "placement", "groups", "theme dark", "theme light", "restore", "quit"):
             assert name in offered
         await press(pilot, [*"placem", "enter"])
-        await until(pilot, lambda: "1ST REPLICA" in text(app), "the placement")
+        await until(pilot, lambda: "1ST (preferred)" in text(app), "the placement")
 
 
 @running

@@ -39,7 +39,7 @@ APOLOGY = "this panel could not be drawn"
 
 SCREENS: dict[str, tuple[list[str], str]] = {
     "overview": (["1"], "EVENTS"),
-    "placement": (["2"], "1ST REPLICA"),
+    "placement": (["2"], "1ST (preferred)"),
     "topic": (["3", "enter"], "log start"),
     "groups": (["5"], "write/s"),
     "group": (["5", "enter"], "MEMBERS"),

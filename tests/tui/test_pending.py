@@ -31,7 +31,7 @@ async def test_what_needs_the_past_is_pending_and_what_the_snapshot_holds_is_sho
 
 
 @pytest.mark.parametrize(
-    ("keys", "shows"), [(["2"], "1ST REPLICA"), (["5", "enter"], "MEMBERS"), (["6"], "Spark")]
+    ("keys", "shows"), [(["2"], "1ST (preferred)"), (["5", "enter"], "MEMBERS"), (["6"], "Spark")]
 )
 @running
 async def test_other_screens_do_not_say_it_either(keys: list[str], shows: str) -> None:

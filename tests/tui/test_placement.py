@@ -42,7 +42,7 @@ def listed(app: KviewApp) -> list[object]:
 async def at_placement(app: KviewApp, pilot: Pilot[int]) -> None:
     """Go to the placement."""
     await press(pilot, ["2"])
-    await until(pilot, lambda: "1ST REPLICA" in text(app), "the placement")
+    await until(pilot, lambda: "1ST (preferred)" in text(app), "the placement")
 
 
 async def show(app: KviewApp, pilot: Pilot[int], view: View) -> None:
@@ -156,8 +156,9 @@ async def test_below_are_the_partitions_of_the_topic_or_of_the_selected_broker()
 
 
 def said_to_be_rack_safe(view: View, topic: str) -> str:
-    """What the placement says above its table, after the topic's settings."""
-    return content(PlacementRows(view, Options(), topic).headline()).partition("   ")[2]
+    """What the placement says above its table about racks."""
+    said = content(PlacementRows(view, Options(), topic).headline(118)).split(" · ")
+    return next(each for each in said if "rack-safe" in each)
 
 
 def test_rack_safe_has_three_answers() -> None:

@@ -36,7 +36,7 @@ GOLDEN = Path(__file__).parent / "golden"
 STATES = [HEALTHY, CRASH, FENCED, BACK]
 
 SCREENS: dict[str, tuple[list[str], str]] = {
-    "placement": (["2"], "1ST REPLICA"),
+    "placement": (["2"], "1ST (preferred)"),
     "topics": (["3"], "TOPICS"),
     "topic": (["3", "slash", *"invoice", "enter", "enter"], "uncomm."),
     "topic_groups": (["3", "slash", *"invoice", "enter", "enter", "right"], "figures of this topic"),
@@ -195,7 +195,7 @@ async def test_after_the_fencing_there_are_new_leaders_and_isrs_without_4() -> N
         assert re.search(r"invoice +3 +2▲·6 +4✕ 2● 5○ +2/3", shown)
         assert re.search(r"audit-log +3 +none·6 +4✕ ", shown)
         await press(pilot, ["2"])
-        await until(pilot, lambda: "1ST REPLICA" in text(app), "the placement")
+        await until(pilot, lambda: "1ST (preferred)" in text(app), "the placement")
         while "invoice 10 partitions" not in text(app):
             await press(pilot, ["right"])
         shown = text(app)

@@ -205,7 +205,7 @@ async def test_a_broker_has_its_replicas_its_facts_and_the_faults_and_delete() -
         assert len(table.keys) == 10
         assert set(table.keys[:4]) == {("invoice", 3), ("invoice", 9), ("payment", 3), ("audit-log", 3)}
         await press(pilot, ["delete"])
-        assert "broker 4 is silent: Delete removes only brokers" in text(app) and not attention.dismissed
+        assert "broker 4 is silent: Del removes only brokers" in text(app) and not attention.dismissed
         await press(pilot, ["B"])
         await until(pilot, lambda: lab.commands, "a fault")
         assert lab.commands[0].node == 4

@@ -9,14 +9,14 @@ from kview.model.address import Address
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 from kview.tui.rows.common import broker_state
-from kview.tui.text import Line, Role, Span, line
+from kview.tui.text import Line, Role, Span, joined, line
 
 LINES = 4
 """The number of lines of the heading."""
 
 
-def broker_heading(view: View, broker: int, now_ms: int) -> list[Line]:
-    """Return LINES lines about a broker."""
+def broker_heading(view: View, broker: int, now_ms: int, cells: int) -> list[Line]:
+    """Return LINES lines about a broker. Of the facts, as many are shown as fit into `cells`."""
     at = broker_row(view, broker)
     if at is None:
         return [line("  ", Span(f"broker {broker}", Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
@@ -34,16 +34,14 @@ def broker_heading(view: View, broker: int, now_ms: int) -> list[Line]:
     )
     return [
         first,
-        *(_facts(facts) for facts in (_place(view, at), _load(view, at), _timing(view, at, now_ms))),
+        *(_facts(facts, cells) for facts in (_place(view, at), _load(view, at), _timing(view, at, now_ms))),
     ]
 
 
-def _facts(facts: list[tuple[str, str]]) -> Line:
-    """Return names and figures, the names dim."""
-    spans: list[Span] = [Span("  ")]
-    for name, figure in facts:
-        spans += [Span(f"{name} " if name else "", Role.DIM), Span(f"{figure}   ")]
-    return line(*spans)
+def _facts(facts: list[tuple[str, str]], cells: int) -> Line:
+    """Return as many names and figures as fit into `cells`, the names dim."""
+    parts = [line(Span(f"{name} " if name else "", Role.DIM), Span(figure)) for name, figure in facts]
+    return (Span("  "), *joined(parts, Span("   "), cells - 2))
 
 
 def _place(view: View, at: int) -> list[tuple[str, str]]:
@@ -51,6 +49,7 @@ def _place(view: View, at: int) -> list[tuple[str, str]]:
     facts = [
         ("rack", str(table.rack[at]) or words.NONE),
         ("listener", str(Address(table.host[at], int(table.port[at])))),
+        ("disk", words.size(int(table.disk_bytes[at]))),
     ]
     return [*facts, *((("quorum", text),) if (text := _controller(view, at)) else ())]
 
@@ -65,7 +64,7 @@ def _controller(view: View, at: int) -> str:
 
 
 def _load(view: View, at: int) -> list[tuple[str, str]]:
-    figures, table = view.brokers, view.snapshot.brokers
+    figures = view.brokers
 
     def with_internal(mine: int, internal: int) -> str:
         return f"{words.count(mine)} (+{internal:,} internal)" if internal else words.count(mine)
@@ -75,7 +74,6 @@ def _load(view: View, at: int) -> list[tuple[str, str]]:
         ("replicas", with_internal(int(figures.replicas[at]), int(figures.replicas_internal[at]))),
         ("in", f"{words.rate(float(figures.in_rate[at]))} rec/s"),
         ("out", f"{words.rate(float(figures.out_rate[at]))} rec/s"),
-        ("disk", words.size(int(table.disk_bytes[at]))),
     ]
 
 

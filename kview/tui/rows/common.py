@@ -97,6 +97,10 @@ def figure(text: str, role: Role = Role.TEXT, dim: bool = False) -> Line:
     return (Span(text, Role.DIM if dim or text.strip() in (words.NONE, words.NOT_YET, "") else role),)
 
 
+REASON_CELLS = 27
+"""The cells of the longest usual verdict with its reason: `✕ blocked: watermark frozen`."""
+
+
 def count_width(values: NDArray[np.int64], least: int, extra: int = 0) -> int:
     """Return the width that the widest of these counts needs."""
     known = values[values != UNKNOWN]

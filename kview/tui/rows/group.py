@@ -15,6 +15,7 @@ from kview.model.units import NO_OFFSET, UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import (
+    REASON_CELLS,
     Keyed,
     count_width,
     figure,
@@ -187,7 +188,7 @@ class OffsetRows(Keyed[tuple[str, int]]):
                 rank=4,
                 name=True,
             ),
-            Column("verdict", "verdict", 16, flex=3, most=70),
+            Column("verdict", "verdict", REASON_CELLS, flex=3, most=70),
         )
         note = order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST))
         self.title: Line = title("PARTITIONS", note, options.shown_filter)

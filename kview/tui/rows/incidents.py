@@ -102,7 +102,7 @@ class HitRows(Keyed[tuple[str, int]]):
             if total > len(self._hit):
                 note += f", the first {len(self._hit):,} of {total:,}"
             elif incident.internal_partitions and not options.internal:
-                note += f", +{incident.internal_partitions:,} internal (i)"
+                note += f", +{incident.internal_partitions:,} internal ({options.keys.name('internal')})"
         self.title: Line = title("PARTITIONS HIT", note)
         self.empty = "no partition was hit" if not named else "no partition matches the filter"
         longest = max((len(one.topic) for one in self._hit), default=5)

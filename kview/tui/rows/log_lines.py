@@ -71,7 +71,7 @@ def log_lines(
     if end is None or room < LEAST_CELLS:
         return [*_unknown(log), *(_replica(view, log, r, None, page, options, now_ms) for r in log.replicas)]
     made: list[Line] = []
-    if zoom is Zoom.BOTH:
+    if zoom is Zoom.BOTH and end != whole:
         made += _scale(view, log, Scale(*whole, room), page, cells, most)
     scale = Scale(*(whole if zoom is Zoom.WHOLE else end), room)
     if scale.low > log.first:

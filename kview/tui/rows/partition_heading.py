@@ -10,7 +10,7 @@ from kview.language.partition_log import meaning
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, STATUS_SIGNS, leader_epoch, replicas
-from kview.tui.text import Line, Role, Span, justified, line, line_width, middle
+from kview.tui.text import Line, Role, Span, joined, justified, line, line_width, middle, width
 
 MOST_NAME = 40
 """A longer name is cut in its middle, so that what is wrong stays in sight."""
@@ -26,11 +26,12 @@ def partition_heading(
     first_ms: int,
     cells: int,
 ) -> list[Line]:
-    """Return the lines about a partition: its name with its state, what that means, and its figures.
+    """Return the lines about a partition: its name with its state, what that means, and as many of its
+    figures as fit into `cells`.
 
-    `first_ms` is the timestamp of its first record, UNKNOWN if that is not known. A line has `cells` cells.
+    `first_ms` is the timestamp of its first record, UNKNOWN if that is not known.
     """
-    name = f"{middle(topic, MOST_NAME)}-{partition}"
+    name = f"{middle(topic, min(MOST_NAME, cells // 3))}-{partition}"
     if log is None:
         return [line("  ", Span(name, Role.BRIGHT), Span(" is no longer listed", Role.WARN))]
     table, figures, at = view.snapshot.partitions, view.partitions, log.row
@@ -53,14 +54,16 @@ def partition_heading(
         *leader_epoch(view, at),
         Span("   replicas ", Role.DIM),
         *replicas(view, at),
-        "   ",
     )
     if first_ms != UNKNOWN:
         size = max((each.size_bytes for each in log.replicas if each.is_leader), default=UNKNOWN)
         records = UNKNOWN if UNKNOWN in (log.log_start, log.log_end) else log.log_end - log.log_start
         found = removal(rule, first_ms, size, records, float(figures.in_rate[at]), now_ms)
         first = _with_note(first, topic_words.removal(found, now_ms), cells)
-    made = [first, (*placed, Span(f" {glyphs.DOT} ".join(facts), Role.DIM))]
+    if line_width(placed) + 3 + sum(width(fact) + 3 for fact in facts) > cells:
+        facts = [fact.replace("min.insync.replicas", "min ISR") for fact in facts]
+    parts = [(*placed, Span(f"   {facts[0]}", Role.DIM)), *(line(Span(fact, Role.DIM)) for fact in facts[1:])]
+    made = [first, joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells)]
     status = PartitionStatus(figures.status[at])
     if means := meaning(status, log, int(table.min_isr[at])):
         made.insert(1, line("  ", Span(f"{glyphs.ARROW} {means}", ROLES[figures.severity[at]])))

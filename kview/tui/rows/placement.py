@@ -17,11 +17,11 @@ from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed, broker_state, fresh, name_width, rank, replica_role, title
 from kview.tui.rows.row import Row
 from kview.tui.rows.topics import ALL
-from kview.tui.text import EMPTY, Line, Role, Span, line
+from kview.tui.text import EMPTY, Line, Role, Span, joined, line, line_width, middle
 
 PANEL = "grid"
-ORDINALS = ("1ST REPLICA (preferred)", "2ND", "3RD", "4TH")
-PLACE_CELLS = len("1ST REPLICA")
+ORDINALS = ("1ST (preferred)", "2ND", "3RD", "4TH")
+PLACE_CELLS = 11
 MAX_PLACES = len(ORDINALS)
 """The number of columns of positions in the table. Higher replication factors are rare; their further
 followers are shown in the last column."""
@@ -81,9 +81,16 @@ class PlacementRows(Keyed[int]):
         self.columns: Sequence[Column] = (
             Column("rack", "", name_width(racks, 2, 12), name=True),
             Column("id", "", max(2, len(str(max(ids, default=0)))), right=True),
-            Column("state", "", 17, rank=1),
+            Column("state", "", 17, rank=2),
             *(
-                Column(f"place{place}", ORDINALS[place], PLACE_CELLS, flex=1, most=60, rank=2 * (place > 1))
+                Column(
+                    f"place{place}",
+                    ORDINALS[place],
+                    max(PLACE_CELLS, len(ORDINALS[place])),
+                    flex=1,
+                    most=60,
+                    rank=int(place > 1),
+                )
                 for place in range(self._places)
             ),
         )
@@ -200,8 +207,9 @@ class PlacementRows(Keyed[int]):
         )
         return Row(cells, fresh(self._changed_ms(broker), now_ms))
 
-    def headline(self) -> Line:
-        """Return the topic's size and settings, and whether its placement is good."""
+    def headline(self, cells: int) -> Line:
+        """Return the topic's size, whether its placement is good, and its settings, as far as they fit into
+        `cells`."""
         view = self._view
         if self._topic == ALL:
             count = words.at_least(f"{len(self._rows):,}", view.headline.topics_are_bound)
@@ -216,28 +224,25 @@ class PlacementRows(Keyed[int]):
         away = int(figures.not_preferred[at])
         partitions = words.plural(int(figures.partitions[at]), "partition")
         shape = f" {partitions} × {words.plural(int(figures.replication[at]), 'replica')}"
-        spans = [
-            Span(self._topic, Role.BRIGHT),
-            Span(shape, Role.DIM),
-            Span(f" {glyphs.DOT} min.insync.replicas {words.setting(int(figures.min_isr[at]))}", Role.DIM),
-            *_rack_safe(str(figures.rack_safe[at]), int(figures.not_rack_safe[at])),
-        ]
+        safe = _rack_safe(str(figures.rack_safe[at]), int(figures.not_rack_safe[at]))
+        least = words.setting(int(figures.min_isr[at]))
+        room = max(8, cells - len(shape) - line_width(safe) - 3)
+        parts = [line(Span(middle(self._topic, room), Role.BRIGHT), Span(shape, Role.DIM)), safe]
         if away:
-            spans.append(Span(f" {glyphs.DOT} {counted(PartitionStatus.NOT_PREFERRED, away)}", Role.WARN))
-        return tuple(spans)
+            parts.append(line(Span(counted(PartitionStatus.NOT_PREFERRED, away), Role.WARN)))
+        parts.append(line(Span(f"min.insync.replicas {least}", Role.DIM)))
+        return joined(parts, Span(f" {glyphs.DOT} ", Role.DIM), cells)
 
 
 def _rack_safe(answer: str, not_safe: int) -> Line:
     """Return whether the topic survives the loss of any one rack, `–` if that cannot be."""
     match answer:
         case RackSafety.YES:
-            return line(Span("   rack-safe ", Role.DIM), Span(glyphs.OK, Role.GOOD))
+            return line(Span("rack-safe ", Role.DIM), Span(glyphs.OK, Role.GOOD))
         case RackSafety.NO:
-            return line(
-                Span(f"   not rack-safe {glyphs.DEAD} {words.plural(not_safe, 'partition')}", Role.WARN)
-            )
+            return line(Span(f"not rack-safe {glyphs.DEAD} {words.plural(not_safe, 'partition')}", Role.WARN))
         case _:
-            return line(Span(f"   rack-safe {words.NONE}", Role.DIM))
+            return line(Span(f"rack-safe {words.NONE}", Role.DIM))
 
 
 def _counts(brokers: NDArray[np.integer[Any]]) -> dict[int, int]:

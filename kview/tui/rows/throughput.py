@@ -93,7 +93,7 @@ class ThroughputRows(Keyed[Key]):
             Span(listed.upper(), Role.HEAD),
             *(Span(f" {note}", Role.DIM) for note in notes if note),
             Span(f"  {others} ", Role.DIM),
-            Span("←→", Role.KEY),
+            Span(options.keys.name("previous-list") + options.keys.name("next-list"), Role.KEY),
         )
 
     def row(self, index: int, now_ms: int) -> Row:

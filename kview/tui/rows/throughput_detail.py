@@ -9,7 +9,6 @@ from kview.derive.windows import Window, whole_until_s, window_of
 from kview.language import glyphs, words
 from kview.model.aggregates import Key, Kind, Rollups, SparkState
 from kview.model.units import UNKNOWN
-from kview.tui.keys import SPARK_KEY
 from kview.tui.options import Options
 from kview.tui.rows.throughput_plots import LEAST_PLOT, direct_plots, fitting_length, grid, plots
 from kview.tui.rows.throughput_windows import figure_lines
@@ -50,7 +49,7 @@ def detail_lines(
     rollups, at_ms = view.aggregates.rollups, view.snapshot.observation.ended_ms
     end_s = whole_until_s(rollups, at_ms)
     if rollups.from_ms == UNKNOWN or end_s * 1000 <= rollups.from_ms:
-        return _without_spark(view, key, label, size, braille, zone)
+        return _without_spark(view, options, key, label, size, braille, zone)
     clock = words.clock(end_s * 1000, zone, tenths=False)
     is_current = covered_until_s(view, options) is not None
     known_s = _known_s(rollups, end_s)
@@ -85,12 +84,18 @@ def _known_s(rollups: Rollups, end_s: int) -> int:
 
 
 def _without_spark(
-    view: View, key: Key, label: str, size: tuple[int, int], braille: bool, zone: tzinfo | None
+    view: View,
+    options: Options,
+    key: Key,
+    label: str,
+    size: tuple[int, int],
+    braille: bool,
+    zone: tzinfo | None,
 ) -> list[Line]:
     """Return why there are no figures from Spark, and the plots that do not need them."""
     cells, rows = size
     title = line(" ", Span(label, Role.BRIGHT))
-    why = [line(Span(f" {text}", Role.DIM)) for text in wrap(_why_empty(view), max(1, cells - 2))]
+    why = [line(Span(f" {text}", Role.DIM)) for text in wrap(_why_empty(view, options), max(1, cells - 2))]
     made = direct_plots(view, key) if view.moment.complete else []
     until = "now"
     if not view.moment.live:
@@ -102,7 +107,7 @@ def _without_spark(
     return lines[:rows]
 
 
-def _why_empty(view: View) -> str:
+def _why_empty(view: View, options: Options) -> str:
     """Return the reason why there is nothing to draw."""
     if view.aggregates.rollups.from_ms != UNKNOWN:
         return "Spark's figures start after this moment."
@@ -112,7 +117,7 @@ def _why_empty(view: View) -> str:
         case SparkState.STARTING:
             return "No Spark figures yet: the job is starting, which usually takes less than a minute."
         case SparkState.FAILED:
-            return f"No Spark figures: the job has failed. {SPARK_KEY} restarts it."
+            return f"No Spark figures: the job has failed. {options.keys.name('spark')} restarts it."
         case _:
             return "No Spark figures yet: the job has not added up a whole second."
 

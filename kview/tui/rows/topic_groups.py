@@ -11,7 +11,7 @@ from kview.language import verdicts, words
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.columns import Column
-from kview.tui.rows.common import Keyed, figure, name_width, rate_width, title, verdict
+from kview.tui.rows.common import REASON_CELLS, Keyed, figure, name_width, rate_width, title, verdict
 from kview.tui.rows.groups import members
 from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, line
@@ -40,12 +40,12 @@ class TopicGroupRows(Keyed[str]):
         lags = max((len(self._lag(at)) for at in range(len(self._readers))), default=0)
         self.columns: Sequence[Column] = (
             Column("group", "group", name_width(self.keys, 8, 24), flex=1, most=50, name=True),
-            Column("state", "state", 12, flex=1, most=22, name=True, rank=3),
+            Column("state", "state", 10, flex=1, most=22, name=True, rank=3),
             Column("partitions", "partitions", 10, right=True, rank=4),
             Column("lag", "lag", max(9, lags), right=True),
-            Column("behind", "behind", 11, right=True),
+            Column("behind", "behind", 10, right=True),
             Column("read", "read/s", rate_width(rates, 8), right=True, rank=1),
-            Column("verdict", "verdict", 16, flex=3, most=70),
+            Column("verdict", "verdict", REASON_CELLS, flex=3, most=70),
         )
 
     def _lag(self, index: int) -> str:

@@ -9,14 +9,18 @@ from kview.language import topics as topic_words
 from kview.language.verdicts import counted
 from kview.model.units import UNKNOWN_ID
 from kview.tui.rows.common import ROLES, SIGNS
-from kview.tui.text import Line, Role, Span, line, middle
+from kview.tui.text import Line, Role, Span, joined, line, line_width, middle, width
 
 MOST_NAME = 48
 """A longer name is cut in its middle, so that what is wrong stays in sight."""
 
 
-def topic_heading(view: View, topic: str) -> Line:
-    """Return one line about a topic, with its name first."""
+MARGIN = 2
+"""The cells before the line."""
+
+
+def topic_heading(view: View, topic: str, cells: int) -> Line:
+    """Return one line about a topic, its name and what is wrong first, then as many facts as fit `cells`."""
     at = topic_row(view.topics, topic)
     if at is None:
         return line(Span(topic, Role.BRIGHT), Span(" is no longer listed", Role.WARN))
@@ -28,8 +32,8 @@ def topic_heading(view: View, topic: str) -> Line:
     facts = [
         f"{words.plural(int(figures.partitions[at]), 'partition')} × {words.plural(replication, 'replica')}"
     ]
-    if figures.min_isr[at] != UNKNOWN_ID:
-        facts.append(f"min.insync.replicas {int(figures.min_isr[at])}")
+    least = int(figures.min_isr[at])
+    facts += [f"min.insync.replicas {least}"] if least != UNKNOWN_ID else []
     facts.append(f"in {words.rate(float(figures.in_rate[at]))} rec/s")
     facts.append(f"size {words.size(int(figures.size_bytes[at]))}")
     kept = topic_words.retention(retention(view.snapshot.topic_configs, topic))
@@ -39,10 +43,17 @@ def topic_heading(view: View, topic: str) -> Line:
         facts.append(topic_words.not_preferred(int(figures.not_preferred[at])))
     if figures.rack_safe[at] == RackSafety.NO:
         facts.append(topic_words.not_rack_safe(int(figures.not_rack_safe[at])))
-    parts = [Span(middle(topic, MOST_NAME), Role.BRIGHT), Span("  ")]
+    state = ""
     if ROLES[severity] is not Role.DIM:
-        parts += [
-            Span(f"{SIGNS[severity]} {counted(status, int(health.count[at]))}", ROLES[severity]),
-            Span(f" {glyphs.DOT} ", Role.DIM),
-        ]
-    return line(*parts, Span(f" {glyphs.DOT} ".join(facts), Role.DIM))
+        state = f"{SIGNS[severity]} {counted(status, int(health.count[at]))}"
+    longest = max(8, min(MOST_NAME, cells - MARGIN - 2 - width(state)))
+    first = line(
+        Span(middle(topic, longest), Role.BRIGHT), Span("  ") if state else "", Span(state, ROLES[severity])
+    )
+    between = Span(f" {glyphs.DOT} ", Role.DIM)
+    room = cells - MARGIN
+    if line_width(first) + sum(width(fact) + 3 for fact in facts) > room:
+        facts = [fact.replace("min.insync.replicas", "min ISR") for fact in facts]
+    if not state:
+        first, facts = line(*first, Span(f"  {facts[0]}", Role.DIM)), facts[1:]
+    return joined([first, *(line(Span(fact, Role.DIM)) for fact in facts)], between, room)

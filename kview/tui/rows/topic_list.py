@@ -118,7 +118,7 @@ class TopicListRows:
             "TOPICS",
             order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST, worst)),
             options.shown_filter,
-            f"{glyphs.DOT} {hidden:,} internal hidden (i)" if hidden else "",
+            f"{glyphs.DOT} {hidden:,} internal hidden ({options.keys.name('internal')})" if hidden else "",
         )
 
     @property

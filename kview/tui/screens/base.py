@@ -23,10 +23,11 @@ from kview.tui.dashboard import Dashboard
 from kview.tui.keys import ACTIONS
 from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
 from kview.tui.rows.row import Rows
-from kview.tui.widgets.bottom import KeyLine, StatusLine, StatusMessage, TooSmall, filter_chip
+from kview.tui.widgets.bottom import StatusLine, StatusMessage, TooSmall, filter_chip
 from kview.tui.widgets.drawn import Drawn, Lines
 from kview.tui.widgets.header import Header, HeadlinePanel
 from kview.tui.widgets.incident_strip import IncidentStrip, shown_incidents, strip_rows
+from kview.tui.widgets.key_line import KeyLine
 from kview.tui.widgets.prompt import Prompt, Question, fitting
 from kview.tui.widgets.table import Table
 from kview.tui.widgets.time_bar import TimeBar, bar_rows
@@ -169,7 +170,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         strip.shown = shown_incidents(
             self.view, dashboard.now_ms(), {*dashboard.hidden_incidents, self.strip_leaves_out}
         )
-        strip.hint = "" if self._leaves_before_strip() else "esc hide"
+        strip.hint = "" if self._leaves_before_strip() else f"{dashboard.keys.name('back')} hides"
         bar, height = self.query_one(TimeBar), self.app.size.height
         bar.view = self.view
         rows = strip_rows(strip.shown, height), bar_rows(self.view, height)

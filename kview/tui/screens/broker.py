@@ -32,6 +32,8 @@ from kview.tui.widgets.table import Table
 
 WIDE = 110
 """From this width on, the settings of the broker stand beside its events."""
+LOW = 18
+"""Below this height there are no events, so that the replicas have rows."""
 
 
 class BrokerHeading(Lines):
@@ -39,11 +41,11 @@ class BrokerHeading(Lines):
 
     DEFAULT_CSS = f"BrokerHeading {{ height: {LINES}; }}"
 
-    make: Callable[[int], list[Line]] | None = None
+    make: Callable[[int, int], list[Line]] | None = None
 
     def lines(self, width: int, height: int) -> list[Line]:
         """Return the lines, with ages as of now."""
-        return [cut(made, width) for made in self.make(canvas(self).now_ms())] if self.make else []
+        return [cut(made, width) for made in self.make(canvas(self).now_ms(), width)] if self.make else []
 
 
 class BrokerScreen(KviewScreen):
@@ -74,16 +76,18 @@ class BrokerScreen(KviewScreen):
             yield Table(id="set")
 
     def lay_out_panels(self) -> None:
-        """Give the list of events a fifth of the screen, and no rules to a small screen."""
+        """Give the list of events a fifth of the screen. A small screen has neither events nor rules."""
         height = self.app.size.height
-        self.query_one("#bottom").styles.height = max(2, min(12, height // 5))
+        bottom = self.query_one("#bottom")
+        bottom.styles.height = max(2, min(12, height // 5))
+        bottom.display = height >= LOW
         for id in ("#middle", "#lower"):
             self.query_one(id).display = height >= 20
 
     def draw(self, view: View) -> None:
         """Pass each panel its part of a view."""
         broker, options = self.broker, self.dashboard.options
-        self.query_one(BrokerHeading).make = lambda now_ms: broker_heading(view, broker, now_ms)
+        self.query_one(BrokerHeading).make = lambda now_ms, cells: broker_heading(view, broker, now_ms, cells)
         details = self.query_one(BrokerDetailsPanel)
         details.show(view, count_set=not self._is_wide)
         beside = self._is_wide and details.details.settings is not None

@@ -18,12 +18,17 @@ from kview.tui.rows.common import verdict
 from kview.tui.rows.group import OffsetRows
 from kview.tui.rows.groups import behind, members
 from kview.tui.screens.base import KviewScreen
-from kview.tui.text import EMPTY, Line, Role, Span, cut, line, line_width
+from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, line, line_width, middle
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.table import Table
 
+LOW = 18
+"""Below this height there are no members, and no line about the selected partition."""
+
 SPARK_CELLS = 60
+LEAST_SPARK_CELLS = 12
+"""A shorter curve would show nothing."""
 
 
 def group_lines(view: View, name: str, cells: int) -> list[Line]:
@@ -45,19 +50,35 @@ def group_lines(view: View, name: str, cells: int) -> list[Line]:
     age_ms, lost = int(figures.verdict_age_ms[at]), int(figures.lost[at])
     why = verdicts.of_group(figures, at, beside_figures=True)
     lines = [
-        line("  ", Span(name, Role.BRIGHT), Span(f"  {f' {glyphs.DOT} '.join(facts)}", Role.DIM)),
+        joined(
+            [
+                line(
+                    "  ", Span(middle(name, max(8, cells - 30)), Role.BRIGHT), Span(f"  {facts[0]}", Role.DIM)
+                ),
+                *(line(Span(fact, Role.DIM)) for fact in facts[1:]),
+            ],
+            Span(f" {glyphs.DOT} ", Role.DIM),
+            cells,
+        ),
         line("  ", *verdict(figures.verdict[at], why, figures.severity[at], age_ms, lost)),
         line(
             "  ",
             Span("lag ", Role.DIM),
             lag,
             Span("   behind ", Role.DIM),
-            behind(view, at),
-            Span(f"   {rates}   last minute ", Role.DIM),
+            behind(view, at).rstrip(),
         ),
     ]
-    room = min(SPARK_CELLS, cells - line_width(lines[-1]) - 1)
-    lines[-1] += (Span(sparkline(figures.lag_series[at], room).lstrip(), Role.DIM),)
+    last = lines.pop()
+    for text in (f"   {rates}", f"   reads {read}/s, writes {written}/s"):
+        if line_width(last) + len(text) <= cells:
+            last += (Span(text, Role.DIM),)
+            break
+    title = "   lag, last minute "
+    room = min(SPARK_CELLS, cells - line_width(last) - len(title) - 1)
+    if room >= LEAST_SPARK_CELLS:
+        last += (Span(title + sparkline(figures.lag_series[at], room).lstrip(), Role.DIM),)
+    lines.append(last)
     return [cut(made, cells) for made in lines]
 
 
@@ -114,8 +135,14 @@ class GroupScreen(KviewScreen):
         yield GroupHeading(self.group)
         yield Table(id="members", opens=False)
         yield Table(id="offsets")
-        yield Rule()
+        yield Rule(id="lower")
         yield SelectedOffset(id="selected")
+
+    def lay_out_panels(self) -> None:
+        """Leave a small screen to the partitions: they are what is behind."""
+        is_low = self.app.size.height < LOW
+        for id in ("members", "lower", "selected"):
+            self.query_one(f"#{id}").display = not is_low
 
     def draw(self, view: View) -> None:
         """Pass each panel its part of a view."""

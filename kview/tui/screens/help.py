@@ -18,7 +18,8 @@ from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.row import Row
 from kview.tui.text import EMPTY, Line, Role, Span, line
-from kview.tui.widgets.bottom import KeyLine, key_name
+from kview.tui.widgets.bottom import key_name
+from kview.tui.widgets.key_line import KeyLine
 from kview.tui.widgets.table import GUTTER, Table
 
 KEY_CELLS = 11

@@ -18,7 +18,7 @@ from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, SIGNS
 from kview.tui.rows.incidents import HitRows, facts, incident_of, stage_lines
 from kview.tui.screens.base import KviewScreen
-from kview.tui.text import Line, Role, Span, cut, justified, line
+from kview.tui.text import Line, Role, Span, cut, justified, line, line_width
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.table import Table
@@ -41,6 +41,8 @@ def incident_lines(
         Span(f"  {'going on for' if incident.is_open else 'lasted'} ", Role.DIM),
         Span(f"{lasted} ", Role.BRIGHT),
     )
+    if line_width(head) + line_width(right) > cells:
+        right = line(Span(f"  {lasted} ", Role.BRIGHT))
     stages = stage_lines(incident, now_ms, zone)  # type: ignore[arg-type]
     figures = [line(Span(f"  {title:<10}", Role.DIM), *what) for title, what in facts(incident, options)]
     made = [justified(head, right, cells)]

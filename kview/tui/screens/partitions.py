@@ -79,7 +79,7 @@ class PartitionsScreen(KviewScreen):
             among = None if trouble is Trouble.ALL else self._having(view)[trouble]
             made = partitions.PartitionRows(view, options, among=among)
             if trouble is not Trouble.ALL and made.empty:
-                made.empty = NONE_IN_TROUBLE
+                made.empty = options.keys.said(NONE_IN_TROUBLE)
             return made
 
         self.query_one("#partitions", Table).fill(rows)

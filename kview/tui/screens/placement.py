@@ -25,6 +25,12 @@ from kview.tui.widgets.bottom import Bar, Rule
 from kview.tui.widgets.heading import Heading
 from kview.tui.widgets.table import Table
 
+LOW = 18
+"""Below this height there is only the table of brokers: keys choose the topic."""
+
+LOW_CHROME = 6
+"""The lines around that table: two at the top, a rule and the heading above it, and two below."""
+
 LEAST_TOPICS = 5
 """The number of lines reserved for the list of topics: title, head, and three rows."""
 
@@ -71,7 +77,7 @@ class PlacementScreen(KviewScreen):
         yield Rule()
         yield Heading(id="heading")
         yield Table(id="grid")
-        yield Rule()
+        yield Rule(id="above")
         with Container(id="lists"):
             yield Table(id="topics")
             yield Bar()
@@ -86,10 +92,13 @@ class PlacementScreen(KviewScreen):
         if not self._began:
             self._began = listed.select(listed.selected)
         rows = cache(partial(PlacementRows, view, options, self._topic()))
-        self.query_one(Heading).fill(lambda: rows().headline())
+        self.query_one(Heading).fill(lambda: rows().headline(self.app.size.width - 2))
         grid = self.query_one("#grid", Table)
         grid.fill(rows)
-        grid.styles.height = max(3, min(len(grid.rows) + 1, self.app.size.height - 8 - LEAST_TOPICS))
+        is_low = self.app.size.height < LOW
+        room = self.panel_height - (LOW_CHROME if is_low else LOW_CHROME + 2 + LEAST_TOPICS)
+        grid.styles.height = max(3, min(len(grid.rows) + 1, room))
+        self.query_one("#lists").display = self.query_one("#above").display = not is_low
         self.query_one(f"#{PLACED}", Table).fill(lambda: self._placed(view))
         self._lay_out_lists()
 

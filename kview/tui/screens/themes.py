@@ -50,6 +50,8 @@ class ThemeScreen(ModalScreen[None], inherit_bindings=False):
     ThemeScreen Table { width: 34; margin: 0 1 2 0; background: $background; border: round $secondary; }
     """
     AUTO_FOCUS = "Table"
+    CHOOSES: ClassVar[str] = "use this theme"
+    """What Enter does, for the key line of the screen below."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "back", key_display="Esc"),
         Binding("t", "next", "next theme"),

@@ -203,4 +203,9 @@ class ThroughputScreen(KviewScreen):
         elif event.key.kind is Kind.BROKER:
             self.dashboard.go.broker(int(event.key.name))
         else:
-            self.dashboard.say(StatusMessage("Enter opens topics, groups and brokers", "←→ lists them"))
+            self.dashboard.say(
+                StatusMessage(
+                    self.dashboard.keys.said("{open} opens topics, groups and brokers"),
+                    self.dashboard.keys.said("{previous-list} {next-list} list them"),
+                )
+            )

@@ -100,7 +100,7 @@ class TopicScreen(KviewScreen):
 
     def draw(self, view: View) -> None:
         """Pass each panel its part of a view."""
-        self.query_one(Heading).fill(lambda: topic_heading(view, self.topic))
+        self.query_one(Heading).fill(lambda: topic_heading(view, self.topic, self.app.size.width))
         self.query_one(ChoiceLine).fill(_choices, self._tab)
         cast(TabPanel, self._panels[self._tab]).show(view, self.dashboard.options)
         table = self._table()

@@ -1,22 +1,17 @@
 """The two bottom lines, for status and keys, and the lines between panels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from textwrap import wrap
-from typing import NamedTuple
 
 from textual.binding import Binding
-from textual.events import Click
-from textual.widgets import Input
 
 from kview.language import glyphs
 from kview.model.events import Severity
-from kview.tui.actions import Action, Keys, Kind
 from kview.tui.canvas import canvas
 from kview.tui.key_names import key_name as named
-from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, middle, width
+from kview.tui.text import Line, Role, Span, cut, justified, line, line_width, middle
 from kview.tui.widgets.drawn import Lines
-from kview.tui.widgets.prompt import Prompt, Question
 
 _ROLES: dict[str, Role] = {
     Severity.RISK: Role.RISK,
@@ -115,76 +110,6 @@ def filter_chip(text: str, problem: str, clear: str) -> Line:
     return line(Span(f" filter {shown} ", Role.MOMENT), Span(f" {clear} clears it ", Role.DIM))
 
 
-PLAIN_RANK = 50
-"""The rank on the key line of a key whose action is not in the table."""
-
-
-class KeyMark(NamedTuple):
-    """A key on the key line: its name, what it does, the Textual action, and the cells it takes."""
-
-    name: str
-    label: str
-    run: str
-    cells: range = range(0)
-
-
-def key_marks(
-    bindings: Sequence[Binding], keys: Keys, cells: int, live: bool = True, back: str = ""
-) -> list[KeyMark]:
-    """Return as many keys as fit, in the order of the table of actions. Those of the first ranks have
-    priority; while the moment shown is not live, these are the keys of time.
-
-    `back` says what the key that ends a fault does now, '' if it does nothing.
-    """
-    found: dict[str, tuple[int, int, KeyMark]] = {}
-    for binding in bindings:
-        action = keys.by_name(binding.id, binding.action)
-        if action is None and binding.id is None:
-            mark = KeyMark(key_name(binding), binding.description, binding.action)
-            found.setdefault(binding.action, (PLAIN_RANK, len(found) - len(bindings), mark))
-        elif action is not None and action.rank and (live or action.kind is not Kind.FAULT):
-            rank = action.rank - 100 * (not live and action.kind is Kind.TIME)
-            rank -= 200 * (action.name in ("help", "quit"))
-            place = next(at for at, each in enumerate(keys.actions) if each is action)
-            found.setdefault(
-                binding.action, (rank, place, _mark(action, keys, back)._replace(run=binding.action))
-            )
-    room, kept = cells - 1, []
-    for _, place, mark in sorted(found.values(), key=lambda each: each[0]):
-        size = width(mark.name) + 1 + width(mark.label) + 2
-        if size <= room:
-            kept.append((place, mark))
-            room -= size
-    made, at = [], 1
-    for _, mark in sorted(kept, key=lambda each: each[0]):
-        end = at + width(mark.name) + 1 + width(mark.label)
-        made.append(mark._replace(cells=range(at, end)))
-        at = end + 2
-    return made
-
-
-def key_line(bindings: Sequence[Binding], keys: Keys, cells: int, live: bool = True, back: str = "") -> Line:
-    """Return the key line: the keys of `key_marks`."""
-    spans: list[Span] = [Span(" ")]
-    for mark in key_marks(bindings, keys, cells, live, back):
-        spans += [Span(mark.name, Role.KEY), Span(f" {mark.label}  ", Role.DIM)]
-    return cut(tuple(spans), cells)
-
-
-def _mark(action: Action, keys: Keys, back: str) -> KeyMark:
-    """Return an action's key and label as they stand in the key line."""
-    label = back if back and action.name == RESTORE else action.short or action.label
-    name = keys.name(action.name)
-    if action.pair:
-        between = "" if name in "←→" else " "
-        name = f"{name}{between}{keys.name(action.pair)}"
-    return KeyMark(name, label, action.run)
-
-
-RESTORE = "restore"
-"""The action that ends a node's fault; the key line names the node."""
-
-
 def key_name(binding: Binding) -> str:
     """Return a key's name as shown on the screen."""
     return binding.key_display or named(binding.key)
@@ -195,48 +120,6 @@ def shown_key(key: str, character: str | None) -> str:
     if character is not None and character.isprintable() and not character.isspace():
         return character
     return named(key)
-
-
-def _typing(asked: Question | None) -> list[Binding]:
-    """Return the keys that finish a line of text: the answer to a question, or the filter."""
-    enter, escape = ("keep", "clear") if asked is None else (asked.enter, "cancel")
-    return [Binding("enter", "submit", enter), Binding("escape", "back", escape)]
-
-
-class KeyLine(Lines):
-    """The line of keys that work on this screen."""
-
-    DEFAULT_CSS = "KeyLine { height: 1; }"
-
-    def __init__(self) -> None:
-        super().__init__(id="keys")
-
-    def lines(self, width: int, height: int) -> list[Line]:
-        """Return the line, made from the bindings that are in force."""
-        at = canvas(self)
-        return [key_line(self._shown(), at.keys, width, at.live, at.back_name)]
-
-    def _shown(self) -> list[Binding]:
-        if self.app.screen is not self.screen:  # The list of `:` lies over this screen.
-            return [Binding("enter", "submit", "go there"), Binding("escape", "back", "cancel")]
-        active = self.screen.active_bindings.values()
-        shown = [entry.binding for entry in active if entry.binding.show and entry.enabled]
-        line = self.screen.focused
-        if isinstance(line, Input):  # Letters are typed there.
-            asked = line.question if isinstance(line, Prompt) else None
-            typed = (replace(each, id=None) for each in shown if each.key.startswith("ctrl+"))
-            shown = [*_typing(asked), *typed]
-        return shown
-
-    async def on_click(self, event: Click) -> None:
-        """Do what the key under the mouse does."""
-        at = canvas(self)
-        for mark in key_marks(self._shown(), at.keys, self.size.width, at.live, at.back_name):
-            entry = next(
-                (e for e in self.screen.active_bindings.values() if e.binding.action == mark.run), None
-            )
-            if event.x in mark.cells and entry is not None and entry.enabled:
-                await self.app.run_action(entry.binding.action, entry.node)
 
 
 class Rule(Lines):

@@ -15,7 +15,8 @@ from kview.tui.actions import Keys
 from kview.tui.canvas import canvas
 from kview.tui.paint import strip
 from kview.tui.text import EMPTY, Line, Role, Span, cut, line
-from kview.tui.widgets.bottom import KeyLine, StatusMessage
+from kview.tui.widgets.bottom import StatusMessage
+from kview.tui.widgets.key_line import KeyLine
 from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import GUTTER, Table
 

@@ -197,7 +197,7 @@ class RecordsPanel(InspectingTable):
             self._take(await inspector.records(request))
 
         what = f"{request.topic}-{request.partition}, {said.asked(request, self.host.zone)}"
-        self.start(f"reading {what} … Esc cancels", work())
+        self.start(f"reading {what} … {self.host.keys.name('back')} cancels", work())
         self.refill()
 
     def _take(self, answer: RecordsAnswer) -> None:

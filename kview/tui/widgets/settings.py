@@ -52,7 +52,7 @@ class SettingsPanel(InspectingTable):
         async def work() -> None:
             self._take(await inspector.settings(self._request))
 
-        self.start("reading the settings … Esc cancels", work())
+        self.start(f"reading the settings … {self.host.keys.name('back')} cancels", work())
         self.refill()
 
     def _take(self, answer: SettingsAnswer) -> None:

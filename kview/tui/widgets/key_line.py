@@ -1,0 +1,194 @@
+"""The key line: the keys that are most useful on the screen shown, as many as fit."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from textual.binding import Binding
+from textual.events import Click
+from textual.widgets import Input
+
+from kview.tui.actions import Action, Keys, Kind, Where
+from kview.tui.canvas import canvas
+from kview.tui.keys import SCREEN_ACTIONS
+from kview.tui.text import Line, Role, Span, cut, width
+from kview.tui.widgets.bottom import key_name
+from kview.tui.widgets.drawn import Lines
+from kview.tui.widgets.prompt import Prompt, Question
+
+PLAIN_RANK = 50
+"""The rank on the key line of a key whose action is not in the table."""
+
+OWN_RANK = 2
+"""The rank of what only this screen can do: before everything but leaving and help."""
+
+IDLE_RANK = 60
+"""The rank of the keys that end faults while there is none."""
+
+_LAST = ("back", "quit", "help")
+"""The actions at the right end."""
+
+RESTORE, UNDO = "restore", "undo-faults"
+"""The actions that end faults. The key line names the node that the first one restores."""
+
+_Found = dict[str, tuple[float, tuple[int, int], "KeyMark"]]
+"""The keys that work here, by their Textual action: rank, place, and mark."""
+
+
+class KeyMark(NamedTuple):
+    """A key on the key line: its name, what it does, the Textual action, and the cells it takes."""
+
+    name: str
+    label: str
+    run: str
+    cells: range = range(0)
+
+
+def key_marks(
+    bindings: Sequence[Binding], keys: Keys, cells: int, live: bool = True, back: str = ""
+) -> list[KeyMark]:
+    """Return as many keys as fit: faults, what only this screen can do, the screens, and the rest.
+
+    Those of the first ranks have priority; while the moment shown is not live, these are the keys of time.
+    `back` says what the key that ends a fault does now, '' if it does nothing.
+    """
+    found: _Found = {}
+    for binding in bindings:
+        action = keys.by_name(binding.id, binding.action)
+        if action is None and binding.id is None:
+            mark = KeyMark(key_name(binding), binding.description, binding.action)
+            found.setdefault(binding.action, (PLAIN_RANK, (-1, len(found)), mark))
+        elif action is not None and action.rank and (live or action.kind is not Kind.FAULT):
+            mark = _mark(action, keys, back)._replace(run=binding.action)
+            found.setdefault(binding.action, (_rank(action, live, back), _place(action, keys), mark))
+    screens = {action.run for action in SCREEN_ACTIONS}
+    kept = _fitting(found, cells)
+    if not screens <= {mark.run for _, mark in kept}:
+        _join_screens(found, keys)
+        kept = _fitting(found, cells)
+    made, at = [], 1
+    for _, mark in sorted(kept, key=lambda each: each[0]):
+        end = at + width(mark.name) + 1 + width(mark.label)
+        made.append(mark._replace(cells=range(at, end)))
+        at = end + 2
+    return made
+
+
+def _fitting(found: _Found, cells: int) -> list[tuple[tuple[int, int], KeyMark]]:
+    """Return the keys of the lowest ranks that fit into `cells`, with their places."""
+    room, kept = cells - 1, []
+    for _, place, mark in sorted(found.values(), key=lambda each: each[0]):
+        size = width(mark.name) + 1 + width(mark.label) + 2
+        if size <= room:
+            kept.append((place, mark))
+            room -= size
+    return kept
+
+
+def _join_screens(found: _Found, keys: Keys) -> None:
+    """Make one mark of the keys of the screens, `1–7 screens`, if they are digits in a row.
+
+    A click on it offers the screens by name.
+    """
+    names = [keys.name(action.name) for action in SCREEN_ACTIONS]
+    runs = [action.run for action in SCREEN_ACTIONS]
+    in_a_row = "".join(names) in "123456789" and all(run in found for run in runs)
+    if not in_a_row:
+        return
+    rank, place, _ = found[runs[0]]
+    for run in runs:
+        del found[run]
+    mark = KeyMark(f"{names[0]}–{names[-1]}", "screens", "find")
+    found["screens"] = (rank, place, mark)
+
+
+def _rank(action: Action, live: bool, back: str) -> float:
+    """Return how early a key gets its place on the key line: the lowest first."""
+    if action.name in ("quit", "help"):
+        return -200.0
+    if not live and action.kind is Kind.TIME:
+        return action.rank - 100.0
+    if action.name in (RESTORE, UNDO) and not back:
+        return IDLE_RANK
+    return action.rank / 100 + OWN_RANK if _is_own(action) else action.rank
+
+
+def _place(action: Action, keys: Keys) -> tuple[int, int]:
+    """Return where a key stands on the key line, from the left."""
+    at = next(at for at, each in enumerate(keys.actions) if each is action)
+    if action.name in _LAST:
+        return 9, _LAST.index(action.name)
+    group = 0 if action.kind is Kind.FAULT else 1 if _is_own(action) else 2 if action.name == "open" else 3
+    return group, at
+
+
+def _is_own(action: Action) -> bool:
+    """Return whether only some screens have the action."""
+    return action.where not in (Where.APP, Where.SCREEN, Where.TABLE)
+
+
+def key_line(bindings: Sequence[Binding], keys: Keys, cells: int, live: bool = True, back: str = "") -> Line:
+    """Return the key line: the keys of `key_marks`."""
+    spans: list[Span] = [Span(" ")]
+    for mark in key_marks(bindings, keys, cells, live, back):
+        spans += [Span(mark.name, Role.KEY), Span(f" {mark.label}  ", Role.DIM)]
+    return cut(tuple(spans), cells)
+
+
+def _mark(action: Action, keys: Keys, back: str) -> KeyMark:
+    """Return an action's key and label as they stand in the key line."""
+    label = back if back and action.name == RESTORE else action.short or action.label
+    name = keys.name(action.name)
+    if action.pair:
+        between = "" if name in "←→" else " "
+        name = f"{name}{between}{keys.name(action.pair)}"
+    return KeyMark(name, label, action.run)
+
+
+def _typing(asked: Question | None) -> list[Binding]:
+    """Return the keys that finish a line of text: the answer to a question, or the filter."""
+    enter, escape = ("keep", "clear") if asked is None else (asked.enter, "cancel")
+    return [Binding("enter", "submit", enter), Binding("escape", "back", escape)]
+
+
+class KeyLine(Lines):
+    """The line of keys that work on this screen."""
+
+    DEFAULT_CSS = "KeyLine { height: 1; }"
+
+    def __init__(self) -> None:
+        super().__init__(id="keys")
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """Return the line, made from the bindings that are in force."""
+        at = canvas(self)
+        return [key_line(self._shown(), at.keys, width, at.live, at.back_name)]
+
+    def _shown(self) -> list[Binding]:
+        over = self.app.screen
+        if over is not self.screen:  # The list of `:` or of themes lies over this screen.
+            choose = getattr(over, "CHOOSES", "go there")
+            return [Binding("enter", "submit", choose), Binding("escape", "back", "cancel")]
+        active = self.screen.active_bindings.values()
+        is_above = len(self.app.screen_stack) > 1
+        shown = [
+            entry.binding
+            for entry in active
+            if entry.enabled and (entry.binding.show or (is_above and entry.binding.action == "back"))
+        ]
+        line = self.screen.focused
+        if isinstance(line, Input):  # Letters are typed there.
+            asked = line.question if isinstance(line, Prompt) else None
+            typed = (replace(each, id=None) for each in shown if each.key.startswith("ctrl+"))
+            shown = [*_typing(asked), *typed]
+        return shown
+
+    async def on_click(self, event: Click) -> None:
+        """Do what the key under the mouse does."""
+        at = canvas(self)
+        for mark in key_marks(self._shown(), at.keys, self.size.width, at.live, at.back_name):
+            entry = next(
+                (e for e in self.screen.active_bindings.values() if e.binding.action == mark.run), None
+            )
+            if event.x in mark.cells and entry is not None and entry.enabled:
+                await self.app.run_action(entry.binding.action, entry.node)
