@@ -1,12 +1,12 @@
-"""Measures keys and ticks: `python -m tests.benchmarks.bench_screens [PARTITIONS…]`.
+"""Measures keys and ticks: `python -m tests.benchmarks.bench_screens [PARTITIONS…] [--only NAME]`.
 
 From a key to the last thing that is painted for it, and from a new view likewise, with the processor time of
 the main thread next to the wall time, which counts on a quiet machine only. A person feels a delay from 50 ms
 on.
 """
 
+import argparse
 import asyncio
-import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -44,13 +44,15 @@ KINDS = {
 }
 
 
-async def measured(seen: Sequence[View]) -> dict[str, list[Took]]:
+async def measured(seen: Sequence[View], only: str) -> dict[str, list[Took]]:
     """Return how long each key took, by kind, and each new view on each screen."""
     found: dict[str, list[Took]] = {}
     async with terminal(seen[0]) as at:
         for key in SWITCH:  # screens are built when they are first shown
             found.setdefault("first shown", []).append(await at.press(key))
         for name, kind in KINDS.items():
+            if only not in name:
+                continue
             for key in kind.before:
                 await at.press(key)
             for _ in range(max(1, ROUNDS * 4 // len(kind.keys))):
@@ -58,7 +60,7 @@ async def measured(seen: Sequence[View]) -> dict[str, list[Took]]:
                     found.setdefault(name, []).append(await at.press(key))
             for key in kind.after:
                 await at.press(key)
-        for key in SWITCH:
+        for key in SWITCH if only in "tick" else ():
             await at.press(key)
             for number in range(TICKS):
                 found.setdefault(f"tick, {key}", []).append(await at.show(seen[number % len(seen)]))
@@ -72,14 +74,18 @@ def line(name: str, took: Sequence[Took]) -> str:
     return f"  {name:14} {cells[0]} {cells[1]}   {cells[2]} {cells[3]}"
 
 
-def main(sizes: tuple[int, ...] = PARTITIONS) -> None:
+def main() -> None:
     """Print a table for each number of partitions."""
-    for partitions in sizes:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("partitions", type=int, nargs="*", default=PARTITIONS)
+    parser.add_argument("--only", default="", help="a part of the names of the keys to measure")
+    arguments = parser.parse_args()
+    for partitions in arguments.partitions:
         seen = list(views(wide_snapshots(partitions, 6)))[-2:]
         print(f"{partitions:,} partitions        wall ms: p50, p99   CPU ms: p50, p99")
-        for name, took in asyncio.run(measured(seen)).items():
+        for name, took in asyncio.run(measured(seen, arguments.only)).items():
             print(line(name, took))
 
 
 if __name__ == "__main__":
-    main(tuple(int(size) for size in sys.argv[1:]) or PARTITIONS)
+    main()

@@ -5,6 +5,7 @@ Textual's own pilot sleeps at least 40 ms for each key and encodes no frames, so
 
 import asyncio
 import gc
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -91,6 +92,7 @@ class Terminal:
 @asynccontextmanager
 async def terminal(view: View, size: tuple[int, int] = (120, 40)) -> AsyncIterator[Terminal]:
     """Run the dashboard, which shows `view`."""
+    os.environ["COLORTERM"] = "truecolor"
     feed, clock = FakeFeed(view), FakeClock(view.snapshot.observation.ended_ms + SEEN_AFTER_MS)
     app = KviewApp(feed, None, SourceInfo("simulated"), clock, no_color=False, themes=own_themes())
     app.driver_class = Painting
