@@ -73,7 +73,7 @@ def headline(
         well = (_all_well(well[0], groups),)
     findings.sort(key=lambda finding: SEVERITY_ORDER.index(finding.severity))
     risks = sum(finding.severity is Severity.RISK for finding in findings)
-    offline = np.asarray(partitions.status == PartitionStatus.NO_LEADER, np.bool_)
+    offline = partitions.having(PartitionStatus.NO_LEADER)
     return Headline(
         severity=findings[0].severity if findings else Severity.CALM,
         findings=(*findings[:risks], *well, *findings[risks:]),
@@ -153,10 +153,10 @@ def _silent(
         since_ms=_first(quiet.since_ms[silent]),
         since_is_bound=bool(figures.since_is_bound[silent].any()),
     )
-    frozen = np.asarray(partitions.status == PartitionStatus.FROZEN, np.bool_)
+    frozen = partitions.having(PartitionStatus.FROZEN)
     more, more_internal = _split(frozen, snapshot.partitions.internal)
     if mine:  # the finding above counts the user's partitions alone
-        led = np.asarray(partitions.status == PartitionStatus.SILENT_LEADER, np.bool_)
+        led = partitions.having(PartitionStatus.SILENT_LEADER)
         more_internal += _split(led & (partitions.frozen_since_ms != UNKNOWN), snapshot.partitions.internal)[
             1
         ]
@@ -216,7 +216,7 @@ def _partitions(snapshot: Snapshot, brokers: BrokerFigures, figures: PartitionFi
     any_silent = bool(((snapshot.brokers.state == BrokerState.SILENT) & ~brokers.unreached).any())
 
     def having(status: PartitionStatus) -> Flags:
-        return np.asarray(figures.status == status, np.bool_)
+        return figures.having(status)
 
     nobody = np.zeros(len(table), np.bool_)
     S = PartitionStatus

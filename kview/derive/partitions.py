@@ -9,6 +9,7 @@ from kview.derive.align import Alignment, take
 from kview.derive.brokers import Silence
 from kview.derive.racks import rack_safety
 from kview.derive.rates import LOOK_BACK_MS, minus
+from kview.derive.statuses import RANK, SEVERITIES, STATUSES
 from kview.derive.view import Floats, LongMatrix, PartitionFigures, PartitionStatus
 from kview.model.events import Severity
 from kview.model.snapshot import Flags, IdMatrix, Longs, Partitions, Replicas, Snapshot
@@ -23,19 +24,7 @@ MAX_SKEW_MS = 5_000
 UNREAD_AFTER_MS = 5_000
 """A leader may refuse for this long: an election and the metadata that tells of it take a second or two."""
 
-STATUSES = tuple(PartitionStatus)
-"""The statuses, ordered by how much they matter. A status's rank is its index in this tuple."""
-RANK = {status: rank for rank, status in enumerate(STATUSES)}
 _STATUS_WORDS = np.array([*STATUSES, None], object)[:-1]
-SEVERITIES = {
-    PartitionStatus.NO_LEADER: Severity.RISK,
-    PartitionStatus.SILENT_LEADER: Severity.RISK,
-    PartitionStatus.FROZEN: Severity.RISK,
-    PartitionStatus.UNDER_MIN_ISR: Severity.RISK,
-    PartitionStatus.AT_MIN_ISR: Severity.WARN,
-    PartitionStatus.UNDER_REPLICATED: Severity.WARN,
-    PartitionStatus.UNREAD: Severity.WARN,
-}
 _SEVERITY_WORDS = np.array([*(SEVERITIES.get(s, Severity.CALM) for s in STATUSES), None], object)[:-1]
 
 
@@ -313,6 +302,7 @@ def partition_figures(
     ends, times = readings.ends, readings.times_ms
     first = table.replicas[:, 0] if table.replicas.shape[1] else table.leader
     return PartitionFigures(
+        rank=ranks.astype(np.int8),
         status=status,
         severity=severity,
         in_rate=in_rate,
@@ -351,7 +341,7 @@ def ordered(rows: Longs, figures: PartitionFigures) -> Longs:
     than whether a preferred leader leads. Rows of equal status and traffic keep their order, so that nothing
     jumps.
     """
-    ranks = np.array([RANK[status] for status in figures.status[rows]], np.int64)
+    ranks = figures.rank[rows]
     calm, unknown = np.isin(ranks, _CALM), ranks == RANK[PartitionStatus.UNKNOWN]
     need = np.where(unknown, min(_CALM), np.where(calm, max(_CALM), ranks))
     return rows[np.lexsort((ranks, -figures.busy[rows], need))].astype(np.int64)

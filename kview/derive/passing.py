@@ -12,7 +12,7 @@ import numpy as np
 from kview.derive.align import runs
 from kview.derive.filters import TROUBLE, Field, Filter, Term, names, plain
 from kview.derive.matching import matching
-from kview.derive.statuses import PartitionStatus, Verdict
+from kview.derive.statuses import STATUSES, PartitionStatus, Verdict
 from kview.derive.view import View
 from kview.model.events import Severity
 from kview.model.snapshot import Flags, Longs, Strings
@@ -98,7 +98,7 @@ class Passing:
 
     def _of_partitions(self, term: Term) -> Flags:
         """Return for which partitions a term's condition holds."""
-        table, figures = self._view.snapshot.partitions, self._view.partitions
+        table = self._view.snapshot.partitions
         match term.field:
             case Field.ANY | Field.TOPIC:
                 return np.repeat(_names(term, self._topics), self._rows_of_topic)
@@ -116,7 +116,15 @@ class Passing:
             case Field.STATE:
                 if not self._concerns(term, _PARTITION_STATES):
                     return np.full(len(table), not term.negated)
-                return _states(term, figures.status) | _trouble(term, figures.severity)
+                return self._in_states(term)
+
+    def _in_states(self, term: Term) -> Flags:
+        """Return which partitions have a status that a term names, or are in trouble if it names that."""
+        chosen = [any(names(text, [plain(status)]) for text in term.texts) for status in STATUSES]
+        found: Flags = np.array(chosen)[self._view.partitions.rank]
+        if any(names(text, [TROUBLE]) for text in term.texts):
+            found |= self._view.partitions.alarming
+        return found
 
     def _of_groups(self, term: Term) -> Flags | None:
         """Return for which groups a term's condition holds, None if it leaves groups alone."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from kview.derive.evidence import undecided
+from kview.derive.statuses import RANK
 from kview.derive.topics import severities
 from kview.derive.view import BrokerFigures, Floats, PartitionStatus, Reason, Verdict, View
 from kview.model.events import SEVERITY_ORDER, Severity
@@ -36,7 +37,8 @@ def pending(view: View) -> View:
     open_ = undecided(view.snapshot, brokers.unreached)
     wrong = tuple(_wrong(view, open_))
     rest = FindingKind.REST_PENDING if wrong else FindingKind.PAST_PENDING
-    status = _words(table.status, _unsure(view, open_), PartitionStatus.PENDING)
+    unsure = _unsure(view, open_)
+    status = _words(table.status, unsure, PartitionStatus.PENDING)
     severity = _words(table.severity, status == PartitionStatus.PENDING, Severity.CALM)
     worst = min((finding.severity for finding in wrong), key=SEVERITY_ORDER.index, default=Severity.CALM)
     return replace(
@@ -50,6 +52,7 @@ def pending(view: View) -> View:
         brokers=_brokers(brokers, open_),
         partitions=replace(
             table,
+            rank=np.where(unsure, RANK[PartitionStatus.PENDING], table.rank).astype(np.int8),
             status=status,
             severity=severity,
             in_rate=_rates(table.in_rate),
@@ -144,12 +147,12 @@ def _unsure(view: View, undecided_: Flags) -> Flags:
 
     These are healthy ones, and those in trouble only if an undecided broker is lost.
     """
-    table, status = view.snapshot.partitions, view.partitions.status
+    table, figures = view.snapshot.partitions, view.partitions
     ids = view.snapshot.brokers.id[undecided_]
-    led = (status == PartitionStatus.SILENT_LEADER) & np.isin(table.leader, ids)
+    led = figures.having(PartitionStatus.SILENT_LEADER) & np.isin(table.leader, ids)
     in_isr = (np.isin(table.replicas, ids) & view.partitions.in_isr).any(1)
-    waits = (status == PartitionStatus.FROZEN) & in_isr
-    return np.asarray((status == PartitionStatus.OK) | led | waits, np.bool_)
+    waits = figures.having(PartitionStatus.FROZEN) & in_isr
+    return np.asarray(figures.having(PartitionStatus.OK) | led | waits, np.bool_)
 
 
 def _rates(figures: Floats) -> Floats:

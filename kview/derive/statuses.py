@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from kview.model.events import Severity
+
 
 class PartitionStatus(StrEnum):
     """What is worst about a partition, in the order of how much it matters.
@@ -29,6 +31,21 @@ class PartitionStatus(StrEnum):
     """Its leader is not known, or only kview cannot reach its leader, and nothing else is wrong with it."""
     PENDING = "pending"
     """Nothing is wrong according to the moment's own snapshot, while its past is still being read."""
+
+
+STATUSES = tuple(PartitionStatus)
+"""The statuses, ordered by how much they matter. A status's rank is its index in this tuple."""
+RANK = {status: rank for rank, status in enumerate(STATUSES)}
+SEVERITIES = {
+    PartitionStatus.NO_LEADER: Severity.RISK,
+    PartitionStatus.SILENT_LEADER: Severity.RISK,
+    PartitionStatus.FROZEN: Severity.RISK,
+    PartitionStatus.UNDER_MIN_ISR: Severity.RISK,
+    PartitionStatus.AT_MIN_ISR: Severity.WARN,
+    PartitionStatus.UNDER_REPLICATED: Severity.WARN,
+    PartitionStatus.UNREAD: Severity.WARN,
+}
+"""The severities of the statuses that are alarms. The others are calm."""
 
 
 class RackSafety(StrEnum):

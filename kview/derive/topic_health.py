@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kview.derive.lookup import replication
-from kview.derive.view import PartitionStatus, View
+from kview.derive.statuses import STATUSES
+from kview.derive.view import PartitionFigures, PartitionStatus, View
 from kview.model.snapshot import Longs, Strings
 from kview.model.units import NO_BROKER, UNKNOWN_ID
 
@@ -27,7 +28,8 @@ _WORST_FIRST = (
 )
 TROUBLED = _WORST_FIRST[: _WORST_FIRST.index(PartitionStatus.PENDING)]
 """The statuses that a topic's health counts. Each partition counts once, with its worst status."""
-_ORDER = {status: rank for rank, status in enumerate(_WORST_FIRST)}
+_ORDER = {status: place for place, status in enumerate(_WORST_FIRST)}
+_PLACES = np.array([_ORDER[status] for status in STATUSES], np.int8)
 _STATUSES = np.array([*_WORST_FIRST, None], object)[:-1]
 
 
@@ -40,9 +42,10 @@ class TopicHealth:
     """The number of partitions with that status."""
 
 
-def _ranks(status: Strings) -> NDArray[np.int8]:
-    """Return the place of each status in the order of how much it matters."""
-    return np.fromiter(map(_ORDER.__getitem__, status.tolist()), np.int8, len(status))
+def _places(figures: PartitionFigures) -> NDArray[np.int8]:
+    """Return the place of each partition's status in the order of how much it matters."""
+    found: NDArray[np.int8] = _PLACES[figures.rank]
+    return found
 
 
 def topic_health(view: View) -> TopicHealth:
@@ -50,9 +53,9 @@ def topic_health(view: View) -> TopicHealth:
     topics = view.topics
     if not len(topics.topic):
         return TopicHealth(np.empty(0, object), np.empty(0, np.int64))
-    ranks = _ranks(view.partitions.status)
-    worst = np.minimum.reduceat(ranks, topics.first_row)
-    count = np.add.reduceat((ranks == np.repeat(worst, topics.partitions)).astype(np.int64), topics.first_row)
+    places = _places(view.partitions)
+    worst = np.minimum.reduceat(places, topics.first_row)
+    count = np.add.reduceat((places == np.repeat(worst, topics.partitions)).astype(np.int64), topics.first_row)
     return TopicHealth(_STATUSES[worst], count)
 
 
@@ -92,9 +95,9 @@ def troubles(view: View) -> dict[Trouble, NDArray[np.bool_]]:
     their worst state, as in the headline.
     """
     table, figures = view.snapshot.partitions, view.partitions
-    ranks, replicas, in_sync = _ranks(figures.status), replication(table), figures.isr_count
+    replicas, in_sync = replication(table), figures.isr_count
     known, under = table.min_isr != UNKNOWN_ID, in_sync < replicas
-    found = {trouble: np.equal(ranks, _ORDER[status]) for trouble, status in _BY_STATUS.items()}
+    found = {trouble: figures.having(status) for trouble, status in _BY_STATUS.items()}
     return found | {
         Trouble.ALL: np.ones(len(table), np.bool_),
         Trouble.NO_LEADER: np.equal(table.leader, NO_BROKER),

@@ -64,7 +64,7 @@ def topic_figures(
         return np.add.reduceat(mask.astype(np.int64), first).astype(np.int64)
 
     def having(status: PartitionStatus) -> Longs:
-        return counted(np.asarray(figures.status == status, np.bool_))
+        return counted(figures.having(status))
 
     not_safe, cannot = (
         counted(np.asarray(figures.rack_safe == safety, np.bool_))

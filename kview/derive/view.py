@@ -10,7 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kview.derive.statuses import PartitionStatus, RackSafety, Reason, Verdict
+from kview.derive.statuses import (
+    RANK,
+    SEVERITIES,
+    STATUSES,
+    PartitionStatus,
+    RackSafety,
+    Reason,
+    Verdict,
+)
 from kview.model.aggregates import Aggregates
 from kview.model.events import Event, Severity
 from kview.model.findings import Finding
@@ -115,6 +123,8 @@ class PartitionFigures:
     Matrices have the shape of `replicas` in that table.
     """
 
+    rank: NDArray[np.int8]
+    """The status as its index in STATUSES. Comparing words takes fifty times as long."""
     status: Strings
     severity: Strings
     in_rate: Floats
@@ -145,6 +155,19 @@ class PartitionFigures:
     """The ids of the silent brokers that may live, for all that has been read of the past."""
     busy: Longs
     """How busy the partition is, in steps that rise with its traffic and hold for some seconds."""
+
+    def having(self, status: PartitionStatus) -> Flags:
+        """Return which partitions have this status."""
+        return np.equal(self.rank, RANK[status])
+
+    @property
+    def alarming(self) -> Flags:
+        """Which partitions have a status that needs attention."""
+        found: Flags = _IS_ALARM[self.rank]
+        return found
+
+
+_IS_ALARM = np.array([status in SEVERITIES for status in STATUSES])
 
 
 @dataclass(frozen=True, slots=True)

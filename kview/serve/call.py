@@ -78,7 +78,8 @@ class Api:
     `versions` are the first and last version that are answered. If `advertised_from` is set, ApiVersions
     advertises it as the first version. `unsupported` answers a version that is too new to be decoded. Without
     it, such a request closes its connection, as does a request of more than `max_bytes`. `plain_header` is
-    True only for ApiVersions, whose response header never has tagged fields.
+    True only for ApiVersions, whose response header never has tagged fields. `decode` decodes (version, frame,
+    start of body) faster than the codec, or returns None for a version that it does not know.
     """
 
     key: int
@@ -89,6 +90,7 @@ class Api:
     unsupported: "Callable[[Call], None] | None" = None
     plain_header: bool = False
     max_bytes: int = REQUEST_BYTES_MAX
+    decode: Callable[[int, memoryview, int], tuple[Any, int] | None] | None = None
 
     def flexible(self, version: int) -> bool:
         """Return whether this version uses compact fields and tagged fields."""
@@ -238,7 +240,11 @@ def _handled(
     """Decode the body of a request, which begins at `begin`, and handle it."""
     version = header.api_version
     try:
-        request, end = yield from request_decoder(api.request, version, api.flexible(version))(frame, begin)
+        decoded = api.decode(version, frame, begin) if api.decode else None
+        if decoded is None:
+            decode = request_decoder(api.request, version, api.flexible(version))
+            decoded = yield from decode(frame, begin)
+        request, end = decoded
         if end > len(frame):
             raise Garbage("a message longer than its frame")
     except Garbage:

@@ -46,6 +46,26 @@ class OwnApp(App[int], inherit_bindings=False):
     def say_inert(self, key: str, character: str | None) -> None:
         """Say that a key does nothing here. `character` is what the key types, None if it types nothing."""
 
+    def delay_update(self, delay: float = 0.05) -> None:
+        """Hold frames back until the screen shown next has drawn itself, at most for `delay` seconds.
+
+        Textual calls this when it switches between modes, and would always wait for `delay`. The screen has
+        been resumed when its queue reaches the function passed to `call_later`.
+        """
+        self._begin_batch()
+        is_over = False
+
+        def end() -> None:
+            nonlocal is_over
+            if not is_over:
+                is_over = True
+                self._end_batch()
+                if not self._batch_count:
+                    self.screen.refresh()
+
+        self.call_later(lambda: self.screen.call_later(end))
+        self.set_timer(delay, end, name="delay_update")
+
     async def on_event(self, event: Event) -> None:
         """Carry out a key's command before looking at the next key.
 

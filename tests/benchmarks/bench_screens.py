@@ -1,55 +1,91 @@
-"""Measures keys: `python -m tests.benchmarks.bench_screens [PARTITIONS…]`.
+"""Measures keys and ticks: `python -m tests.benchmarks.bench_screens [PARTITIONS…] [--only NAME]`.
 
-The time from a key to its drawn screen on the main thread, wall time on a quiet machine, for keys that move
-the cursor, that switch screens and that sort. A person feels a delay from 50 ms on.
+From a key to the last thing that is painted for it, and from a new view likewise, with the processor time of
+the main thread next to the wall time, which counts on a quiet machine only. A person feels a delay from 50 ms
+on.
 """
 
+import argparse
 import asyncio
-import sys
-import time
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from kview.derive.view import View
-from tests.tui.harness import dashboard
+from tests.benchmarks.painting import Terminal, Took, terminal
 from tests.worlds import views, wide_snapshots
 
 PARTITIONS = (10_000, 100_000)
 
-ROUNDS = 30
+ROUNDS = 25
+TICKS = 6
 
-KEYS = {
-    "cursor": ("down", "up", "pagedown", "pageup"),
-    "switch": ("2", "5", "6", "1"),
-    "sort": ("s", "r"),
+
+class Kind(NamedTuple):
+    """Keys that are measured together, after the keys of `before`, which go to their screen."""
+
+    before: Sequence[str]
+    keys: Sequence[str]
+    after: Sequence[str] = ()
+
+
+SWITCH = ("2", "3", "4", "5", "6", "7", "1")
+
+KINDS = {
+    "switch": Kind((), SWITCH),
+    "cursor, 1": Kind(("1", "tab"), ("j", "j", "k", "j")),
+    "cursor, 4": Kind(("4",), ("j", "j", "k", "j")),
+    "scroll, 4": Kind(("4",), ("pagedown", "ctrl+d", "pagedown", "ctrl+u")),
+    "scroll with i": Kind(("4", "i"), ("pagedown", "ctrl+d", "pagedown", "ctrl+u"), ("i",)),
+    "sort, 4": Kind(("4",), ("s", "r")),
+    "filter, 4": Kind(("4", "slash"), ("t", "1", "backspace", "backspace"), ("escape",)),
+    "filter, 3": Kind(("3", "slash"), ("t", "1", "backspace", "backspace"), ("escape",)),
 }
 
 
-async def measured(view: View) -> dict[str, tuple[float, float]]:
-    """The median and the 99th percentile of each kind of key, in ms."""
-    found = {}
-    async with dashboard(view) as (_, pilot):
-        for kind, keys in KEYS.items():
-            took_ms = []
-            for number in range(ROUNDS + 1):
-                for key in keys:
-                    await pilot.pause()
-                    began_s = time.perf_counter()
-                    await pilot.press(key)
-                    if number:  # screens are built when they are first shown
-                        took_ms.append((time.perf_counter() - began_s) * 1000)
-            found[kind] = (float(np.median(took_ms)), float(np.percentile(took_ms, 99)))
+async def measured(seen: Sequence[View], only: str) -> dict[str, list[Took]]:
+    """Return how long each key took, by kind, and each new view on each screen."""
+    found: dict[str, list[Took]] = {}
+    async with terminal(seen[0]) as at:
+        for key in SWITCH:  # screens are built when they are first shown
+            found.setdefault("first shown", []).append(await at.press(key))
+        for name, kind in KINDS.items():
+            if only not in name:
+                continue
+            for key in kind.before:
+                await at.press(key)
+            for _ in range(max(1, ROUNDS * 4 // len(kind.keys))):
+                for key in kind.keys:
+                    found.setdefault(name, []).append(await at.press(key))
+            for key in kind.after:
+                await at.press(key)
+        for key in SWITCH if only in "tick" else ():
+            await at.press(key)
+            for number in range(TICKS):
+                found.setdefault(f"tick, {key}", []).append(await at.show(seen[number % len(seen)]))
     return found
 
 
-def main(sizes: tuple[int, ...] = PARTITIONS) -> None:
-    """Print one line for each number of partitions."""
-    for partitions in sizes:
-        *_, last = views(wide_snapshots(partitions, 2))
-        kinds = asyncio.run(measured(last))
-        parts = "; ".join(f"{kind} {p50:.0f} ms, p99 {p99:.0f} ms" for kind, (p50, p99) in kinds.items())
-        print(f"{partitions:>7,} partitions: {parts}")
+def line(name: str, took: Sequence[Took]) -> str:
+    """Return one line of the table."""
+    wall, cpu = zip(*took, strict=True)
+    cells = [f"{np.percentile(column, at):7.1f}" for column in (wall, cpu) for at in (50, 99)]
+    return f"  {name:14} {cells[0]} {cells[1]}   {cells[2]} {cells[3]}"
+
+
+def main() -> None:
+    """Print a table for each number of partitions."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("partitions", type=int, nargs="*", default=PARTITIONS)
+    parser.add_argument("--only", default="", help="a part of the names of the keys to measure")
+    arguments = parser.parse_args()
+    for partitions in arguments.partitions:
+        seen = list(views(wide_snapshots(partitions, 6)))[-2:]
+        print(f"{partitions:,} partitions        wall ms: p50, p99   CPU ms: p50, p99")
+        for name, took in asyncio.run(measured(seen, arguments.only)).items():
+            print(line(name, took))
 
 
 if __name__ == "__main__":
-    main(tuple(int(size) for size in sys.argv[1:]) or PARTITIONS)
+    main()

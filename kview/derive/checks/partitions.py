@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kview.derive.checks.causes import cause_of, why_of
-from kview.derive.partitions import SEVERITIES as STATUS_SEVERITIES
+from kview.derive.statuses import SEVERITIES as STATUS_SEVERITIES
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.model.checks import CheckFinding, CheckKind, NotJudged, NotJudgedWhy
 from kview.model.events import Severity
@@ -67,7 +67,7 @@ def partition_findings(view: View) -> Iterator[CheckFinding]:
     frozen_ms, silent_ms = figures.frozen_since_ms, figures.leader_silent_since_ms
 
     def having(status: PartitionStatus) -> Flags:
-        return np.asarray(figures.status == status, np.bool_)
+        return figures.having(status)
 
     out_of_sync = real & ~figures.in_isr
     in_elr = (table.replicas[:, :, None] == table.elr[:, None, :]).any(2)
@@ -130,7 +130,7 @@ def partitions_not_judged(view: View) -> Iterator[NotJudged]:
         yield NotJudged(MIN_ISR_KINDS, why_of(cause), topics_of(view, unknown), cause=cause)
     leaderless = table.leader < 0
     lost = figures.leader_silent_since_ms != UNKNOWN
-    refused = np.asarray(figures.status == PartitionStatus.UNREAD, np.bool_)
+    refused = figures.having(PartitionStatus.UNREAD)
     if refused.any():
         cause = Cause(FailureKind.KAFKA_ERROR, int(table.error_code[refused][0]))
         yield NotJudged((CheckKind.FROZEN,), why_of(cause), topics_of(view, refused), cause=cause)

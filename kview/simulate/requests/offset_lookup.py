@@ -15,18 +15,29 @@ def offset_of(replica: Replica, timestamp: int, debugging: bool) -> OffsetResult
     log = replica.log
     if timestamp == EARLIEST:
         return OffsetResult(ErrorCode.NONE, -1, log.start, log.epoch_at(log.start))
-    stop = log.end if debugging else replica.high_watermark
-    behind = not debugging and replica.leading and replica.high_watermark < replica.epoch_start
     if timestamp == LATEST:
-        if behind:
-            return OffsetResult(ErrorCode.OFFSET_NOT_AVAILABLE)  # KIP-207
-        return OffsetResult(ErrorCode.NONE, -1, stop, replica.leader_epoch if stop else -1)
+        latest = latest_of(replica, debugging)
+        if latest is None:
+            return OffsetResult(ErrorCode.OFFSET_NOT_AVAILABLE)
+        return OffsetResult(ErrorCode.NONE, -1, *latest)
+    stop = log.end if debugging else replica.high_watermark
     if timestamp == MAX_TIMESTAMP:
         offset, time_us = log.latest(stop)
     else:
         offset, time_us = log.first_at_or_after(timestamp * 1000, stop)
-        if offset < 0 and behind:
+        if offset < 0 and latest_of(replica, debugging) is None:
             return OffsetResult(ErrorCode.OFFSET_NOT_AVAILABLE)
     if offset < 0:
         return OffsetResult(ErrorCode.NONE)
     return OffsetResult(ErrorCode.NONE, time_us // 1000, offset, log.epoch_at(offset))
+
+
+def latest_of(replica: Replica, debugging: bool) -> tuple[int, int] | None:
+    """Return the latest offset and its leader epoch, or None if it is not available yet (KIP-207)."""
+    if debugging:
+        stop = replica.log.end
+    elif replica.leading and replica.high_watermark < replica.epoch_start:
+        return None
+    else:
+        stop = replica.high_watermark
+    return stop, replica.leader_epoch if stop else -1

@@ -13,7 +13,7 @@ from kview.simulate.reading import Keys, RecordMaker
 from kview.simulate.records import TIMESTAMP_TYPE
 from kview.simulate.requests.batch_rules import BatchRules
 from kview.simulate.requests.long_poll import Done, ReadWait
-from kview.simulate.requests.offset_lookup import offset_of
+from kview.simulate.requests.offset_lookup import latest_of, offset_of
 from kview.simulate.results import (
     EpochEndResult,
     OffsetResult,
@@ -272,6 +272,23 @@ class RecordRequests:
         if replica is None and debugging and error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
             replica = self._brokers[b].replicas.get((topic, partition))
         return OffsetResult(error) if replica is None else offset_of(replica, timestamp, debugging)
+
+    def latest_offsets(
+        self, b: int, topic: str, debugging: bool
+    ) -> Callable[[int], tuple[int, int] | None]:
+        """Return a function that does the same as `list_offset` for the latest offset, but makes no objects.
+
+        It maps a partition to its offset and leader epoch, or to None if `list_offset` has to say why not.
+        """
+        replicas = self._brokers[b].replicas
+
+        def latest(partition: int) -> tuple[int, int] | None:
+            replica = replicas.get((topic, partition))
+            if replica is None or not (debugging or replica.leading):
+                return None
+            return latest_of(replica, debugging)
+
+        return latest
 
     def epoch_end(self, b: int, topic: str, partition: int, epoch: int) -> EpochEndResult:
         """Answer OffsetForLeaderEpoch with the end of the largest epoch up to `epoch` in the leader's log."""

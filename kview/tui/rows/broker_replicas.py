@@ -25,7 +25,6 @@ from kview.tui.rows.common import (
     rate_width,
     replica_role,
     title,
-    troubled,
 )
 from kview.tui.rows.partitions import SORTS, ListedPartitions, ordered_rows
 from kview.tui.rows.row import Row
@@ -71,7 +70,7 @@ class BrokerReplicaRows(ListedPartitions):
         self._broker, self._options = broker, options
         self.panel = PANEL
         self.sorts: Collection[str] = sorts
-        worst = troubled(self._severities)
+        worst = int(self.in_trouble.sum())
         self.troubled = worst if options.sort(PANEL) == OWN_ORDER else 0
         self.empty = (
             ""

@@ -24,15 +24,13 @@ from kview.tui.rows.common import (
     isr,
     leader_epoch,
     name_width,
-    needing_attention,
     rate_width,
     replicas,
     replicas_width,
     title,
-    troubled,
 )
 from kview.tui.rows.row import Row
-from kview.tui.rows.sorting import Values, figures, ids, order_note, ranks, sorted_rows
+from kview.tui.rows.sorting import Values, figures, ids, order_note, sorted_rows
 from kview.tui.text import Line, Role, Span, line
 
 PANEL = "partitions"
@@ -59,8 +57,6 @@ def worst_first(view: View, options: Options) -> NDArray[np.int64]:
     return rows[Passing(view, options.wanted).partitions[rows]] if options.wanted else rows
 
 
-_RANKS = tuple(PartitionStatus)
-
 SORTS: Values = {
     "topic": lambda view: np.arange(len(view.snapshot.partitions), dtype=np.float64),
     "p": lambda view: figures(view.snapshot.partitions.partition),
@@ -72,8 +68,8 @@ SORTS: Values = {
     "end": lambda view: figures(view.snapshot.partitions.log_end),
     "uncommitted": lambda view: figures(view.partitions.uncommitted),
     "in": lambda view: figures(view.partitions.in_rate),
-    "state": lambda view: ranks(view.partitions.status, _RANKS),
-    "why": lambda view: ranks(view.partitions.status, _RANKS),
+    "state": lambda view: view.partitions.rank,
+    "why": lambda view: view.partitions.rank,
 }
 
 
@@ -108,12 +104,11 @@ class ListedPartitions:
     def __init__(self, view: View, rows: Longs) -> None:
         self._view = view
         self._rows = rows
-        self._severities = view.partitions.severity[rows]
 
     @property
     def in_trouble(self) -> Flags:
         """Which rows need attention, by index."""
-        return needing_attention(self._severities)
+        return self._view.partitions.alarming[self._rows]
 
     @property
     def keys(self) -> list[tuple[str, int]]:
@@ -137,9 +132,12 @@ class ListedPartitions:
 
     def _names_width(self) -> int:
         """Return the width that the names of the listed topics need."""
-        at = np.searchsorted(self._view.topics.first_row, self._rows, "right") - 1
-        listed = np.flatnonzero(np.bincount(at, minlength=1))
-        return name_width(self._view.topics.topic[listed] if len(at) else (), 5, 24)
+        topics = self._view.topics
+        if not len(self._rows):
+            return name_width((), 5, 24)
+        is_listed = np.zeros(len(self._view.snapshot.partitions), bool)
+        is_listed[self._rows] = True
+        return name_width(topics.topic[np.logical_or.reduceat(is_listed, topics.first_row)], 5, 24)
 
     def _number_width(self) -> int:
         """Return the width that the numbers of the listed partitions need."""
@@ -170,14 +168,14 @@ class PartitionRows(ListedPartitions):
         self.troubled = 0
         self._options = options
         self.empty = "" if len(self._rows) else _nothing(view, options.shown_filter if topic is None else "")
-        watermarks, rates = table.high_watermark[self._rows], shown.in_rate[self._rows]
-        offset = count_width(watermarks, 9)
+        # Columns are as wide as all partitions need, so that they stay in place while a filter is typed.
+        all_rows = slice(None) if topic is None else self._rows
         own_name = ""
         if topic is None:
             is_own = options.sort(self.panel) == OWN_ORDER
-            worst = troubled(self._severities)
+            worst = int(self.in_trouble.sum())
             self.troubled = worst if is_own else 0
-            unknown = int((shown.status[self._rows] == PartitionStatus.UNKNOWN).sum())
+            unknown = int(shown.having(PartitionStatus.UNKNOWN)[self._rows].sum())
             own_name = order_name(Order.WORST_FIRST, worst + unknown)
             head: tuple[Column, ...] = (
                 Column("topic", "topic", self._names_width(), flex=1, most=40, name=True),
@@ -190,17 +188,17 @@ class PartitionRows(ListedPartitions):
             Column("leader", f"leader{glyphs.DOT}ep", 9),
             Column("replicas", "replicas", replicas_width(view), rank=1),
             Column("isr", "isr", 3, right=True, rank=3),
-            Column("start", "log start", count_width(table.log_start[self._rows], 9), right=True, rank=6),
-            Column("watermark", "watermark", offset, right=True),
-            Column("end", "log end", count_width(table.log_end[self._rows], 9), right=True, rank=7),
+            Column("start", "log start", count_width(table.log_start[all_rows], 9), right=True, rank=6),
+            Column("watermark", "watermark", count_width(table.high_watermark[all_rows], 9), right=True),
+            Column("end", "log end", count_width(table.log_end[all_rows], 9), right=True, rank=7),
             Column(
                 "uncommitted",
                 "uncomm.",
-                count_width(shown.uncommitted[self._rows], 7, 1),
+                count_width(shown.uncommitted[all_rows], 7, 1),
                 right=True,
                 rank=2,
             ),
-            Column("in", "in rec/s", rate_width(rates, 8), right=True, rank=5),
+            Column("in", "in rec/s", rate_width(shown.in_rate[all_rows], 8), right=True, rank=5),
             Column("state", "", 6),
             Column("why", "", 14, flex=2, most=60, rank=4),
         )

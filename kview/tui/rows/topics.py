@@ -6,6 +6,7 @@ import numpy as np
 
 from kview.derive.passing import Passing
 from kview.derive.topic_health import TROUBLED
+from kview.derive.statuses import RANK, STATUSES
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import glyphs, words
 from kview.language.lists import Order, order_name
@@ -126,8 +127,9 @@ class TopicRows(Keyed[str]):
         shown = self._view.topics
         severity = str(shown.severity[at])
         first = int(shown.first_row[at])
-        statuses = self._view.partitions.status[first : first + int(shown.partitions[at])].tolist()
-        parts = [counted(status, number) for status in TROUBLED if (number := statuses.count(status))]
+        ranks = self._view.partitions.rank[first : first + int(shown.partitions[at])]
+        numbers = np.bincount(ranks, minlength=len(STATUSES)).tolist()
+        parts = [counted(status, number) for status in TROUBLED if (number := numbers[RANK[status]])]
         if shown.not_preferred[at]:
             parts.append(counted(PartitionStatus.NOT_PREFERRED, int(shown.not_preferred[at])))
         if shown.rack_safe[at] == RackSafety.NO:

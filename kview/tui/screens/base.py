@@ -113,7 +113,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     def on_screen_suspend(self) -> None:
         """Say which keys work while a list lies over the screen."""
-        self.query_one(KeyLine).redraw()
+        if self in self.app.screen_stack:  # and not on the way to another screen
+            self.query_one(KeyLine).redraw()
 
     def on_resize(self) -> None:
         """Fit the panels to the new size."""
