@@ -12,7 +12,7 @@ from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import Failure, Observation, Snapshot
 from kview.recording.cells import Cells
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Increased whenever an older kview could not read what this version writes."""
 
 _FAILURE = pa.struct(
@@ -105,7 +105,7 @@ PARTS = {
     "partition_deltas": PARTITION_DELTAS,
     "offset_deltas": OFFSET_DELTAS,
 }
-"""The parts of a segment."""
+"""The parts of a segment that hold snapshots and deltas. `kview.recording.fact_schema` has the other parts."""
 
 
 def stream_of(parts: Mapping[str, pa.Schema]) -> pa.Schema:
