@@ -10,7 +10,7 @@ from kview.recording.columns import NAMES
 from kview.recording.fact_schema import FACTS
 from kview.recording.manifest import Manifest
 from kview.recording.moments import Layout
-from kview.recording.schema import PARTS, STREAM
+from kview.recording.schema import PARTS, STREAM, STREAMED
 
 
 class Format(NamedTuple):
@@ -23,8 +23,8 @@ class Format(NamedTuple):
     layout: Layout
     rows: Callable[[pa.Table], Iterable[dict[str, Any]]]
     """A function that converts a table of observations to rows with the columns of OBSERVATIONS."""
-    facts: Mapping[str, pa.Schema] = {}
-    """The parts that hold facts."""
+    facts: frozenset[str] = frozenset()
+    """The names of the parts that hold facts."""
 
 
 FACTS_SINCE = 4
@@ -41,5 +41,6 @@ def format_of(manifest: Manifest) -> Format:
         return Format(version1.PARTS_1, version1.STREAM_1, layout, version1.rows)
     of_version_2 = manifest.version == version2.VERSION
     layout = version2.layout(manifest.columns) if of_version_2 else Layout(manifest.columns)
-    facts = FACTS if manifest.version >= FACTS_SINCE else {}
-    return Format(PARTS, STREAM, layout, pa.Table.to_pylist, facts)
+    if manifest.version < FACTS_SINCE:
+        return Format(STREAMED, STREAM, layout, pa.Table.to_pylist)
+    return Format(PARTS, STREAM, layout, pa.Table.to_pylist, frozenset(FACTS))
