@@ -75,7 +75,9 @@ def upload_missing(folder: Path, system: fs.FileSystem, target: str, done: set[i
         _upload_segment(folder, entry, system, target)
         done.add(entry.number)
         there = Manifest(
-            columns=manifest.columns, segments=tuple(e for e in manifest.segments if e.number in done)
+            version=manifest.version,
+            columns=manifest.columns,
+            segments=tuple(e for e in manifest.segments if e.number in done),
         )
         with system.open_output_stream(f"{target}/{MANIFEST}") as out:
             out.write(msgspec.json.encode(there))
