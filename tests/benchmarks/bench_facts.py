@@ -48,7 +48,8 @@ def cost(seen: Iterable[tuple[Snapshot, Facts | None]], folder: Path) -> Cost:
 
 def folded(snapshots: Iterable[Snapshot]) -> list[tuple[Snapshot, Facts | None]]:
     """Return each snapshot with its facts."""
-    state, out = State(), []
+    state = State()
+    out: list[tuple[Snapshot, Facts | None]] = []
     for snapshot in snapshots:
         state, view = step(state, snapshot)
         out.append((snapshot, Facts.of(view)))

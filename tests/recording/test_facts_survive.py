@@ -77,7 +77,7 @@ def test_a_stream_that_is_cut_anywhere_keeps_its_first_rows(killed: Path, part: 
 
 @pytest.mark.parametrize("part", FACTS)
 def test_damage_in_facts_names_the_file_and_spares_snapshots_and_deltas(killed: Path, part: str) -> None:
-    intact = list(Recording.open(killed).delta_batches())
+    intact = tuple(Recording.open(killed).delta_batches())
     for path in (killed / FIRST / f"{part}.parquet", killed / OPEN / f"{part}.arrows"):
         if path.exists():
             path.write_bytes(b"\xff" * path.stat().st_size)
@@ -169,7 +169,7 @@ def test_older_recordings_have_no_facts_and_all_the_rest(folder: str) -> None:
     assert recording.fact_parts() == frozenset()
     assert all(rows(recording, part) == [] for part in FACTS)
     snapshots = all_of(recording)
-    assert snapshots and list(recording.delta_batches())
+    assert next(recording.delta_batches()).last_sequence >= 0
     assert len(folded(snapshots)) == len(snapshots)
 
 
