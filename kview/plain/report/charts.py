@@ -83,7 +83,7 @@ def _shown(name: str) -> str:
 
 def _on_page(drawn: str) -> str:
     """Return the SVG element alone, with the page's colours, as wide as the page lets it."""
-    element = drawn[drawn.index("<svg") :]
+    element = re.sub(r"<metadata>.*?</metadata>", "", drawn[drawn.index("<svg") :], flags=re.DOTALL)
     element = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", element, count=1)
     element = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", element, count=1)
     for number, colour in enumerate(_SERIES, 1):

@@ -80,7 +80,7 @@ _SHORT = datetime(2000, 1, 1, 0, 10) - datetime(2000, 1, 1)
 
 
 def _stretches(values: Sequence[float]) -> list[tuple[int, list[float]]]:
-    """Return the runs of known values, each with the place of its first, because plotext cannot handle NaN."""
+    """Return the runs of known values, each with the place of its first: plotext cannot handle NaN."""
     made: list[tuple[int, list[float]]] = []
     before = False
     for place, value in enumerate(values):
