@@ -114,7 +114,10 @@ class Figures:
             for percent in PERCENTS
         }
         at, value = f.col("at"), f.col(Sum.RECORDS_IN)
-        needed = ranked.where(at.isin(*ranks.values()) | (at == f.col("count")))
+        is_needed = at == f.col("count")
+        for rank in ranks.values():
+            is_needed = is_needed | (at == rank)
+        needed = ranked.where(is_needed)
         return needed.groupBy(*KEY).agg(
             *(
                 f.coalesce(f.max(f.when(at == rank, value)), f.lit(0)).alias(f"in_p{percent}")
@@ -159,8 +162,8 @@ class Figures:
         return both.groupBy("cluster", step, "name").agg(*(f.sum(name).alias(name) for name in names))
 
     def partitions(self, most: int) -> DataFrame:
-        """Return partitions: the `most` busiest, the busiest of each of `most` topics, and the `most` with the
-        longest time in a bad state. `total` is the number of all partitions with a figure."""
+        """Return partitions: the `most` busiest, the busiest of each of `most` topics, and the `most`
+        with the longest time in a bad state. `total` is the number of all partitions with a figure."""
         sums = self.minutes.groupBy("cluster", "topic", "partition").agg(
             *(f.sum(name).alias(name) for name in SUMMED),
             f.max("peak").alias("peak"),

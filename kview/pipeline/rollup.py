@@ -142,7 +142,8 @@ _SPANS = f"""
 # A delta without an interval belongs to the second in which it was seen.
 _FROM_S = """coalesce(least(if(counted, first_s, null), if(held, held_from_ms div 1000, null)),
             observed_ms div 1000)"""
-_TO_S = """coalesce(greatest(if(counted, ended_ms div 1000, null), if(held, (observed_ms - 1) div 1000, null)),
+_TO_S = """coalesce(greatest(
+            if(counted, ended_ms div 1000, null), if(held, (observed_ms - 1) div 1000, null)),
             observed_ms div 1000)"""
 
 _SECONDS = f"""

@@ -141,9 +141,10 @@ def read_open(source: Source) -> OpenSegment | None:
     batches: list[pa.RecordBatch] = []
     end = 0
     with damage_in(path):
-        for batch, end in whole_batches(path, 0, source.form.stream):
+        for batch, after in whole_batches(path, 0, source.form.stream):
             # Snapshots are most of an observation and are not needed.
             batches.append(batch.select(list(DELTA_PARTS)))
+            end = after
     if not batches:
         return None
     parts = {name: _part(batches, name, source.form.parts[name]) for name in DELTA_PARTS}
