@@ -211,7 +211,9 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.REPORT_OUT_OF_MEMORY: ErrorWords(
         "the report needs more than {heap} MB of memory", "give it more with --heap, or report on less"
     ),
-    ErrorKind.REPORT_CANCELLED: ErrorWords("the report was cancelled", "run it again: finished roll-ups are kept"),
+    ErrorKind.REPORT_CANCELLED: ErrorWords(
+        "the report was cancelled", "run it again: finished roll-ups are kept"
+    ),
     ErrorKind.REPORT_NOTHING_KNOWN: ErrorWords(
         "there is no complete second in that period", "choose another period with --since and --until"
     ),

@@ -180,7 +180,7 @@ class Rolling:
         try:
             folders = [source.folder / entry.folder for entry in run]
             self._write(closed_deltas(self._spark, folders), about, folder)
-            for part in source.form.facts:
+            for part in sorted(source.form.facts):
                 paths = [str(p) for one in folders if (p := parquet_file(one, part)).exists()]
                 if paths:
                     table = self._spark.read.parquet(*paths)
@@ -198,7 +198,7 @@ class Rolling:
         about = _about(source, segments, opened.moments, everything, opened.cluster, is_first)
         folder = begin(self._scratch / "open", f"{about.id:x}")
         self._write(open_deltas(self._spark, opened.parts), about, folder)
-        for part in source.form.facts:
+        for part in sorted(source.form.facts):
             table = opened.parts[part]
             if len(table):
                 (folder / part).mkdir()

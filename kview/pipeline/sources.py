@@ -16,7 +16,7 @@ from kview.recording.damage import damage_in, damaged
 from kview.recording.formats import Format, format_of
 from kview.recording.manifest import Manifest, SegmentEntry, read_manifest
 from kview.recording.reader import Recording
-from kview.recording.segment import STREAM_FILE, parquet_file, whole_batches
+from kview.recording.segment import STREAM_FILE, fact_rows, parquet_file, whole_batches
 
 DELTA_PARTS = ("partition_deltas", "offset_deltas", "observations")
 
@@ -149,8 +149,9 @@ def read_open(source: Source) -> OpenSegment | None:
         return None
     parts = {name: _part(batches, name, source.form.parts[name]) for name in DELTA_PARTS}
     moments, cluster = _moments(parts["observations"])
-    for name, schema in source.form.facts.items():
-        parts[name] = _facts(folder / f"{name}.arrows", schema, int(moments.sequences[-1]))
+    with damage_in(folder):
+        for name in source.form.facts:
+            parts[name] = fact_rows(folder, name, int(moments.sequences[-1]))
     last = int(moments.sequences[-1])
     left_over = path.stat().st_size - end
     if Recording(source.folder).grows():
@@ -164,15 +165,6 @@ def read_open(source: Source) -> OpenSegment | None:
 def _part(batches: list[pa.RecordBatch], name: str, schema: pa.Schema) -> pa.Table:
     arrays = [pa.RecordBatch.from_struct_array(batch.column(name).flatten()) for batch in batches]
     return pa.Table.from_batches(arrays).cast(schema)
-
-
-def _facts(path: Path, schema: pa.Schema, last: int) -> pa.Table:
-    """Return the complete rows of a part of facts, up to an observation."""
-    if not path.is_file():
-        return schema.empty_table()
-    with damage_in(path):
-        table = pa.Table.from_batches([batch for batch, _ in whole_batches(path, 0, schema)], schema)
-        return table.filter(pa.compute.less_equal(table["sequence"], last))
 
 
 def set_backs_of(moments: Moments) -> list[tuple[int, int]]:
