@@ -42,6 +42,8 @@ class Figures:
         self._known = f.broadcast(spark.createDataFrame(_known(counted)))
         self.seconds = self._seconds()
         self.minutes = self._minutes()
+        self.of_partitions = self._of_partitions()
+        """One row per partition with any figure; it is calculated once."""
 
     def table(self, name: str) -> DataFrame | None:
         """Return a table of all batches, with the columns of `_windows`. None if no batch has it."""
@@ -161,31 +163,32 @@ class Figures:
         names = (Sum.RECORDS_IN, Sum.CENTIBYTES_IN, Sum.RECORDS_OUT, Sum.REPLICATED, Sum.CROSS_RACK)
         return both.groupBy("cluster", step, "name").agg(*(f.sum(name).alias(name) for name in names))
 
-    def partitions(self, most: int) -> DataFrame:
-        """Return partitions: the `most` busiest, the busiest of each of `most` topics, and the `most`
-        with the longest time in a bad state. `total` is the number of all partitions with a figure."""
+    def _of_partitions(self) -> DataFrame:
         sums = self.minutes.groupBy("cluster", "topic", "partition").agg(
             *(f.sum(name).alias(name) for name in SUMMED),
             f.max("peak").alias("peak"),
             f.max("internal").alias("internal"),
         )
-        bad = sum((f.col(f"{name}_ms") for name in STATES), f.lit(0))
+        return sums.persist()
+
+    def partitions(self, most: int) -> DataFrame:
+        """Return partitions: the `most` busiest, the busiest of each of the `most` least even topics, and the
+        `most` with the longest time in a bad state."""
         of_topic = Window.partitionBy("cluster", "topic")
-        ranked = sums.select(
+        ranked = self.of_partitions.select(
             "*",
-            bad.alias("bad_ms"),
-            f.row_number().over(of_topic.orderBy(f.desc("records_in"), "partition")).alias("of_topic"),
-            f.avg("records_in").over(of_topic).alias("mean"),
-            f.count(f.lit(1)).over(Window.partitionBy(f.lit(0))).alias("total"),
+            sum((f.col(f"{name}_ms") for name in STATES), f.lit(0)).alias("bad_ms"),
+            f.row_number().over(of_topic.orderBy(f.desc("records_in"), "partition")).alias("rank"),
+            (f.col("records_in") / f.avg("records_in").over(of_topic)).alias("uneven"),
         )
         busiest = ranked.orderBy(f.desc("records_in"), *_NAMES).limit(most)
-        uneven = f.desc(f.col("records_in") / f.col("mean"))
-        skewed = ranked.where("of_topic = 1 and records_in > 0").orderBy(uneven, *_NAMES).limit(most)
+        skewed = ranked.where("rank = 1 and records_in > 0").orderBy(f.desc("uneven"), *_NAMES).limit(most)
         worst = ranked.where("bad_ms > 0").orderBy(f.desc("bad_ms"), *_NAMES).limit(most)
-        return busiest.unionByName(skewed).unionByName(worst).drop("of_topic", "mean", "bad_ms").distinct()
+        return busiest.unionByName(skewed).unionByName(worst).drop("rank", "uneven", "bad_ms").distinct()
 
     def traffic(self) -> DataFrame:
-        """Return the replicated records and their estimated sizes, by topic, without internal topics."""
+        """Return the replicated records and their estimated sizes, and the number of partitions with any
+        figure, by topic."""
         names = (
             "centibytes_in",
             "replicated",
@@ -193,7 +196,9 @@ class Figures:
             "cross_rack",
             "cross_rack_centibytes",
         )
-        return self.minutes.groupBy("cluster", "topic").agg(*(f.sum(name).alias(name) for name in names))
+        return self.of_partitions.groupBy("cluster", "topic").agg(
+            *(f.sum(name).alias(name) for name in names), f.count(f.lit(1)).alias("partitions")
+        )
 
 
 _NAMES = ("cluster", "topic", "partition")

@@ -128,7 +128,7 @@ class _Tables:
             TableName.PERIODS: self._periods(),
             TableName.CLUSTERS: self._clusters(),
             TableName.TOPICS: self._keys(TableName.TOPICS, Kind.TOPIC, "topic"),
-            TableName.PARTITIONS: self._partitions(found["partitions"]),
+            TableName.PARTITIONS: self._partitions(found["partitions"], found["traffic"]),
             TableName.BROKERS: self._keys(TableName.BROKERS, Kind.BROKER, "broker"),
             TableName.RACKS: self._keys(TableName.RACKS, Kind.RACK, "rack"),
             TableName.GROUPS: self._groups(found["lags"]),
@@ -278,10 +278,9 @@ class _Tables:
             },
         )
 
-    def _partitions(self, rows: Rows) -> Table:
+    def _partitions(self, rows: Rows, topics: Rows) -> Table:
         rows = sorted(rows, key=lambda row: (-row["records_in"], row["topic"], row["partition"]))
-        if rows:
-            self._cut_off(TableName.PARTITIONS, len(rows), rows[0]["total"])
+        self._cut_off(TableName.PARTITIONS, len(rows), sum(_column(topics, "partitions")))
         peaks = [(None, None) if row["peak"] is None else peak_of(row["peak"]) for row in rows]
         same = ("cluster", "topic", "partition", "records_in", "replicated", "cross_rack", "truncated")
         return table_of(
