@@ -108,6 +108,11 @@ class ErrorKind(StrEnum):
     SPARK_GARBLED = "spark garbled"
     SPARK_KILLED = "spark killed"
     SPARK_ENDED = "spark ended"
+    SPARK_MASTER_UNREACHABLE = "spark master unreachable"
+    SPARK_MASTER_WRONG = "spark master wrong"
+    REPORT_OUT_OF_MEMORY = "report out of memory"
+    REPORT_CANCELLED = "report cancelled"
+    REPORT_NOTHING_KNOWN = "report nothing known"
 
     # -- reaching a cluster
     CONNECTION_REFUSED = "connection refused"

@@ -201,6 +201,22 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.SPARK_GARBLED: ErrorWords("kview does not understand what the Spark job sent ({reason})", _LOG),
     ErrorKind.SPARK_KILLED: ErrorWords("the Spark job was killed ({signal})", _AGAIN),
     ErrorKind.SPARK_ENDED: ErrorWords("the Spark job exited (exit code {code})", _LOG),
+    ErrorKind.SPARK_MASTER_UNREACHABLE: ErrorWords(
+        "the Spark master {master} cannot be reached",
+        "check its host and port, and that it runs, or leave out --master to use this machine",
+    ),
+    ErrorKind.SPARK_MASTER_WRONG: ErrorWords(
+        "{master!r} is not a valid Spark master", "write local[N] or spark://HOST:PORT"
+    ),
+    ErrorKind.REPORT_OUT_OF_MEMORY: ErrorWords(
+        "the report needs more than {heap} MB of memory", "give it more with --heap, or report on less"
+    ),
+    ErrorKind.REPORT_CANCELLED: ErrorWords(
+        "the report was cancelled", "run it again: finished roll-ups are kept"
+    ),
+    ErrorKind.REPORT_NOTHING_KNOWN: ErrorWords(
+        "there is no complete second in that period", "choose another period with --since and --until"
+    ),
     # -- reaching a cluster
     ErrorKind.CONNECTION_REFUSED: ErrorWords(
         "nothing is listening on {where} (connection refused)",

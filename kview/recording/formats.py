@@ -7,9 +7,10 @@ import pyarrow as pa
 
 from kview.recording import version1, version2
 from kview.recording.columns import NAMES
+from kview.recording.fact_schema import FACTS
 from kview.recording.manifest import Manifest
 from kview.recording.moments import Layout
-from kview.recording.schema import PARTS, STREAM
+from kview.recording.schema import PARTS, STREAM, STREAMED
 
 
 class Format(NamedTuple):
@@ -22,6 +23,12 @@ class Format(NamedTuple):
     layout: Layout
     rows: Callable[[pa.Table], Iterable[dict[str, Any]]]
     """A function that converts a table of observations to rows with the columns of OBSERVATIONS."""
+    facts: frozenset[str] = frozenset()
+    """The names of the parts that hold facts."""
+
+
+FACTS_SINCE = 4
+"""The first version with facts."""
 
 
 def format_of(manifest: Manifest) -> Format:
@@ -34,4 +41,6 @@ def format_of(manifest: Manifest) -> Format:
         return Format(version1.PARTS_1, version1.STREAM_1, layout, version1.rows)
     of_version_2 = manifest.version == version2.VERSION
     layout = version2.layout(manifest.columns) if of_version_2 else Layout(manifest.columns)
-    return Format(PARTS, STREAM, layout, pa.Table.to_pylist)
+    if manifest.version < FACTS_SINCE:
+        return Format(STREAMED, STREAM, layout, pa.Table.to_pylist)
+    return Format(PARTS, STREAM, layout, pa.Table.to_pylist, frozenset(FACTS))

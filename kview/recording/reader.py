@@ -227,6 +227,28 @@ class Recording:
                 continue  # the ring dropped it after `refresh`
             yield batches
 
+    def fact_parts(self) -> frozenset[str]:
+        """Return the names of the parts with facts (`kview.recording.fact_schema`) that this recording has.
+
+        Recordings of older versions have none. A part may be there without any row.
+        """
+        return self._format.facts
+
+    def facts(self, part: str, after_sequence: int = -1) -> Iterator[pa.Table]:
+        """Yield the rows of a part with facts that were written after `after_sequence`, segment by segment.
+
+        Segments without such rows are left out. Yields nothing if the recording has no such part.
+        """
+        if part not in self._format.facts:
+            return
+        for segment in self._segments:
+            try:
+                table = segment.facts(part, after_sequence)
+            except FileNotFoundError:
+                continue  # the ring dropped it after `refresh`
+            if len(table):
+                yield table
+
     def changes(self, from_place: int, direction: int) -> Iterator[int]:
         """Yield the indices of `moments` with a change after (direction 1) or before (−1) `from_place`,
         nearest first.

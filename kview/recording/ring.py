@@ -6,11 +6,12 @@ import re
 import shutil
 from pathlib import Path
 
+from kview.derive.facts import Facts
 from kview.errors import BadUse, ErrorKind
 from kview.model.snapshot import Snapshot
 from kview.recording.manifest import SegmentEntry, read_manifest, write_manifest
 from kview.recording.names import MANIFEST, kept_folder, kept_names
-from kview.recording.segment import STREAM_FILE
+from kview.recording.segment import STREAM_FILES
 from kview.recording.writer import RecordingWriter
 
 RING_BYTES = 512 << 20
@@ -65,10 +66,11 @@ class FlightRecorder:
         """The segments in the ring, oldest first."""
         return self._writer.segments
 
-    def append(self, snapshot: Snapshot) -> None:
-        """Record one observation, and drop what exceeds the limits. Raises RecordingStopped."""
+    def append(self, snapshot: Snapshot, facts: Facts | None = None) -> None:
+        """Record one observation with its facts, and drop what exceeds the limits. Raises
+        RecordingStopped."""
         before = len(self._writer.segments)
-        self._writer.append(snapshot)
+        self._writer.append(snapshot, facts)
         if len(self._writer.segments) != before:
             self._make_room(snapshot.observation.ended_ms)
 
@@ -150,7 +152,7 @@ def _copy_segment(source: Path, target: Path, closed: bool) -> None:
                 os.link(path, target / path.name)
             except OSError:
                 shutil.copyfile(path, target / path.name)
-        elif not closed and path.name == STREAM_FILE:
+        elif not closed and path.name in STREAM_FILES:
             shutil.copyfile(path, target / path.name)
 
 

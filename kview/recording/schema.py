@@ -11,8 +11,9 @@ from kview.derive.deltas import OffsetDeltas, PartitionDeltas
 from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import Failure, Observation, Snapshot
 from kview.recording.cells import Cells
+from kview.recording.fact_schema import FACTS
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Increased whenever an older kview could not read what this version writes."""
 
 _FAILURE = pa.struct(
@@ -98,14 +99,17 @@ OFFSET_DELTAS = pa.schema(
 )
 """The rows of kview.derive.deltas.OffsetDeltas. Rows in which nothing happened are left out."""
 
-PARTS = {
+STREAMED = {
     "observations": OBSERVATIONS,
     "numbers": NUMBERS,
     "words": WORDS,
     "partition_deltas": PARTITION_DELTAS,
     "offset_deltas": OFFSET_DELTAS,
 }
-"""The parts of a segment."""
+"""The parts of a segment that are written with every observation: snapshots and deltas."""
+
+PARTS = {**STREAMED, **FACTS}
+"""All parts of a segment."""
 
 
 def stream_of(parts: Mapping[str, pa.Schema]) -> pa.Schema:
@@ -113,7 +117,7 @@ def stream_of(parts: Mapping[str, pa.Schema]) -> pa.Schema:
     return pa.schema([(name, pa.list_(pa.struct(list(schema)))) for name, schema in parts.items()])
 
 
-STREAM = stream_of(PARTS)
+STREAM = stream_of(STREAMED)
 """The stream's schema. Each row is one complete observation, with the rows that it adds to each part."""
 
 
@@ -141,7 +145,7 @@ class Entry:
         lists = [
             pa.ListArray.from_arrays(
                 pa.array([0, len(arrays[0])], pa.int32()),
-                pa.StructArray.from_arrays(arrays, fields=list(PARTS[name])),
+                pa.StructArray.from_arrays(arrays, fields=list(STREAMED[name])),
             )
             for name, arrays in parts.items()
         ]

@@ -1,8 +1,9 @@
-"""The files of a segment: a stream while the segment is open, Parquet once it is closed.
+"""The files of a segment: streams while the segment is open, Parquet once it is closed.
 
-The stream is an Arrow IPC stream. Each of its record batches is one complete observation (`schema.STREAM`),
-appended with a single write. A kill or a full disk can only leave an incomplete last batch, which readers
-ignore.
+A stream is an Arrow IPC stream. Each record batch of the first one is one complete observation
+(`schema.STREAM`). Each part of facts has a stream of its own, with a batch of rows for each observation that
+adds any, written after the observation itself. Every batch is appended with a single write. A kill or a full
+disk can only leave an incomplete last batch, which readers ignore.
 """
 
 import errno
@@ -20,10 +21,13 @@ from numpy.typing import NDArray
 from kview.recording.cells import Cells
 from kview.recording.columns import interned
 from kview.recording.damage import check_regular, damage_in, damaged
+from kview.recording.fact_schema import FACTS
 from kview.recording.manifest import sync_folder
-from kview.recording.schema import CLOSED_NUMBERS, PARTS, STREAM
+from kview.recording.schema import CLOSED_NUMBERS, PARTS, STREAM, STREAMED
 
 STREAM_FILE = "observations.arrows"
+STREAM_FILES = (STREAM_FILE, *(f"{part}.arrows" for part in FACTS))
+"""The names of all streams of an open segment."""
 
 ROW_GROUP_ROWS = 4_000_000
 """Rows per row group: one group for most segments, and a limit on what is decoded at once from the
@@ -68,6 +72,29 @@ def part_of(batches: list[pa.RecordBatch], part: str, parts: Mapping[str, pa.Sch
     """Return the rows of one part in these batches, in their order."""
     arrays = [pa.RecordBatch.from_struct_array(batch.column(part).flatten()) for batch in batches]
     return pa.Table.from_batches(arrays, parts[part]) if arrays else parts[part].empty_table()
+
+
+def fact_stream(folder: Path, part: str) -> Path:
+    """Return the path of the stream of a part of facts. A part without rows has none."""
+    return folder / f"{part}.arrows"
+
+
+def fact_rows(folder: Path, part: str, last_sequence: int) -> pa.Table:
+    """Return the rows of one part of facts in an open segment, as they were written.
+
+    Rows after `last_sequence` are left out: their observation has been lost. Raises FileNotFoundError if the
+    segment is gone or has been closed, KviewError if the file is not a regular one, and pa.ArrowInvalid if it
+    is damaged.
+    """
+    schema = FACTS[part]
+    try:
+        batches = [batch for batch, _ in whole_batches(fact_stream(folder, part), 0, schema)]
+    except FileNotFoundError:
+        if not (folder / STREAM_FILE).exists():
+            raise
+        batches = []
+    table = pa.Table.from_batches(batches, schema)
+    return table.filter(pc.less_equal(table["sequence"], last_sequence))
 
 
 def parquet_file(folder: Path, part: str) -> Path:
@@ -120,14 +147,15 @@ def cells(table: pa.Table) -> Cells:
 
 
 def write_closed(folder: Path) -> int:
-    """Write the stream of `folder` as Parquet files, flush them to disk, and return their size in bytes.
+    """Write the streams of `folder` as Parquet files, flush them to disk, and return their size in bytes.
 
     Raises OSError.
     """
     batches = stream_batches(folder / STREAM_FILE)
+    last = batches[-1].column("observations").flatten().field("sequence")[-1].as_py() if batches else -1
     size = 0
     for part in PARTS:
-        table = part_of(batches, part)
+        table = part_of(batches, part) if part in STREAMED else fact_rows(folder, part, last)
         if len(table):
             path = parquet_file(folder, part)
             _write_parquet(part, _in_order(part, table), path)

@@ -1,18 +1,20 @@
 """Reads one segment of a recording, from its Parquet files or from the stream of one that is still open."""
 
 from bisect import bisect_right
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kview.model.snapshot import Longs
 from kview.recording.damage import damage_in
 from kview.recording.formats import Format
 from kview.recording.manifest import SegmentEntry
-from kview.recording.segment import STREAM_FILE, news, parquet_part, part_of, whole_batches
+from kview.recording.segment import STREAM_FILE, fact_rows, news, parquet_part, part_of, whole_batches
 
 
 class DeltaBatches(NamedTuple):
@@ -89,6 +91,21 @@ class Segment:
             moments = seen.select(["sequence", "ended_ms"]).rename_columns(["sequence", "observed_ms"])
             batches = [news(table, after_sequence) for table in (partitions, offsets, moments)]
         return DeltaBatches(batches[0], batches[1], batches[2], last)
+
+    def facts(self, part: str, after_sequence: int = -1) -> pa.Table:
+        """Return the rows of a part of facts that were written after `after_sequence`, in their order.
+
+        An open segment has those of the observations that the last `read_new` found. Raises
+        FileNotFoundError.
+        """
+        with damage_in(self.folder):
+            if not self._entry.closed:
+                last = self._sequences[-1] if self._sequences else -1
+                with suppress(FileNotFoundError):  # it was closed after the manifest was read
+                    table = fact_rows(self.folder, part, last)
+                    return table.filter(pc.greater(table["sequence"], after_sequence))
+            table = parquet_part(self.folder, part, self._entry.size_bytes, self._format.parts)
+            return table.filter(pc.greater(table["sequence"], after_sequence))
 
     def _parts(self, after_sequence: int, *names: str) -> list[pa.Table]:
         """Return the rows of these parts after `after_sequence`, and possibly some earlier rows."""

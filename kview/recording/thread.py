@@ -5,8 +5,9 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from kview.derive.facts import Facts
 from kview.errors import ErrorKind, KviewError
 from kview.model.notices import Notice, NoticeKind
 from kview.model.snapshot import Snapshot
@@ -29,13 +30,21 @@ _log = logging.getLogger(__name__)
 class Writes(Protocol):
     """The methods of a writer that the thread needs."""
 
-    def append(self, snapshot: Snapshot) -> None:
-        """Record one observation. Raises KviewError if recording has stopped."""
+    def append(self, snapshot: Snapshot, facts: Facts | None = None) -> None:
+        """Record one observation, with its facts if it was folded. Raises KviewError if recording has
+        stopped."""
         ...
 
     def close(self) -> None:
         """Close the open files. Raises KviewError."""
         ...
+
+
+class _Seen(NamedTuple):
+    """An observation to record."""
+
+    snapshot: Snapshot
+    facts: Facts | None
 
 
 class RecordingThread:
@@ -59,7 +68,7 @@ class RecordingThread:
         self._retry_at_s = 0.0
         self._new_writer = new_writer
         self._on_notice = on_notice
-        self._waiting: queue.Queue[Snapshot | Callable[[Writes], Notice] | None] = queue.Queue(
+        self._waiting: queue.Queue[_Seen | Callable[[Writes], Notice] | None] = queue.Queue(
             QUEUE_OBSERVATIONS
         )
         self._thread = threading.Thread(target=self._run, name="recording", daemon=True)
@@ -72,14 +81,14 @@ class RecordingThread:
         """Start the thread, and return at once."""
         self._thread.start()
 
-    def offer(self, snapshot: Snapshot) -> None:
-        """Record `snapshot` soon, and return at once.
+    def offer(self, snapshot: Snapshot, facts: Facts | None = None) -> None:
+        """Record `snapshot` soon, with its facts if it was folded, and return at once.
 
         If the disk is too slow, the snapshot is skipped and counted.
         """
         if self.recording:
             try:
-                self._waiting.put_nowait(snapshot)
+                self._waiting.put_nowait(_Seen(snapshot, facts))
             except queue.Full:
                 self._left_out += 1
 
@@ -119,7 +128,7 @@ class RecordingThread:
 
     def _record(self, writer: Writes) -> None:
         while (item := self._waiting.get()) is not None:
-            if isinstance(item, Snapshot):
+            if isinstance(item, _Seen):
                 self._append(writer, item)
             else:
                 self._on_notice(self._answer(item, writer))
@@ -128,18 +137,18 @@ class RecordingThread:
                 self._on_notice(Notice(NoticeKind.RECORDING_SLOW, {"count": self._left_out}))
         writer.close()
 
-    def _append(self, writer: Writes, snapshot: Snapshot) -> None:
+    def _append(self, writer: Writes, seen: _Seen) -> None:
         """Record a snapshot, or discard it if writing has failed and it is too early to try again."""
         if self._missed and self._clock_s() < self._retry_at_s:
             self._missed += 1
             return
         try:
-            writer.append(snapshot)
+            writer.append(seen.snapshot, seen.facts)
         except KviewError as error:
             if error.facts.kind is not ErrorKind.RECORDING_STOPPED:
                 raise
             if not self._missed:
-                self._missed_since_ms = snapshot.observation.ended_ms
+                self._missed_since_ms = seen.snapshot.observation.ended_ms
                 self._on_notice(Notice(NoticeKind.RECORDING_INTERRUPTED, {"lost": error.facts}))
             self._missed += 1
             self._retry_at_s = self._clock_s() + RETRY_S

@@ -20,7 +20,7 @@ from kview.model.units import UNKNOWN_ID
 from kview.recording import version2
 from kview.recording.columns import Array
 from kview.recording.moments import Column, Kind, Layout, kind_of
-from kview.recording.schema import PARTS, stream_of
+from kview.recording.schema import STREAMED, stream_of
 
 VERSION = 1
 
@@ -49,7 +49,7 @@ OBSERVATIONS_1 = pa.schema(
         ("capabilities", pa.list_(pa.string())),
     ]
 )
-PARTS_1: Mapping[str, pa.Schema] = {**PARTS, "observations": OBSERVATIONS_1}
+PARTS_1: Mapping[str, pa.Schema] = {**STREAMED, "observations": OBSERVATIONS_1}
 """The parts of a segment in version 1."""
 STREAM_1 = stream_of(PARTS_1)
 

@@ -1,7 +1,9 @@
 """The writer, which turns snapshots into segments. Use it from one thread only."""
 
+import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from kview.derive.deltas import (
@@ -11,14 +13,17 @@ from kview.derive.deltas import (
     partition_deltas,
     state_ms,
 )
+from kview.derive.facts import Facts
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.snapshot import Snapshot
 from kview.recording.cells import changes
 from kview.recording.columns import Codec, Encoded
+from kview.recording.fact_streams import FLAGS, FactStreams
+from kview.recording.facts import FactRows, Part
 from kview.recording.manifest import Manifest, SegmentEntry, write_all, write_manifest
 from kview.recording.names import MANIFEST
 from kview.recording.schema import STREAM, Entry
-from kview.recording.segment import STREAM_FILE, write_closed
+from kview.recording.segment import STREAM_FILE, STREAM_FILES, write_closed
 
 SEGMENT_S = 60
 """A segment of this age is closed, unless it is small."""
@@ -34,6 +39,8 @@ LARGEST_SEGMENT_BYTES = 120 << 20
 """A segment of this size is closed, however young it is, because a reader loads an entire segment to find a
 moment. Much smaller segments would take longer to replay, because the first observation of a segment is as
 large as ten others."""
+
+_log = logging.getLogger(__name__)
 
 
 class RecordingStopped(KviewError):
@@ -79,6 +86,9 @@ class RecordingWriter:
         self._previous: Snapshot | None = None
         self._partitions: PartitionDeltas | None = None
         self._offsets: OffsetDeltas | None = None
+        self._facts = FactRows()
+        self._facts_failed = False
+        self._fact_streams: FactStreams | None = None
         if (folder / MANIFEST).exists():
             raise BadUse(ErrorKind.FOLDER_HAS_RECORDING, folder=str(folder))
         try:
@@ -87,14 +97,14 @@ class RecordingWriter:
         except OSError as error:
             raise self._stopped(error) from error
 
-    def append(self, snapshot: Snapshot) -> None:
-        """Record one observation. Raises RecordingStopped."""
+    def append(self, snapshot: Snapshot, facts: Facts | None = None) -> None:
+        """Record one observation, with what the fold concluded if it was folded. Raises RecordingStopped."""
         try:
             if self._open is not None and self._is_due(snapshot.observation.ended_ms):
                 self._close_segment()
             if self._open is None:
                 self._open_segment(snapshot)
-            self._append(snapshot)
+            self._append(snapshot, facts)
         except OSError as error:
             raise self._stopped(error) from error
 
@@ -108,8 +118,16 @@ class RecordingWriter:
 
     def abandon(self) -> None:
         """End without closing the open segment, which stays a stream and can be read."""
+        with suppress(OSError):
+            self._write_facts(self._facts.pending())
+        self._drop()
+
+    def _drop(self) -> None:
         if self._stream >= 0:
             os.close(self._stream)
+        if self._fact_streams is not None:
+            self._fact_streams.close()
+            self._fact_streams = None
         if self._open is not None and self._open.last_sequence < self._open.first_sequence:
             self._unused = self._open.number
         self._stream, self._open = -1, None
@@ -159,30 +177,25 @@ class RecordingWriter:
         )
         folder = self.folder / entry.folder
         folder.mkdir(exist_ok=True)
-        (folder / STREAM_FILE).unlink(missing_ok=True)  # of an attempt that failed before anything was in it
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        self._stream = os.open(folder / STREAM_FILE, flags, 0o600)
+        for name in STREAM_FILES:
+            (folder / name).unlink(missing_ok=True)  # of an attempt that failed before anything was in it
+        self._stream = os.open(folder / STREAM_FILE, FLAGS, 0o600)
         head = STREAM.serialize()
         write_all(self._stream, memoryview(head))
         self._stream_bytes = head.size
         self._write_segments((*segments, entry))
         self._open, self._before = entry, None
+        self._fact_streams = FactStreams(folder)
+        self._facts.begin_segment()
 
-    def _append(self, snapshot: Snapshot) -> None:
+    def _append(self, snapshot: Snapshot, facts: Facts | None) -> None:
         assert self._open is not None
         encoded = self._codec.encode(snapshot)
         numbers, words = changes(self._before, encoded, self._sequence)
         partitions = partition_deltas(self._previous, snapshot, self._partitions)
         offsets = offset_deltas(self._previous, snapshot, self._offsets)
-        entry = Entry(
-            self._sequence,
-            snapshot,
-            numbers,
-            words,
-            partitions,
-            offsets,
-            state_ms(self._previous, snapshot),
-        )
+        interval_ms = state_ms(self._previous, snapshot)
+        entry = Entry(self._sequence, snapshot, numbers, words, partitions, offsets, interval_ms)
         message = entry.batch().serialize()
         write_all(self._stream, memoryview(message))
         self._stream_bytes += message.size
@@ -196,12 +209,31 @@ class RecordingWriter:
             ended_ms=snapshot.observation.ended_ms,
         )
         self._sequence += 1
+        self._write_facts(self._fact_rows(self._sequence - 1, snapshot, facts, interval_ms))
+
+    def _fact_rows(
+        self, sequence: int, snapshot: Snapshot, facts: Facts | None, interval_ms: int
+    ) -> list[Part]:
+        """Return the facts to write. A bug in them must not end the recording."""
+        try:
+            return self._facts.rows(sequence, snapshot, facts, interval_ms)
+        except Exception:
+            if not self._facts_failed:
+                _log.exception("the facts of an observation could not be recorded")
+            self._facts, self._facts_failed = FactRows(), True
+            return []
+
+    def _write_facts(self, rows: list[Part]) -> None:
+        if self._fact_streams is not None:
+            self._stream_bytes += self._fact_streams.append(rows)
 
     def _close_segment(self) -> None:
-        assert self._open is not None
+        assert self._open is not None and self._fact_streams is not None
         folder = self.folder / self._open.folder
+        self._write_facts(self._facts.pending())
         os.close(self._stream)
-        self._stream = -1
+        self._fact_streams.close()
+        self._stream, self._fact_streams = -1, None
         size = write_closed(folder)
         entry = SegmentEntry(
             number=self._open.number,
@@ -214,12 +246,14 @@ class RecordingWriter:
         )
         self._open = None
         self._write_segments((*self._manifest.segments[:-1], entry))
-        (folder / STREAM_FILE).unlink()
+        for name in STREAM_FILES:
+            (folder / name).unlink(missing_ok=True)
         self._stream_bytes = 0
         if self._on_closed is not None:
             self._on_closed(folder, entry)
 
     def _stopped(self, error: OSError) -> RecordingStopped:
-        self.abandon()
+        self._facts.written_is_lost()
+        self._drop()
         why = os.strerror(error.errno) if error.errno else str(error)
         return RecordingStopped(ErrorKind.RECORDING_STOPPED, reason=why, folder=str(self.folder))

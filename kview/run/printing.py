@@ -17,8 +17,8 @@ from kview.model.notices import Notice
 from kview.plain.blocks import block
 from kview.plain.documents import document
 from kview.run.folding import Taker, new_fold
-from kview.run.observing import Source, views
-from kview.run.recorder import TEXT_CLOSES_WITHIN_S, RecordedSource, Recorder
+from kview.run.observing import Fold, Source, views
+from kview.run.recorder import TEXT_CLOSES_WITHIN_S, Recorder, recorded
 from kview.run.settings import Display, Format
 
 OBSERVATIONS_FOR_RATES = 2
@@ -38,7 +38,7 @@ def record_and_print(
         signal.signal(number, _end)
     recorder.start(lambda notice: _note(notice, _fit(ascii_only)))
     try:
-        return print_source(RecordedSource(source, recorder), name, display, ascii_only, take)
+        return print_source(source, name, display, ascii_only, take, recorder)
     finally:
         recorder.stop(TEXT_CLOSES_WITHIN_S)
         if recorder.unfinished is not None:
@@ -50,21 +50,30 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def print_source(
-    source: Source, name: str, display: Display, ascii_only: bool, take: Taker | None = None
+    source: Source,
+    name: str,
+    display: Display,
+    ascii_only: bool,
+    take: Taker | None = None,
+    recorder: Recorder | None = None,
 ) -> int:
     """Print a block or document of `source` every interval, or with `once` a single one.
 
     If `display` is quiet, nothing is printed but notices, and a cluster that cannot be reached yet is waited
-    for. `take` gets every view, too. Notices go to standard error. Returns the exit code 0, even if nobody
-    reads the output any more. Raises KviewError, but only before the first view.
+    for. `take` gets every view, too, and `recorder` every snapshot with its view. Notices go to standard
+    error. Returns the exit code 0, even if nobody reads the output any more. Raises KviewError, but only
+    before the first view.
     """
     fit = _fit(ascii_only)
+    fold: Callable[[], Fold[View]] = partial(new_fold, display.ignore_groups, take)
+    if recorder is not None:
+        fold = recorded(fold, recorder)
     seen = 0
     try:
         with until_nobody_reads():
             for item in views(
                 source,
-                partial(new_fold, display.ignore_groups, take),
+                fold,
                 display.interval_ms / 1000,
                 _sleep,
                 patient=display.quiet and not display.once,

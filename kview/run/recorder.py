@@ -8,13 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kview.derive.facts import Facts
+from kview.derive.view import View
 from kview.errors import BadUse, ErrorFacts, ErrorKind, KviewError
 from kview.model.notices import Notice, NoticeKind
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
 from kview.recording.names import MANIFEST
 from kview.recording.thread import RecordingThread, Writes
-from kview.run.observing import Source
+from kview.run.observing import Fold
 from kview.run.settings import Record
 
 if TYPE_CHECKING:
@@ -68,10 +70,10 @@ class Recorder:
         self._started = True
         self._thread.start()
 
-    def offer(self, snapshot: Snapshot) -> None:
-        """Record a snapshot soon. Returns at once."""
+    def offer(self, snapshot: Snapshot, view: View | None) -> None:
+        """Record a snapshot soon, with the facts of its view if it could be folded. Returns at once."""
         if not self._ending.is_set():
-            self._thread.offer(snapshot)
+            self._thread.offer(snapshot, Facts.of(view) if view is not None else None)
 
     def keep(self, name: str) -> Notice | None:
         """Keep what has been recorded so far under `name`.
@@ -166,8 +168,8 @@ class _ProgressWriter:
         self._writer = writer
         self._recorder = recorder
 
-    def append(self, snapshot: Snapshot) -> None:
-        self._writer.append(snapshot)
+    def append(self, snapshot: Snapshot, facts: "Facts | None" = None) -> None:
+        self._writer.append(snapshot, facts)
         # The first moment changes because a ring drops its oldest segments.
         self._recorder.wrote(self._writer.segments[0].began_ms)
 
@@ -176,26 +178,27 @@ class _ProgressWriter:
         self._recorder.closed()
 
 
-class RecordedSource:
-    """A `Source` whose snapshots are also offered to a recorder."""
+def recorded(new_fold: Callable[[], Fold[View]], recorder: Recorder) -> Callable[[], Fold[View]]:
+    """Return a function like `new_fold`, whose folds offer every snapshot and its view to a recorder.
 
-    def __init__(self, source: Source, recorder: Recorder) -> None:
-        self._source = source
-        self._recorder = recorder
+    A snapshot that cannot be folded is offered, too: it shows the bug. The recorder continues until its owner
+    stops it.
+    """
 
-    def connect(self) -> None:
-        """Connect to the cluster. Raises KviewError."""
-        self._source.connect()
+    def new_recorded() -> Fold[View]:
+        fold = new_fold()
 
-    def observe(self) -> Snapshot:
-        """Observe the cluster once. Raises SourceEnded."""
-        snapshot = self._source.observe()
-        self._recorder.offer(snapshot)
-        return snapshot
+        def record(snapshot: Snapshot) -> View:
+            view = None
+            try:
+                view = fold(snapshot)
+                return view
+            finally:
+                recorder.offer(snapshot, view)
 
-    def close(self) -> None:
-        """Close the connections. The recorder continues until its owner stops it."""
-        self._source.close()
+        return record
+
+    return new_recorded
 
 
 def check_target(record: Record) -> None:

@@ -17,7 +17,7 @@ from kview.model.units import UNKNOWN
 from kview.run.folding import Taker, new_fold
 from kview.run.observing import ObservingFeed, Source
 from kview.run.publisher import Publisher
-from kview.run.recorder import DASHBOARD_CLOSES_WITHIN_S, RecordedSource, Recorder
+from kview.run.recorder import DASHBOARD_CLOSES_WITHIN_S, Recorder, recorded
 
 if TYPE_CHECKING:
     from kview.recording.replay import Jump, Replay
@@ -54,7 +54,7 @@ class LiveTimeline:
         self._ignore = ignore
         self._recorder = recorder
         self._observing = ObservingFeed(
-            RecordedSource(source, recorder), partial(new_fold, ignore, take), interval_s
+            source, recorded(partial(new_fold, ignore, take), recorder), interval_s
         )
         self._publisher = Publisher(wall_ms)
         self._player: Player | None = None

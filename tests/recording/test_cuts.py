@@ -31,7 +31,7 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, list[
     ends = []
     for snapshot in ticking(8, crash_at=4):
         writer.append(snapshot)
-        ends.append(writer.stream_bytes)
+        ends.append((folder / "seg-000001" / STREAM_FILE).stat().st_size)
     content = (folder / "seg-000001" / STREAM_FILE).read_bytes()
     assert len(content) == ends[-1]
     return folder, content, ends

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kview.derive.facts import Facts
 from kview.language.notices import text
 from kview.model.notices import Notice, NoticeKind
 from kview.model.snapshot import Snapshot
@@ -57,7 +58,7 @@ class Held:
         self.go_on = threading.Event()
         self.taken: list[Snapshot] = []
 
-    def append(self, snapshot: Snapshot) -> None:
+    def append(self, snapshot: Snapshot, facts: Facts | None = None) -> None:
         self.go_on.wait(PATIENCE_S)
         self.taken.append(snapshot)
 

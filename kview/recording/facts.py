@@ -1,0 +1,205 @@
+"""Which rows of facts each observation adds to a recording."""
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+import numpy as np
+import pyarrow as pa
+
+from kview.derive.elections import elections, last_leaders
+from kview.derive.facts import Facts
+from kview.derive.sizes import TopicSizes, topic_sizes
+from kview.model.snapshot import Flags, Ids, Snapshot, Strings
+from kview.model.units import UNKNOWN
+from kview.recording.columns import Array
+from kview.recording.fact_rows import Row, batch_of_columns, batch_of_rows, finding_row, incident_row
+from kview.recording.fact_schema import ELECTIONS, FINDINGS, GROUP_LAGS, INCIDENTS, SIZES
+from kview.recording.group_lags import GroupLags, LagRows
+
+MOST_FINDINGS = 50
+"""The most findings written of one observation, the worst first. There are a few dozen kinds, and one finding
+for each group that lost records, which its rows in `group_lags` tell, too."""
+
+SIZES_EVERY_MS = 60_000
+"""How often sizes are written while only they change. Brokers are asked every 30 s, one after the other."""
+
+SIZES_COMPARED = (
+    "partitions",
+    "replicas",
+    "bytes",
+    "bytes_are_bound",
+    "leader_bytes",
+    "retention_ms",
+    "retention_bytes",
+    "cleanup_policy",
+)
+"""The columns whose change is worth a row. Log ends change all the time."""
+
+Part = tuple[str, pa.RecordBatch]
+"""The name of a part, and rows to add to it."""
+
+
+class FactRows:
+    """Follows a run from observation to observation, and returns the rows to write."""
+
+    def __init__(self) -> None:
+        self._previous: Snapshot | None = None
+        self._sequence = -1
+        self._led: Ids | None = None
+        """The last leader of each partition of the previous snapshot."""
+        self._lags = GroupLags()
+        self._incidents: dict[str, Row] = {}
+        """The last row of each incident, by id, as far as it was written in this segment or is over."""
+        self._racks: dict[int, str] = {}
+        self._racks_of: Strings | None = None
+        self._sizes = _Sizes()
+
+    def rows(self, sequence: int, snapshot: Snapshot, facts: Facts | None, interval_ms: int) -> list[Part]:
+        """Return the rows that an observation adds, in order.
+
+        `facts` is None if the observation was not folded. `interval_ms` is the time since the last one, 0 if
+        that is not known, as over a gap.
+        """
+        made: list[Part] = []
+        if self._previous is not None and not _goes_on(self._previous, snapshot):
+            made += self.pending()
+            self._begin_again()
+        now_ms, was = snapshot.observation.ended_ms, self._sequence
+        moment: Row = {"sequence": sequence, "observed_ms": now_ms}
+        self._note_racks(snapshot)
+        if self._previous is not None:
+            made += self._elections(self._previous, snapshot, sequence)
+        self._led = last_leaders(self._led, self._previous, snapshot)
+        self._previous, self._sequence = snapshot, sequence
+        if facts is None:
+            made += self._written(self._lags.pending(), was)
+            self._lags.forget()
+        else:
+            found = [
+                {**moment, "interval_ms": interval_ms, **finding_row(finding, now_ms)}
+                for finding in facts.findings[:MOST_FINDINGS]
+            ]
+            made += [("findings", batch_of_rows(FINDINGS, found))] if found else []
+            made += self._incident_rows(facts, moment)
+            made += self._written(self._lags.rows(snapshot, facts, interval_ms), sequence)
+        if (sizes := self._sizes.changed(snapshot)) is not None:
+            made.append(("sizes", _of_one_moment(SIZES, sizes, sequence, now_ms)))
+        return made
+
+    def pending(self) -> list[Part]:
+        """Return the rows that account for all groups until the last observation."""
+        return self._written(self._lags.pending(), self._sequence)
+
+    def begin_segment(self) -> None:
+        """Note that a segment begins, which must be complete without the ones before it."""
+        self._incidents = {id: row for id, row in self._incidents.items() if row["over"]}
+        self._sizes.forget()
+
+    def written_is_lost(self) -> None:
+        """Note that the last rows may not have reached the disk. What matters later is written again."""
+        self._incidents = {}
+        self._lags.forget()
+        self._sizes.forget()
+
+    def _begin_again(self) -> None:
+        """Forget what was seen of another cluster, or by another observer."""
+        self._previous, self._led = None, None
+        self.written_is_lost()
+
+    def _note_racks(self, snapshot: Snapshot) -> None:
+        table = snapshot.brokers
+        if table.rack is not self._racks_of:
+            self._racks |= dict(zip(table.id.tolist(), table.rack.tolist(), strict=True))
+            self._racks_of = table.rack
+
+    def _incident_rows(self, facts: Facts, moment: Row) -> list[Part]:
+        made, there = [], set()
+        for incident in facts.incidents:
+            row = incident_row(incident, self._racks)
+            there.add(row["id"])
+            if self._incidents.get(row["id"]) != row:
+                self._incidents[row["id"]] = row
+                made.append({**moment, **row})
+        self._incidents = {id: row for id, row in self._incidents.items() if id in there}
+        return [("incidents", batch_of_rows(INCIDENTS, made))] if made else []
+
+    def _elections(self, then: Snapshot, now: Snapshot, sequence: int) -> Iterator[Part]:
+        assert self._led is not None
+        found = elections(then, now, self._led)
+        if found is None:
+            return
+        table = now.partitions
+        columns: dict[str, Array] = {f.name: getattr(found, f.name) for f in fields(found)}
+        unclean = np.where(found.clean | found.unclean, found.unclean, None)
+        columns |= {name: getattr(table, name)[found.row] for name in ("topic", "partition", "internal")}
+        columns |= {"unclean": unclean}
+        yield "elections", _of_one_moment(ELECTIONS, columns, sequence, now.observation.ended_ms)
+
+    def _written(self, rows: Iterator[LagRows], sequence: int) -> list[Part]:
+        made = []
+        for some in rows:
+            same = {"sequence": np.full(len(some.observed_ms), sequence, np.int64)}
+            times = {"observed_ms": some.observed_ms, "interval_ms": some.interval_ms}
+            if len(some.observed_ms):
+                made.append(("group_lags", batch_of_columns(GROUP_LAGS, {**same, **times, **some.columns})))
+        return made
+
+
+class _Sizes:
+    """Follows the sizes of topics."""
+
+    def __init__(self) -> None:
+        self._written: TopicSizes | None = None
+        self._written_ms = UNKNOWN
+        self._of: tuple[Array, ...] = ()
+        """The columns of sizes and settings that were looked at last."""
+
+    def forget(self) -> None:
+        """Forget what was written, so that every topic is written again."""
+        self._written, self._of = None, ()
+
+    def changed(self, snapshot: Snapshot) -> dict[str, Array] | None:
+        """Return the columns of the topics to write, None if there is none."""
+        configs, table, now_ms = snapshot.topic_configs, snapshot.partitions, snapshot.observation.ended_ms
+        of = (configs.name, configs.value, table.topic, snapshot.replicas.size_bytes)
+        written = self._written
+        new = [a is not b for a, b in zip(self._of, of, strict=False)] or [True]
+        if not any(new):
+            return None
+        lately = 0 <= now_ms - self._written_ms < SIZES_EVERY_MS
+        only_sizes = written is not None and not any(new[:-1]) and not written.bytes_are_bound.any()
+        if only_sizes and lately:
+            return None
+        sizes = topic_sizes(snapshot)
+        self._of = of
+        known = (sizes.bytes != UNKNOWN) | (sizes.retention_ms != UNKNOWN)
+        which = known if written is None else known & _differs(written, sizes)
+        if not which.any():
+            return None
+        self._written, self._written_ms = sizes, now_ms
+        return {f.name: getattr(sizes, f.name)[which] for f in fields(sizes)}
+
+
+def _differs(before: TopicSizes, now: TopicSizes) -> Flags:
+    """Return which topics are new or differ from what was written."""
+    index = {name: row for row, name in enumerate(before.topic.tolist())}
+    rows = np.array([index.get(name, -1) for name in now.topic.tolist()], np.int64)
+    out = rows < 0
+    if len(before.topic):
+        for name in SIZES_COMPARED:
+            out |= np.asarray(getattr(now, name) != getattr(before, name)[np.maximum(rows, 0)], np.bool_)
+    return out
+
+
+def _goes_on(before: Snapshot, now: Snapshot) -> bool:
+    """Return whether the same observer saw the same cluster."""
+    a, b = before.observation, now.observation
+    return b.follows(a) and a.cluster_id == b.cluster_id
+
+
+def _of_one_moment(
+    schema: pa.Schema, columns: dict[str, Array], sequence: int, observed_ms: int
+) -> pa.RecordBatch:
+    size = len(columns["topic"])
+    times = {"sequence": np.full(size, sequence), "observed_ms": np.full(size, observed_ms)}
+    return batch_of_columns(schema, {**columns, **times})
