@@ -113,6 +113,12 @@ class ErrorKind(StrEnum):
     REPORT_OUT_OF_MEMORY = "report out of memory"
     REPORT_CANCELLED = "report cancelled"
     REPORT_NOTHING_KNOWN = "report nothing known"
+    REPORT_NEEDS_FOLDER = "report needs folder"
+    REPORT_NEEDS_FILE = "report needs file"
+    REPORT_NOT_A_FOLDER = "report not a folder"
+    REPORT_NOT_A_FILE = "report not a file"
+    REPORT_NOT_WRITABLE = "report not writable"
+    REPORT_NOT_WRITTEN = "report not written"
 
     # -- reaching a cluster
     CONNECTION_REFUSED = "connection refused"

@@ -1,5 +1,6 @@
 """`kview report`: the figures of recordings, made by Spark."""
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -56,8 +57,21 @@ from kview.errors import BadUse, ErrorKind
     help="Where to keep roll-ups, instead of within each recording.",
 )
 @click.option(
-    "--format", "form", type=click.Choice(["json"]), default="json", show_default=True, help="Output format."
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv", "parquet", "html"]),
+    default="table",
+    show_default=True,
+    help="table: text and plots for people; html: one page that needs nothing besides itself; json, csv and"
+    " parquet have every row and column.",
 )
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="The file to write, or for csv and parquet the folder.  [default: standard output]",
+)
+@click.option("--ascii", "ascii_only", is_flag=True, help="Print ASCII characters only.")
 @click.pass_context
 def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> None:
     """Report on recordings: throughput, availability, lag, incidents and growth.
@@ -65,17 +79,22 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
     RECORDING is a folder, a folder of recordings, or the name under which a recording was kept. A recording
     is read once; what is found is kept next to it, so that the next report is quick.
     """
-    import msgspec
-
-    from kview.plain.report_documents import report_document
+    from kview.run import terminal
+    from kview.run.report_files import ReportFormat, check_output, write_report
+    from kview.run.report_progress import ProgressLine
     from kview.run.reporting import Reporting
 
+    form, out = ReportFormat(flags["form"]), flags["out"]
+    check_output(form, out, sys.stdout.isatty())
+    ascii_only = terminal.detect(False, os.environ, sys.stdout.encoding, flags["ascii_only"]).ascii_only
+    line = ProgressLine(sys.stderr, ascii_only)
     reporting = Reporting(
         recordings,
         _question(recordings, flags),
         master=flags["master"],
         heap_mb=flags["heap"],
         cache=flags["cache"],
+        on_progress=line.show,
     )
 
     def cancel(number: int, frame: FrameType | None) -> None:
@@ -83,9 +102,11 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
         reporting.cancel()
 
     signal.signal(signal.SIGINT, cancel)
-    made = reporting.make()
-    click.echo(msgspec.json.format(msgspec.json.encode(report_document(made)), indent=1))
-    sys.stdout.flush()
+    try:
+        made = reporting.make()
+    finally:
+        line.end()
+    write_report(made, form, out, ascii_only)
 
 
 def _question(recordings: Sequence[str], flags: dict[str, Any]) -> Any:

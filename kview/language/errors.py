@@ -217,6 +217,24 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.REPORT_NOTHING_KNOWN: ErrorWords(
         "there is no complete second in that period", "choose another period with --since and --until"
     ),
+    ErrorKind.REPORT_NEEDS_FOLDER: ErrorWords(
+        "{format} is one file for each table", "name a folder for them with --out"
+    ),
+    ErrorKind.REPORT_NEEDS_FILE: ErrorWords(
+        "a page of HTML cannot be read in a terminal", "name a file for it with --out"
+    ),
+    ErrorKind.REPORT_NOT_A_FOLDER: ErrorWords(
+        "{path} is a file, but {format} is one file for each table", "name a folder with --out"
+    ),
+    ErrorKind.REPORT_NOT_A_FILE: ErrorWords(
+        "{path} is a folder, but {format} is one file", "name a file with --out"
+    ),
+    ErrorKind.REPORT_NOT_WRITABLE: ErrorWords(
+        "{path} cannot be written there", "name a folder that exists and is yours with --out"
+    ),
+    ErrorKind.REPORT_NOT_WRITTEN: ErrorWords(
+        "the report could not be written to {path} ({reason})", "free some space, or choose another --out"
+    ),
     # -- reaching a cluster
     ErrorKind.CONNECTION_REFUSED: ErrorWords(
         "nothing is listening on {where} (connection refused)",

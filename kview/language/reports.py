@@ -248,3 +248,19 @@ PLOTS: Mapping[str, str] = {
     "topics": "Records in per second, the busiest topics",
 }
 """Titles of plots."""
+
+_STAGES: Mapping[str, str] = {
+    "start": "starting Spark",
+    "roll_up": "rolling up the recordings",
+    "figures": "adding up the figures",
+}
+
+
+def progress(stage: str, done: int, total: int) -> str:
+    """Return what a report is doing: `rolling up the recordings, 3 of 12`."""
+    return f"{_STAGES[stage]}, {done:,} of {total:,}" if total else _STAGES[stage]
+
+
+def tasks(stages: int, done: int, total: int) -> str:
+    """Return how far Spark's jobs are: `12 of 40 tasks in 2 stages`."""
+    return f"{done:,} of {words.plural(total, 'task')} in {words.plural(stages, 'stage')}"

@@ -12,17 +12,20 @@ from kview.model.units import UNKNOWN
 
 
 def json_document(report: Report) -> bytes:
-    """Return a report as a JSON document. What is not known is null."""
+    """Return a report as a JSON document. What is not known is null; the columns of a table say what its
+    figures mean."""
     document: dict[str, Any] = {
-        "version": report.version,
+        "kview_report": report.version,
         "step_s": report.step_s,
         "threshold_ms": report.threshold_ms,
         "price_per_gb": None if report.price_per_gb != report.price_per_gb else report.price_per_gb,
         **_period(report.period),
-        "against": None if report.against is None else _period(report.against),
-        "comparison": None if report.comparison is None else _rows(report.comparison),
     }
-    return msgspec.json.encode(document) + b"\n"
+    if report.against is not None:
+        document["against"] = _period(report.against)
+    if report.comparison is not None:
+        document["comparison"] = _table(report.comparison)
+    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 
 def _period(period: Period) -> dict[str, Any]:
@@ -30,8 +33,21 @@ def _period(period: Period) -> dict[str, Any]:
         "since_ms": _known(period.since_ms),
         "until_ms": _known(period.until_ms),
         "notes": [{"kind": note.kind.value, **note.values} for note in period.notes],
-        "tables": {name.value: _rows(table) for name, table in period.tables.items()},
+        "tables": {name.value: _table(table) for name, table in period.tables.items()},
     }
+
+
+def _table(table: Table) -> dict[str, Any]:
+    columns = [
+        {
+            "name": column.name,
+            "unit": column.unit,
+            "meaning": column.meaning,
+            "is_estimate": column.is_estimate,
+        }
+        for column in table.spec
+    ]
+    return {"columns": columns, "rows": _rows(table)}
 
 
 def _rows(table: Table) -> list[dict[str, Any]]:
