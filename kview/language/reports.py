@@ -126,8 +126,7 @@ _NOTES: Mapping[NoteKind, str] = {
     " missing.",
     NoteKind.NO_FACTS: "{recording} was made by an older kview, which recorded no incidents, findings or"
     " lags: those figures are “–”.",
-    NoteKind.FACTS_INCOMPLETE: "{recording} has no incidents, findings and lags in {segments} of its"
-    " segments.",
+    NoteKind.FACTS_INCOMPLETE: "{recording} has no incidents, findings and lags in some of its segments.",
     NoteKind.OVERLAP: "{recording} and {other} cover {seconds} s of the same cluster twice. They are counted"
     " once.",
     NoteKind.GAP: "Nothing is known about {seconds} s of {recording}, in which nobody observed (in {gaps}"

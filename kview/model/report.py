@@ -341,7 +341,7 @@ class NoteKind(StrEnum):
     NO_FACTS = "no_facts"
     """`recording` is of version `version`: recorders did not write findings, incidents and lags then."""
     FACTS_INCOMPLETE = "facts_incomplete"
-    """`recording` lacks facts in `segments` of its segments."""
+    """`recording` lacks facts in some of its segments."""
     OVERLAP = "overlap"
     """`recording` overlaps with `other` of the same cluster: `seconds` s of it were not counted again."""
     GAP = "gap"

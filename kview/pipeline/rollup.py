@@ -9,7 +9,7 @@ add up to the roll-ups of everything.
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from kview.model.aggregates import SUMS, Kind, Sum
+from kview.model.aggregates import INTERNAL_TOPICS, SUMS, Kind, Sum
 
 DELTAS = t.StructType(
     [
@@ -51,9 +51,6 @@ NAMES_IN_DELTAS = {
     "records_out_gap": "in_gap",
 }
 """Column name in a recording → column name in DELTAS, where the two differ."""
-
-INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
-"""Kafka's Topic.INTERNAL_TOPICS and its metadata topic. Groups' deltas do not say what is internal."""
 
 HOTTEST_SHIFT = 1 << 24
 """Partition numbers are below this, so that a rate and its partition fit into one integer."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kview.model.aggregates import INTERNAL_TOPICS
+from kview.model.events import Severity
 from kview.model.report import Array, Table, TableName
 
 
@@ -27,6 +29,17 @@ def _worst(table: Table) -> Sequence[Array]:
 
 def _busiest(table: Table) -> Sequence[Array]:
     return [table["records_in"]]
+
+
+def _mine(table: Table) -> Array:
+    """Return which rows are about the user's topics, or about no topic."""
+    mine: Array = ~np.isin(table["topic"].astype(str), list(INTERNAL_TOPICS))
+    return mine
+
+
+def _is_trouble(table: Table) -> Array:
+    trouble: Array = np.isin(table["severity"].astype(str), [Severity.RISK, Severity.WARN])
+    return trouble
 
 
 def _troubled(table: Table) -> Array:
@@ -83,6 +96,7 @@ PICKS = (
             ("truncated", 6),
         ),
         _busiest,
+        _mine,
     ),
     Pick(
         TableName.PARTITIONS,
@@ -97,6 +111,7 @@ PICKS = (
             ("offline_ms", 2),
         ),
         _busiest,
+        _mine,
     ),
     Pick(
         TableName.BROKERS,
@@ -129,7 +144,8 @@ PICKS = (
             ("partitions_most", 3),
             ("groups_most", 4),
         ),
-        lambda table: [table["severity"] == "risk", table["severity"] == "warn", table["held_ms"]],
+        lambda table: [table["severity"] == Severity.RISK, table["held_ms"]],
+        _is_trouble,
     ),
     Pick(
         TableName.TRAFFIC,

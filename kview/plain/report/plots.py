@@ -6,6 +6,7 @@ import numpy as np
 
 from kview.derive.view import Floats
 from kview.language import reports
+from kview.model.aggregates import INTERNAL_TOPICS
 from kview.model.report import Report, TableName
 from kview.model.snapshot import Longs
 
@@ -47,10 +48,8 @@ def plots(report: Report) -> list[Plot]:
             PlotLine(reports.LINES["records_out"], _rates(report, whole, grid, "records_out", "out_known_s")),
         )
         made.append(Plot(f"{reports.PLOTS['throughput']}{named}", grid, lines))
-        names = np.unique(table["topic"][mine & (table["topic"] != "")].astype(str))
-        totals = {
-            str(name): int(table["records_in"][mine & (table["topic"] == name)].sum()) for name in names
-        }
+        names = set(table["topic"][mine]) - {"", *INTERNAL_TOPICS}
+        totals = {name: int(table["records_in"][mine & (table["topic"] == name)].sum()) for name in names}
         busiest = sorted(totals, key=lambda name: (-totals[name], name))[:MOST_LINES]
         if len(busiest) > 1:
             made.append(Plot(f"{reports.PLOTS['topics']}{named}", grid, _topics(report, mine, busiest, grid)))
