@@ -108,6 +108,17 @@ class ErrorKind(StrEnum):
     SPARK_GARBLED = "spark garbled"
     SPARK_KILLED = "spark killed"
     SPARK_ENDED = "spark ended"
+    SPARK_MASTER_UNREACHABLE = "spark master unreachable"
+    SPARK_MASTER_WRONG = "spark master wrong"
+    REPORT_OUT_OF_MEMORY = "report out of memory"
+    REPORT_CANCELLED = "report cancelled"
+    REPORT_NOTHING_KNOWN = "report nothing known"
+    REPORT_NEEDS_FOLDER = "report needs folder"
+    REPORT_NEEDS_FILE = "report needs file"
+    REPORT_NOT_A_FOLDER = "report not a folder"
+    REPORT_NOT_A_FILE = "report not a file"
+    REPORT_NOT_WRITABLE = "report not writable"
+    REPORT_NOT_WRITTEN = "report not written"
 
     # -- reaching a cluster
     CONNECTION_REFUSED = "connection refused"

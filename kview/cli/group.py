@@ -16,6 +16,7 @@ COMMANDS = {
     "check": "Check a cluster once, for scripts: print what is wrong, and set the exit code.",
     "config": "Show which files kview reads, and the settings of each profile.",
     "connect": "Show a cluster live: its brokers, partitions and consumer groups.",
+    "report": "Report on recordings: throughput, availability, lag, incidents and growth.",
     "replay": "Play a recording on the same dashboard, or step through it.",
     "schema": "Print the JSON Schema of the documents that --format json prints.",
     "serve": "Run the simulated cluster without a dashboard.",

@@ -201,6 +201,40 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.SPARK_GARBLED: ErrorWords("kview does not understand what the Spark job sent ({reason})", _LOG),
     ErrorKind.SPARK_KILLED: ErrorWords("the Spark job was killed ({signal})", _AGAIN),
     ErrorKind.SPARK_ENDED: ErrorWords("the Spark job exited (exit code {code})", _LOG),
+    ErrorKind.SPARK_MASTER_UNREACHABLE: ErrorWords(
+        "the Spark master {master} cannot be reached",
+        "check its host and port, and that it runs, or leave out --master to use this machine",
+    ),
+    ErrorKind.SPARK_MASTER_WRONG: ErrorWords(
+        "{master!r} is not a valid Spark master", "write local[N] or spark://HOST:PORT"
+    ),
+    ErrorKind.REPORT_OUT_OF_MEMORY: ErrorWords(
+        "the report needs more than {heap} MB of memory", "give it more with --heap, or report on less"
+    ),
+    ErrorKind.REPORT_CANCELLED: ErrorWords(
+        "the report was cancelled", "run it again: finished roll-ups are kept"
+    ),
+    ErrorKind.REPORT_NOTHING_KNOWN: ErrorWords(
+        "there is no complete second in that period", "choose another period with --since and --until"
+    ),
+    ErrorKind.REPORT_NEEDS_FOLDER: ErrorWords(
+        "{format} is one file for each table", "name a folder for them with --out"
+    ),
+    ErrorKind.REPORT_NEEDS_FILE: ErrorWords(
+        "a page of HTML cannot be read in a terminal", "name a file for it with --out"
+    ),
+    ErrorKind.REPORT_NOT_A_FOLDER: ErrorWords(
+        "{path} is a file, but {format} is one file for each table", "name a folder with --out"
+    ),
+    ErrorKind.REPORT_NOT_A_FILE: ErrorWords(
+        "{path} is a folder, but {format} is one file", "name a file with --out"
+    ),
+    ErrorKind.REPORT_NOT_WRITABLE: ErrorWords(
+        "{path} cannot be written there", "name a folder that exists and is yours with --out"
+    ),
+    ErrorKind.REPORT_NOT_WRITTEN: ErrorWords(
+        "the report could not be written to {path} ({reason})", "free some space, or choose another --out"
+    ),
     # -- reaching a cluster
     ErrorKind.CONNECTION_REFUSED: ErrorWords(
         "nothing is listening on {where} (connection refused)",

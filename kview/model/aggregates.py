@@ -22,6 +22,10 @@ SET_BACK_MS = 2_000
 """If an observation ends this much before an earlier one, the clock was set back in between."""
 
 
+INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+"""Kafka's Topic.INTERNAL_TOPICS and its metadata topic. Groups' deltas do not say what is internal."""
+
+
 class Kind(StrEnum):
     """The subject of a roll-up.
 

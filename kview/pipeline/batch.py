@@ -1,45 +1,88 @@
-"""The roll-ups of a complete recording at once, from the Parquet files of its closed segments."""
+"""The roll-ups of complete segments at once, from their Parquet files.
 
+Only Spark's own expressions are used, so executors on other machines need nothing from kview.
+"""
+
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
-from kview.pipeline.reading import set_backs
+from kview.model.aggregates import SUMS
+from kview.pipeline.minutes import minutes
+from kview.pipeline.packed import unpacked
+from kview.pipeline.reading import packed_table, rows
 from kview.pipeline.rollup import DELTAS, NAMES_IN_DELTAS, pieces, summed
-from kview.recording.manifest import SegmentEntry, read_manifest
-from kview.recording.reader import Recording
+from kview.pipeline.sources import DELTA_PARTS, closed_moments, joined, open_source, set_backs_of
 from kview.recording.segment import parquet_file
+from kview.recording.segment_reader import DeltaBatches
 
-_PARTS = ("partition_deltas", "offset_deltas", "observations")
+SECONDS_ROW = ("second", "kind", "name", *map(str, SUMS), "hottest", "topic_partitions")
+"""The columns of a one-second roll-up that are kept."""
 
 
 def rollups(spark: SparkSession, recording: Path) -> DataFrame:
-    """Return the columns of `kview.pipeline.rollup.rolled`. Raises KviewError if there is no recording.
+    """Return the columns of `kview.pipeline.rollup.rolled` for the closed segments of a recording.
 
     If the same seconds came twice because the clock was set back, the later ones count, as in
-    `kview.pipeline.store`. Only Spark's own expressions are used, so executors on other machines need nothing
-    from kview.
+    `kview.pipeline.store`. Raises KviewError if there is no recording.
     """
-    closed = [segment for segment in read_manifest(recording).segments if segment.closed]
-    folders = [recording / segment.folder for segment in closed]
-    deltas = spark.createDataFrame([], DELTAS)
-    for part in _PARTS:
-        paths = [str(path) for folder in folders if (path := parquet_file(folder, part)).exists()]
-        if paths:
-            deltas = deltas.unionByName(_as_deltas(spark.read.parquet(*paths), part))
+    source = open_source(recording)
+    moments = joined([closed_moments(source, entry)[0] for entry in source.closed])
+    folders = [source.folder / entry.folder for entry in source.closed]
+    return seconds(closed_deltas(spark, folders), set_backs_of(moments))
+
+
+def seconds(deltas: DataFrame, set_backs: Sequence[tuple[int, int]]) -> DataFrame:
+    """Return the one-second roll-ups of rows of DELTAS.
+
+    For each (sequence, second) of `set_backs`, observations before that sequence do not count from that
+    second on.
+    """
     shares = pieces(deltas)
-    for sequence, second in _set_backs(recording, closed):
+    for sequence, second in set_backs:
         shares = shares.where((f.col("sequence") >= sequence) | (f.col("second") < second))
     return summed(shares)
 
 
-def _set_backs(recording: Path, closed: list[SegmentEntry]) -> list[tuple[int, int]]:
-    """Return (first observation after it, that observation's second) for each time the clock was set back."""
-    seen = Recording.open(recording)
-    sequences, moments = seen.sequences(), seen.moments()
-    moments = moments[sequences <= max((entry.last_sequence for entry in closed), default=-1)]
-    return [(int(sequences[place]), int(moments[place]) // 1000) for place in set_backs(moments)]
+def closed_deltas(
+    spark: SparkSession, folders: Sequence[Path], parts: Sequence[str] = DELTA_PARTS
+) -> DataFrame:
+    """Return rows of DELTAS from the folders of closed segments."""
+    deltas: DataFrame | None = None
+    for part in parts:
+        paths = [str(path) for folder in folders if (path := parquet_file(folder, part)).exists()]
+        if paths:
+            some = _as_deltas(spark.read.parquet(*paths), part)
+            deltas = some if deltas is None else deltas.unionByName(some)
+    return spark.createDataFrame([], DELTAS) if deltas is None else deltas
+
+
+def open_deltas(spark: SparkSession, parts: Mapping[str, pa.Table]) -> DataFrame:
+    """Return rows of DELTAS from the parts of an open segment."""
+    moments = parts["observations"].select(["sequence", "ended_ms"])
+    named = moments.rename_columns(["sequence", "observed_ms"])
+    tables = (parts["partition_deltas"], parts["offset_deltas"], named)
+    whole = DeltaBatches(*(_one_batch(table) for table in tables), last_sequence=-1)
+    return unpacked(spark.createDataFrame(packed_table(rows(whole))))
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+
+
+def rolled_tables(
+    deltas: DataFrame, id: int, head_s: int, tail_s: int, set_backs: Sequence[tuple[int, int]]
+) -> tuple[DataFrame, DataFrame]:
+    """Return what is kept of a batch: one-second roll-ups of everything, and one-minute roll-ups of
+    partitions."""
+    of_batch = f.lit(id).cast(t.LongType()).alias("batch")
+    by_second = seconds(deltas, set_backs).select(of_batch, *SECONDS_ROW)
+    return by_second, minutes(deltas, head_s, tail_s, set_backs).select(of_batch, "*")
 
 
 def _as_deltas(table: DataFrame, part: str) -> DataFrame:

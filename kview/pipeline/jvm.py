@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,7 +26,7 @@ GATEWAY_WITHIN_S = 60.0
 """Limit of the JVM's start, which usually takes two seconds. A machine that needs a minute for it is
 overloaded."""
 
-_HEAP = "256m"
+LIVE_HEAP_MB = 256
 """The live job uses 80 MB. A larger heap would just fill up with garbage."""
 
 _OPENED = (
@@ -49,17 +50,21 @@ _FIRST = (
 """Java searches the jars in order for each class, so the jars with most of the classes in use come first."""
 
 _QUICK_START = (
-    "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-Xmn32m",
+)
+"""Options for a job that runs as long as the dashboard but is idle part of the time. They halve start time
+and memory."""
+
+_ALWAYS = (
+    # One thread collects garbage. More of them would compete with the tasks for the same cores.
+    "-XX:+UseSerialGC",
     # Otherwise Java collects garbage each time the loaded classes have grown by half.
     "-XX:MetaspaceSize=192m",
     # The jars come from an installed package, and verifying 20,000 classes takes a third of the start.
     "-XX:+UnlockDiagnosticVMOptions",
     "-XX:-BytecodeVerificationRemote",
 )
-"""Options for a job that runs as long as the dashboard but is idle part of the time. They halve start time
-and memory."""
 
 
 def choose_java(environment: Mapping[str, str]) -> Path:
@@ -106,20 +111,38 @@ def spark_home() -> Path:
     return Path(spec.origin).parent
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """How a JVM differs that works on a batch: its heap in MB, and the file descriptor for its messages.
+
+    `all_jars` is for masters whose jars kview does not need otherwise, such as YARN's.
+    """
+
+    heap_mb: int
+    output: int
+    all_jars: bool = False
+
+
 class Gateway:
     """A JVM for PySpark.
 
     The JVM's standard input is a pipe from this process, so the JVM ends with this process.
     """
 
-    def __init__(self, java: Path, scratch: Path) -> None:
-        """Start the JVM. `scratch` is a folder for its files."""
+    def __init__(self, java: Path, scratch: Path, batch: "Batch | None" = None) -> None:
+        """Start the JVM. `scratch` is a folder for its files.
+
+        Without `batch`, it is a JVM for the live job, which says what it has to say on standard error.
+        """
         self._connection_file = scratch / "gateway"
         self.process = subprocess.Popen(
-            _command(java, scratch),
+            _command(java, scratch, batch),
             stdin=subprocess.PIPE,
-            stdout=sys.stderr.fileno(),
+            stdout=sys.stderr.fileno() if batch is None else batch.output,
+            stderr=None if batch is None else batch.output,
             env=_environment(self._connection_file),
+            # A terminal sends Ctrl-C to all its processes. A batch is cancelled before its JVM ends.
+            process_group=None if batch is None else 0,
         )
 
     def connect(self) -> None:
@@ -166,19 +189,21 @@ def _environment(connection_file: Path) -> dict[str, str]:
     }
 
 
-def _class_path() -> str:
+def _class_path(all_jars: bool) -> str:
     """Return the class path of those Spark jars that the live job, or a batch over Parquet, can need."""
-    jars = [jar for jar in (spark_home() / "jars").glob("*.jar") if not jar.name.startswith(_UNUSED)]
+    unused = () if all_jars else _UNUSED
+    jars = [jar for jar in (spark_home() / "jars").glob("*.jar") if not jar.name.startswith(unused)]
     jars.sort(key=lambda jar: (not jar.name.startswith(_FIRST), jar.name))
     return os.pathsep.join(map(str, jars))
 
 
-def _command(java: Path, scratch: Path) -> list[str]:
+def _command(java: Path, scratch: Path, batch: Batch | None) -> list[str]:
     asked = (java_version(java) or 0) >= UNSAFE_ASKED_FROM
     return [
         str(java),
-        f"-Xmx{_HEAP}",
-        *_QUICK_START,
+        f"-Xmx{LIVE_HEAP_MB if batch is None else batch.heap_mb}m",
+        *(_QUICK_START if batch is None else ()),
+        *_ALWAYS,
         *(["--sun-misc-unsafe-memory-access=allow"] if asked else []),
         "-XX:+IgnoreUnrecognizedVMOptions",
         "-XX:+ExitOnOutOfMemoryError",
@@ -193,6 +218,6 @@ def _command(java: Path, scratch: Path) -> list[str]:
         f"-Djava.io.tmpdir={scratch}",
         *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED.split()),
         "-cp",
-        _class_path(),
+        _class_path(batch is not None and batch.all_jars),
         GATEWAY_SERVER,
     ]

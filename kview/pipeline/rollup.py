@@ -9,7 +9,7 @@ add up to the roll-ups of everything.
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from kview.model.aggregates import SUMS, Kind, Sum
+from kview.model.aggregates import INTERNAL_TOPICS, SUMS, Kind, Sum
 
 DELTAS = t.StructType(
     [
@@ -51,9 +51,6 @@ NAMES_IN_DELTAS = {
     "records_out_gap": "in_gap",
 }
 """Column name in a recording → column name in DELTAS, where the two differ."""
-
-INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
-"""Kafka's Topic.INTERNAL_TOPICS and its metadata topic. Groups' deltas do not say what is internal."""
 
 HOTTEST_SHIFT = 1 << 24
 """Partition numbers are below this, so that a rate and its partition fit into one integer."""
@@ -98,8 +95,11 @@ def _remainders(name: str) -> str:
         {name} * ((ended_ms - 1) % 1000 + 1) % (ended_ms - began_ms) as {name}_last"""
 
 
-def _share(name: str) -> str:
-    """Return SQL for one second's share of the increase over an interval, by the largest remainder."""
+def share(name: str) -> str:
+    """Return SQL for one second's share of the increase over an interval, by the largest remainder.
+
+    It needs the columns of BOUNDED, `second`, and `overlap_ms`: the overlap of the second and the interval.
+    """
     first, mid, last = f"{name}_first", f"{name}_mid", f"{name}_last"
     return f"""case
         when {name} is null or {name} = 0 or overlap_ms = 0 then 0
@@ -110,10 +110,10 @@ def _share(name: str) -> str:
                 when second = last_s then if({first} >= {last}, 1, 0) + if({mid} >= {last}, between, 0)
                 else second - first_s - 1 + if({first} >= {mid}, 1, 0) + if({last} > {mid}, 1, 0)
             end < ({first} + between * {mid} + {last}) div length_ms, 1, 0)
-    end as {name}"""
+    end"""
 
 
-def _overlap(began_ms: str, ended_ms: str) -> str:
+def overlap(began_ms: str, ended_ms: str) -> str:
     """Return SQL for the number of ms of a second that are in an interval."""
     return f"greatest(least({ended_ms}, second * 1000 + 1000) - greatest({began_ms}, second * 1000), 0)"
 
@@ -124,7 +124,7 @@ _SPANS = f"""
     select sequence, observed_ms, group, topic, partition, leader, leader_rack, topic_partitions,
         coalesce(internal, topic in ({_INTERNAL})) as internal,
         began_ms, ended_ms, fell, in_gap, record_centibytes, offline, silent, under_min_isr, under_replicated,
-        observed_ms - coalesce(state_ms, 0) as held_from_ms,
+        state_ms, observed_ms - coalesce(state_ms, 0) as held_from_ms,
         coalesce(records, 0) + coalesce(replicated, 0) + coalesce(fell, 0) + coalesce(in_gap, 0) > 0
             as counted,
         coalesce(state_ms, 0) > 0 as held,
@@ -137,23 +137,29 @@ _SPANS = f"""
     from {{deltas}}"""
 
 # A delta without an interval belongs to the second in which it was seen.
+_FROM_S = """coalesce(least(if(counted, first_s, null), if(held, held_from_ms div 1000, null)),
+            observed_ms div 1000)"""
+_TO_S = """coalesce(greatest(
+            if(counted, ended_ms div 1000, null), if(held, (observed_ms - 1) div 1000, null)),
+            observed_ms div 1000)"""
+
 _SECONDS = f"""
-    select *, explode(sequence(
-        coalesce(least(if(counted, first_s, null), if(held, held_from_ms div 1000, null)),
-            observed_ms div 1000),
-        coalesce(greatest(if(counted, ended_ms div 1000, null), if(held, (observed_ms - 1) div 1000, null)),
-            observed_ms div 1000)
-    )) as second
+    select *, explode(sequence({_FROM_S}, {_TO_S})) as second
     from ({_SPANS})"""
 
+BOUNDED = f"""
+    select *, {_FROM_S} as from_s, {_TO_S} as to_s
+    from ({_SPANS})"""
+"""Rows of DELTAS with the first and the last second that they touch, and what `share` and `overlap` need."""
+
 _OVERLAPS = f"""
-    select *, {_overlap("began_ms", "ended_ms")} as overlap_ms,
-        {_overlap("held_from_ms", "observed_ms")} as held_ms
+    select *, {overlap("began_ms", "ended_ms")} as overlap_ms,
+        {overlap("held_from_ms", "observed_ms")} as held_ms
     from ({_SECONDS})"""
 
 PIECES = f"""
     select second, topic, leader, leader_rack, group, internal, sequence, observed_ms, topic_partitions,
-        {", ".join(_share(name) for name in _SPREAD)},
+        {", ".join(f"{share(name)} as {name}" for name in _SPREAD)},
         record_centibytes,
         if(records > 0, overlap_ms, 0) as active_ms,
         if(second = ended_ms div 1000, coalesce(fell, 0), 0) as fell,

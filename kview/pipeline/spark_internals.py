@@ -61,3 +61,15 @@ def load_functions() -> None:
 def parser() -> Any:
     """Return Spark's parser of queries. Its method `parsePlan` needs no session. Raises Py4JError."""
     return java_class(PARSER).getField("MODULE$").get(None)
+
+
+def forget_gateway() -> None:
+    """Make PySpark forget the gateway whose JVM has ended, so that this process can use another one."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    os.environ.pop(GATEWAY_PORT, None)
+    os.environ.pop(GATEWAY_SECRET, None)
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None

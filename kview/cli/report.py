@@ -1,0 +1,143 @@
+"""`kview report`: the figures of recordings, made by Spark."""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+from kview.errors import BadUse, ErrorKind
+
+
+@click.command()
+@click.argument("recordings", metavar="RECORDING…", nargs=-1, required=True)
+@click.option("--since", metavar="TIME", help="From when on: 14:05, 14:05:30, -5m or 2026-03-01T14:05.")
+@click.option("--until", metavar="TIME", help="Until when, in the same forms.")
+@click.option(
+    "--against",
+    nargs=2,
+    metavar="TIME TIME",
+    help="Compare with the period from the first to the second time.",
+)
+@click.option("--topic", "topics", multiple=True, metavar="PATTERN", help="Only topics such as 'pay*'.")
+@click.option("--group", "groups", multiple=True, metavar="PATTERN", help="Only groups such as 'pay*'.")
+@click.option(
+    "--threshold",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Tell how long groups were further behind than this.",
+)
+@click.option(
+    "--price",
+    type=click.FloatRange(min=0),
+    metavar="AMOUNT",
+    help="The price of 10⁹ bytes between racks, to tell what they cost.",
+)
+@click.option(
+    "--master", default="", metavar="URL", help="The Spark master: local[N] (default) or spark://HOST:PORT."
+)
+@click.option(
+    "--heap",
+    type=click.IntRange(min=256),
+    default=1024,
+    show_default=True,
+    metavar="MB",
+    help="The memory of Spark's driver.",
+)
+@click.option(
+    "--cache",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where to keep roll-ups, instead of within each recording.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv", "parquet", "html"]),
+    default="table",
+    show_default=True,
+    help="table: text and plots for people; html: one page that needs nothing besides itself; json, csv and"
+    " parquet have every row and column.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="The file to write, or for csv and parquet the folder.  [default: standard output]",
+)
+@click.option("--ascii", "ascii_only", is_flag=True, help="Print ASCII characters only.")
+@click.pass_context
+def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> None:
+    """Report on recordings: throughput, availability, lag, incidents and growth.
+
+    RECORDING is a folder, a folder of recordings, or the name under which a recording was kept. A recording
+    is read once; what is found is kept next to it, so that the next report is quick.
+    """
+    from kview.run import terminal
+    from kview.run.report_files import ReportFormat, check_output, write_report
+    from kview.run.report_progress import ProgressLine
+    from kview.run.reporting import Reporting
+
+    form, out = ReportFormat(flags["form"]), flags["out"]
+    check_output(form, out, sys.stdout.isatty())
+    ascii_only = terminal.detect(False, os.environ, sys.stdout.encoding, flags["ascii_only"]).ascii_only
+    line = ProgressLine(sys.stderr, ascii_only)
+    reporting = Reporting(
+        recordings,
+        _question(recordings, flags),
+        master=flags["master"],
+        heap_mb=flags["heap"],
+        cache=flags["cache"],
+        on_progress=line.show,
+    )
+
+    def cancel(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        reporting.cancel()
+
+    signal.signal(signal.SIGINT, cancel)
+    try:
+        made = reporting.make()
+    finally:
+        line.end()
+    write_report(made, form, out, ascii_only)
+
+
+def _question(recordings: Sequence[str], flags: dict[str, Any]) -> Any:
+    from kview.pipeline.report import Question
+
+    asked = [flags["since"], flags["until"], *(flags["against"] or ())]
+    times = _moments(recordings, asked) if any(text is not None for text in asked) else [None] * len(asked)
+    return Question(
+        since_ms=times[0],
+        until_ms=times[1],
+        against=(times[2], times[3]) if flags["against"] else None,
+        topics=flags["topics"],
+        groups=flags["groups"],
+        threshold_ms=round(flags["threshold"] * 1000),
+        price_per_gb=float("nan") if flags["price"] is None else flags["price"],
+    )
+
+
+def _moments(recordings: Sequence[str], texts: Sequence[str | None]) -> list[int | None]:
+    """Return what the times stand for, counted from the ends of all recordings together."""
+    from kview.derive.times import FORMS, moment_of
+    from kview.run.reporting import recordings as folders_of
+    from kview.run.reporting import span_ms
+
+    first_ms, last_ms = span_ms(folders_of(recordings))
+    found: list[int | None] = []
+    for text in texts:
+        at_ms = None
+        if text is not None:
+            at_ms = moment_of(text, minus_from_ms=last_ms, plus_from_ms=first_ms, last_ms=last_ms, zone=None)
+            if at_ms is None:
+                raise BadUse(ErrorKind.NOT_A_TIME, text=text, forms=FORMS)
+        found.append(at_ms)
+    return found

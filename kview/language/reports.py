@@ -1,0 +1,265 @@
+"""Reports in words: titles, heads of columns, what is worth knowing first, and notes about the figures."""
+
+import math
+from collections.abc import Mapping
+
+from kview.language import nouns, words
+from kview.model.report import Note, NoteKind, TableName
+
+TITLES: Mapping[str, str] = {
+    TableName.PERIODS: "Recordings",
+    TableName.CLUSTERS: "Clusters",
+    TableName.TOPICS: "Topics",
+    TableName.PARTITIONS: "Partitions",
+    TableName.BROKERS: "Brokers",
+    TableName.RACKS: "Racks",
+    TableName.GROUPS: "Consumer groups",
+    TableName.INCIDENTS: "Incidents",
+    TableName.ELECTIONS: "Elections",
+    TableName.FINDINGS: "What was wrong, and for how long",
+    TableName.TRAFFIC: "Traffic between racks",
+    TableName.GROWTH: "Growth",
+    TableName.THROUGHPUT: "Throughput",
+    "availability": "Availability",
+    "comparison": "Comparison",
+}
+"""Titles by the names of tables."""
+
+
+HEADS: Mapping[str, str] = {
+    "recording": "recording",
+    "since_ms": "from",
+    "until_ms": "until",
+    "known_s": "known",
+    "gaps": "gaps",
+    "gap_ms": "unknown",
+    "cluster": "cluster",
+    "topic": "topic",
+    "partition": "partition",
+    "broker": "broker",
+    "rack": "rack",
+    "group": "group",
+    "records_in": "records in",
+    "bytes_in": "bytes in",
+    "records_out": "records out",
+    "replicated": "copied",
+    "cross_rack": "between racks",
+    "in_rate": "in/s",
+    "in_p50": "p50",
+    "in_p95": "p95",
+    "in_p99": "p99",
+    "in_most": "most in 1 s",
+    "in_most_ms": "at",
+    "out_rate": "out/s",
+    "skew": "hottest ÷ mean",
+    "truncated": "cut off",
+    "rewound": "rewound",
+    "offline_ms": "no leader",
+    "silent_ms": "leader silent",
+    "under_min_isr_ms": "under min ISR",
+    "under_replicated_ms": "under-replicated",
+    "offline_s": "no leader",
+    "silent_s": "leader silent",
+    "under_min_isr_s": "under min ISR",
+    "under_replicated_s": "under-replicated",
+    "partitions": "partitions",
+    "available": "available",
+    "answering": "answering",
+    "times_mean": "× mean",
+    "peak": "most/s",
+    "peak_ms": "at",
+    "lag_most": "worst lag",
+    "lag_most_ms": "at",
+    "behind_most": "worst behind",
+    "behind_most_ms": "at",
+    "lost": "lost unread",
+    "began_ms": "began",
+    "fenced_ms": "fenced",
+    "elected_all_ms": "all led again",
+    "moves_all_ms": "watermarks move",
+    "isr_full_ms": "every ISR full",
+    "moved": "moved",
+    "leaderless": "no leader",
+    "gone": "records gone",
+    "waited_ms": "acks=all waited",
+    "elections": "elections",
+    "lost_leader": "lost leader",
+    "unclean": "unclean",
+    "first_ms": "first",
+    "last_ms": "last",
+    "held_ms": "in all",
+    "share": "of the time",
+    "partitions_most": "partitions",
+    "groups_most": "groups",
+    "severity": "severity",
+    "replicated_bytes": "copied to followers",
+    "cross_rack_bytes": "between racks",
+    "cross_rack_share": "share",
+    "cost": "cost",
+    "bytes_first": "size before",
+    "bytes_last": "size now",
+    "growth": "grows a day",
+    "written": "written a day",
+    "retention_ms": "keeps for",
+    "retention_bytes": "keeps at most",
+    "cleanup_policy": "cleanup",
+    "forecast_bytes": "will reach",
+    "figure": "figure",
+    "before": "before",
+    "now": "now",
+    "change": "change",
+}
+"""Heads by the names of columns."""
+
+_MOST_DIGITS = 4
+
+_NOTES: Mapping[NoteKind, str] = {
+    NoteKind.STILL_WRITTEN: "{recording} is still being written: the report covers it up to observation"
+    " {sequence}.",
+    NoteKind.NOT_CLOSED: "{recording} was not closed properly. It is used up to its last complete observation"
+    " ({sequence}).",
+    NoteKind.TORN: "{recording} ends in the middle of an observation ({bytes} bytes). It is used up to the"
+    " last complete one ({sequence}).",
+    NoteKind.SEGMENT_DAMAGED: "Segment {segment} of {recording} is damaged and was left out ({file}:"
+    " {reason}).",
+    NoteKind.SEGMENT_GONE: "Segment {segment} of {recording} was deleted while it was read, so it is"
+    " missing.",
+    NoteKind.NO_FACTS: "{recording} was made by an older kview, which recorded no incidents, findings or"
+    " lags: those figures are “–”.",
+    NoteKind.FACTS_INCOMPLETE: "{recording} has no incidents, findings and lags in some of its segments.",
+    NoteKind.OVERLAP: "{recording} and {other} cover {seconds} s of the same cluster twice. They are counted"
+    " once.",
+    NoteKind.GAP: "Nothing is known about {seconds} s of {recording}, in which nobody observed (in {gaps}"
+    " pieces).",
+    NoteKind.CLOCK_SET_BACK: "The clock was set back {times} times during {recording}. If a second came"
+    " twice, the later one counts.",
+    NoteKind.NOT_KEPT: "The roll-ups could not be kept in {folder} ({reason}), so the next report takes as"
+    " long as this one. --cache DIR names another folder.",
+    NoteKind.CUT_OFF: "{table} shows only the {rows} busiest of {total} rows.",
+    NoteKind.OUTSIDE: "{recording} has nothing from this period.",
+    NoteKind.EMPTY: "{recording} does not have one complete second.",
+}
+
+
+def note(about: Note) -> str:
+    """Return a note as a sentence."""
+    return _NOTES[about.kind].format_map(
+        {name: f"{value:,}" if isinstance(value, int) else value for name, value in about.values.items()}
+    )
+
+
+def percent(share: float) -> str:
+    """Return a share of 0 to 1 in per cent, never rounded to 100 or 0: `99.982 %`, `100 %`, `43 %`."""
+    if share != share:
+        return words.NONE
+    if share in (0.0, 1.0):
+        return f"{share * 100:.0f} %"
+    missing = min(share, 1 - share) * 100
+    digits = max(0, 1 - math.floor(math.log10(missing)))
+    if digits > _MOST_DIGITS:
+        return "> 99.9999 %" if share > 0.5 else "< 0.0001 %"
+    return f"{share * 100:.{digits}f} %"
+
+
+def incident_title(kind: str, cause: str, brokers: str, controllers: str, racks: str) -> str:
+    """Return what an incident began with: `broker 4 silent`, `rack R2 silent (brokers 3, 4 and 5)`."""
+    ids = [int(one) for one in brokers.split(",") if one]
+    if kind == "brokers":
+        what = "left the cluster" if cause == "stopped" else "silent"
+        named = nouns.some_brokers(ids) if ids else "a broker"
+        return f"rack {racks} {what} ({named})" if racks and len(ids) > 1 else f"{named} {what}"
+    if kind == "quorum":
+        lost = [int(one) for one in controllers.split(",") if one]
+        return f"quorum lost ({nouns.controllers(lost)})" if lost else "no controller could act"
+    return "watermarks frozen" if cause == "frozen" else "partitions without a leader"
+
+
+def kind_words(kind: str) -> str:
+    """Return the value of an enum as words: `under min ISR`."""
+    return kind.replace("_", " ").replace(" isr", " ISR")
+
+
+def incidents_line(total: int, longest_ms: int, is_open: bool) -> str:
+    """Return how many incidents there were, and how long the longest one lasted."""
+    if total == 1:
+        lasted = f"lasted {words.duration(longest_ms)}" if not is_open else "was not over at the end"
+        return f"1 incident, which {lasted}"
+    still = ", and not all were over at the end" if is_open else ""
+    return f"{words.plural(total, 'incident')}, the longest of {words.duration(longest_ms)}{still}"
+
+
+def unavailable_line(topic: str, seconds: int, share: float, others: int, is_silent: bool) -> str:
+    """Return how long the worst topic was unavailable."""
+    what = "leaders that did not answer" if is_silent else "partitions without a leader"
+    more = f" ({words.plural(others, 'more topic')} too)" if others else ""
+    length = words.duration(seconds * 1000, tenths=False)
+    return f"{topic} had {what} for {length}, {percent(share)} available{more}"
+
+
+def min_isr_line(topic: str, seconds: int, others: int) -> str:
+    """Return how long the worst topic refused acks=all writes because it was under min ISR."""
+    more = f" ({words.plural(others, 'more topic')} too)" if others else ""
+    length = words.duration(seconds * 1000, tenths=False)
+    return f"{topic} was under min.insync.replicas for {length}{more}: acks=all writes were refused"
+
+
+def gone_line(records: int) -> str:
+    """Return that records were lost in elections."""
+    return f"at least {words.plural(records, 'record')} that only an old leader had {_are(records)} gone"
+
+
+def lost_line(group: str, records: int) -> str:
+    """Return that a group lost records to retention."""
+    return f"{group} lost {words.plural(records, 'record')}, deleted before it had read them"
+
+
+def behind_line(group: str, behind_ms: int, lag: int, above_ms: int, threshold_ms: int) -> str:
+    """Return how far the worst group was behind, and for how long it was above the threshold."""
+    least = f", over {words.duration(threshold_ms, tenths=False)} for {words.duration(above_ms)}"
+    records = f" ({words.plural(lag, 'record')} at the most)" if lag >= 0 else ""
+    return f"{group} was up to {words.duration(behind_ms)} behind{records}{least}"
+
+
+def rate_line(mean: float, most: int, most_at: str, out: float) -> str:
+    """Return the cluster's throughput."""
+    peak = f", at most {most:,} in one second ({most_at})" if most >= 0 else ""
+    return f"{words.rate(mean)} records/s in{peak} · {words.rate(out)} out"
+
+
+def racks_line(size_bytes: int, share: float, cost: str) -> str:
+    """Return what went from one rack to another."""
+    price = f", which costs {cost}" if cost else ""
+    return f"≈{words.size(size_bytes)} went between racks, {percent(share)} of what followers copied{price}"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+NOTHING_WRONG = "nothing went wrong: no incidents, every partition had a leader that answered"
+NO_FACTS = "nothing is known about incidents and lags: an older kview recorded this"
+
+LINES: Mapping[str, str] = {"records_in": "in", "records_out": "out"}
+"""Names of a plot's lines."""
+
+PLOTS: Mapping[str, str] = {
+    "throughput": "Records per second",
+    "topics": "Records in per second, the busiest topics",
+}
+"""Titles of plots."""
+
+_STAGES: Mapping[str, str] = {
+    "start": "starting Spark",
+    "roll_up": "rolling up the recordings",
+    "figures": "adding up the figures",
+}
+
+
+def progress(stage: str, done: int, total: int) -> str:
+    """Return what a report is doing: `rolling up the recordings, 3 of 12`."""
+    return f"{_STAGES[stage]}, {done:,} of {total:,}" if total else _STAGES[stage]
+
+
+def tasks(stages: int, done: int, total: int) -> str:
+    """Return how far Spark's jobs are: `12 of 40 tasks in 2 stages`."""
+    return f"{done:,} of {words.plural(total, 'task')} in {words.plural(stages, 'stage')}"

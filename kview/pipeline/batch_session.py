@@ -1,0 +1,282 @@
+"""A Spark session for reports: a JVM of its own, on this machine or as the driver of a cluster."""
+
+import logging
+import os
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+
+from kview.errors import BadUse, ClusterUnreachable, ErrorKind, KviewError
+from kview.pipeline.jvm import Batch, Gateway, choose_java
+from kview.pipeline.spark_internals import RESERVED_MEMORY, forget_gateway
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HEAP_MB = 1024
+"""The heap of the driver, in which all the work happens without a cluster."""
+
+LEAST_HEAP_MB = 256
+
+SESSION_WITHIN_S = 28.0
+"""Spark itself tries for a minute to reach a master."""
+
+CONNECTS_WITHIN_S = 5.0
+
+END_WITHIN_S = 3.0
+
+POLL_S = 0.2
+"""Interval at which progress is asked for."""
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # As in the live job: checked arithmetic takes half of the time, and nothing here can overflow.
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    # Damaged files must not become wrong figures.
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "32m",
+    "spark.sql.files.openCostInBytes": "1m",
+    # The roll-ups of a few hundred recordings are known by a table that is sent to all tasks.
+    "spark.sql.maxPlanStringLength": "100",
+    "spark.sql.debug.maxToStringFields": "3",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "10",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "1000",
+    "spark.appStateStore.asyncTracking.enable": "false",
+    "spark.cleaner.periodicGC.interval": "10min",
+}
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """What Spark works on: stages that run or wait, tasks that are done in them, and their number."""
+
+    stages: int
+    done: int
+    total: int
+
+
+class BatchSession:
+    """A Spark session for a batch, to use in a `with` statement.
+
+    `master` is `local[N]`, `spark://HOST:PORT`, or anything else that Spark knows. `on_tasks` is called on a
+    thread of this object a few times per second while there is work.
+    """
+
+    def __init__(
+        self,
+        master: str = "",
+        *,
+        heap_mb: int = HEAP_MB,
+        on_tasks: Callable[[Tasks], None] | None = None,
+        settings: dict[str, str] | None = None,
+    ) -> None:
+        self.master = master or f"local[{os.cpu_count() or 1}]"
+        self._heap_mb = heap_mb
+        self._on_tasks = on_tasks
+        self._settings = settings or {}
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._gateway: Gateway | None = None
+        self._session: SparkSession | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether everything happens in this machine's JVM."""
+        return self.master.startswith("local")
+
+    def __enter__(self) -> Self:
+        """Start the JVM and the session. Raises KviewError."""
+        host = _master_address(self.master)
+        try:
+            self.scratch = Path(tempfile.mkdtemp(prefix="kview-report-"))
+        except OSError as error:
+            folder = tempfile.tempdir or "the temporary folder"
+            raise KviewError(
+                ErrorKind.SPARK_NO_FOLDER, folder=folder, reason=error.strerror or str(error)
+            ) from error
+        try:
+            self._start(host)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def _start(self, host: str) -> None:
+        reading, writing = os.pipe()
+        threading.Thread(target=_log_lines, args=(reading,), name="java's log", daemon=True).start()
+        try:
+            batch = Batch(self._heap_mb, writing, all_jars=not self.master.startswith(("local", "spark://")))
+            self._gateway = Gateway(choose_java(os.environ), self.scratch, batch)
+        finally:
+            os.close(writing)
+        self._gateway.connect()
+        made: list[SparkSession | Exception] = []
+
+        def make() -> None:
+            try:
+                made.append(self._new_session(host))
+            except Exception as error:
+                made.append(error)
+
+        thread = threading.Thread(target=make, name="spark's session", daemon=True)
+        thread.start()
+        thread.join(SESSION_WITHIN_S)
+        if not made or isinstance(made[0], Exception):
+            if made:
+                _log.warning("no Spark session", exc_info=made[0])  # type: ignore[arg-type]
+            if self.is_local:
+                raise KviewError(ErrorKind.SPARK_FAILED, cause="no session") from (made or [None])[0]  # type: ignore[misc]
+            raise ClusterUnreachable(ErrorKind.SPARK_MASTER_UNREACHABLE, master=self.master)
+        self._session = made[0]
+        if self._on_tasks is not None:
+            threading.Thread(target=self._tell, name="spark's progress", daemon=True).start()
+
+    def _new_session(self, host: str) -> "SparkSession":
+        from pyspark.sql import SparkSession
+
+        cores = _local_cores(self.master)
+        builder = SparkSession.builder.master(self.master).appName("kview report")
+        given = {
+            **SETTINGS,
+            "spark.driver.host": host,
+            "spark.driver.bindAddress": host,
+            "spark.local.dir": str(self.scratch),
+            "spark.sql.warehouse.dir": str(self.scratch / "warehouse"),
+            "spark.sql.shuffle.partitions": str(max(8, 4 * cores) if cores else 64),
+            **({RESERVED_MEMORY: str(64 << 20)} if self.is_local else {}),
+            **self._settings,
+        }
+        for name, value in given.items():
+            builder = builder.config(name, value)
+        return builder.getOrCreate()
+
+    @property
+    def spark(self) -> "SparkSession":
+        """The session."""
+        assert self._session is not None
+        return self._session
+
+    def cancel(self) -> None:
+        """Cancel all jobs, so that whatever waits for them raises. May be called from any thread."""
+        self._cancelled = True
+        with self._lock, suppress(Exception):
+            if self._session is not None:
+                self._session.sparkContext.cancelAllJobs()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return self._cancelled
+
+    def error_of(self, error: Exception) -> KviewError:
+        """Return what a failed job means for the user. The log file has all of it."""
+        _log.error("a Spark job failed", exc_info=error)
+        code = self._gateway.process.poll() if self._gateway is not None else None
+        if code is None and self._gateway is not None:
+            with suppress(Exception):
+                code = self._gateway.process.wait(0.5)
+        if code == OUT_OF_MEMORY or "OutOfMemoryError" in str(error):
+            return KviewError(ErrorKind.REPORT_OUT_OF_MEMORY, heap=self._heap_mb)
+        if code is not None:
+            return KviewError(ErrorKind.JAVA_ENDED, code=code)
+        if "No space left on device" in str(error):
+            return KviewError(ErrorKind.SPARK_DISK_FULL, folder=str(self.scratch.parent))
+        said = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+        return KviewError(ErrorKind.SPARK_FAILED, cause=said[:MAX_WORDS])
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        """End the session and the JVM."""
+        self._ended.set()
+        with self._lock:
+            session, self._session = self._session, None
+        if session is not None and kind is None:
+            with suppress(Exception):
+                session.stop()
+        if self._gateway is not None:
+            self._gateway.end(END_WITHIN_S if kind is None else 0.5)
+            forget_gateway()
+        if hasattr(self, "scratch"):
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def _tell(self) -> None:
+        last: Tasks | None = None
+        while not self._ended.wait(POLL_S):
+            try:
+                with self._lock:
+                    if self._session is None:
+                        return
+                    tracker = self._session.sparkContext.statusTracker()
+                    infos = [info for s in tracker.getActiveStageIds() if (info := tracker.getStageInfo(s))]
+            except Exception:
+                return  # the JVM has ended, which the job's own call reports
+            now = Tasks(
+                len(infos),
+                sum(info.numCompletedTasks for info in infos),
+                sum(info.numTasks for info in infos),
+            )
+            if now != last and self._on_tasks is not None:
+                self._on_tasks(now)
+            last = now
+
+
+OUT_OF_MEMORY = 3
+"""Java's exit status with -XX:+ExitOnOutOfMemoryError."""
+
+MAX_WORDS = 160
+
+
+def _log_lines(reading: int) -> None:
+    with os.fdopen(reading, errors="replace") as lines:
+        for line in lines:
+            _log.warning("%s", line.rstrip())
+
+
+def _local_cores(master: str) -> int:
+    """Return the cores of a local master, 0 for a cluster."""
+    if not master.startswith("local"):
+        return 0
+    number = master.removeprefix("local").strip("[]")
+    return int(number) if number.isdigit() else (os.cpu_count() or 1 if number == "*" else 1)
+
+
+def _master_address(master: str) -> str:
+    """Return this machine's address as the master sees it, after checking that a standalone master listens.
+
+    Raises ClusterUnreachable, or BadUse if the master's URL is wrong.
+    """
+    if not master.startswith("spark://"):
+        return "127.0.0.1" if master.startswith("local") else socket.gethostname()
+    reached = ""
+    for one in master.removeprefix("spark://").split(","):
+        try:
+            parts = urlsplit(f"//{one}")
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host = port = None
+        if not host or not port:
+            raise BadUse(ErrorKind.SPARK_MASTER_WRONG, master=master)
+        with suppress(OSError), socket.create_connection((host, port), CONNECTS_WITHIN_S) as link:
+            reached = str(link.getsockname()[0])
+    if not reached:
+        raise ClusterUnreachable(ErrorKind.SPARK_MASTER_UNREACHABLE, master=master)
+    return reached

@@ -1,0 +1,201 @@
+"""Roll-ups that are kept on disk, so that a recording is walked only once.
+
+A batch is a folder with the roll-ups of some consecutive segments of one recording: a folder of Parquet files
+per table, and `batch.json`, which says what they are of. A batch is written under another name and renamed
+when it is complete, so a batch is there completely or not at all. Batches add up.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kview.pipeline.sources import Moments, Source, set_backs_of
+from kview.recording.manifest import SegmentEntry
+
+ROLLUP_VERSION = 1
+"""Increased whenever roll-ups are calculated differently."""
+
+FOLDER = "rollups"
+"""The folder of roll-ups in a recording."""
+
+ABOUT = "batch.json"
+MOMENTS = "moments.parquet"
+UNFINISHED = ".new-"
+"""How the names of batches begin that are not complete."""
+
+SECONDS_TABLE, MINUTES_TABLE = "seconds", "minutes"
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What a batch is of."""
+
+    version: int = ROLLUP_VERSION
+    id: int
+    cluster: str
+    segments: tuple[tuple[int, int], ...]
+    """(number, size in bytes) of each segment."""
+    set_backs: tuple[tuple[int, int], ...]
+    """The (sequence, second) of the times the clock was set back that were taken into account."""
+    files: dict[str, int]
+    """The size of each file in bytes, by its path within the batch."""
+    head_s: int
+    """Roll-ups of partitions leave out what is before this second."""
+    tail_s: int
+    """From this second on, roll-ups of partitions are by second."""
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A batch that can be read."""
+
+    folder: Path
+    about: About
+    moments: Moments
+
+
+def place_of(source: Source, cache: Path | None) -> Path:
+    """Return the folder for a recording's batches: within the recording, or within `cache`."""
+    if cache is None:
+        return source.folder / FOLDER
+    name = hashlib.sha256(os.fsencode(source.folder.resolve())).hexdigest()[:16]
+    return cache.absolute() / f"{name}-{source.name[:40]}"
+
+
+def read_kept(place: Path, source: Source) -> list[Kept]:
+    """Return the batches in `place` that are complete and about segments as they are, oldest first.
+
+    Batches of segments that are no longer in the recording count, too. Of two that share a segment, the one
+    with more segments is returned.
+    """
+    now = {entry.number: entry.size_bytes for entry in source.closed}
+    found = []
+    for folder in sorted(place.glob("batch-*")) if place.is_dir() else []:
+        kept = _read(folder)
+        if kept is not None and all(now.get(n, size) == size for n, size in kept.about.segments):
+            found.append(kept)
+    found.sort(key=lambda kept: -len(kept.about.segments))
+    taken: set[int] = set()
+    chosen = []
+    for kept in found:
+        numbers = {number for number, _ in kept.about.segments}
+        if not numbers & taken:
+            taken |= numbers
+            chosen.append(kept)
+    return sorted(chosen, key=lambda kept: kept.about.segments[0])
+
+
+def _read(folder: Path) -> Kept | None:
+    try:
+        about = msgspec.json.decode((folder / ABOUT).read_bytes(), type=About)
+        if about.version != ROLLUP_VERSION or not about.segments:
+            return None
+        if any((folder / name).stat().st_size != size for name, size in about.files.items()):
+            return None
+        table = pq.read_table(folder / MOMENTS)
+        return Kept(folder, about, Moments(table["sequence"].to_numpy(), table["ended_ms"].to_numpy()))
+    except (OSError, msgspec.MsgspecError, pa.ArrowException, KeyError):
+        return None
+
+
+def affecting(moments: Moments, of_recording: Moments) -> tuple[tuple[int, int], ...]:
+    """Return those times the clock was set back in a recording that change what counts of these moments."""
+    if not len(moments):
+        return ()
+    first, latest_s = int(moments.sequences[0]), int(moments.ended_ms.max()) // 1000
+    return tuple(
+        (sequence, second)
+        for sequence, second in set_backs_of(of_recording)
+        if sequence > first and second <= latest_s
+    )
+
+
+def runs(entries: Sequence[SegmentEntry], kept: Sequence[Kept], most_bytes: int) -> list[list[SegmentEntry]]:
+    """Return the segments that are in no batch, in runs for one batch each.
+
+    Other batches do not lie between the segments of a run, and a run has about `most_bytes` at most.
+    """
+    known = {number for one in kept for number, _ in one.about.segments}
+    found: list[list[SegmentEntry]] = [[]]
+    size = 0
+    for entry in entries:
+        if entry.number in known:
+            found.append([])
+            size = 0
+            continue
+        if found[-1] and size + entry.size_bytes > most_bytes:
+            found.append([])
+            size = 0
+        found[-1].append(entry)
+        size += entry.size_bytes
+    return [run for run in found if run]
+
+
+def begin(place: Path, name: str) -> Path:
+    """Create an empty folder for a batch that is being written. Raises OSError."""
+    place.mkdir(parents=True, exist_ok=True)
+    folder = place / f"{UNFINISHED}{os.getpid()}-{name}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
+
+
+def finish(folder: Path, about: About, moments: Moments) -> Kept:
+    """Say what a batch is of, give it its name, and return it. Raises OSError."""
+    table = pa.table({"sequence": moments.sequences, "ended_ms": moments.ended_ms})
+    pq.write_table(table, folder / MOMENTS, compression="zstd")
+    for leftover in [*folder.rglob("_*"), *folder.rglob(".*.crc")]:
+        leftover.unlink()
+    files = {
+        str(path.relative_to(folder)): path.stat().st_size for path in folder.rglob("*") if path.is_file()
+    }
+    about = msgspec.structs.replace(about, files=files)
+    (folder / ABOUT).write_bytes(msgspec.json.encode(about))
+    first, last = about.segments[0][0], about.segments[-1][0]
+    named = folder.parent / f"batch-{first:06}-{last:06}-{about.id & 0xFFFFFFFF:08x}"
+    os.rename(folder, named)
+    return Kept(named, about, moments)
+
+
+def clean(place: Path, keep: Sequence[Kept]) -> None:
+    """Remove batches that are no longer valid, and those that a process which has ended left unfinished."""
+    valid = {kept.folder.name for kept in keep}
+    if not place.is_dir():
+        return
+    for folder in place.iterdir():
+        if folder.name.startswith("batch-") and folder.name not in valid:
+            shutil.rmtree(folder, ignore_errors=True)
+        elif folder.name.startswith(UNFINISHED):
+            owner = folder.name.removeprefix(UNFINISHED).partition("-")[0]
+            if owner.isdigit() and not _runs(int(owner)):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _runs(pid: int) -> bool:
+    with suppress(PermissionError):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+    return True
+
+
+def new_id(source: Source, segments: tuple[tuple[int, int], ...]) -> int:
+    """Return a number for a batch that no other batch has, below 2⁶²."""
+    text = f"{source.folder}\0{segments}\0{ROLLUP_VERSION}"
+    return int.from_bytes(hashlib.sha256(text.encode(errors="replace")).digest()[:8], "big") >> 2
+
+
+def known_tail_s(moments: Moments) -> int:
+    """Return the epoch second from which seconds are not complete at the end of these moments."""
+    return int(moments.ended_ms[-1]) // 1000 - 1 if len(moments) else 0
+
+
+def known_head_s(moments: Moments) -> int:
+    """Return the first complete epoch second of these moments."""
+    return -(-int(moments.ended_ms[0]) // 1000) if len(moments) else 0

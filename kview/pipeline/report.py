@@ -1,0 +1,147 @@
+"""Makes a report: rolls up what is new, and asks for the figures."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fnmatch import translate
+from pathlib import Path
+
+import numpy as np
+from pyspark.sql import SparkSession
+
+from kview.errors import BadUse, ErrorKind
+from kview.model.report import Period, Report, Table, TableName, comparison_of
+from kview.model.units import UNKNOWN
+from kview.pipeline.figures import Filters
+from kview.pipeline.periods import Seconds, asked, shares
+from kview.pipeline.rolling import Rolling
+from kview.pipeline.sources import open_source
+from kview.pipeline.tables import period_of, step_s_of
+
+THRESHOLD_MS = 60_000
+"""The lag in time above which a group counts as late, unless another one is given."""
+
+
+class Stage(Enum):
+    """What is being worked on."""
+
+    ROLL_UP = "roll_up"
+    """Segments are rolled up: how many are done, out of how many."""
+    FIGURES = "figures"
+    """Figures are asked for: how many are known, out of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a report is about. Times are epoch ms, None for no limit. `topics` and `groups` are patterns with
+    `*` and `?`, none for all."""
+
+    since_ms: int | None = None
+    until_ms: int | None = None
+    against: tuple[int | None, int | None] | None = None
+    topics: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    threshold_ms: int = THRESHOLD_MS
+    price_per_gb: float = float("nan")
+    step_s: int | None = None
+    """The length of a step of throughput, None for one that fits."""
+
+
+def report(
+    spark: SparkSession,
+    folders: Sequence[Path],
+    question: Question,
+    scratch: Path,
+    cache: Path | None = None,
+    on_stage: Callable[[Stage, int, int], None] | None = None,
+) -> Report:
+    """Return a report about recordings. `scratch` is for files that are not kept.
+
+    Raises KviewError if there is nothing to report on, and whatever Spark raises.
+    """
+    tell = on_stage or (lambda stage, done, total: None)
+    rolling = Rolling(spark, scratch, cache, lambda done, total: tell(Stage.ROLL_UP, done, total))
+    rolled = [rolling.roll_up(open_source(folder)) for folder in _different(folders)]
+    notes = [note for one in rolled for note in one.source.notes]
+    filters = Filters(_regex(question.topics), _regex(question.groups))
+
+    def period(seconds: Seconds, step_s: int | None) -> tuple[Period, int]:
+        counted, found = shares(rolled, seconds)
+        if not counted:
+            raise BadUse(ErrorKind.REPORT_NOTHING_KNOWN)
+        whole_s = max(s.seconds.until_s for s in counted) - min(s.seconds.from_s for s in counted)
+        step_s = step_s or step_s_of(whole_s)
+        made = period_of(
+            spark,
+            counted,
+            filters,
+            step_s,
+            question.threshold_ms,
+            question.price_per_gb,
+            lambda done, total: tell(Stage.FIGURES, done, total),
+        )
+        return Period(made.since_ms, made.until_ms, made.tables, (*notes, *found, *made.notes)), step_s
+
+    now, step_s = period(asked(question.since_ms, question.until_ms), question.step_s)
+    before = period(asked(*question.against), step_s)[0] if question.against is not None else None
+    return Report(
+        period=now,
+        step_s=step_s,
+        threshold_ms=question.threshold_ms,
+        price_per_gb=question.price_per_gb,
+        against=before,
+        comparison=None if before is None else compared(before, now),
+    )
+
+
+def _different(folders: Sequence[Path]) -> list[Path]:
+    """Return the folders, each of them once, whatever its name."""
+    return list({folder.resolve(): folder for folder in folders}.values())
+
+
+def _regex(patterns: Sequence[str]) -> str:
+    """Return patterns with `*` and `?` as one regular expression of Java's, '' if there are none.
+
+    Python writes `(?s:…)\\Z`, and `(?>…)` around what follows a `*`, which Java understands, too.
+    """
+    return "|".join(f"^{translate(pattern)}" for pattern in patterns)
+
+
+COMPARED = (
+    *("records_in", "bytes_in", "records_out", "in_rate", "in_p50", "in_p95", "in_p99", "in_most"),
+    *("offline_ms", "silent_ms", "under_min_isr_ms", "under_replicated_ms"),
+)
+"""The figures of topics and clusters that are compared."""
+
+
+def compared(before: Period, now: Period) -> Table:
+    """Return how the figures of clusters and topics have changed from one period to another."""
+    columns: dict[str, list[object]] = {
+        name: [] for name in ("cluster", "topic", "figure", "before", "now", "change")
+    }
+    for table in (TableName.CLUSTERS, TableName.TOPICS):
+        values = [_values(period.tables[table]) for period in (before, now)]
+        for key in dict.fromkeys([*values[1], *values[0]]):
+            for figure in COMPARED:
+                was, its = (found.get(key, {}).get(figure) for found in values)
+                if was is None and its is None:
+                    continue
+                columns["cluster"].append(key[0])
+                columns["topic"].append(key[1])
+                columns["figure"].append(figure)
+                columns["before"].append(was)
+                columns["now"].append(its)
+                columns["change"].append(its / was - 1 if was and its is not None else None)
+    return comparison_of(columns)
+
+
+def _values(table: Table) -> dict[tuple[str, str], dict[str, float]]:
+    """Return the known figures of each row of `clusters` or `topics`."""
+    topics = table["topic"] if "topic" in table.columns else [""] * len(table)
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for at, key in enumerate(zip(table["cluster"].tolist(), list(topics), strict=True)):
+        row = {name: table[name][at] for name in COMPARED}
+        found[key] = {
+            name: float(value) for name, value in row.items() if value != UNKNOWN and not np.isnan(value)
+        }
+    return found

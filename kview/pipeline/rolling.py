@@ -1,0 +1,244 @@
+"""Rolls up what is new in recordings, and keeps it."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from kview.errors import KviewError
+from kview.model.report import Note, NoteKind
+from kview.pipeline.batch import closed_deltas, open_deltas, rolled_tables
+from kview.pipeline.kept import (
+    MINUTES_TABLE,
+    SECONDS_TABLE,
+    About,
+    Kept,
+    affecting,
+    begin,
+    clean,
+    finish,
+    known_head_s,
+    known_tail_s,
+    new_id,
+    place_of,
+    read_kept,
+    runs,
+)
+from kview.pipeline.sources import (
+    Moments,
+    OpenSegment,
+    Source,
+    check_files,
+    closed_moments,
+    joined,
+    read_open,
+    set_backs_of,
+)
+from kview.recording.manifest import SegmentEntry
+from kview.recording.segment import parquet_file
+
+MOST_BYTES = 4 << 30
+"""The size of the segments in one batch. If a report is cancelled, the batches before stay."""
+
+
+@dataclass(slots=True)
+class RolledUp:
+    """A recording as batches of roll-ups."""
+
+    source: Source
+    batches: list[Kept] = field(default_factory=list)
+    rolled_segments: int = 0
+    """Segments that had to be rolled up."""
+
+    @property
+    def moments(self) -> Moments:
+        """All observations that the batches are of."""
+        return joined([kept.moments for kept in self.batches])
+
+    @property
+    def cluster(self) -> str:
+        """The cluster's id, or the recording's name if it is not known."""
+        return next((one.about.cluster for one in self.batches if one.about.cluster), self.source.name)
+
+
+class Rolling:
+    """Rolls up recordings. `scratch` is for what cannot be kept, and `on_segments` is told how many segments
+    are done, out of how many."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        scratch: Path,
+        cache: Path | None = None,
+        on_segments: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self._spark = spark
+        self._scratch = scratch
+        self._cache = cache
+        self._on_segments = on_segments or (lambda done, total: None)
+
+    def roll_up(self, source: Source) -> RolledUp:
+        """Return a recording's roll-ups, after rolling up what was not.
+
+        Damaged segments are left out, with a note. Raises whatever Spark raises.
+        """
+        done = RolledUp(source)
+        place = place_of(source, self._cache)
+        kept = read_kept(place, source)
+        moments, clusters = self._moments(source, kept)
+        current, opened = self._open(source)
+        everything = self._in_order(kept, moments, current)
+        # What was rolled up before the clock was set back into its time counts differently now.
+        kept = [one for one in kept if one.about.set_backs == affecting(one.moments, everything)]
+        missing = [entry for entry in source.closed if entry.number not in moments]
+        known = {number for one in kept for number, _ in one.about.segments}
+        for entry in [entry for entry in missing if entry.number not in known]:
+            self._add_moments(source, entry, moments, clusters)
+        new = runs(source.closed, kept, MOST_BYTES)
+        total = sum(map(len, new))
+        batches = list(kept)
+        self._on_segments(0, total)
+        for run in new:
+            its = joined([moments[entry.number] for entry in run])
+            is_first = not everything.sequences.size or its.sequences[0] == everything.sequences[0]
+            cluster = next((clusters[e.number] for e in run if clusters.get(e.number)), "")
+            batches.append(self._closed_batch(source, place, run, its, everything, cluster, is_first))
+            done.rolled_segments += len(run)
+            self._on_segments(done.rolled_segments, total)
+        if opened is not None:
+            is_first = len(everything) == len(opened.moments)
+            batches.append(self._open_batch(source, opened, everything, is_first))
+        with suppress(OSError):
+            clean(place, batches)
+        batches.sort(key=lambda one: int(one.moments.sequences[0]) if len(one.moments) else -1)
+        done.batches = batches
+        backs = set_backs_of(everything)
+        if backs:
+            source.notes.append(
+                Note(NoteKind.CLOCK_SET_BACK, {"recording": source.name, "times": len(backs)})
+            )
+        return done
+
+    def _moments(self, source: Source, kept: Sequence[Kept]) -> tuple[dict[int, Moments], dict[int, str]]:
+        moments: dict[int, Moments] = {}
+        clusters: dict[int, str] = {}
+        known = {number for one in kept for number, _ in one.about.segments}
+        for entry in list(source.closed):
+            if entry.number not in known:
+                self._add_moments(source, entry, moments, clusters)
+        return moments, clusters
+
+    def _add_moments(
+        self, source: Source, entry: SegmentEntry, moments: dict[int, Moments], clusters: dict[int, str]
+    ) -> None:
+        try:
+            check_files(source, entry)
+            moments[entry.number], clusters[entry.number] = closed_moments(source, entry)
+        except FileNotFoundError:
+            source.closed = [one for one in source.closed if one.number != entry.number]
+            source.notes.append(
+                Note(NoteKind.SEGMENT_GONE, {"recording": source.name, "segment": entry.number})
+            )
+        except KviewError as error:
+            source.leave_out(entry, error)
+
+    def _open(self, source: Source) -> tuple[Moments, OpenSegment | None]:
+        try:
+            opened = read_open(source)
+        except FileNotFoundError:
+            opened = None  # it was closed after the manifest was read: the next report has it
+        except KviewError as error:
+            assert source.open is not None
+            source.leave_out(source.open, error)
+            opened = None
+        return (opened.moments if opened is not None else joined([])), opened
+
+    def _in_order(self, kept: Sequence[Kept], moments: dict[int, Moments], current: Moments) -> Moments:
+        parts = [*(one.moments for one in kept), *moments.values()]
+        parts = sorted((part for part in parts if len(part)), key=lambda part: int(part.sequences[0]))
+        return joined([*parts, current])
+
+    def _closed_batch(
+        self,
+        source: Source,
+        place: Path,
+        run: Sequence[SegmentEntry],
+        its: Moments,
+        everything: Moments,
+        cluster: str,
+        is_first: bool,
+    ) -> Kept:
+        segments = tuple((entry.number, entry.size_bytes) for entry in run)
+        about = _about(source, segments, its, everything, cluster, is_first)
+        folder, place = self._begin(source, place, str(run[0].number))
+        try:
+            folders = [source.folder / entry.folder for entry in run]
+            self._write(closed_deltas(self._spark, folders), about, folder)
+            for part in sorted(source.form.facts):
+                paths = [str(p) for one in folders if (p := parquet_file(one, part)).exists()]
+                if paths:
+                    table = self._spark.read.parquet(*paths)
+                    of_batch = f.lit(about.id).cast(t.LongType()).alias("batch")
+                    table.select(of_batch, "*").coalesce(4).write.parquet(str(folder / part))
+            return finish(folder, about, its)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+    def _open_batch(self, source: Source, opened: OpenSegment, everything: Moments, is_first: bool) -> Kept:
+        """Roll up an open segment. Its roll-ups are not kept, because it grows."""
+        assert source.open is not None
+        segments = ((source.open.number, -1),)
+        about = _about(source, segments, opened.moments, everything, opened.cluster, is_first)
+        folder = begin(self._scratch / "open", f"{about.id:x}")
+        self._write(open_deltas(self._spark, opened.parts), about, folder)
+        for part in sorted(source.form.facts):
+            table = opened.parts[part]
+            if len(table):
+                (folder / part).mkdir()
+                of_batch = [[about.id] * len(table)]
+                pq.write_table(table.add_column(0, "batch", of_batch), folder / part / "open.parquet")
+        return finish(folder, about, opened.moments)
+
+    def _begin(self, source: Source, place: Path, name: str) -> tuple[Path, Path]:
+        try:
+            return begin(place, name), place
+        except OSError as error:
+            note = Note(
+                NoteKind.NOT_KEPT,
+                {"folder": str(place), "reason": error.strerror or str(error)},
+            )
+            if note not in source.notes:
+                source.notes.append(note)
+            place = place_of(source, self._scratch / "rollups")
+            return begin(place, name), place
+
+    def _write(self, deltas: DataFrame, about: About, folder: Path) -> None:
+        by_second, by_minute = rolled_tables(deltas, about.id, about.head_s, about.tail_s, about.set_backs)
+        by_second.write.parquet(str(folder / SECONDS_TABLE))
+        by_minute.write.parquet(str(folder / MINUTES_TABLE))
+
+
+def _about(
+    source: Source,
+    segments: tuple[tuple[int, int], ...],
+    its: Moments,
+    everything: Moments,
+    cluster: str,
+    is_first: bool,
+) -> About:
+    return About(
+        id=new_id(source, segments),
+        cluster=cluster,
+        segments=segments,
+        set_backs=affecting(its, everything),
+        files={},
+        head_s=known_head_s(its) if is_first else 0,
+        tail_s=known_tail_s(its),
+    )

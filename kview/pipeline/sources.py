@@ -1,0 +1,173 @@
+"""What a report can read of a recording: its closed segments, what its open one has, and its moments."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kview.errors import KviewError
+from kview.model.report import Note, NoteKind
+from kview.model.snapshot import Longs
+from kview.pipeline.reading import set_backs
+from kview.recording.damage import damage_in, damaged
+from kview.recording.formats import Format, format_of
+from kview.recording.manifest import Manifest, SegmentEntry, read_manifest
+from kview.recording.reader import Recording
+from kview.recording.segment import STREAM_FILE, fact_rows, parquet_file, whole_batches
+
+DELTA_PARTS = ("partition_deltas", "offset_deltas", "observations")
+
+_MAGIC = b"PAR1"
+"""Parquet files begin and end with this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Observations in the order of recording: their sequences, and when they ended (epoch ms)."""
+
+    sequences: Longs
+    ended_ms: Longs
+
+    def __len__(self) -> int:
+        return len(self.sequences)
+
+
+def no_moments() -> Moments:
+    """Return no observations."""
+    return Moments(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def joined(parts: list[Moments]) -> Moments:
+    """Return the observations of all parts, in their order."""
+    parts = [no_moments(), *parts]
+    return Moments(
+        np.concatenate([part.sequences for part in parts]), np.concatenate([part.ended_ms for part in parts])
+    )
+
+
+@dataclass(slots=True)
+class Source:
+    """A recording as it is now. What was found to be wrong with it is added to `notes`."""
+
+    folder: Path
+    manifest: Manifest
+    form: Format
+    closed: list[SegmentEntry]
+    open: SegmentEntry | None
+    """The last segment, if it is not closed."""
+    notes: list[Note] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The name of the recording on the screen."""
+        return self.folder.name or str(self.folder)
+
+    def leave_out(self, entry: SegmentEntry, error: KviewError) -> None:
+        """Leave a damaged segment out."""
+        self.closed = [kept for kept in self.closed if kept.number != entry.number]
+        values = {name: str(error.values.get(name, "")) for name in ("file", "reason")}
+        self.notes.append(
+            Note(NoteKind.SEGMENT_DAMAGED, {"recording": self.name, "segment": entry.number, **values})
+        )
+
+
+def open_source(folder: Path) -> Source:
+    """Read which segments a recording has. Raises KviewError if there is no recording."""
+    manifest = read_manifest(folder)
+    with damage_in(folder):
+        form = format_of(manifest)
+    closed = [entry for entry in manifest.segments if entry.closed]
+    still = [entry for entry in manifest.segments if not entry.closed]
+    return Source(folder.absolute(), manifest, form, closed, still[-1] if still else None)
+
+
+def check_files(source: Source, entry: SegmentEntry) -> None:
+    """Raise KviewError if a file of a closed segment is missing or was cut, FileNotFoundError if the segment
+    is gone."""
+    folder = source.folder / entry.folder
+    size = 0
+    with os.scandir(folder) as found:
+        paths = [Path(file.path) for file in found if file.name.endswith(".parquet")]
+    for path in paths:
+        with damage_in(path), path.open("rb") as file:
+            begins = file.read(len(_MAGIC))
+            file.seek(-len(_MAGIC), os.SEEK_END)
+            ends = file.read()
+            size += file.tell()
+        if (begins, ends) != (_MAGIC, _MAGIC):
+            raise damaged(path, "not a complete Parquet file")
+    if size < entry.size_bytes:
+        raise damaged(folder, f"{size} bytes instead of {entry.size_bytes}")
+
+
+def closed_moments(source: Source, entry: SegmentEntry) -> tuple[Moments, str]:
+    """Return the observations of a closed segment, and the cluster's id ('' if it is not known).
+
+    Raises KviewError if the segment is damaged, FileNotFoundError if it is gone.
+    """
+    path = parquet_file(source.folder / entry.folder, "observations")
+    with damage_in(path):
+        names = ["sequence", "ended_ms", "cluster_id"]
+        table = pq.ParquetFile(path, page_checksum_verification=True).read(columns=names)
+    return _moments(table)
+
+
+def _moments(table: pa.Table) -> tuple[Moments, str]:
+    ids = table["cluster_id"].drop_null().unique().to_pylist()
+    return Moments(table["sequence"].to_numpy(), table["ended_ms"].to_numpy()), next(filter(None, ids), "")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSegment:
+    """The complete observations of a segment that is not closed, as Arrow tables by part."""
+
+    parts: dict[str, pa.Table]
+    moments: Moments
+    cluster: str
+
+
+def read_open(source: Source) -> OpenSegment | None:
+    """Read the open segment, and note how far it goes. None if it has no observation.
+
+    Raises KviewError if it is damaged, FileNotFoundError if it has been closed in the meantime.
+    """
+    if source.open is None:
+        return None
+    folder = source.folder / source.open.folder
+    path = folder / STREAM_FILE
+    batches: list[pa.RecordBatch] = []
+    end = 0
+    with damage_in(path):
+        for batch, after in whole_batches(path, 0, source.form.stream):
+            # Snapshots are most of an observation and are not needed.
+            batches.append(batch.select(list(DELTA_PARTS)))
+            end = after
+    if not batches:
+        return None
+    parts = {name: _part(batches, name, source.form.parts[name]) for name in DELTA_PARTS}
+    moments, cluster = _moments(parts["observations"])
+    with damage_in(folder):
+        for name in source.form.facts:
+            parts[name] = fact_rows(folder, name, int(moments.sequences[-1]))
+    last = int(moments.sequences[-1])
+    left_over = path.stat().st_size - end
+    if Recording(source.folder).grows():
+        kind = NoteKind.STILL_WRITTEN
+    else:
+        kind = NoteKind.TORN if left_over else NoteKind.NOT_CLOSED
+    source.notes.append(Note(kind, {"recording": source.name, "sequence": last, "bytes": left_over}))
+    return OpenSegment(parts, moments, cluster)
+
+
+def _part(batches: list[pa.RecordBatch], name: str, schema: pa.Schema) -> pa.Table:
+    arrays = [pa.RecordBatch.from_struct_array(batch.column(name).flatten()) for batch in batches]
+    return pa.Table.from_batches(arrays).cast(schema)
+
+
+def set_backs_of(moments: Moments) -> list[tuple[int, int]]:
+    """Return (first observation after it, that observation's second) of each time the clock was set back."""
+    places = set_backs(moments.ended_ms)
+    return [(int(moments.sequences[at]), int(moments.ended_ms[at]) // 1000) for at in places]

@@ -1,0 +1,96 @@
+"""The plots of a report as SVG, drawn by matplotlib in the colours of the page, light and dark."""
+
+import io
+import re
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+import numpy as np
+
+from kview.language import words
+from kview.language.glyphs import printable
+from kview.plain.report.plots import Plot
+
+_DAY_MS = 86_400_000
+_WIDTH_IN, _HEIGHT_IN = 10.5, 2.6
+_INK, _GRID = "#010101", "#020202"
+_SERIES = tuple(f"#0a0a{number:02x}" for number in range(1, 7))
+"""Stand-ins, replaced by the page's variables: matplotlib takes only real colours."""
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1)))
+
+
+def svg(plot: Plot, zone: tzinfo | None = None) -> str:
+    """Return a plot as an SVG element. Its texts are texts, so they can be searched and read aloud."""
+    import matplotlib as mpl
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter
+
+    settings: dict[Any, Any] = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "kview",
+        "font.family": "sans-serif",
+        "font.size": 9,
+        "text.color": _INK,
+        "text.parse_math": False,
+        "axes.edgecolor": _GRID,
+        "axes.labelcolor": _INK,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "xtick.color": _INK,
+        "ytick.color": _INK,
+        "grid.color": _GRID,
+        "grid.linewidth": 0.6,
+    }
+    with mpl.rc_context(settings):
+        figure = Figure((_WIDTH_IN, _HEIGHT_IN), layout="constrained")
+        axes = figure.add_subplot()
+        where = zone or _local(int(plot.at_ms[0]))
+        days = plot.at_ms / _DAY_MS  # matplotlib's unit of time, since 1970
+        for number, line in enumerate(plot.lines):
+            axes.plot(
+                days,
+                line.values,
+                color=_SERIES[number % len(_SERIES)],
+                linestyle=_DASHES[number % len(_DASHES)],
+                linewidth=1.6,
+                label=_shown(line.name),
+            )
+        axes.set_ylim(bottom=0)
+        axes.set_xlim(float(days[0]), float(days[-1]))
+        axes.grid(visible=True, axis="y")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: words.si(value)))
+        locator = AutoDateLocator(tz=where)  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_locator(locator)
+        concise = ConciseDateFormatter(locator, tz=where)  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_formatter(concise)
+        figure.legend(loc="outside upper left", ncols=len(plot.lines), frameon=False)
+        out = io.StringIO()
+        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return _on_page(out.getvalue())
+
+
+def _local(at_ms: int) -> tzinfo:
+    """Return the machine's time zone at a moment, which matplotlib does not find by itself."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).astimezone().tzinfo or UTC
+
+
+def _shown(name: str) -> str:
+    """Return a name as a label: matplotlib hides labels that begin with an underscore."""
+    shown = printable(name)
+    return f"\u200b{shown}" if shown.startswith("_") else shown
+
+
+def _on_page(drawn: str) -> str:
+    """Return the SVG element alone, with the page's colours, as wide as the page lets it."""
+    element = re.sub(r"<metadata>.*?</metadata>", "", drawn[drawn.index("<svg") :], flags=re.DOTALL)
+    element = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", element, count=1)
+    element = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", element, count=1)
+    for number, colour in enumerate(_SERIES, 1):
+        element = element.replace(colour, f"var(--series-{number})")
+    return element.replace(_INK, "var(--ink)").replace(_GRID, "var(--grid)")
+
+
+def is_drawable(plot: Plot) -> bool:
+    """Return whether some figure of a plot is known."""
+    return any(bool(np.isfinite(line.values).any()) for line in plot.lines)

@@ -1,0 +1,222 @@
+"""What people are shown of a report: which tables, which of their columns, which rows, in which order."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any
+
+import numpy as np
+
+from kview.language import glyphs, reports, words
+from kview.model.report import Array, Column, Period, Report, Table, TableName
+from kview.model.units import UNKNOWN
+from kview.plain.report.cells import LEFT, text_of
+from kview.plain.report.picks import KEYS, PICKS, Pick
+
+MOST_ROWS = 20
+"""The most rows of a table that people are shown. The files have all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell: its text, and the value that the text is made of (None if it is not known or made up of several
+    values)."""
+
+    text: str
+    value: str | int | float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownColumn:
+    """A column: its head, its meaning, on which side it is aligned, and how soon it is left out."""
+
+    head: str
+    meaning: str
+    left: bool
+    field: str
+    """The name of the column in the report's table, '' if it is made up of several."""
+    rank: int = 0
+    """Columns with the greatest rank are left out first where there is no room; 0 never."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTable:
+    """A table as people see it. `total` is the number of rows that there are."""
+
+    name: str
+    title: str
+    columns: tuple[ShownColumn, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    total: int
+    hint: str = ""
+    """What to know about the whole table, '' if nothing."""
+
+
+def tables(report: Report, zone: tzinfo | None = None, most_rows: int = MOST_ROWS) -> list[ShownTable]:
+    """Return the tables that have something to say, the most important first."""
+    made = [_incidents(report.period, zone, most_rows)]
+    if report.comparison is not None:
+        made.append(_comparison(report, report.comparison, zone, most_rows))
+    made += [_picked(report, pick, zone, most_rows) for pick in PICKS]
+    return [table for table in made if table.total]
+
+
+def _picked(report: Report, pick: Pick, zone: tzinfo | None, most_rows: int) -> ShownTable:
+    table = report[pick.table]
+    kept = np.flatnonzero(pick.keep(table)) if len(table) else np.zeros(0, np.int64)
+    order = kept[np.lexsort([_descending(keys[kept]) for keys in reversed(pick.order(table))])]
+    spec = {column.name: column for column in table.spec}
+    several = len(set(table["cluster"])) > 1
+    named = [*(("cluster",) if several else ()), *KEYS[pick.name]]
+    ranked = [(name, 0) for name in named] + [
+        (name, rank) for name, rank in pick.columns if rank == 0 or _has_something(table[name][order])
+    ]
+    columns = tuple(_column(spec[name], report, rank) for name, rank in ranked)
+    rows = tuple(
+        tuple(_cell(spec[name], table[name][at], zone, name == "topic") for name, _ in ranked)
+        for at in order[:most_rows]
+    )
+    return ShownTable(pick.name, reports.TITLES[pick.name], columns, rows, len(order), pick.hint)
+
+
+def _has_something(values: Array) -> bool:
+    """Return whether a column is worth its room: some value is known, and not 0."""
+    if values.dtype == object:
+        return any(values)
+    if values.dtype.kind == "f":
+        return bool(np.any(np.isfinite(values) & (values != 0)))
+    return bool(np.any((values != UNKNOWN) & (values != 0)))
+
+
+def _descending(keys: Array) -> Array:
+    if keys.dtype.kind == "f":
+        return -np.nan_to_num(keys, nan=-np.inf)
+    return -keys.astype(np.int64)
+
+
+def _column(column: Column, report: Report, rank: int) -> ShownColumn:
+    head = reports.HEADS.get(column.name, reports.kind_words(column.name))
+    if column.name == "above_ms":
+        head = f"over {words.duration(report.threshold_ms, tenths=False)}"
+    return ShownColumn(head, column.meaning, column.unit in LEFT, column.name, rank)
+
+
+def _cell(column: Column, value: Any, zone: tzinfo | None, is_topic: bool) -> Cell:
+    if is_topic and value == "":
+        return Cell("all topics", "")
+    if column.name == "kind":
+        return Cell(reports.kind_words(value), value)
+    known = None if _is_unknown(value) else value if isinstance(value, str) else value.item()
+    return Cell(glyphs.printable(text_of(column, value, zone)), known)
+
+
+def _is_unknown(value: Any) -> bool:
+    if isinstance(value, str):
+        return False
+    return bool(np.isnan(value)) if isinstance(value, np.floating) else int(value) == UNKNOWN
+
+
+_STOPWATCH = ("fenced_ms", "elected_all_ms", "moves_all_ms", "isr_full_ms")
+
+
+def _incidents(period: Period, zone: tzinfo | None, most_rows: int) -> ShownTable:
+    table = period.tables[TableName.INCIDENTS]
+    spec = {column.name: column for column in table.spec}
+    several = len(set(table["cluster"])) > 1
+    columns = [
+        *([ShownColumn("cluster", "", True, "cluster")] if several else []),
+        ShownColumn("began", spec["began_ms"].meaning, False, "began_ms"),
+        ShownColumn("what", "What the incident began with.", True, ""),
+        ShownColumn("lasted", "From the first sign to the end.", False, ""),
+        *(
+            ShownColumn(reports.HEADS[name], spec[name].meaning, False, name, rank)
+            for rank, name in enumerate(_STOPWATCH, 3)
+        ),
+        *(
+            ShownColumn(reports.HEADS[name], spec[name].meaning, False, name, rank)
+            for name, rank in (("moved", 2), ("leaderless", 2), ("gone", 1), ("waited_ms", 1))
+        ),
+    ]
+    rows = []
+    for at in np.argsort(table["began_ms"], kind="stable")[:most_rows]:
+        cells = [_cell(spec["cluster"], table["cluster"][at], zone, False)] if several else []
+        cells.append(_cell(spec["began_ms"], table["began_ms"][at], zone, False))
+        what = reports.incident_title(
+            *(str(table[name][at]) for name in ("kind", "cause", "brokers", "controllers", "racks"))
+        )
+        cells.append(Cell(glyphs.printable(what)))
+        ended, began = int(table["ended_ms"][at]), int(table["began_ms"][at])
+        open_for = period.until_ms - began
+        cells.append(
+            Cell(words.duration(ended - began) if ended != UNKNOWN else f"≥{words.duration(open_for)}")
+        )
+        for name in (*_STOPWATCH, "moved", "leaderless", "gone", "waited_ms"):
+            text = _cell(spec[name], table[name][at], zone, False)
+            if name in _STOPWATCH and text.value is not None:
+                text = Cell(f"+{text.text}", text.value)
+            if name == "waited_ms" and text.value is not None:
+                text = Cell(f"≤{text.text}", text.value)
+            cells.append(text)
+        rows.append(tuple(cells))
+    return ShownTable(
+        TableName.INCIDENTS, reports.TITLES[TableName.INCIDENTS], tuple(columns), tuple(rows), len(table)
+    )
+
+
+def _comparison(report: Report, table: Table, zone: tzinfo | None, most_rows: int) -> ShownTable:
+    """Return the comparison, the greatest changes first. Each row has the unit of its figure."""
+    figures = {
+        column.name: column for name in (TableName.CLUSTERS, TableName.TOPICS) for column in report[name].spec
+    }
+    several = len(set(table["cluster"])) > 1
+    columns = (
+        *((ShownColumn("cluster", "", True, "cluster"),) if several else ()),
+        ShownColumn("topic", "", True, "topic"),
+        ShownColumn("figure", "", True, "figure"),
+        *(ShownColumn(name, "", False, name) for name in ("before", "now", "change")),
+    )
+    changes = np.abs(np.nan_to_num(table["change"], nan=0))
+    rows = []
+    for at in np.lexsort([-changes, table["topic"] != ""])[:most_rows]:
+        figure = figures[str(table["figure"][at])]
+        change = float(table["change"][at])
+        rows.append(
+            tuple(
+                [
+                    *([Cell(glyphs.printable(str(table["cluster"][at])))] if several else []),
+                    _cell(table.spec[1], table["topic"][at], zone, True),
+                    Cell(reports.HEADS.get(figure.name, figure.name), figure.name),
+                    *(
+                        Cell(
+                            text_of(figure, _in_unit(figure, table[name][at]), zone), _float(table[name][at])
+                        )
+                        for name in ("before", "now")
+                    ),
+                    Cell(words.NONE if change != change else f"{change * 100:+,.0f} %", _float(change)),
+                ]
+            )
+        )
+    return ShownTable("comparison", reports.TITLES["comparison"], columns, tuple(rows), len(table))
+
+
+def _in_unit(figure: Column, value: float) -> Any:
+    return value if figure.is_fraction else UNKNOWN if np.isnan(value) else int(value)
+
+
+def _float(value: Any) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def fitting(table: ShownTable, width: int, cell_width: Callable[[str], int]) -> Iterator[int]:
+    """Yield the places of the columns that fit into `width` cells, leaving out the least important ones."""
+    widths = [
+        max([cell_width(column.head), *(cell_width(row[at].text) for row in table.rows)])
+        for at, column in enumerate(table.columns)
+    ]
+    left = set(range(len(widths)))
+    while sum(widths[at] + 2 for at in left) - 2 > width:
+        worst = max(left, key=lambda at: (table.columns[at].rank, at))
+        if not table.columns[worst].rank:
+            break
+        left.remove(worst)
+    yield from sorted(left)

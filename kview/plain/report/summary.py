@@ -1,0 +1,118 @@
+"""What is worth knowing first of a report: a few lines, the worst first."""
+
+from datetime import tzinfo
+from typing import NamedTuple
+
+import numpy as np
+
+from kview.language import glyphs, reports
+from kview.model.events import Severity
+from kview.model.report import Array, NoteKind, Report, Table, TableName
+from kview.model.units import UNKNOWN
+from kview.plain.report.cells import moment, money
+
+
+class SummaryLine(NamedTuple):
+    """A line of the summary and how bad it is."""
+
+    severity: Severity
+    text: str
+
+
+def lines(report: Report, zone: tzinfo | None = None) -> list[SummaryLine]:
+    """Return the summary, risks first. That nothing went wrong is said only if everything was recorded."""
+    found = [*_incidents(report), *_availability(report), *_groups(report)]
+    order = (Severity.RISK, Severity.WARN)
+    bad = sorted(
+        (line for line in found if line.severity in order), key=lambda line: order.index(line.severity)
+    )
+    kinds = {note.kind for note in report.period.notes}
+    is_partial = bool(kinds & {NoteKind.NO_FACTS, NoteKind.FACTS_INCOMPLETE})
+    if is_partial:
+        bad.append(SummaryLine(Severity.WARN, reports.NO_FACTS))
+    elif not bad and _known_s(report):
+        bad.append(SummaryLine(Severity.GOOD, reports.NOTHING_WRONG))
+    return [
+        SummaryLine(line.severity, glyphs.printable(line.text)) for line in [*bad, *_throughput(report, zone)]
+    ]
+
+
+def _known_s(report: Report) -> int:
+    table = report[TableName.CLUSTERS]
+    return max((int(value) for value in table["known_s"]), default=0)
+
+
+def _incidents(report: Report) -> list[SummaryLine]:
+    table = report[TableName.INCIDENTS]
+    made = []
+    if len(table):
+        ended = np.where(table["ended_ms"] == UNKNOWN, report.period.until_ms, table["ended_ms"])
+        is_open = bool(np.any(table["ended_ms"] == UNKNOWN))
+        longest = int(np.max(ended - table["began_ms"]))
+        made.append(SummaryLine(Severity.RISK, reports.incidents_line(len(table), longest, is_open)))
+        if (gone := _sum(table["gone"])) > 0:
+            made.append(SummaryLine(Severity.RISK, reports.gone_line(gone)))
+    return made
+
+
+def _sum(values: Array) -> int:
+    return int(values[values != UNKNOWN].sum())
+
+
+def _availability(report: Report) -> list[SummaryLine]:
+    table = report[TableName.TOPICS]
+    made = []
+    for name, share, is_silent in (("offline_s", "available", False), ("silent_s", "answering", True)):
+        if (worst := _greatest(table, name)) is not None:
+            others = int(np.count_nonzero(table[name] > 0)) - 1
+            values = (str(table["topic"][worst]), int(table[name][worst]), float(table[share][worst]))
+            made.append(SummaryLine(Severity.RISK, reports.unavailable_line(*values, others, is_silent)))
+    if (worst := _greatest(table, "under_min_isr_s")) is not None:
+        others = int(np.count_nonzero(table["under_min_isr_s"] > 0)) - 1
+        text = reports.min_isr_line(str(table["topic"][worst]), int(table["under_min_isr_s"][worst]), others)
+        made.append(SummaryLine(Severity.RISK, text))
+    return made
+
+
+def _greatest(table: Table, name: str) -> int | None:
+    """Return the row with the greatest value above 0, None if there is none."""
+    if not len(table) or not np.any(table[name] > 0):
+        return None
+    return int(np.argmax(table[name]))
+
+
+def _groups(report: Report) -> list[SummaryLine]:
+    table = report[TableName.GROUPS]
+    made = []
+    for at in np.flatnonzero(table["lost"] > 0).tolist():
+        text = reports.lost_line(str(table["group"][at]), int(table["lost"][at]))
+        made.append(SummaryLine(Severity.RISK, text))
+    over = np.where(table["above_ms"] > 0, table["behind_most"], UNKNOWN)
+    if len(over) and np.any(over > 0):
+        at = int(np.argmax(over))
+        figures = (int(over[at]), int(table["lag_most"][at]), int(table["above_ms"][at]))
+        text = reports.behind_line(str(table["group"][at]), *figures, report.threshold_ms)
+        made.append(SummaryLine(Severity.WARN, text))
+    return made
+
+
+def _throughput(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
+    table = report[TableName.CLUSTERS]
+    if not len(table):
+        return []
+    every = np.flatnonzero(table["cluster"] == "")
+    at = int(every[0]) if len(every) else 0
+    most_ms = int(table["in_most_ms"][at])
+    when = moment(most_ms, zone) if most_ms != UNKNOWN else ""
+    text = reports.rate_line(
+        float(table["in_rate"][at]), int(table["in_most"][at]), when, float(table["out_rate"][at])
+    )
+    made = [SummaryLine(Severity.CALM, text)]
+    racks = report[TableName.TRAFFIC]
+    whole = np.flatnonzero(racks["topic"] == "")
+    if len(whole) and (crossed := _sum(racks["cross_rack_bytes"][whole])) > 0:
+        copied = _sum(racks["replicated_bytes"][whole])
+        cost = racks["cost"][whole]
+        price = "" if np.isnan(cost).all() else money(float(np.nansum(cost)))
+        made.append(SummaryLine(Severity.CALM, reports.racks_line(crossed, crossed / max(copied, 1), price)))
+    return made

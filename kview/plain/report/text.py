@@ -1,0 +1,109 @@
+"""A report as text: what is worth knowing first, plots, and tables."""
+
+import textwrap
+from collections.abc import Iterator
+from datetime import tzinfo
+
+from kview.language import glyphs, reports, words
+from kview.language.glyphs import SIGNS
+from kview.model.report import Period, Report, TableName
+from kview.model.units import UNKNOWN
+from kview.plain.report.cells import moment
+from kview.plain.report.plots import plots
+from kview.plain.report.shown import MOST_ROWS, ShownTable, fitting, tables
+from kview.plain.report.summary import lines
+from kview.plain.report.terminal_plots import drawn
+
+_GAP = "  "
+
+
+def text(
+    report: Report,
+    width: int,
+    ascii_only: bool = False,
+    zone: tzinfo | None = None,
+    most_rows: int = MOST_ROWS,
+) -> Iterator[str]:
+    """Yield the lines of a report, each at most `width` cells wide where its names allow that."""
+    for line in _lines(report, width, ascii_only, zone, most_rows):
+        yield glyphs.plain(line) if ascii_only else line
+
+
+def _lines(
+    report: Report, width: int, ascii_only: bool, zone: tzinfo | None, most_rows: int
+) -> Iterator[str]:
+    for said in title(report, zone):
+        yield from _wrapped(said, width)
+    yield ""
+    for severity, said in lines(report, zone):
+        yield from _wrapped(f"{SIGNS[severity]} {said}", width)
+    for plot in plots(report):
+        yield ""
+        yield plot.title
+        yield from drawn(plot, width, ascii_only, zone)
+    for table in tables(report, zone, most_rows):
+        yield ""
+        yield from _table(table, width)
+    notes = [glyphs.printable(reports.note(note)) for note in report.period.notes]
+    if report.against is not None:
+        notes += [glyphs.printable(reports.note(note)) for note in report.against.notes]
+    if notes:
+        yield ""
+        yield "Notes"
+        for said in dict.fromkeys(notes):
+            yield from _wrapped(f"{glyphs.DOT} {said}", width)
+
+
+def title(report: Report, zone: tzinfo | None) -> tuple[str, str]:
+    """Return what the report is about: the clusters, and from when to when ('' if nothing is known)."""
+    clusters = sorted(set(report[TableName.PERIODS]["cluster"]))
+    named = glyphs.printable(clusters[0]) if len(clusters) == 1 else words.plural(len(clusters), "cluster")
+    return f"kview report: {named}", _period(report.period, zone, report.against)
+
+
+def _period(period: Period, zone: tzinfo | None, against: Period | None) -> str:
+    if UNKNOWN in (period.since_ms, period.until_ms):
+        return ""
+    length = words.duration(period.until_ms - period.since_ms, tenths=False)
+    said = f"{moment(period.since_ms, zone)} to {moment(period.until_ms, zone)} ({length})"
+    return f"{said}, compared with {_period(against, zone, None)}" if against is not None else said
+
+
+def _table(table: ShownTable, width: int) -> Iterator[str]:
+    places = list(fitting(table, width, len))
+    shown = [table.columns[at] for at in places]
+    texts = [[row[at].text for at in places] for row in table.rows]
+    widths = [max([len(column.head), *(len(row[at]) for row in texts)]) for at, column in enumerate(shown)]
+    _narrow(widths, [column.left for column in shown], width)
+    yield table.title
+    for row in [[column.head for column in shown], *texts]:
+        cells = [
+            _cut(cell, size).ljust(size) if column.left else cell.rjust(size)
+            for cell, size, column in zip(row, widths, shown, strict=True)
+        ]
+        yield _GAP.join(cells).rstrip()
+    if table.total > len(table.rows):
+        more = f"… {table.total - len(table.rows):,} more rows: --format csv, json or parquet has all of them"
+        yield from _wrapped(more, width)
+    if table.hint:
+        yield from _wrapped(table.hint, width)
+
+
+def _wrapped(said: str, width: int) -> list[str]:
+    """Return a sentence in lines, all but the first indented by as much as its sign takes."""
+    return textwrap.wrap(said, max(width, 20), subsequent_indent=_GAP, break_on_hyphens=False)
+
+
+def _narrow(widths: list[int], left: list[bool], width: int) -> None:
+    """Make columns of names narrower, the widest first, until the table fits or they cannot shrink."""
+    least = 12
+    while sum(widths) + len(_GAP) * (len(widths) - 1) > width:
+        names = [at for at, is_left in enumerate(left) if is_left and widths[at] > least]
+        if not names:
+            return
+        widths[max(names, key=lambda at: widths[at])] -= 1
+
+
+def _cut(name: str, size: int) -> str:
+    """Return a name in `size` cells. If it is cut, its end stays, which is what differs."""
+    return name if len(name) <= size else f"{glyphs.ELLIPSIS}{name[len(name) - size + 1 :]}"

@@ -1,0 +1,103 @@
+"""Writes a report: to the terminal or a pipe, to a file, or to a folder with a file for each table."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+
+from kview.errors import BadUse, ErrorKind, KviewError
+from kview.model.report import Report
+from kview.recording.manifest import write_whole
+
+WIDTH = 120
+"""The width of text that does not go to a terminal, in cells."""
+
+
+class ReportFormat(StrEnum):
+    """What a report is written as."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    PARQUET = "parquet"
+    HTML = "html"
+
+
+FOLDERS = frozenset({ReportFormat.CSV, ReportFormat.PARQUET})
+"""Formats with a file for each table."""
+
+
+def check_output(form: ReportFormat, out: Path | None, is_terminal: bool) -> None:
+    """Check before a report is made that it can be written. Raises BadUse if not."""
+    if out is None:
+        if form in FOLDERS:
+            raise BadUse(ErrorKind.REPORT_NEEDS_FOLDER, format=form.value)
+        if form is ReportFormat.HTML and is_terminal:
+            raise BadUse(ErrorKind.REPORT_NEEDS_FILE)
+        return
+    if form in FOLDERS and out.exists() and not out.is_dir():
+        raise BadUse(ErrorKind.REPORT_NOT_A_FOLDER, path=str(out), format=form.value)
+    if form not in FOLDERS and out.is_dir():
+        raise BadUse(ErrorKind.REPORT_NOT_A_FILE, path=str(out), format=form.value)
+    folder = out if form in FOLDERS and out.exists() else out.parent
+    while not folder.exists() and form in FOLDERS:
+        folder = folder.parent
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise BadUse(ErrorKind.REPORT_NOT_WRITABLE, path=str(out))
+
+
+def write_report(report: Report, form: ReportFormat, out: Path | None, ascii_only: bool) -> None:
+    """Write a report. Files get their new content at once or keep the old one. Raises KviewError."""
+    try:
+        if form in FOLDERS:
+            assert out is not None
+            _write_folder(report, form, out)
+        elif out is None:
+            sys.stdout.write(_content(report, form, ascii_only, _width()))
+            sys.stdout.flush()
+        else:
+            write_whole(out, _content(report, form, ascii_only, WIDTH).encode())
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        reason = error.strerror or str(error)
+        raise KviewError(ErrorKind.REPORT_NOT_WRITTEN, path=str(out), reason=reason) from error
+
+
+def _width() -> int:
+    return shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH
+
+
+def _content(report: Report, form: ReportFormat, ascii_only: bool, width: int) -> str:
+    made: dict[ReportFormat, Callable[[], str]] = {
+        ReportFormat.TABLE: lambda: _text(report, ascii_only, width),
+        ReportFormat.JSON: lambda: _json(report),
+        ReportFormat.HTML: lambda: _page(report),
+    }
+    return made[form]()
+
+
+def _text(report: Report, ascii_only: bool, width: int) -> str:
+    from kview.plain.report.text import text
+
+    return "\n".join(text(report, width, ascii_only)) + "\n"
+
+
+def _json(report: Report) -> str:
+    from kview.plain.report.documents import json_document
+
+    return json_document(report).decode()
+
+
+def _page(report: Report) -> str:
+    from kview.plain.report.page import page
+
+    return page(report)
+
+
+def _write_folder(report: Report, form: ReportFormat, out: Path) -> None:
+    from kview.plain.report.documents import csv_file, write_folder, write_parquet
+
+    write_folder(report, out, form.value, csv_file if form is ReportFormat.CSV else write_parquet)

@@ -1,0 +1,110 @@
+"""A report as JSON, CSV, Parquet and page: the same figures everywhere, and names that do no harm."""
+
+import csv
+import html.parser
+import json
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from kview.model.report import TABLES, Report, TableName
+from kview.plain.report.documents import all_tables, csv_file, json_document, write_folder, write_parquet
+from kview.plain.report.page import page
+from tests.plain.report.sample import compared, empty, sample
+from tests.plain.report.test_text import with_table
+
+
+def document(report: Report) -> dict[str, Any]:
+    """Return the JSON document, with each table's rows alone."""
+    loaded: dict[str, Any] = json.loads(json_document(report))
+    for period in (loaded, loaded.get("against", {"tables": {}})):
+        period["tables"] = {name: table["rows"] for name, table in period["tables"].items()}
+    if "comparison" in loaded:
+        loaded["comparison"] = loaded["comparison"]["rows"]
+    return loaded
+
+
+def test_json_has_every_row_and_null_for_what_is_unknown() -> None:
+    tables = document(sample())["tables"]
+    assert set(tables) == {name.value for name in TABLES}
+    assert tables["topics"][2]["skew"] is None and tables["topics"][2]["offline_s"] == 61
+    assert tables["incidents"][1]["ended_ms"] is None
+
+
+def test_csv_and_parquet_say_what_json_says(tmp_path: Path) -> None:
+    report = compared()
+    write_folder(report, tmp_path, "csv", csv_file)
+    write_folder(report, tmp_path, "parquet", write_parquet)
+    loaded = document(report)
+    expected = {**loaded["tables"], "comparison": loaded["comparison"]}
+    expected |= {f"against_{name}": rows for name, rows in loaded["against"]["tables"].items()}
+    assert set(all_tables(report)) == set(expected)
+    for name, rows in expected.items():
+        assert pq.read_table(tmp_path / f"{name}.parquet").to_pylist() == rows
+        with (tmp_path / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+            texts = list(csv.DictReader(file))
+        assert texts == [
+            {key: "" if value is None else str(value) for key, value in row.items()} for row in rows
+        ]
+
+
+class Cells(html.parser.HTMLParser):
+    """Collects the cells of a page's tables: table → rows → field → value."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tables: dict[str, list[dict[str, str]]] = {}
+        self.tags: list[str] = []
+        self._rows: list[dict[str, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.tags.append(tag)
+        if "data-table" in given:
+            self._rows = self.tables.setdefault(given["data-table"], [])
+        if tag == "tr":
+            self._rows.append({})
+        if tag == "td" and "data-field" in given:
+            self._rows[-1][given["data-field"]] = given.get("data-value", "None")
+
+
+def test_the_page_has_the_figures_of_the_json() -> None:
+    report = compared()
+    cells, loaded = Cells(), document(report)
+    cells.feed(page(report, UTC))
+    rows_of = {
+        **loaded["tables"],
+        "availability": loaded["tables"]["topics"],
+        "comparison": loaded["comparison"],
+    }
+    seen = 0
+    for name, rows in cells.tables.items():
+        for row in filter(None, rows):
+            matching = [one for one in rows_of[name] if all(str(one[key]) == row[key] for key in row)]
+            assert matching, (name, row)
+            seen += len(row)
+    assert seen > 120
+    assert set(cells.tables) >= {"incidents", "availability", "groups", "topics", "comparison", "traffic"}
+
+
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", '"><img src=x>', "$x^2$", "_hidden", "a\nb", "\ud800"]
+)
+def test_names_do_no_harm_on_the_page(name: str) -> None:
+    cells = Cells()
+    report = with_table(TableName.TOPICS, topic=[name, "b", "c"])
+    throughput = report[TableName.THROUGHPUT]
+    throughput["topic"][throughput["topic"] == "invoice"] = name
+    made = page(report, UTC)
+    made.encode()
+    cells.feed(made)
+    assert not {"script", "img", "link", "iframe"} & set(cells.tags)
+    assert "http:" not in made.replace("http://www.w3.org", "") and "https:" not in made
+    json_document(report)
+
+
+def test_a_report_about_nothing_has_a_page() -> None:
+    assert "kview report: 0 clusters" in page(empty(), UTC)

@@ -1,0 +1,89 @@
+"""Reports as text: what is said first, widths, ASCII, names that are too long, nothing at all."""
+
+from dataclasses import replace
+from datetime import UTC
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kview.model.report import Note, NoteKind, Period, Report, TableName, table_of
+from kview.plain.report.summary import lines
+from kview.plain.report.text import text
+from tests.plain.report.sample import START_MS, compared, empty, period, sample
+
+
+def said(report: Report, width: int = 120) -> list[str]:
+    return list(text(report, width, zone=UTC))
+
+
+def with_table(name: TableName, **columns: Any) -> Report:
+    """Return the sample with some columns of a table replaced."""
+    before = period()
+    table = before.tables[name]
+    changed = table_of(name, {**table.columns, **columns})
+    return sample(period=replace(before, tables={**before.tables, name: changed}))
+
+
+def test_the_worst_is_said_first_and_in_figures() -> None:
+    first = said(sample())[3:12]
+    assert first == [
+        "✕ 2 incidents, the longest of 10 m, and not all were over at the end",
+        "✕ at least 12 records that only an old leader had are gone",
+        "✕ audit-log had partitions without a leader for 1 m 1 s, 99.58 % available",
+        "✕ invoice had leaders that did not answer for 10 s, 99.90 % available (2 more topics too)",
+        "✕ payment was under min.insync.replicas for 12 s: acks=all writes were refused",
+        "✕ audit-export lost 41 records, deleted before it had read them",
+        "▲ audit-export was up to 7 m 40 s behind (190,113 records at the most), over 1 m for 38 m 30 s",
+        "● 7,900 records/s in, at most 12,003 in one second (2026-03-01 14:20:01) · 7,840 out",
+        "● ≈33 GB went between racks, 67 % of what followers copied, which costs 0.66",
+    ]
+
+
+@pytest.mark.parametrize("kind", [NoteKind.NO_FACTS, NoteKind.FACTS_INCOMPLETE])
+def test_calm_is_said_only_if_everything_was_recorded(kind: NoteKind) -> None:
+    quiet = dict(period().tables)
+    for name in (TableName.TOPICS, TableName.GROUPS, TableName.INCIDENTS):
+        quiet[name] = table_of(name, {})
+    calm = Period(START_MS, START_MS + 1, quiet)
+    assert lines(sample(period=calm))[0].text.startswith("nothing went wrong")
+    partly = replace(calm, notes=(Note(kind, {"recording": "monday", "version": 3, "segments": 2}),))
+    assert not any("nothing went wrong" in line.text for line in lines(sample(period=partly)))
+    assert not any("nothing went wrong" in line.text for line in lines(empty()))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_every_line_fits(width: int) -> None:
+    long_name = "orders-" + "x" * 230 + "-eu"
+    name = with_table(TableName.TOPICS, topic=["invoice", long_name, "audit-log"])
+    for report in (sample(), compared(), name):
+        assert max(len(line) for line in said(report, width)) <= max(width, 60)
+    assert any("…" in line and "-eu" in line for line in said(name, width))
+
+
+def test_ascii_has_nothing_else() -> None:
+    assert all(line.isascii() and "?" not in line for line in text(compared(), 100, True, UTC))
+
+
+def test_hostile_names_stay_in_their_cell() -> None:
+    report = with_table(TableName.TOPICS, topic=["a\nb\x1b[31m", "\u202egpj", "<script>"])
+    assert all(line.isprintable() for line in said(report))
+
+
+def test_a_report_about_nothing_says_so() -> None:
+    assert said(empty()) == ["kview report: 0 clusters", ""]
+
+
+def test_unknown_figures_are_dashes() -> None:
+    report = with_table(TableName.GROUPS, lag_most=[None, None], behind_most=[None, None], lost=[0, 0])
+    row = next(line for line in said(report) if line.startswith("billing"))
+    assert row.split()[1] == "–"
+
+
+def test_steps_without_known_seconds_are_gaps() -> None:
+    from kview.plain.report.plots import plots
+
+    plot = plots(sample())[0]
+    known = np.isfinite(plot.lines[0].values)
+    assert (len(known), int(known.sum()), bool(known[30:35].any())) == (60, 55, False)
+    assert plot.lines[0].values[0] == pytest.approx(7_900)
