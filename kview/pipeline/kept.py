@@ -30,8 +30,6 @@ MOMENTS = "moments.parquet"
 UNFINISHED = ".new-"
 """How the names of batches begin that are not complete."""
 
-SECONDS_TABLE, MINUTES_TABLE = "seconds", "minutes"
-
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
     """What a batch is of."""
@@ -101,6 +99,14 @@ def _read(folder: Path) -> Kept | None:
         return Kept(folder, about, Moments(table["sequence"].to_numpy(), table["ended_ms"].to_numpy()))
     except (OSError, msgspec.MsgspecError, pa.ArrowException, KeyError):
         return None
+
+
+def work_bytes(source: Source, cache: Path | None) -> int:
+    """Return about how many bytes a report has to read: roll-ups, and segments without any."""
+    kept = read_kept(place_of(source, cache), source)
+    known = {number for one in kept for number, _ in one.about.segments}
+    new = sum(entry.size_bytes for entry in source.closed if entry.number not in known)
+    return new + sum(sum(one.about.files.values()) for one in kept)
 
 
 def affecting(moments: Moments, of_recording: Moments) -> tuple[tuple[int, int], ...]:
