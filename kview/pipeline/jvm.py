@@ -50,7 +50,8 @@ _FIRST = (
 """Java searches the jars in order for each class, so the jars with most of the classes in use come first."""
 
 _QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
-"""For the live job, which is idle part of the time, and for short batches. It halves start time and memory."""
+"""For the live job, which is idle part of the time, and for short batches. It halves start time and
+memory."""
 
 _LIVE_YOUNG = "-Xmn32m"
 
@@ -113,7 +114,8 @@ def spark_home() -> Path:
 class Batch:
     """How a JVM differs that works on a batch: its heap in MB, and the file descriptor for its messages.
 
-    `is_long` is for a batch that takes so long that compiling its code well pays off. `all_jars` is for masters whose jars kview does not need otherwise, such as YARN's.
+    `is_long` is for a batch that takes so long that compiling its code well pays off, `all_jars` for masters
+    whose jars kview does not need otherwise, such as YARN's.
     """
 
     heap_mb: int
