@@ -1,5 +1,6 @@
 """The figures of a report are those of the screen, and of the observations themselves."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from kview.model.aggregates import Kind, Rollups
 from kview.model.report import Report, TableName
 from kview.model.units import UNKNOWN
 from kview.pipeline.report import Question
-from tests.pipeline.recorded import record, report_on, rolled_live, rows_of
+from tests.pipeline.recorded import record, report_on, rolled_live, rows_of, without_compiling
 from tests.pipeline.test_agreement import INCIDENTS, read_at_odd_times
 from tests.recording.snapshots import moved
 from tests.worlds.histories import Plan
@@ -35,6 +36,12 @@ KEYS = {
     TableName.GROUPS: (Kind.GROUP, "group"),
     TableName.CLUSTERS: (Kind.CLUSTER, "cluster"),
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick(spark: SparkSession) -> Iterator[None]:
+    with without_compiling(spark):
+        yield
 
 
 @pytest.fixture(scope="module")
