@@ -11,17 +11,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from kview.model.aggregates import SUMS
 from kview.pipeline.minutes import minutes
 from kview.pipeline.packed import unpacked
 from kview.pipeline.reading import packed_table, rows
 from kview.pipeline.rollup import DELTAS, NAMES_IN_DELTAS, pieces, summed
+from kview.pipeline.schemas import MINUTES, SECONDS, schema_of_part
 from kview.pipeline.sources import DELTA_PARTS, closed_moments, joined, open_source, set_backs_of
 from kview.recording.segment import parquet_file
 from kview.recording.segment_reader import DeltaBatches
-
-SECONDS_ROW = ("second", "kind", "name", *map(str, SUMS), "hottest", "topic_partitions")
-"""The columns of a one-second roll-up that are kept."""
 
 
 def rollups(spark: SparkSession, recording: Path) -> DataFrame:
@@ -56,7 +53,7 @@ def closed_deltas(
     for part in parts:
         paths = [str(path) for folder in folders if (path := parquet_file(folder, part)).exists()]
         if paths:
-            some = _as_deltas(spark.read.parquet(*paths), part)
+            some = _as_deltas(spark.read.schema(schema_of_part(part)).parquet(*paths), part)
             deltas = some if deltas is None else deltas.unionByName(some)
     return spark.createDataFrame([], DELTAS) if deltas is None else deltas
 
@@ -81,8 +78,8 @@ def rolled_tables(
     """Return what is kept of a batch: one-second roll-ups of everything, and one-minute roll-ups of
     partitions."""
     of_batch = f.lit(id).cast(t.LongType()).alias("batch")
-    by_second = seconds(deltas, set_backs).select(of_batch, *SECONDS_ROW)
-    return by_second, minutes(deltas, head_s, tail_s, set_backs).select(of_batch, "*")
+    by_second = seconds(deltas, set_backs).select(of_batch, *SECONDS.names[1:])
+    return by_second, minutes(deltas, head_s, tail_s, set_backs).select(of_batch, *MINUTES.names[1:])
 
 
 def _as_deltas(table: DataFrame, part: str) -> DataFrame:

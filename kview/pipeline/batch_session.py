@@ -60,6 +60,13 @@ SETTINGS = {
     "spark.cleaner.periodicGC.interval": "10min",
 }
 
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+"""Settings for little data. Queries run without Java code of their own, whose compilation takes longer."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -75,7 +82,8 @@ class Tasks:
 class BatchSession:
     """A Spark session for a batch, to use in a `with` statement.
 
-    `master` is `local[N]`, `spark://HOST:PORT`, or anything else that Spark knows. `on_tasks` is called on a
+    `master` is `local[N]`, `spark://HOST:PORT`, or anything else that Spark knows. Unless `is_long`, there is
+    so little to do that most of the time would go into compiling. `on_tasks` is called on a
     thread of this object a few times per second while there is work.
     """
 
@@ -84,11 +92,13 @@ class BatchSession:
         master: str = "",
         *,
         heap_mb: int = HEAP_MB,
+        is_long: bool = True,
         on_tasks: Callable[[Tasks], None] | None = None,
         settings: dict[str, str] | None = None,
     ) -> None:
         self.master = master or f"local[{os.cpu_count() or 1}]"
         self._heap_mb = heap_mb
+        self._is_long = is_long
         self._on_tasks = on_tasks
         self._settings = settings or {}
         self._ended = threading.Event()
@@ -123,7 +133,8 @@ class BatchSession:
         reading, writing = os.pipe()
         threading.Thread(target=_log_lines, args=(reading,), name="java's log", daemon=True).start()
         try:
-            batch = Batch(self._heap_mb, writing, all_jars=not self.master.startswith(("local", "spark://")))
+            needs_more_jars = not self.master.startswith(("local", "spark://"))
+            batch = Batch(self._heap_mb, writing, self._is_long, needs_more_jars)
             self._gateway = Gateway(choose_java(os.environ), self.scratch, batch)
         finally:
             os.close(writing)
@@ -160,7 +171,8 @@ class BatchSession:
             "spark.driver.bindAddress": host,
             "spark.local.dir": str(self.scratch),
             "spark.sql.warehouse.dir": str(self.scratch / "warehouse"),
-            "spark.sql.shuffle.partitions": str(max(8, 4 * cores) if cores else 64),
+            "spark.sql.shuffle.partitions": str(_shuffle_partitions(cores, self._is_long)),
+            **({} if self._is_long else INTERPRETED),
             **({RESERVED_MEMORY: str(64 << 20)} if self.is_local else {}),
             **self._settings,
         }
@@ -249,6 +261,13 @@ def _log_lines(reading: int) -> None:
     with os.fdopen(reading, errors="replace") as lines:
         for line in lines:
             _log.warning("%s", line.rstrip())
+
+
+def _shuffle_partitions(cores: int, is_long: bool) -> int:
+    """Return the partitions of a shuffle; a cluster (no `cores`) gets more of them, which can be merged."""
+    if not cores:
+        return 64
+    return max(8, 4 * cores) if is_long else cores
 
 
 def _local_cores(master: str) -> int:

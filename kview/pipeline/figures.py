@@ -13,9 +13,9 @@ from pyspark.sql import functions as f
 
 from kview.derive.windows import PERCENTS
 from kview.model.aggregates import SUMS, Kind, Sum
-from kview.pipeline.kept import MINUTES_TABLE, SECONDS_TABLE
 from kview.pipeline.minutes import PEAK_SHIFT, SUMMED
 from kview.pipeline.periods import Share
+from kview.pipeline.schemas import MINUTES_TABLE, SECONDS_TABLE, schema_of_table
 
 STATES = ("offline", "silent", "under_min_isr", "under_replicated")
 KEY = ("cluster", "kind", "name")
@@ -53,7 +53,10 @@ class Figures:
             for batch in share.rolled.batches
             if (path := Path(batch.folder, name)).is_dir()
         ]
-        return self._spark.read.parquet(*paths).join(self._windows, "batch") if paths else None
+        if not paths:
+            return None
+        rows = self._spark.read.schema(schema_of_table(name)).parquet(*paths)
+        return rows.join(self._windows, "batch")
 
     def _seconds(self) -> DataFrame:
         """Return one row per cluster, kind, name and second that counts."""

@@ -49,12 +49,11 @@ _FIRST = (
 )
 """Java searches the jars in order for each class, so the jars with most of the classes in use come first."""
 
-_QUICK_START = (
-    "-XX:TieredStopAtLevel=1",
-    "-Xmn32m",
-)
-"""Options for a job that runs as long as the dashboard but is idle part of the time. They halve start time
-and memory."""
+_QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
+"""For the live job, which is idle part of the time, and for short batches. It halves start time and
+memory."""
+
+_LIVE_YOUNG = "-Xmn32m"
 
 _ALWAYS = (
     # One thread collects garbage. More of them would compete with the tasks for the same cores.
@@ -115,11 +114,13 @@ def spark_home() -> Path:
 class Batch:
     """How a JVM differs that works on a batch: its heap in MB, and the file descriptor for its messages.
 
-    `all_jars` is for masters whose jars kview does not need otherwise, such as YARN's.
+    `is_long` is for a batch that takes so long that compiling its code well pays off, `all_jars` for masters
+    whose jars kview does not need otherwise, such as YARN's.
     """
 
     heap_mb: int
     output: int
+    is_long: bool = True
     all_jars: bool = False
 
 
@@ -202,7 +203,8 @@ def _command(java: Path, scratch: Path, batch: Batch | None) -> list[str]:
     return [
         str(java),
         f"-Xmx{LIVE_HEAP_MB if batch is None else batch.heap_mb}m",
-        *(_QUICK_START if batch is None else ()),
+        *([_QUICK_COMPILER] if batch is None or not batch.is_long else []),
+        *([_LIVE_YOUNG] if batch is None else []),
         *_ALWAYS,
         *(["--sun-misc-unsafe-memory-access=allow"] if asked else []),
         "-XX:+IgnoreUnrecognizedVMOptions",

@@ -7,7 +7,9 @@ when it is complete, so a batch is there completely or not at all. Batches add u
 
 import hashlib
 import os
+import secrets
 import shutil
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,10 +29,11 @@ FOLDER = "rollups"
 
 ABOUT = "batch.json"
 MOMENTS = "moments.parquet"
+STALE_S = 3_600.0
+"""A batch that is not used for this long after it was written can go."""
+
 UNFINISHED = ".new-"
 """How the names of batches begin that are not complete."""
-
-SECONDS_TABLE, MINUTES_TABLE = "seconds", "minutes"
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +106,14 @@ def _read(folder: Path) -> Kept | None:
         return None
 
 
+def work_bytes(source: Source, cache: Path | None) -> int:
+    """Return about how many bytes a report has to read: roll-ups, and segments without any."""
+    kept = read_kept(place_of(source, cache), source)
+    known = {number for one in kept for number, _ in one.about.segments}
+    new = sum(entry.size_bytes for entry in source.closed if entry.number not in known)
+    return new + sum(sum(one.about.files.values()) for one in kept)
+
+
 def affecting(moments: Moments, of_recording: Moments) -> tuple[tuple[int, int], ...]:
     """Return those times the clock was set back in a recording that change what counts of these moments."""
     if not len(moments):
@@ -157,19 +168,24 @@ def finish(folder: Path, about: About, moments: Moments) -> Kept:
     about = msgspec.structs.replace(about, files=files)
     (folder / ABOUT).write_bytes(msgspec.json.encode(about))
     first, last = about.segments[0][0], about.segments[-1][0]
-    named = folder.parent / f"batch-{first:06}-{last:06}-{about.id & 0xFFFFFFFF:08x}"
+    # No batch has the name already, not even one that another process writes.
+    named = folder.parent / f"batch-{first:06}-{last:06}-{secrets.token_hex(4)}"
     os.rename(folder, named)
     return Kept(named, about, moments)
 
 
-def clean(place: Path, keep: Sequence[Kept]) -> None:
-    """Remove batches that are no longer valid, and those that a process which has ended left unfinished."""
-    valid = {kept.folder.name for kept in keep}
+def clean(place: Path, used: Sequence[Kept]) -> None:
+    """Remove batches that nobody can use, and those that a process which has ended left unfinished.
+
+    Another process may be using a batch that this one does not, so such a batch stays for an hour.
+    """
+    names = {kept.folder.name for kept in used}
     if not place.is_dir():
         return
     for folder in place.iterdir():
-        if folder.name.startswith("batch-") and folder.name not in valid:
-            shutil.rmtree(folder, ignore_errors=True)
+        if folder.name.startswith("batch-") and folder.name not in names:
+            if _read(folder) is None or time.time() - folder.stat().st_mtime > STALE_S:
+                shutil.rmtree(folder, ignore_errors=True)
         elif folder.name.startswith(UNFINISHED):
             owner = folder.name.removeprefix(UNFINISHED).partition("-")[0]
             if owner.isdigit() and not _runs(int(owner)):

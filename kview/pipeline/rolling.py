@@ -15,8 +15,6 @@ from kview.errors import KviewError
 from kview.model.report import Note, NoteKind
 from kview.pipeline.batch import closed_deltas, open_deltas, rolled_tables
 from kview.pipeline.kept import (
-    MINUTES_TABLE,
-    SECONDS_TABLE,
     About,
     Kept,
     affecting,
@@ -30,6 +28,7 @@ from kview.pipeline.kept import (
     read_kept,
     runs,
 )
+from kview.pipeline.schemas import MINUTES_TABLE, SECONDS_TABLE, schema_of_part
 from kview.pipeline.sources import (
     Moments,
     OpenSegment,
@@ -183,7 +182,7 @@ class Rolling:
             for part in sorted(source.form.facts):
                 paths = [str(p) for one in folders if (p := parquet_file(one, part)).exists()]
                 if paths:
-                    table = self._spark.read.parquet(*paths)
+                    table = self._spark.read.schema(schema_of_part(part)).parquet(*paths)
                     of_batch = f.lit(about.id).cast(t.LongType()).alias("batch")
                     table.select(of_batch, "*").coalesce(4).write.parquet(str(folder / part))
             return finish(folder, about, its)

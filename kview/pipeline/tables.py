@@ -123,6 +123,7 @@ class _Tables:
         names = [(row["cluster"], row["name"]) for row in shown]
         self._cut_off(TableName.THROUGHPUT, len(shown), len(topics))
         throughput = _rows(figures.throughput(names, self._step_s).toArrow())
+        figures.of_partitions.unpersist()
         self._on_figures(total, total)
         tables = {
             TableName.PERIODS: self._periods(),

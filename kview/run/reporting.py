@@ -1,6 +1,5 @@
 """Reports about recordings, made by Spark in a JVM of their own."""
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,8 @@ from kview.run.log import start_log
 if TYPE_CHECKING:
     from kview.pipeline.report import Question
 
-_log = logging.getLogger(__name__)
+LONG_BYTES = 24 << 20
+"""With more to read than this, compiling the queries pays off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,9 @@ class Reporting:
     def make(self) -> Report:
         """Make the report, which takes a few seconds for the session alone. Raises KviewError."""
         from kview.pipeline.batch_session import HEAP_MB, BatchSession, Tasks
+        from kview.pipeline.kept import work_bytes
         from kview.pipeline.report import Question, Stage, report
+        from kview.pipeline.sources import open_source
 
         start_log()
         folders = recordings(self._paths)
@@ -79,7 +81,13 @@ class Reporting:
             self._tell(stage=stage.value, done=done, total=total)
 
         self._tell()
-        batch = BatchSession(self._master, heap_mb=self._heap_mb or HEAP_MB, on_tasks=on_tasks)
+        size = sum(work_bytes(open_source(folder), self._cache) for folder in folders)
+        batch = BatchSession(
+            self._master,
+            heap_mb=self._heap_mb or HEAP_MB,
+            is_long=size > LONG_BYTES,
+            on_tasks=on_tasks,
+        )
         with batch as session:
             self._cancel = session.cancel
             try:

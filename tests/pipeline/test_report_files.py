@@ -1,0 +1,247 @@
+"""A report is right whatever happened to the recording, to its clock, and to the roll-ups that are kept."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from kview.derive.view import View
+from kview.errors import BadUse, ErrorKind
+from kview.model.report import NoteKind, Report, TableName
+from kview.pipeline.kept import ABOUT, FOLDER
+from kview.pipeline.report import Question, report
+from kview.recording.manifest import read_manifest
+from kview.recording.segment import STREAM_FILE
+from tests.pipeline.recorded import figures_of, record, report_on, rows_of, without_compiling
+from tests.recording.snapshots import moved
+from tests.worlds.histories import Plan
+from tests.worlds.scripts import views as folded
+
+PLAN = Plan(((8, "crash 4"), (20, "rewind"), (30, "back 4")))
+SECONDS = 200
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick(spark: SparkSession) -> Iterator[None]:
+    with without_compiling(spark):
+        yield
+
+
+@pytest.fixture(scope="module")
+def history() -> list[View]:
+    chance = np.random.default_rng(3)
+    return list(folded([moved(snapshot, chance) for snapshot in PLAN.snapshots(1, SECONDS)]))
+
+
+@pytest.fixture(scope="module")
+def expected(spark: SparkSession, history: list[View], tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """The report on the first 80 observations."""
+    folder = tmp_path_factory.mktemp("expected")
+    return report_on(spark, folder, record(folder / "r", history[:80]))
+
+
+def rolled_up(made: Report) -> int:
+    return int(made[TableName.PERIODS]["rolled_up"].sum())
+
+
+def notes(made: Report) -> list[NoteKind]:
+    return [note.kind for note in made.period.notes]
+
+
+def assert_same(made: Report, other: Report) -> None:
+    assert figures_of(made) == figures_of(other)
+
+
+def test_kept_rollups_answer_the_next_report(
+    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+) -> None:
+    folder = record(tmp_path / "r", history[:80])
+    first = report_on(spark, tmp_path, folder)
+    assert rolled_up(first) == len(read_manifest(folder).segments)
+    for segment in folder.glob("seg-*/*_deltas.parquet"):
+        segment.unlink()  # whoever read them again would fail
+    second = report_on(spark, tmp_path, folder)
+    assert rolled_up(second) == 0
+    assert_same(second, first)
+    assert_same(first, expected)
+
+
+@pytest.mark.parametrize("damage", ["cut", "missing", "other version", "unfinished", "other segments"])
+def test_rollups_that_are_not_whole_are_never_used(
+    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path, damage: str
+) -> None:
+    folder = record(tmp_path / "r", history[:80])
+    report_on(spark, tmp_path, folder)
+    (batch,) = (folder / FOLDER).glob("batch-*")
+    file = max(batch.glob("seconds/*.parquet"), key=lambda path: path.stat().st_size)
+    about = json.loads((batch / ABOUT).read_text())
+    match damage:
+        case "cut":
+            os.truncate(file, file.stat().st_size - 1)
+        case "missing":
+            file.unlink()
+        case "other version":
+            (batch / ABOUT).write_text(json.dumps(about | {"version": 0}))
+        case "unfinished":
+            batch.rename(batch.with_name(f".new-{2**22 + 1}-1"))
+        case "other segments":
+            number, size = about["segments"][0]
+            (batch / ABOUT).write_text(json.dumps(about | {"segments": [[number, size + 1]]}))
+    again = report_on(spark, tmp_path, folder)
+    assert rolled_up(again) > 0
+    assert_same(again, expected)
+    left = {path for path in (folder / FOLDER).iterdir() if path != batch}
+    assert len(left) == 1 and not any(path.name.startswith(".new-") for path in left)
+    assert damage == "other segments" or not batch.exists(), "what cannot be used is removed"
+
+
+def test_a_recording_that_goes_on_is_rolled_up_from_where_it_was(
+    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+) -> None:
+    whole = record(tmp_path / "whole", history[:80])
+    growing = tmp_path / "r"
+    shutil.copytree(whole, growing)
+    manifest = json.loads((whole / "manifest.json").read_text())
+    (growing / "manifest.json").write_text(json.dumps(manifest | {"segments": manifest["segments"][:3]}))
+    assert rolled_up(report_on(spark, tmp_path, growing)) == 3
+    (growing / "manifest.json").write_text(json.dumps(manifest))
+    made = report_on(spark, tmp_path, growing)
+    assert rolled_up(made) == len(manifest["segments"]) - 3
+    assert_same(made, expected)
+
+
+def test_an_open_segment_counts_as_if_it_were_closed(
+    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+) -> None:
+    made = report_on(spark, tmp_path, record(tmp_path / "r", history[:80], close=False))
+    assert notes(made) in ([NoteKind.STILL_WRITTEN], [NoteKind.NOT_CLOSED])
+    assert_same(made, expected)
+
+
+def test_a_torn_recording_counts_up_to_its_last_whole_observation(
+    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+) -> None:
+    folder = record(tmp_path / "r", history[:81], close=False)
+    stream = sorted(folder.glob(f"seg-*/{STREAM_FILE}"))[-1]
+    os.truncate(stream, stream.stat().st_size - 3)
+    os.utime(stream, (0, 0))
+    made = report_on(spark, tmp_path, folder)
+    (note,) = made.period.notes
+    assert (note.kind, note.values["sequence"]) == (NoteKind.TORN, 79)
+    assert_same(made, expected)
+
+
+def test_a_damaged_segment_is_left_out(
+    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+) -> None:
+    folder = record(tmp_path / "r", history[:80])
+    file = folder / "seg-000003" / "partition_deltas.parquet"
+    os.truncate(file, file.stat().st_size - 10)
+    made = report_on(spark, tmp_path, folder)
+    (note,) = (note for note in made.period.notes if note.kind is NoteKind.SEGMENT_DAMAGED)
+    assert (note.values["segment"], note.values["file"]) == (3, str(file))
+    mine, whole = (rows_of(one, TableName.CLUSTERS, "cluster") for one in (made, expected))
+    ((key, row),) = mine.items()
+    assert 0 < row["records_in"] < whole[key]["records_in"]
+
+
+def minutes(made: Report) -> dict[object, dict[str, object]]:
+    rows = (made[TableName.THROUGHPUT].row(at) for at in range(len(made[TableName.THROUGHPUT])))
+    return {(row["topic"], row["at_ms"]): row for row in rows if row["known_s"] == 60}
+
+
+def test_recordings_that_overlap_count_each_second_once(
+    spark: SparkSession, history: list[View], tmp_path: Path
+) -> None:
+    whole = report_on(spark, tmp_path, record(tmp_path / "whole", history))
+    first = record(tmp_path / "a", history[:130])
+    second = record(tmp_path / "b", history[60:])
+    made = report_on(spark, tmp_path, second, first)
+    assert notes(made) == [NoteKind.OVERLAP]
+    periods = sorted(
+        zip(made[TableName.PERIODS]["since_ms"], made[TableName.PERIODS]["until_ms"], strict=True)
+    )
+    assert periods[0][1] <= periods[1][0] < periods[0][1] + 60_000
+    assert len(minutes(made)) >= 2
+    for key, row in minutes(made).items():
+        assert row == minutes(whole)[key], key
+    sums = sum(made[TableName.PARTITIONS]["records_in"])
+    assert sums == sum(made[TableName.TOPICS]["records_in"])
+
+
+def test_two_clusters_are_told_apart_and_summed_up(
+    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+) -> None:
+    others = [
+        replace(
+            view,
+            snapshot=replace(view.snapshot, observation=replace(view.snapshot.observation, cluster_id="B")),
+        )
+        for view in history[:80]
+    ]
+    made = report_on(spark, tmp_path, record(tmp_path / "a", history[:80]), record(tmp_path / "b", others))
+    rows = rows_of(made, TableName.CLUSTERS, "cluster")
+    ((name,),) = rows_of(expected, TableName.CLUSTERS, "cluster")
+    alone = rows_of(expected, TableName.CLUSTERS, "cluster")[(name,)]
+    assert rows[(name,)] == alone and rows["B",] == alone | {"cluster": "B"}
+    assert rows["",]["records_in"] == 2 * alone["records_in"]
+    assert len(made[TableName.TOPICS]) == 2 * len(expected[TableName.TOPICS])
+
+
+def test_of_seconds_that_came_twice_the_later_ones_count(spark: SparkSession, tmp_path: Path) -> None:
+    plan = Plan(((5, "crash 4"), (40, "clock back 10 s"), (43, "rewind"), (80, "clock back 10 s")))
+    history = list(folded(plan.snapshots(1, 120)))
+    fresh = report_on(spark, tmp_path, record(tmp_path / "whole", history))
+    assert NoteKind.CLOCK_SET_BACK in notes(fresh)
+    growing = tmp_path / "r"
+    shutil.copytree(tmp_path / "whole", growing, ignore=shutil.ignore_patterns(FOLDER))
+    manifest = json.loads((growing / "manifest.json").read_text())
+    made = fresh
+    for count in (2, 4, 7, len(manifest["segments"])):
+        (growing / "manifest.json").write_text(
+            json.dumps(manifest | {"segments": manifest["segments"][:count]})
+        )
+        made = report_on(spark, tmp_path, growing)
+    assert_same(made, fresh)
+
+
+def test_what_was_not_observed_is_not_known(spark: SparkSession, tmp_path: Path) -> None:
+    plan = Plan(((20, "skip"),))
+    history = list(folded(plan.snapshots(1, 40)))
+    ends = [view.snapshot.observation.ended_ms for view in history]
+    pause_ms = max(after - before for before, after in pairwise(ends))
+    made = report_on(spark, tmp_path, record(tmp_path / "r", history))
+    assert notes(made) == [NoteKind.GAP]
+    row = made[TableName.PERIODS].row(0)
+    assert (row["gaps"], row["gap_ms"]) == (1, pause_ms)
+    assert 35 <= row["known_s"] <= 40
+
+
+def test_rollups_go_to_the_cache_or_are_not_kept(
+    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+) -> None:
+    folder = record(tmp_path / "r", history[:80])
+    cached = [report(spark, [folder], Question(), tmp_path, tmp_path / "cache") for _ in range(2)]
+    assert [rolled_up(made) > 0 for made in cached] == [True, False]
+    assert not (folder / FOLDER).exists()
+    (folder / FOLDER).write_text("a file where the folder should be")
+    made = report_on(spark, tmp_path, folder)
+    assert notes(made) == [NoteKind.NOT_KEPT]
+    for one in (*cached, made):
+        assert_same(one, expected)
+
+
+@pytest.mark.parametrize("observations", [0, 1])
+def test_a_recording_without_a_complete_second_is_refused(
+    spark: SparkSession, history: list[View], tmp_path: Path, observations: int
+) -> None:
+    with pytest.raises(BadUse) as caught:
+        report_on(spark, tmp_path, record(tmp_path / "r", history[:observations]))
+    assert caught.value.kind is ErrorKind.REPORT_NOTHING_KNOWN
