@@ -39,9 +39,9 @@ QUORUM_OVERDUE_MS = 3_000
 class Camera:
     """Makes snapshots of a cluster as an observer that asks all of its brokers, at the engine's time.
 
-    It knows only what brokers answer: a broker that is silent keeps its last figures, with their age, and the
-    cluster's metadata is that of a broker that answers. Unlike an observation over sockets, a snapshot is of a
-    single moment, and costs no requests.
+    It knows only what brokers answer: a broker that is silent keeps its last figures, with their age, and
+    the cluster's metadata is that of a broker that answers. Unlike an observation over sockets, a snapshot is
+    of a single moment, and costs no requests.
     """
 
     def __init__(self, cluster: Cluster) -> None:

@@ -143,7 +143,7 @@ class Readings:
     def read_points(
         self, keys: Sequence[TopicPartition], image: MetadataImage, answering: frozenset[int], now_ms: int
     ) -> None:
-        """Ask once where the logs of `keys` ended some time ago, and forget what is older than ten minutes."""
+        """Ask once where the logs of `keys` ended some time ago. Answers are kept for ten minutes."""
         oldest_ms = now_ms - 1000 * POINT_AGES_S[0]
         if any(received_ms < oldest_ms for _, received_ms in self.points.values()):
             self.points = {key: seen for key, seen in self.points.items() if seen[1] >= oldest_ms}
