@@ -48,8 +48,8 @@ class Cluster:
     `nodes` are the processes, and `faults` what can happen to them. `quorum`, `metadata`, `configs` and
     `controller` are the controllers' side; `brokers`, `partitions` and `retention` are the brokers' side.
     Clients' requests go to `records`, `deletion`, `topics`, `descriptions`, `groups` and, forwarded with
-    `forwarding`, to `admin`. `traffic` are the clients inside, and `adjustments` change them while they run. `touched` collects changed partitions for the
-    invariants.
+    `forwarding`, to `admin`. `traffic` are the clients inside, and `adjustments` change the
+    cluster and them while they run. `touched` collects changed partitions for the invariants.
     """
 
     def __init__(self, world: World, settings: Settings, kernel: Kernel, image: MetadataImage) -> None:
