@@ -53,11 +53,12 @@ _OPTIONS = (
     ),
     click.option(
         "--placement",
-        type=click.Choice(["teaching", "striped", "rack-aware"]),
+        type=click.Choice(["teaching", "striped", "rack-aware", "rack-blind"]),
         default="teaching",
         show_default=True,
         help="How replicas are placed. teaching: round-robin over the racks, as in Kafka courses; striped:"
-        " KRaft's placer; rack-aware: Kafka's placer before KRaft.",
+        " KRaft's placer; rack-aware: Kafka's placer before KRaft; rack-blind: round-robin by id, so that a rack may hold all"
+        " replicas of a partition.",
     ),
     click.option(
         "--set",

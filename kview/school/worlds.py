@@ -29,7 +29,7 @@ def world(words: LessonWorld) -> World:
 
         raise NotAFigure(message(error), remedy(error)) from None
     except ValueError as error:
-        raise NotAFigure(str(error), "write teaching, striped or rack-aware") from None
+        raise NotAFigure(str(error), "write teaching, striped, rack-aware or rack-blind") from None
     topics = {topic.name for topic in made.topics}
     producers = tuple(_producer(text, topics) for text in words.producers) or made.producers
     groups = tuple(_group(text, topics) for text in words.groups) or made.groups

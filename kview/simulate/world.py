@@ -21,6 +21,8 @@ class Placement(StrEnum):
     TEACHING = "teaching"
     STRIPED = "striped"
     RACK_AWARE = "rack-aware"
+    RACK_BLIND = "rack-blind"
+    """Round-robin over the brokers by id, whatever their racks, as if brokers had no `broker.rack`."""
 
 
 @dataclass(frozen=True, slots=True)
