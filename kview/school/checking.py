@@ -11,7 +11,7 @@ from kview.model.units import UNKNOWN
 from kview.school.acts import Act, act, pressed
 from kview.school.camera import Camera
 from kview.school.captions import filled
-from kview.school.expectations import Expectation, Operator, duration_ms, expectation, seen
+from kview.school.expectations import Expectation, duration_ms, expectation, seen
 from kview.school.figures import Figure, Moment, Value, parse
 from kview.school.lesson import Lesson, Step
 from kview.school.worlds import world
@@ -119,11 +119,13 @@ def _play(stage: Stage, number: int, one: Step) -> Played:
         refused = stage.apply(wanted)
         if refused is not None:
             failed.append(Failed(number, caption, text, refused=refused))
+    if acts:
+        stage.on()  # What was true before says nothing about what was done.
     expected = [expectation(text) for text in one.expect]
     then = {one.figure: one.figure.value(before) for one in expected}
     failed += [
         Failed(number, caption, wrong.text, seen(wrong.figure, stage.moment))
-        for wrong in _unmet(stage, expected, then, duration_ms(one.wait) if one.wait else None)
+        for wrong in _unmet(stage, began_ms, expected, then, duration_ms(one.wait) if one.wait else None)
     ]
     figures = [parse(text.split())[0] for text in one.compare]
     compared = tuple(Compared(str(f), seen(f, before), seen(f, stage.moment)) for f in figures)
@@ -131,15 +133,20 @@ def _play(stage: Stage, number: int, one: Step) -> Played:
 
 
 def _unmet(
-    stage: Stage, expected: list[Expectation], then: dict[Figure, Value], wait_ms: int | None
+    stage: Stage,
+    began_ms: int,
+    expected: list[Expectation],
+    then: dict[Figure, Value],
+    wait_ms: int | None,
 ) -> list[Expectation]:
     """Let time pass until all expectations have come true, and return those that have not in time.
 
-    A step with a wait lasts as long as that if nothing is expected, or if something must stay as it is.
+    `then` are the figures at `began_ms`, the beginning of the step.
+
+    A step with a wait lasts as long as that if nothing is expected, or if something must be true throughout.
     """
-    began_ms = stage.now_ms
-    staying = [one for one in expected if one.operator is Operator.STAYS]
-    coming = [one for one in expected if one.operator is not Operator.STAYS]
+    staying = [one for one in expected if one.throughout]
+    coming = [one for one in expected if not one.throughout]
     limit_ms = wait_ms if wait_ms is not None else PATIENCE_MS if expected else 0
     limit_ms = max([limit_ms, *(one.within_ms for one in expected)])
     unmet: list[Expectation] = []
@@ -148,7 +155,7 @@ def _unmet(
         for one in list(coming):
             if one.holds(then[one.figure], one.figure.value(stage.moment)):
                 coming.remove(one)
-            elif one.within_ms not in (UNKNOWN,) and passed_ms >= one.within_ms:
+            elif one.within_ms != UNKNOWN and passed_ms >= one.within_ms:
                 coming.remove(one)
                 unmet.append(one)
         for one in list(staying):

@@ -1,4 +1,8 @@
-"""Expectations of a lesson: `partition invoice-3 leader is 4 within 12s`, `group billing lag grows`."""
+"""Expectations of a lesson: `partition invoice-3 leader is 4 within 12s`, `group billing lag grows`.
+
+An expectation must come true once within its time. With `throughout`, and with `stays`, it must be true of
+every observation until its step is over.
+"""
 
 import re
 from dataclasses import dataclass
@@ -29,7 +33,7 @@ class Operator(StrEnum):
 
 
 WITHOUT_VALUE = frozenset({Operator.GROWS, Operator.FALLS, Operator.CHANGES, Operator.STAYS})
-FORM = "write FIGURE is|is-not|>=|<=|has|lacks VALUE, or FIGURE grows|falls|changes|stays; then within 10s"
+FORM = "write FIGURE is|is-not|>=|<=|has|lacks VALUE, or FIGURE grows|falls|changes|stays; then within 10s or throughout"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class Expectation:
     operator: Operator
     values: tuple[str, ...] = ()
     within_ms: int = UNKNOWN
+    throughout: bool = False
+    """Whether it must be true of every observation of the step, and not just of one."""
 
     def holds(self, then: Value, now: Value) -> bool:
         """Return whether it holds. `then` is the value at the beginning of the step."""
@@ -99,7 +105,10 @@ def expectation(text: str) -> Expectation:
     """Return the expectation in a text. Raises NotAFigure."""
     words = text.split()
     within_ms = UNKNOWN
-    if len(words) > 2 and words[-2] == "within":
+    throughout = words[-1:] == ["throughout"]
+    if throughout:
+        words = words[:-1]
+    elif len(words) > 2 and words[-2] == "within":
         found = duration_ms(words[-1])
         if found is None:
             raise NotAFigure(f"{words[-1]!r} is not a duration", "write 500ms, 12s or 2m")
@@ -112,7 +121,7 @@ def expectation(text: str) -> Expectation:
         raise NotAFigure(f"{text!r} has the wrong number of values", FORM)
     if operator in (Operator.AT_LEAST, Operator.AT_MOST) and (len(values) > 1 or quantity(values[0]) is None):
         raise NotAFigure(f"{values[0]!r} is not a number or a duration", "write 100 or 12s")
-    return Expectation(text, figure, operator, values, within_ms)
+    return Expectation(text, figure, operator, values, within_ms, throughout or operator is Operator.STAYS)
 
 
 def shown(value: Value) -> str:

@@ -62,7 +62,7 @@ class Adjustments:
         _done(self._admin.alter_topic(topic, (Alteration(key, Operation.SET, value),), False, False), topic)
 
     def _elect(self, topic: str) -> None:
-        image = next(iter(self._brokers.values())).image
+        image = max((broker.image for broker in self._brokers.values()), key=lambda image: image.offset)
         found = image.topics.get(topic)
         if found is None:
             raise BadUse(ErrorKind.ADJUSTMENT_REFUSED, topic=topic, reason="there is no such topic")

@@ -117,10 +117,10 @@ class SimulatedMember:
 
     def leave(self) -> None:
         """Commit, leave the group, and do nothing more."""
-        if self.phase is Phase.ASSIGNED and self._reachable():
-            self._commit()
-            coordinator = self._link.coordinator()
-            coordinator.leave(self.spec.name, [LeavingMember(self.member_id)])
+        if self.member_id and self.phase is not Phase.LEFT and self._reachable():
+            if self.phase is Phase.ASSIGNED:
+                self._commit()
+            self._link.coordinator().leave(self.spec.name, [LeavingMember(self.member_id)])
         self.phase = Phase.LEFT
 
     def die(self) -> None:
