@@ -25,7 +25,7 @@ PRESSES = {
 }
 """The actions of keys that cause a fault, and the command of the lab that does the same."""
 LOOKING = (
-    "overview", "placement", "topics", "partitions", "groups", "events", "open", "close", "filter", "sort",
+    "overview", "placement", "topics", "partitions", "groups", "events", "open", "back", "filter", "sort",
 )  # fmt: skip
 """The actions of keys that only show something else."""
 

@@ -2,8 +2,9 @@
 
 import re
 
+from kview.language.words import NONE, count, duration
 from kview.school.expectations import shown
-from kview.school.figures import Figure, Moment, NotAFigure, parse
+from kview.school.figures import Figure, Moment, NotAFigure, Value, parse
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _END = re.compile(r"[.!?…](?:\s|$)")
@@ -26,12 +27,24 @@ def figures_in(caption: str) -> list[Figure]:
 
 
 def filled(caption: str, moment: Moment) -> str:
-    """Return a caption with its figures as they are at a moment. Large numbers get separators."""
+    """Return a caption with its figures as they are at a moment."""
     figures = iter(figures_in(caption))
 
     def value(_: re.Match[str]) -> str:
-        found = next(figures).value(moment)
-        is_number = isinstance(found, int) and not isinstance(found, bool)
-        return f"{found:,}" if is_number else "–" if found is None else shown(found)
+        figure = next(figures)
+        return worded(figure, figure.value(moment))
 
     return " ".join(_BRACES.sub(value, caption).split())
+
+
+def worded(figure: Figure, value: Value) -> str:
+    """Return a figure's value as people read it: `1,234`, `8.0 s`, `0, 1, 2`, or – if it is not known."""
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return shown(value)
+    if isinstance(value, int):
+        return duration(value) if figure.is_duration else count(value)
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    return value.replace("_", " ")

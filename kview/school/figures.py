@@ -49,6 +49,11 @@ class Figure:
         at = f"@{self.at}" if self.at >= 0 else ""
         return " ".join((self.subject, *self.of, self.name + at))
 
+    @property
+    def is_duration(self) -> bool:
+        """Whether its value is in milliseconds."""
+        return (self.subject, self.name) in _DURATIONS
+
     def value(self, moment: Moment) -> Value:
         """Return the figure's value at a moment."""
         made = SUBJECTS[self.subject].value(moment, self)
@@ -376,3 +381,8 @@ SUBJECTS: Mapping[str, Subject] = {
 }  # fmt: skip
 """What lessons may name. A producer's figures, and what a group read twice, are counted by the simulated
 cluster itself; all others are of the view."""
+
+_DURATIONS = frozenset({
+    *(("incident", name) for name in (*_PHASES, "waited")), ("group", "behind"), ("broker", "latency"),
+})  # fmt: skip
+"""Subject and name of the figures in milliseconds."""
