@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from kview.school.checking import Played
 
 
+INCIDENT = "incident"
+"""The demo whose fault the seed chooses."""
+
+
 @click.command()
 @click.argument("name", required=False)
 @click.option(
@@ -18,7 +22,15 @@ if TYPE_CHECKING:
     help="Play the demo without a screen, as fast as the simulated cluster runs. Exits with 1 if something"
     " that the demo expects does not happen.",
 )
-def demo(name: str | None, check: bool) -> None:
+@click.option(
+    "--seed",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="For incident: the seed that chooses brokers, racks and groups.",
+)
+def demo(name: str | None, check: bool, seed: int) -> None:
     """List the demos, or check one with --check.
 
     A demo is a lesson on a simulated cluster. Your own are TOML files in the folder that `kview config`
@@ -31,13 +43,16 @@ def demo(name: str | None, check: bool) -> None:
         return
     if not check:
         raise click.UsageError(f"add --check to play {name} without a screen")
-    _check(name)
+    if name == INCIDENT:
+        _check_incident(seed)
+    else:
+        _check(name)
 
 
 def _list() -> None:
     from kview.language.errors import sentence
     from kview.language.glyphs import printable
-    from kview.language.lessons import listed
+    from kview.language.lessons import ABOUT_INCIDENT, listed
     from kview.school.files import lesson_files, read_lesson
 
     wrong, lessons = [], {}
@@ -46,13 +61,8 @@ def _list() -> None:
             lessons[name] = read_lesson(path)
         except BadUse as error:
             wrong.append(sentence(error))
-    rows = lessons.values()
-    lines = listed(
-        list(lessons),
-        [one.title for one in rows],
-        [one.minutes for one in rows],
-        [one.about for one in rows],
-    )
+    rows = [(name, one.title, one.minutes, one.about) for name, one in lessons.items()]
+    lines = listed([*rows, (INCIDENT, *ABOUT_INCIDENT)])
     for line in lines:
         click.echo(printable(line))
     for line in wrong:
@@ -87,3 +97,18 @@ def _failures(played: "Played") -> list[str]:
         else unmet(one.step, one.expected, one.seen)
         for one in played.failed
     ]
+
+
+def _check_incident(seed: int) -> None:
+    from kview.language.glyphs import printable
+    from kview.language.lessons import drilled
+    from kview.school.drills import check
+
+    hidden = 0
+    for drill, told in check(seed):
+        hidden += not told.is_visible
+        symptoms = [(one.symptom, one.after_ms, one.value) for one in told.seen]
+        for line in drilled(drill.fault.name, told.cause, symptoms):
+            click.echo(printable(line))
+    if hidden:
+        raise SystemExit(1)

@@ -57,8 +57,8 @@ _OPTIONS = (
         default="teaching",
         show_default=True,
         help="How replicas are placed. teaching: round-robin over the racks, as in Kafka courses; striped:"
-        " KRaft's placer; rack-aware: Kafka's placer before KRaft; rack-blind: round-robin by id, so that a rack may hold all"
-        " replicas of a partition.",
+        " KRaft's placer; rack-aware: Kafka's placer before KRaft; rack-blind: round-robin by"
+        " id, so that one rack may hold all replicas of a partition.",
     ),
     click.option(
         "--set",

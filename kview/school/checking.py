@@ -7,13 +7,13 @@ from kview.derive.fold import State, step
 from kview.errors import ErrorFacts
 from kview.lab.console import Console
 from kview.model.faults import FaultCommand
-from kview.model.units import UNKNOWN
 from kview.school.acts import Act, act, pressed
 from kview.school.camera import Camera
 from kview.school.captions import filled
-from kview.school.expectations import Expectation, duration_ms, expectation, seen
-from kview.school.figures import Figure, Moment, Value, parse
+from kview.school.expectations import duration_ms, seen
+from kview.school.figures import Moment, parse
 from kview.school.lesson import Lesson, Step
+from kview.school.watching import Watch
 from kview.school.worlds import world
 from kview.simulate.cluster import Cluster, build
 
@@ -21,8 +21,6 @@ START_MS = 1_767_265_200_000
 """The engine's first moment, so that a lesson is the same on every day."""
 INTERVAL_MS = 1_000
 """Time between two observations, as on the screen."""
-PATIENCE_MS = 20_000
-"""How long a step waits for its expectations if it does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,48 +119,11 @@ def _play(stage: Stage, number: int, one: Step) -> Played:
             failed.append(Failed(number, caption, text, refused=refused))
     if acts:
         stage.on()  # What was true before says nothing about what was done.
-    expected = [expectation(text) for text in one.expect]
-    then = {one.figure: one.figure.value(before) for one in expected}
-    failed += [
-        Failed(number, caption, wrong.text, seen(wrong.figure, stage.moment))
-        for wrong in _unmet(stage, began_ms, expected, then, duration_ms(one.wait) if one.wait else None)
-    ]
+    watch = Watch(one, before, began_ms)
+    watch.see(stage.moment, stage.now_ms)
+    while not watch.is_over:
+        watch.see(stage.on(), stage.now_ms)
+    failed += [Failed(number, caption, wrong.text, seen(wrong.figure, stage.moment)) for wrong in watch.unmet]
     figures = [parse(text.split())[0] for text in one.compare]
     compared = tuple(Compared(str(f), seen(f, before), seen(f, stage.moment)) for f in figures)
     return Played(number, caption, stage.now_ms - began_ms, compared, tuple(failed))
-
-
-def _unmet(
-    stage: Stage,
-    began_ms: int,
-    expected: list[Expectation],
-    then: dict[Figure, Value],
-    wait_ms: int | None,
-) -> list[Expectation]:
-    """Let time pass until all expectations have come true, and return those that have not in time.
-
-    `then` are the figures at `began_ms`, the beginning of the step.
-
-    A step with a wait lasts as long as that if nothing is expected, or if something must be true throughout.
-    """
-    staying = [one for one in expected if one.throughout]
-    coming = [one for one in expected if not one.throughout]
-    limit_ms = wait_ms if wait_ms is not None else PATIENCE_MS if expected else 0
-    limit_ms = max([limit_ms, *(one.within_ms for one in expected)])
-    unmet: list[Expectation] = []
-    while True:
-        passed_ms = stage.now_ms - began_ms
-        for one in list(coming):
-            if one.holds(then[one.figure], one.figure.value(stage.moment)):
-                coming.remove(one)
-            elif one.within_ms != UNKNOWN and passed_ms >= one.within_ms:
-                coming.remove(one)
-                unmet.append(one)
-        for one in list(staying):
-            if not one.holds(then[one.figure], one.figure.value(stage.moment)):
-                staying.remove(one)
-                unmet.append(one)
-        whole = bool(staying) or (wait_ms is not None and not expected)
-        if passed_ms >= limit_ms or unmet or (not coming and not whole):
-            return [*unmet, *coming] if passed_ms >= limit_ms or unmet else []
-        stage.on()

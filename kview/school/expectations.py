@@ -33,7 +33,10 @@ class Operator(StrEnum):
 
 
 WITHOUT_VALUE = frozenset({Operator.GROWS, Operator.FALLS, Operator.CHANGES, Operator.STAYS})
-FORM = "write FIGURE is|is-not|>=|<=|has|lacks VALUE, or FIGURE grows|falls|changes|stays; then within 10s or throughout"
+FORM = (
+    "write FIGURE is|is-not|>=|<=|has|lacks VALUE, or FIGURE grows|falls|changes|stays; then within 10s"
+    " or throughout"
+)
 
 
 @dataclass(frozen=True, slots=True)
