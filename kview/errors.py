@@ -92,6 +92,22 @@ class ErrorKind(StrEnum):
     RACK_DOWN = "rack down"
     NO_ACTIVE_CONTROLLER = "no active controller"
 
+    # -- adjustments
+    PRODUCER_UNKNOWN = "producer unknown"
+    GROUP_UNKNOWN = "group unknown"
+    BROKER_UNKNOWN = "broker unknown"
+    GROUP_WITHOUT_MEMBERS = "group without members"
+    AMOUNT_OUT_OF_RANGE = "amount out of range"
+    NOT_AN_AMOUNT = "not an amount"
+    ADJUSTMENT_REFUSED = "adjustment refused"
+
+    # -- lessons
+    LESSON_UNKNOWN = "lesson unknown"
+    LESSON_GARBLED = "lesson garbled"
+    LESSON_KEY_MISSPELT = "lesson key misspelt"
+    LESSON_KEY_UNKNOWN = "lesson key unknown"
+    LESSON_WRONG = "lesson wrong"
+
     # -- Spark
     NO_JAVA = "no java"
     NO_PYSPARK = "no pyspark"

@@ -68,9 +68,11 @@ def _files(path: Path) -> Iterator[str]:
     from kview.config.log import log_path
     from kview.config.themes import theme_folders
     from kview.recording.names import state_folder
+    from kview.school.folders import lesson_folders
 
     read = "" if os.path.exists(path) else " (does not exist)"
     yield f"{'config.toml':{WIDTH}}{path}{read}"
+    yield f"{'demos':{WIDTH}}{lesson_folders()[-1]}"
     keys = key_file_path()
     read = "" if keys.exists() else " (does not exist)"
     yield f"{'keys.toml':{WIDTH}}{keys}{read}"

@@ -17,6 +17,7 @@ COMMANDS = {
     "config": "Show which files kview reads, and the settings of each profile.",
     "connect": "Show a cluster live: its brokers, partitions and consumer groups.",
     "report": "Report on recordings: throughput, availability, lag, incidents and growth.",
+    "demo": "List the demos on a simulated cluster, and check them without a screen.",
     "replay": "Play a recording on the same dashboard, or step through it.",
     "schema": "Print the JSON Schema of the documents that --format json prints.",
     "serve": "Run the simulated cluster without a dashboard.",
@@ -59,11 +60,13 @@ class LazyGroup(click.Group):
         from kview.config.profiles import config_path
         from kview.config.themes import theme_folders
         from kview.recording.names import state_folder
+        from kview.school.folders import lesson_folders
 
         with formatter.section("Files"):
             formatter.write_dl(
                 [
                     ("config.toml", str(config_path())),
+                    ("demos", str(lesson_folders()[-1])),
                     ("keys.toml", str(key_file_path())),
                     ("kview.log", str(log_path())),
                     ("recordings", str(state_folder())),

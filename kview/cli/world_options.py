@@ -1,35 +1,21 @@
 """The flags of a simulated cluster, shared by `kview --simulate` and `kview serve`."""
 
-import re
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from kview.errors import BadUse, ErrorKind
+from kview.lab.worlds import world_of
 
-if TYPE_CHECKING:
-    from kview.simulate.world import TopicSpec, World
+__all__ = ["WORLD_NAMES", "given_flags", "world_of", "world_options"]
 
 MAX_BROKERS = 100
 """Each broker has its own listener, port and connections, so more of them would test the machine, not a
 cluster."""
 
-MAX_PARTITIONS = 100_000
-"""The most partitions of all topics in total. The dashboard is built for this number."""
-
-MAX_REPLICAS = 32_767
-"""Kafka's own limit, because a replication factor has 16 bits on the wire."""
-
 WORLD_NAMES = ("brokers", "racks", "topics", "placement", "settings", "no_traffic")
 """The flags that describe a world, as `world_of` takes them."""
-
-DEFAULT_RACKS = 2
-LONGEST_TOPIC_NAME = 249
-
-_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]+")
-_NUMBER = re.compile(r"[0-9]{1,9}")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -67,11 +53,12 @@ _OPTIONS = (
     ),
     click.option(
         "--placement",
-        type=click.Choice(["teaching", "striped", "rack-aware"]),
+        type=click.Choice(["teaching", "striped", "rack-aware", "rack-blind"]),
         default="teaching",
         show_default=True,
         help="How replicas are placed. teaching: round-robin over the racks, as in Kafka courses; striped:"
-        " KRaft's placer; rack-aware: Kafka's placer before KRaft.",
+        " KRaft's placer; rack-aware: Kafka's placer before KRaft; rack-blind: round-robin by"
+        " id, so that one rack may hold all replicas of a partition.",
     ),
     click.option(
         "--set",
@@ -111,68 +98,3 @@ def given_flags(ctx: click.Context, without: Collection[str]) -> list[str]:
         for value in values:
             arguments += [option.opts[0]] if value is True else [option.opts[0], str(value)]
     return arguments
-
-
-def world_of(
-    brokers: int,
-    racks: int | None,
-    topics: tuple[str, ...],
-    placement: str,
-    settings: tuple[str, ...],
-    no_traffic: bool,
-) -> "World":
-    """Return the cluster that the flags describe. Raises BadUse."""
-    from kview.simulate.world import Placement, default_world
-
-    if racks is not None and racks > brokers:
-        raise BadUse(ErrorKind.MORE_RACKS_THAN_BROKERS, racks=racks, brokers=brokers)
-    specs = tuple(topic_of(text, brokers) for text in topics)
-    for index, spec in enumerate(specs):
-        if spec.name in {other.name for other in specs[:index]}:
-            raise BadUse(ErrorKind.TOPIC_TWICE, topic=spec.name)
-    if sum(spec.partitions for spec in specs) > MAX_PARTITIONS:
-        raise BadUse(ErrorKind.TOO_MANY_PARTITIONS, most=MAX_PARTITIONS)
-    return default_world(
-        brokers=brokers,
-        racks=min(DEFAULT_RACKS, brokers) if racks is None else racks,
-        placement=Placement(placement),
-        settings=_pairs(settings, "--set"),
-        traffic=not no_traffic,
-        topics=specs or None,
-    )
-
-
-def topic_of(text: str, brokers: int) -> "TopicSpec":
-    """Return the topic in `NAME:PARTITIONS:REPLICAS[:KEY=VALUE…]`, for that number of brokers. Raises
-    BadUse."""
-    from kview.simulate.world import TopicSpec
-
-    name, *rest = text.split(":")
-    if len(rest) < 2:
-        raise BadUse(ErrorKind.TOPIC_INCOMPLETE, text=text)
-    if not _TOPIC_NAME.fullmatch(name) or name in (".", "..") or len(name) > LONGEST_TOPIC_NAME:
-        raise BadUse(ErrorKind.TOPIC_NAME_WRONG, topic=name, longest=LONGEST_TOPIC_NAME)
-    if name.startswith("__"):
-        raise BadUse(ErrorKind.TOPIC_NAME_INTERNAL, topic=name)
-    if not _is_number(rest[0], MAX_PARTITIONS):
-        raise BadUse(ErrorKind.TOPIC_PARTITIONS_WRONG, topic=name, partitions=rest[0], most=MAX_PARTITIONS)
-    if not _is_number(rest[1], MAX_REPLICAS):
-        raise BadUse(ErrorKind.TOPIC_REPLICAS_WRONG, topic=name, replicas=rest[1], most=MAX_REPLICAS)
-    partitions, replicas = int(rest[0]), int(rest[1])
-    if replicas > brokers:
-        raise BadUse(ErrorKind.TOPIC_REPLICAS_TOO_MANY, topic=name, replicas=replicas, brokers=brokers)
-    return TopicSpec(name, partitions, replicas, _pairs(rest[2:], f"--topic {text!r}"))
-
-
-def _is_number(word: str, most: int) -> bool:
-    return _NUMBER.fullmatch(word) is not None and 1 <= int(word) <= most
-
-
-def _pairs(texts: list[str] | tuple[str, ...], where: str) -> Mapping[str, str]:
-    pairs = {}
-    for text in texts:
-        key, found, value = text.partition("=")
-        if not found or not key.strip():
-            raise BadUse(ErrorKind.NOT_A_SETTING, flag=where, text=text)
-        pairs[key.strip()] = value.strip()
-    return pairs

@@ -9,9 +9,11 @@ import msgspec
 from kview.errors import ErrorKind, KviewError
 from kview.lab.messages import (
     MAX_REPLY_BYTES,
+    AdjustmentAnswer,
     AskCounters,
     AskStatus,
     Counters,
+    DoAdjustment,
     DoFault,
     FaultAnswer,
     Reply,
@@ -20,6 +22,7 @@ from kview.lab.messages import (
     encode,
     reply_of,
 )
+from kview.model.adjustments import Adjustment, AdjustmentReply
 from kview.model.faults import ActiveFault, FaultCommand, FaultReply
 
 REPLY_TIMEOUT_S = 5.0
@@ -51,6 +54,13 @@ class ControlClient:
             return (await self._ask(DoFault(command), FaultAnswer)).reply
         except KviewError as error:
             return FaultReply(refused=error.facts)
+
+    async def adjust(self, wanted: Adjustment) -> AdjustmentReply:
+        """Carry out an adjustment. Never raises, because errors are part of the reply."""
+        try:
+            return (await self._ask(DoAdjustment(wanted), AdjustmentAnswer)).reply
+        except KviewError as error:
+            return AdjustmentReply(error.facts)
 
     async def active(self) -> tuple[ActiveFault, ...] | None:
         """Return the faults in force, or None if the cluster does not say. Never raises."""

@@ -5,6 +5,7 @@ import re
 
 from kview.errors import BadUse, ErrorKind
 from kview.language.faults import NEEDS, USAGE, Needs
+from kview.model.adjustments import AdjustmentKind
 from kview.model.faults import FaultCommand, FaultKind
 
 OTHER_WORDS = ("status", "counters", "quit")
@@ -58,7 +59,7 @@ def _incomplete(word: str, needs: Needs) -> BadUse:
 
 
 def _unknown(word: str) -> BadUse:
-    known = (*(kind.value for kind in FaultKind), *OTHER_WORDS)
+    known = (*(kind.value for kind in FaultKind), *(kind.value for kind in AdjustmentKind), *OTHER_WORDS)
     near = difflib.get_close_matches(word, known, n=1)
     if near:
         return BadUse(ErrorKind.COMMAND_MISSPELT, word=word, nearest=near[0])

@@ -6,9 +6,11 @@ from typing import Any
 from kview.errors import BadUse, ErrorKind
 from kview.lab.commands import MAX_SLOW_MS
 from kview.lab.messages import (
+    AdjustmentAnswer,
     AskCounters,
     AskStatus,
     Counters,
+    DoAdjustment,
     DoFault,
     Ending,
     FaultAnswer,
@@ -16,6 +18,7 @@ from kview.lab.messages import (
     Request,
     Status,
 )
+from kview.model.adjustments import Adjustment, AdjustmentReply
 from kview.model.faults import FaultCommand, FaultDone, FaultKind, FaultReply, NodeRole
 from kview.simulate.cluster import Cluster
 from kview.simulate.nodes import ProcessState
@@ -57,6 +60,8 @@ class Console:
         match request:
             case DoFault(command):
                 return FaultAnswer(self.apply(command))
+            case DoAdjustment(wanted):
+                return AdjustmentAnswer(self.adjust(wanted))
             case AskStatus():
                 return self.status()
             case AskCounters():
@@ -74,6 +79,14 @@ class Console:
                 refused=refused.error.facts, undone_by=refused.undone_by, active=self.status().active
             )
         return FaultReply(done, undone_by=undone_by, active=self.status().active)
+
+    def adjust(self, wanted: Adjustment) -> AdjustmentReply:
+        """Carry out an adjustment, or return why that is not possible."""
+        try:
+            self._cluster.adjustments.apply(wanted)
+        except BadUse as error:
+            return AdjustmentReply(error.facts)
+        return AdjustmentReply()
 
     def status(self) -> Status:
         """Return the state of the cluster."""

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from kview.errors import BadUse, ErrorKind
+from kview.errors import BadUse, ErrorKind, error_of
+from kview.lab.adjusting import adjustment_of, is_adjustment
 from kview.lab.commands import parse
 from kview.lab.console import Console
 from kview.language import faults
@@ -47,6 +48,9 @@ def answer(console: Console, line: str | None) -> str:
             console.quit()
             return "ok the cluster ends"
     try:
+        if is_adjustment(line):
+            refused = console.adjust(adjustment_of(line)).refused
+            return f"error {sentence(error_of(refused))}" if refused is not None else f"ok {line.strip()}"
         command = parse(line)
     except BadUse as error:
         return f"error {sentence(error)}"

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from kview.errors import ErrorFacts
+from kview.model.adjustments import Adjustment, AdjustmentReply
 from kview.model.faults import ActiveFault, FaultCommand, FaultReply
 
 MAX_REQUEST_BYTES = 4096
@@ -23,6 +24,12 @@ class DoFault(msgspec.Struct, frozen=True, tag="fault"):
     command: FaultCommand
 
 
+class DoAdjustment(msgspec.Struct, frozen=True, tag="adjustment"):
+    """Carry out an adjustment. Answered with AdjustmentAnswer."""
+
+    wanted: Adjustment
+
+
 class AskStatus(msgspec.Struct, frozen=True, tag="status"):
     """Ask for the state of the cluster. Answered with Status."""
 
@@ -35,7 +42,7 @@ class Quit(msgspec.Struct, frozen=True, tag="quit"):
     """End the cluster. Answered with Ending."""
 
 
-Request: TypeAlias = DoFault | AskStatus | AskCounters | Quit
+Request: TypeAlias = DoFault | DoAdjustment | AskStatus | AskCounters | Quit
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
@@ -54,6 +61,12 @@ class FaultAnswer(msgspec.Struct, frozen=True, tag="fault"):
     """The outcome of a fault."""
 
     reply: FaultReply
+
+
+class AdjustmentAnswer(msgspec.Struct, frozen=True, tag="adjustment"):
+    """The outcome of an adjustment."""
+
+    reply: AdjustmentReply
 
 
 class Status(msgspec.Struct, frozen=True, tag="status"):
@@ -75,7 +88,7 @@ class Ending(msgspec.Struct, frozen=True, tag="ending"):
     """The cluster is ending."""
 
 
-Reply: TypeAlias = Ready | NotStarted | FaultAnswer | Status | Counters | Ending
+Reply: TypeAlias = Ready | NotStarted | FaultAnswer | AdjustmentAnswer | Status | Counters | Ending
 
 _encoder = msgspec.json.Encoder()
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)

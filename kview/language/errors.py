@@ -177,6 +177,33 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.NODE_WITHOUT_FAULT: ErrorWords("{role} {node} is running normally", "nothing to start"),
     ErrorKind.NODE_DOWN: ErrorWords("{role} {node} is already down", "start it first"),
     ErrorKind.NODE_FROZEN: ErrorWords("{role} {node} is hung", "start it first"),
+    ErrorKind.PRODUCER_UNKNOWN: ErrorWords(
+        "there is no producer named {name!r}", "the producers are {known}"
+    ),
+    ErrorKind.GROUP_UNKNOWN: ErrorWords("there is no group named {name!r}", "the groups are {known}"),
+    ErrorKind.BROKER_UNKNOWN: ErrorWords("there is no broker {name}", "the brokers are {known}"),
+    ErrorKind.GROUP_WITHOUT_MEMBERS: ErrorWords(
+        "{group} has no members", "add one first: add-member {group}"
+    ),
+    ErrorKind.AMOUNT_OUT_OF_RANGE: ErrorWords(
+        "{amount:,g} is not between {least:,g} and {most:,g}", "give a number in that range"
+    ),
+    ErrorKind.NOT_AN_AMOUNT: ErrorWords(
+        "{text!r} is not an amount", "give a number, such as 500, 20k or 1.5M"
+    ),
+    ErrorKind.ADJUSTMENT_REFUSED: ErrorWords(
+        "the cluster refuses to change {topic}: {reason}", "correct the command and try again"
+    ),
+    # -- lessons
+    ErrorKind.LESSON_UNKNOWN: ErrorWords("there is no demo named {name!r}", "the demos are {known}"),
+    ErrorKind.LESSON_GARBLED: ErrorWords("{file} is not TOML ({reason})", "correct that line"),
+    ErrorKind.LESSON_KEY_MISSPELT: ErrorWords(
+        "{file}, line {line}: there is no key named {key}", "did you mean {nearest}?"
+    ),
+    ErrorKind.LESSON_KEY_UNKNOWN: ErrorWords(
+        "{file}, line {line}: there is no key named {key}", "available keys: {known}"
+    ),
+    ErrorKind.LESSON_WRONG: ErrorWords("{file}, line {line}: {reason}", "correct that line: {hint}"),
     ErrorKind.RACK_UNKNOWN: ErrorWords("there is no rack {rack!r}", "available racks: {racks}"),
     ErrorKind.RACK_DOWN: ErrorWords("every broker in rack {rack} is already down", "start them first"),
     ErrorKind.NO_ACTIVE_CONTROLLER: ErrorWords("there is no active controller", "start a controller first"),

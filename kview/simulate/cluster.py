@@ -6,6 +6,7 @@ callback is called once, either immediately or during a later `run_until`. It is
 is cancelled, or if the process of a group coordinator dies first.
 """
 
+from kview.simulate.adjusting import Adjustments
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.brokers.controlled_shutdown import ControlledShutdown
 from kview.simulate.brokers.partitions import Partitions
@@ -47,8 +48,8 @@ class Cluster:
     `nodes` are the processes, and `faults` what can happen to them. `quorum`, `metadata`, `configs` and
     `controller` are the controllers' side; `brokers`, `partitions` and `retention` are the brokers' side.
     Clients' requests go to `records`, `deletion`, `topics`, `descriptions`, `groups` and, forwarded with
-    `forwarding`, to `admin`. `traffic` are the clients inside. `touched` collects changed partitions for the
-    invariants.
+    `forwarding`, to `admin`. `traffic` are the clients inside, and `adjustments` change the
+    cluster and them while they run. `touched` collects changed partitions for the invariants.
     """
 
     def __init__(self, world: World, settings: Settings, kernel: Kernel, image: MetadataImage) -> None:
@@ -100,6 +101,7 @@ class Cluster:
             self.nodes, self.brokers, self.records, self.retention, GroupSettings.of(settings)
         )
         self.traffic = Traffic(Connections(kernel, self.nodes, self.brokers, self.records, self.coordinators))
+        self.adjustments = Adjustments(self.brokers, self.admin, self.traffic)
 
     # --- time
 
@@ -149,7 +151,12 @@ class Cluster:
             for name, p in self.traffic.producers.items()
         }
         groups = {
-            name: {"read": sum(m.read_records for m in ms)} for name, ms in self.traffic.members.items()
+            name: {
+                "read": sum(m.read_records for m in ms),
+                "reread": self.traffic.progress[name].reread,
+                "skipped": self.traffic.progress[name].skipped,
+            }
+            for name, ms in self.traffic.members.items()
         }
         return {
             "time_ms": self.kernel.now_us // 1000,

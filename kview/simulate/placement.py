@@ -99,6 +99,12 @@ class _Brokers:
         self.offset = random.randrange(len(self.ids)) if self.ids else 0
 
 
+def blind(brokers: Sequence[Placeable], partitions: int, replication: int) -> Assignment:
+    """Place replicas round-robin over the brokers by id, and ignore racks."""
+    ids = sorted(broker.id for broker in brokers)
+    return tuple(tuple(ids[(p + k) % len(ids)] for k in range(replication)) for p in range(partitions))
+
+
 def striped(
     brokers: Sequence[Placeable], partitions: int, replication: int, random: Randomness
 ) -> Assignment:
@@ -167,6 +173,8 @@ def place(
     if placement is Placement.STRIPED:
         return striped(brokers, partitions, replication, random)
     rule = rack_aware if placement is Placement.RACK_AWARE else teaching
+    if placement is Placement.RACK_BLIND:
+        rule = blind
     live = [b for b in brokers if not b.fenced]
     fenced = sorted(b.id for b in brokers if b.fenced)
     count = min(replication, len(live))

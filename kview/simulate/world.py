@@ -21,6 +21,8 @@ class Placement(StrEnum):
     TEACHING = "teaching"
     STRIPED = "striped"
     RACK_AWARE = "rack-aware"
+    RACK_BLIND = "rack-blind"
+    """Round-robin over the brokers by id, whatever their racks, as if brokers had no `broker.rack`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,8 @@ class GroupSpec:
 
     `records_per_second` limits what one member processes (0: no limit). A group with `members` 0 has stopped:
     it is Empty, with commits `stopped_ms` old. `warm_lag_seconds` is how far the commits of a running group
-    are behind the producers at a warm start.
+    are behind the producers at a warm start. With `at_most_once`, a member commits a batch before it has
+    processed it, so that a crash loses the rest of the batch.
     """
 
     name: str
@@ -75,6 +78,7 @@ class GroupSpec:
     assignor: str = "range"
     warm_lag_seconds: float = 1.0
     stopped_ms: int = 0
+    at_most_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import click
 import pytest
 
 from kview.cli.values import Duration, bootstrap_servers, words
-from kview.cli.world_options import topic_of
+from kview.lab.worlds import topic_of
 from kview.errors import BadUse
 from kview.language.errors import sentence
 from kview.model.address import Address

@@ -33,7 +33,7 @@ from kview.simulate.traffic.assignment import KnownTopics, assign, assigned
 from kview.simulate.traffic.connections import Connections
 from kview.simulate.traffic.coordinator_link import CoordinatorLink
 from kview.simulate.traffic.metadata import ClientMetadata
-from kview.simulate.traffic.reader import Reader
+from kview.simulate.traffic.reader import Progress, Reader
 from kview.simulate.world import GroupSpec
 
 STEP_US = 500_000
@@ -48,6 +48,8 @@ HEARTBEAT_US = 3_000_000
 SESSION_TIMEOUT_MS = 45_000
 MAX_POLL_INTERVAL_MS = 300_000
 """max.poll.interval.ms, which is also the rebalance timeout."""
+POLL_RECORDS = 500
+"""max.poll.records."""
 HOST = "/127.0.0.1"
 
 
@@ -72,8 +74,10 @@ _LOST_MEMBERSHIP = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID)
 class SimulatedMember:
     """One member of a group."""
 
-    def __init__(self, cluster: Connections, spec: GroupSpec, number: int) -> None:
+    def __init__(self, cluster: Connections, spec: GroupSpec, number: int, progress: Progress) -> None:
         self.spec = spec
+        self.paused = False
+        """Whether it reads nothing, although it goes on sending heartbeats."""
         self.client_id = f"{spec.name}-{number}"
         self.member_id = ""
         self.generation = NO_GENERATION
@@ -83,7 +87,7 @@ class SimulatedMember:
         self._kernel = cluster.kernel
         self._random: Random = cluster.kernel.random(f"member/{self.client_id}")
         self._metadata = ClientMetadata(cluster, spec.topics, self._random)
-        self._reader = Reader(cluster, self._metadata, spec.records_per_second)
+        self._reader = Reader(cluster, self._metadata, spec.records_per_second, progress)
         self._link = CoordinatorLink(cluster, self._metadata, spec.name)
         self._led: KnownTopics | None = None
         """What this member knew when it made the group's assignment, or None if another member made it."""
@@ -113,10 +117,14 @@ class SimulatedMember:
 
     def leave(self) -> None:
         """Commit, leave the group, and do nothing more."""
-        if self.phase is Phase.ASSIGNED and self._reachable():
-            self._commit()
-            coordinator = self._link.coordinator()
-            coordinator.leave(self.spec.name, [LeavingMember(self.member_id)])
+        if self.member_id and self.phase is not Phase.LEFT and self._reachable():
+            if self.phase is Phase.ASSIGNED:
+                self._commit()
+            self._link.coordinator().leave(self.spec.name, [LeavingMember(self.member_id)])
+        self.phase = Phase.LEFT
+
+    def die(self) -> None:
+        """Do nothing more, without a word to the coordinator, which waits until the session ends."""
         self.phase = Phase.LEFT
 
     # --- steps
@@ -128,7 +136,7 @@ class SimulatedMember:
         self._metadata.renew()
         if not self._reachable():
             if self.phase is Phase.ASSIGNED:
-                self._reader.read_on()
+                self._read()
             return
         if self.phase is Phase.OUTSIDE:
             self._join()
@@ -148,10 +156,16 @@ class SimulatedMember:
             return
         if self._link.broker >= 0 and self._reader.unplaced():
             self._fetch_positions()
-        self._reader.read_on()
+        self._read()
         if now_us >= self._next_us["commit"] and not self._committing and self._link.broker >= 0:
             self._next_us["commit"] = now_us + self.spec.commit_interval_ms * 1000
-            self._commit()
+            self._commit(POLL_RECORDS if self.spec.at_most_once else 0)
+
+    def _read(self) -> None:
+        if self.paused:
+            self._reader.rest()
+        else:
+            self._reader.read_on()
 
     def _reachable(self) -> bool:
         """Return whether the coordinator can be asked, and look for one if the member has no connection."""
@@ -306,13 +320,13 @@ class SimulatedMember:
             self._heed(fetched.error_code)
             return
         for offset in fetched.offsets:
-            self._reader.positions[offset.topic, offset.partition] = max(0, offset.offset)
+            self._reader.place((offset.topic, offset.partition), max(0, offset.offset))
 
-    def _commit(self) -> None:
-        """Commit every position, as enable.auto.commit does."""
+    def _commit(self, ahead: int = 0) -> None:
+        """Commit every position, as enable.auto.commit does, or what the next `ahead` records will reach."""
         offsets = tuple(
-            OffsetToCommit(topic, partition, position, topic_id=self._reader.topic_id(topic))
-            for (topic, partition), position in sorted(self._reader.positions.items())
+            OffsetToCommit(*pair, self._reader.polled(pair, ahead), topic_id=self._reader.topic_id(pair[0]))
+            for pair in sorted(self._reader.positions)
         )
         if not offsets:
             return

@@ -5,7 +5,7 @@ and delivery timeouts. It is not idempotent, so a bunch that was written but not
 """
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kview.simulate.codes import ErrorCode
@@ -95,6 +95,12 @@ class SimulatedProducer:
         self._spread_over(self._metadata.partitions(spec.topic))
         cluster.nodes.on_process_change(self._process_changed)
         self._kernel.after(random.randrange(BUNCH_US), self._tick)
+
+    def set_rate(self, records_per_second: float) -> None:
+        """Create so many records per second from now on."""
+        self.spec = replace(self.spec, records_per_second=records_per_second)
+        self._next_us = []
+        self._spread_over(self._partitions)
 
     def _spread_over(self, partitions: int) -> None:
         """Send records to so many partitions from now on: each to the partition of its key, or in turn."""

@@ -5,6 +5,30 @@ from kview.simulate.metadata import TopicPartition
 from kview.simulate.traffic.connections import Connections
 from kview.simulate.traffic.metadata import ClientMetadata
 
+
+class Progress:
+    """How far the members of one group have read each partition, whoever of them it was.
+
+    `reread` counts the records that were read again, and `skipped` those that no member has read, because a
+    member began at another offset than where the one before it had ended.
+    """
+
+    def __init__(self) -> None:
+        self.reread = 0
+        self.skipped = 0
+        self._next: dict[TopicPartition, int] = {}
+
+    def begins(self, pair: TopicPartition, offset: int) -> None:
+        """Note that a member begins to read a partition at `offset`."""
+        until = self._next.setdefault(pair, offset)
+        self.reread += max(0, until - offset)
+        self.skipped += max(0, offset - until)
+
+    def reads(self, pair: TopicPartition, until: int) -> None:
+        """Note that a member has read a partition up to `until`."""
+        self._next[pair] = until
+
+
 UNBOUNDED_RECORDS = 1_000_000_000
 """Limit of records that a member without a limited rate reads per step, too high ever to be reached."""
 
@@ -15,7 +39,13 @@ class Reader:
     With `records_per_second` 0, everything available is read.
     """
 
-    def __init__(self, cluster: Connections, metadata: ClientMetadata, records_per_second: float) -> None:
+    def __init__(
+        self,
+        cluster: Connections,
+        metadata: ClientMetadata,
+        records_per_second: float,
+        progress: Progress,
+    ) -> None:
         self.owned: list[TopicPartition] = []
         self.positions: dict[TopicPartition, int] = {}
         self._of_topics: dict[str, bytes | None] = {}
@@ -25,6 +55,23 @@ class Reader:
         self._metadata = metadata
         self._rate = records_per_second
         self._until_us = cluster.kernel.now_us
+        self._progress = progress
+        self._ends: dict[TopicPartition, int] = {}
+        """The high watermark of each partition at the last read."""
+
+    def place(self, pair: TopicPartition, offset: int) -> None:
+        """Begin to read an owned partition at `offset`."""
+        self.positions[pair] = offset
+        self._progress.begins(pair, offset)
+
+    def rest(self) -> None:
+        """Let the time since the last read pass without reading."""
+        self._until_us = self._cluster.kernel.now_us
+
+    def polled(self, pair: TopicPartition, records: int) -> int:
+        """Return where the partition's position would be after a poll of at most so many records."""
+        position = self.positions[pair]
+        return max(position, min(position + records, self._ends.get(pair, position)))
 
     def begin(self, owned: list[TopicPartition]) -> None:
         """Replace the owned partitions. They are read once they have positions."""
@@ -75,10 +122,12 @@ class Reader:
             self.positions[pair] = (
                 taken.log_start_offset if position < taken.log_start_offset else taken.high_watermark
             )
+            self._progress.reads(pair, self.positions[pair])
             return 0
         if taken.error_code is not ErrorCode.NONE:
             self._metadata.refresh()
             return 0
-        self.positions[pair] = taken.next_offset
+        self.positions[pair], self._ends[pair] = taken.next_offset, taken.high_watermark
+        self._progress.reads(pair, taken.next_offset)
         self.records += taken.next_offset - position
         return taken.next_offset - position

@@ -5,28 +5,30 @@ from collections.abc import Sequence
 from kview.simulate.traffic.connections import Connections
 from kview.simulate.traffic.member import SimulatedMember
 from kview.simulate.traffic.producer import SimulatedProducer
+from kview.simulate.traffic.reader import Progress
 from kview.simulate.traffic.warm import WarmGroup
 from kview.simulate.world import GroupSpec, ProducerSpec
 
 
 class Traffic:
-    """All producers by client id, and the members of groups by group name."""
+    """All producers by client id, and the members, description and progress of groups by group name."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self.producers: dict[str, SimulatedProducer] = {}
         self.members: dict[str, list[SimulatedMember]] = {}
+        self.groups: dict[str, GroupSpec] = {}
+        self.progress: dict[str, Progress] = {}
 
     def start(self, producers: Sequence[ProducerSpec], groups: Sequence[WarmGroup]) -> None:
         """Start producers and groups that appear to have been running for a while."""
         for producer in producers:
             self.add_producer(producer)
         for group in groups:
-            members = self.members.setdefault(group.spec.name, [])
+            self._group(group.spec)
             for i, warm in enumerate(group.members):
-                member = SimulatedMember(self._connections, group.spec, i)
+                member = self.add_member(group.spec)
                 member.resume(warm.member_id, group.generation, list(warm.owned), leads=i == 0)
-                members.append(member)
 
     def add_producer(self, spec: ProducerSpec) -> SimulatedProducer:
         """Add a producer."""
@@ -35,7 +37,13 @@ class Traffic:
 
     def add_member(self, spec: GroupSpec) -> SimulatedMember:
         """Add a member to a group. The member still has to join."""
-        members = self.members.setdefault(spec.name, [])
-        member = SimulatedMember(self._connections, spec, len(members))
+        members = self._group(spec)
+        member = SimulatedMember(self._connections, spec, len(members), self.progress[spec.name])
         members.append(member)
         return member
+
+    def _group(self, spec: GroupSpec) -> list[SimulatedMember]:
+        """Return the members of a group, which may be a new one."""
+        self.groups.setdefault(spec.name, spec)
+        self.progress.setdefault(spec.name, Progress())
+        return self.members.setdefault(spec.name, [])

@@ -1,0 +1,114 @@
+"""`kview demo`: list the demos, and check them without a screen."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from kview.errors import BadUse
+
+if TYPE_CHECKING:
+    from kview.school.checking import Played
+
+
+INCIDENT = "incident"
+"""The demo whose fault the seed chooses."""
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Play the demo without a screen, as fast as the simulated cluster runs. Exits with 1 if something"
+    " that the demo expects does not happen.",
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="For incident: the seed that chooses brokers, racks and groups.",
+)
+def demo(name: str | None, check: bool, seed: int) -> None:
+    """List the demos, or check one with --check.
+
+    A demo is a lesson on a simulated cluster. Your own are TOML files in the folder that `kview config`
+    shows; a file with the name of one of kview's demos replaces it.
+    """
+    if name is None and check:
+        raise click.UsageError("--check needs the name of a demo; `kview demo` lists them")
+    if name is None:
+        _list()
+        return
+    if not check:
+        raise click.UsageError(f"add --check to play {name} without a screen")
+    if name == INCIDENT:
+        _check_incident(seed)
+    else:
+        _check(name)
+
+
+def _list() -> None:
+    from kview.language.errors import sentence
+    from kview.language.glyphs import printable
+    from kview.language.lessons import ABOUT_INCIDENT, listed
+    from kview.school.files import lesson_files, read_lesson
+
+    wrong, lessons = [], {}
+    for name, path in lesson_files().items():
+        try:
+            lessons[name] = read_lesson(path)
+        except BadUse as error:
+            wrong.append(sentence(error))
+    rows = [(name, one.title, one.minutes, one.about) for name, one in lessons.items()]
+    lines = listed([*rows, (INCIDENT, *ABOUT_INCIDENT)])
+    for line in lines:
+        click.echo(printable(line))
+    for line in wrong:
+        click.echo(f"kview: {printable(line)}", err=True)
+    if wrong:
+        raise SystemExit(BadUse.exit_code)
+
+
+def _check(name: str) -> None:
+    from kview.language.glyphs import printable
+    from kview.language.lessons import result
+    from kview.school.checking import play
+    from kview.school.files import lesson_of
+
+    steps = failures = took_ms = 0
+    for played in play(lesson_of(name)):
+        steps, took_ms = steps + 1, took_ms + played.took_ms
+        for line in _failures(played):
+            failures += 1
+            click.echo(printable(line))
+    click.echo(printable(result(name, steps, failures, took_ms)))
+    if failures:
+        raise SystemExit(1)
+
+
+def _failures(played: "Played") -> list[str]:
+    from kview.language.lessons import refused, unmet
+
+    return [
+        refused(one.step, one.expected, one.refused)
+        if one.refused is not None
+        else unmet(one.step, one.expected, one.seen)
+        for one in played.failed
+    ]
+
+
+def _check_incident(seed: int) -> None:
+    from kview.language.glyphs import printable
+    from kview.language.lessons import drilled
+    from kview.school.drills import check
+
+    hidden = 0
+    for drill, told in check(seed):
+        hidden += not told.is_visible
+        symptoms = [(one.symptom, one.after_ms, one.value) for one in told.seen]
+        for line in drilled(drill.fault.name, told.cause, symptoms):
+            click.echo(printable(line))
+    if hidden:
+        raise SystemExit(1)

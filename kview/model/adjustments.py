@@ -1,0 +1,47 @@
+"""Adjustments of a simulated cluster that are not faults: its traffic, its links and its settings."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kview.errors import ErrorFacts
+from kview.model.units import UNKNOWN_ID
+
+
+class AdjustmentKind(StrEnum):
+    """What can be adjusted, named as people type it."""
+
+    RATE = "rate"
+    """A producer creates `amount` records per second from now on."""
+    PAUSE = "pause"
+    """The members of a group go on sending heartbeats, but read nothing."""
+    RESUME = "resume"
+    ADD_MEMBER = "add-member"
+    REMOVE_MEMBER = "remove-member"
+    """The youngest member commits and leaves its group."""
+    KILL_MEMBER = "kill-member"
+    """The youngest member ends without a word: its group waits until its session ends."""
+    SET = "set"
+    """A topic's setting `key` has the value `value`."""
+    BANDWIDTH = "bandwidth"
+    """A broker's network carries `amount` bytes per second in each direction."""
+    ELECT = "elect"
+    """Partitions of a topic that have no leader get one, even if it lacks committed records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adjustment:
+    """One adjustment. `name` is that of a producer, group or topic, and `broker` a broker's id."""
+
+    kind: AdjustmentKind
+    name: str = ""
+    broker: int = UNKNOWN_ID
+    amount: float = 0.0
+    key: str = ""
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AdjustmentReply:
+    """The outcome of an adjustment: None if it was made, else why it was refused."""
+
+    refused: ErrorFacts | None = None

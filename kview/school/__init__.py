@@ -1,0 +1,1 @@
+"""Lessons on a simulated cluster: what they say, what happens in them, and whether the cluster did it."""

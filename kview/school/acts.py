@@ -1,0 +1,54 @@
+"""What happens in a step: keys that a person presses, and commands of the lab."""
+
+from difflib import get_close_matches
+
+from kview.errors import BadUse
+from kview.lab.adjusting import adjustment_of, is_adjustment
+from kview.lab.commands import parse
+from kview.model.adjustments import Adjustment
+from kview.model.faults import FaultCommand
+from kview.school.figures import NotAFigure
+
+Act = FaultCommand | Adjustment
+
+SLOW_BY = "200ms"
+"""How much the key of the action `slow` slows a broker down."""
+PRESSES = {
+    "crash": "crash",
+    "stop": "stop",
+    "hang": "hang",
+    "slow": "slow",
+    "restore": "start",
+    "lose-rack": "lose-rack",
+    "crash-controller": "crash-controller",
+    "undo-faults": "undo",
+}
+"""The actions of keys that cause a fault, and the command of the lab that does the same."""
+LOOKING = (
+    "overview", "placement", "topics", "partitions", "groups", "events", "open", "back", "filter", "sort",
+)  # fmt: skip
+"""The actions of keys that only show something else."""
+
+
+def pressed(text: str) -> Act | None:
+    """Return what pressing a key does to the cluster, None if it only shows something. Raises NotAFigure."""
+    action, *target = text.split()
+    if action in LOOKING:
+        return None
+    if action not in PRESSES:
+        known = [*PRESSES, *LOOKING]
+        near = get_close_matches(action, known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        raise NotAFigure(f"no key has an action named {action!r}", hint)
+    slow = [SLOW_BY] if action == "slow" and len(target) == 1 else []
+    return act(" ".join([PRESSES[action], *target, *slow]))
+
+
+def act(text: str) -> Act:
+    """Return the fault or the adjustment in a line. Raises NotAFigure."""
+    try:
+        return adjustment_of(text) if is_adjustment(text) else parse(text)
+    except BadUse as error:
+        from kview.language.errors import message, remedy
+
+        raise NotAFigure(message(error), remedy(error)) from None

@@ -1,0 +1,44 @@
+"""Tables from rows, with the columns that did not change shared between snapshots."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kview.model.snapshot import AnyTable, columns
+from kview.model.units import NO_BROKER
+
+
+def table(kind: type[AnyTable], rows: Sequence[Sequence[Any]]) -> AnyTable:
+    """Return a table of that kind. Each row has one value per column, in the order of the columns."""
+    made: dict[str, NDArray[Any]] = {}
+    for at, (name, column) in enumerate(columns(kind).items()):
+        values = [row[at] for row in rows]
+        if column.dimensions == 2:
+            made[name] = _matrix(values)
+        elif column.dtype is np.object_:
+            made[name] = np.empty(len(values), object)
+            made[name][:] = [sys.intern(str(value)) for value in values]
+        else:
+            made[name] = np.array(values, column.dtype)
+    return kind(**made)
+
+
+def shared(new: AnyTable, last: AnyTable) -> AnyTable:
+    """Return `new` with the arrays of `last` wherever they are equal, so that `is` shows what changed."""
+    same = {
+        f.name: getattr(last, f.name)
+        for f in fields(new)
+        if np.array_equal(getattr(new, f.name), getattr(last, f.name))
+    }
+    return replace(new, **same) if same else new
+
+
+def _matrix(lists: Sequence[Sequence[int]]) -> NDArray[np.int32]:
+    out = np.full((len(lists), max(map(len, lists), default=0)), NO_BROKER, np.int32)
+    for row, ids in enumerate(lists):
+        out[row, : len(ids)] = ids
+    return out

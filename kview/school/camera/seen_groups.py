@@ -1,0 +1,110 @@
+"""What an observer would know of the consumer groups: their coordinators' last answers."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kview.model.failures import FailureKind
+from kview.model.states import GroupType
+from kview.model.units import NO_OFFSET, UNKNOWN
+from kview.simulate.cluster import Cluster
+from kview.simulate.codes import ErrorCode
+from kview.simulate.groups.placement import offsets_partition
+from kview.simulate.groups.results import DescribedGroup
+from kview.simulate.metadata import MetadataImage, TopicPartition
+from kview.simulate.traffic.assignment import assigned
+from kview.simulate.world import OFFSETS_TOPIC
+
+
+@dataclass(slots=True)
+class GroupSeen:
+    """The last answers about one group. `error_code` is Kafka's number for the last refusal, or 0."""
+
+    coordinator: int
+    description: DescribedGroup
+    received_ms: int
+    committed: dict[TopicPartition, int]
+    committed_ms: int
+    error_code: int = 0
+
+
+class SeenGroups:
+    """All groups by name."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.by_name: dict[str, GroupSeen] = {}
+
+    def ask(self, answering: Iterable[int], image: MetadataImage, now_ms: int) -> None:
+        """Ask every broker that answers for the groups that it coordinates."""
+        for broker in sorted(answering):
+            coordinator = self._cluster.groups(broker)
+            for listed in coordinator.list_groups().groups:
+                known = self.by_name.get(listed.group)
+                if known is None or known.coordinator != broker:
+                    self._describe(listed.group, broker, now_ms)
+        owners = self._owners(image)
+        for name, known in list(self.by_name.items()):
+            owner = owners[offsets_partition(name, len(owners))] if owners else -1
+            if owner >= 0 and owner != known.coordinator:
+                known.coordinator, known.error_code = owner, 0
+            if known.coordinator in answering:
+                self._describe(name, known.coordinator, now_ms)
+
+    @staticmethod
+    def _owners(image: MetadataImage) -> list[int]:
+        topic = image.topics.get(OFFSETS_TOPIC)
+        return [partition.leader for partition in topic.partitions] if topic is not None else []
+
+    def _describe(self, name: str, broker: int, now_ms: int) -> None:
+        coordinator = self._cluster.groups(broker)
+        description = coordinator.describe(name)
+        if description.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
+            self.by_name.pop(name, None)
+            return
+        known = self.by_name.get(name)
+        if description.error_code is not ErrorCode.NONE:
+            if known is not None:
+                known.error_code = int(description.error_code)
+            return
+        fetched = coordinator.fetch_offsets(name, None)
+        committed = {(one.topic, one.partition): one.offset for one in fetched.offsets}
+        self.by_name[name] = GroupSeen(broker, description, now_ms, committed, now_ms)
+
+    def rows(
+        self, failing: Mapping[int, bool]
+    ) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]], list[tuple[object, ...]]]:
+        """Return the rows of `Groups`, `Members` and `Offsets`. `failing` says which brokers are silent."""
+        groups: list[tuple[object, ...]] = []
+        members: list[tuple[object, ...]] = []
+        offsets: list[tuple[object, ...]] = []
+        for name in sorted(self.by_name):
+            known = self.by_name[name]
+            found = known.description
+            kind = FailureKind.KAFKA_ERROR if known.error_code else FailureKind.NONE
+            if failing.get(known.coordinator, False):
+                kind = FailureKind.COORDINATOR_SILENT
+            code = known.error_code if kind is FailureKind.KAFKA_ERROR else 0
+            groups.append(
+                (
+                    name,
+                    GroupType.CLASSIC.value,
+                    found.state,
+                    known.coordinator,
+                    found.protocol,
+                    len(found.members),
+                    known.received_ms,
+                    kind.value,
+                    code,
+                )
+            )
+            owners: dict[TopicPartition, str] = {}
+            for member in sorted(found.members, key=lambda one: one.member_id):
+                owned = assigned(member.assignment)
+                owners.update(dict.fromkeys(owned, member.member_id))
+                host = member.client_host.removeprefix("/")
+                members.append((name, member.member_id, member.client_id, host, len(owned)))
+            for key in sorted(known.committed.keys() | owners.keys()):
+                offset = known.committed.get(key, NO_OFFSET)
+                at_ms = known.committed_ms if known.committed_ms != UNKNOWN else known.received_ms
+                offsets.append((name, *key, offset, owners.get(key, ""), at_ms))
+        return groups, members, offsets

@@ -1,0 +1,191 @@
+"""The camera's snapshots are those of an observer over sockets, field by field.
+
+Three things differ, and must: the times at which answers were received (the camera's are all of one
+moment), what asking costs (latency, requests, bytes, ports), and what is read rarely (sizes). Everything else
+is equal.
+Offsets that move meanwhile lie between those of the camera's snapshots before and after the observation; the
+last readings of a dead broker may be half a second apart.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kview.model.snapshot import Snapshot, Table
+from kview.model.states import REBALANCING, BrokerState
+from kview.model.units import UNKNOWN
+from kview.simulate.world import GroupSpec, TopicSpec, default_world
+from tests.school.both_ways import BothWays, both_ways, rows
+from tests.waiting import PATIENCE_S, wait_until
+
+KEYS = {
+    "brokers": ("id",),
+    "partitions": ("topic", "partition"),
+    "replicas": ("topic", "partition", "broker"),
+    "groups": ("group",),
+    "members": ("group", "member_id"),
+    "offsets": ("group", "topic", "partition"),
+    "quorum": ("node",),
+    "reassignments": ("topic", "partition"),
+    "topic_configs": ("topic", "name"),
+}
+MOVES = {"log_start", "high_watermark", "log_end", "committed"}
+"""Columns that only rise while nothing is truncated."""
+OF_ASKING = {"host", "port", "latency_us"}
+RARELY = {"size_bytes", "disk_bytes"}
+QUORUM_RECORDS = 6
+"""The answer about the quorum, which is forwarded, may be one or two observations old. The log of its idle
+metadata grows by two records a second."""
+OLD_RECORDS = 120
+"""What a partition's producer writes in the time between two last readings of a broker that died."""
+UP = BrokerState.UP
+TIMES_MS = 2_500
+"""How far the times of the same thing may be apart: both look twice a second, and the observer takes up to
+1.5 s to believe in a silence."""
+
+
+def differences(before: Snapshot, seen: Snapshot, after: Snapshot) -> list[str]:
+    """Return what an observation has that neither of the camera's snapshots around it has."""
+    found = []
+    for name, keys in KEYS.items():
+        tables = [getattr(one, name) for one in (before, seen, after)]
+        old = QUORUM_RECORDS if name == "quorum" else 0
+        found += [f"{name}.{text}" for text in _unlike(tables, keys, old, seen.observation.began_ms)]
+    a, b = before.observation, seen.observation
+    for name in ("cluster_id", "controller_id", "controller_epoch", "capabilities"):
+        if getattr(a, name) != getattr(b, name):
+            found.append(f"observation.{name}: {getattr(a, name)} is not {getattr(b, name)}")
+    told = [{(one.part, one.broker, one.kind, one.code) for one in o.failures} for o in (a, b)]
+    if told[0] != told[1]:
+        found.append(f"failures: {told}")
+    return found
+
+
+def _unlike(tables: list[Table], keys: tuple[str, ...], old: int, began_ms: int) -> Iterator[str]:
+    at = [rows(table, *keys) for table in tables]
+    if at[1].keys() not in (at[0].keys(), at[2].keys()):
+        yield f"rows: {at[1].keys() ^ at[0].keys()}"
+        return
+    both = [key for key in at[1] if key in at[0] and key in at[2]]
+    order = [[found[key] for key in both] for found in at]
+    for column in fields(tables[1]):
+        name = column.name
+        if name in OF_ASKING:
+            continue
+        values = [getattr(table, name)[rows] for table, rows in zip(tables, order, strict=True)]
+        read_ms = getattr(tables[1], f"{name}_ms", None)
+        for row, (low, one, high) in enumerate(zip(*values, strict=True)):
+            is_old = read_ms is not None and read_ms[order[1][row]] < began_ms
+            if not _alike(name, low, one, high, OLD_RECORDS if is_old else old):
+                yield f"{name} of {both[row]}: {one!r} is neither {low!r} nor {high!r}"
+
+
+def _alike(name: str, low: Any, one: Any, high: Any, old: int) -> bool:
+    if isinstance(one, np.ndarray):
+        return _ids(one) in (_ids(low), _ids(high))
+    if one in (low, high):
+        return True
+    if name.endswith("_ms") and UNKNOWN not in (low, one, high):
+        return bool(low - TIMES_MS <= one <= high + TIMES_MS)
+    if name in RARELY and UNKNOWN not in (low, one, high):
+        return bool(abs(one - low) < 0.2 * low + 1_000_000)
+    if name in MOVES:
+        return bool(low - old <= one <= high + (old if old == OLD_RECORDS else 0))
+    return False
+
+
+def _ids(ids: Any) -> list[int]:
+    return sorted(id for id in ids.tolist() if id >= 0)
+
+
+def test_a_wrong_camera_is_found_out() -> None:
+    world = default_world(brokers=3, racks=1)
+    with both_ways(world) as cluster:
+        before, seen, after = agreed(cluster, lambda seen: True, "a healthy cluster")
+        for name in ("partitions", "brokers", "offsets"):
+            table = getattr(seen, name)
+            for column in fields(table):
+                value = getattr(table, column.name)
+                if column.name in OF_ASKING | RARELY or column.name in KEYS[name]:
+                    continue
+                if value.dtype == object:
+                    wrong = np.array(["wrong"] * len(value), object)
+                elif value.dtype == bool:
+                    wrong = ~value
+                elif column.name.endswith("_ms") or column.name in MOVES:
+                    wrong = value + 10_000_000
+                else:
+                    wrong = value + 1
+                if column.name == "last_stable" or not value.size:
+                    continue
+                changed = replace(seen, **{name: replace(table, **{column.name: wrong})})
+                assert differences(before, changed, after), f"nobody notices {name}.{column.name}"
+
+
+def agreed(
+    cluster: BothWays, holds: Callable[[Snapshot], bool], what: str, in_a_row: int = 2
+) -> tuple[Snapshot, Snapshot, Snapshot]:
+    """Look until both have seen that `holds`, and return what they saw once they agreed `in_a_row`."""
+    last: list[str] = ["nothing was seen"]
+    times = 0
+
+    def probe() -> tuple[Snapshot, Snapshot, Snapshot] | None:
+        nonlocal last, times
+        snapshots = cluster.look()
+        if not holds(snapshots[1]):
+            times = 0
+            return None
+        last = differences(*snapshots)
+        times = 0 if last else times + 1
+        return snapshots if times == in_a_row else None
+
+    try:
+        found = wait_until(probe, what, PATIENCE_S / 4)
+    except AssertionError:
+        pytest.fail(f"{what}: " + "\n".join(last[:20]))
+    assert found is not None
+    return found
+
+
+def states(snapshot: Snapshot) -> dict[int, str]:
+    """Return the brokers' states."""
+    return dict(zip(snapshot.brokers.id.tolist(), snapshot.brokers.state.tolist(), strict=True))
+
+
+def test_camera_and_observer_see_the_same() -> None:
+    topics = (TopicSpec("invoice", 10, 3), TopicSpec("payment", 6, 3, {"min.insync.replicas": "2"}))
+    settings = {"broker.session.timeout.ms": "6000", "group.initial.rebalance.delay.ms": "0"}
+    world = default_world(settings=settings, topics=(*topics, TopicSpec("audit-log", 4, 1)))
+    with both_ways(world) as cluster:
+        engine = cluster.cluster
+        faults = engine.faults
+        _, healthy, _ = agreed(cluster, lambda seen: set(states(seen).values()) == {UP}, "all are up")
+        assert len(healthy.offsets) == 20 and len(healthy.time_points) == 6 * 20
+
+        cluster.act(lambda: faults.crash(4))
+        agreed(cluster, lambda seen: states(seen)[4] == BrokerState.SILENT, "a crash")
+        _, seen, _ = agreed(cluster, lambda seen: states(seen)[4] == BrokerState.FENCED, "a fenced broker")
+        assert (seen.partitions.leader == -1).any()
+        cluster.act(lambda: faults.start(4))
+        agreed(cluster, lambda seen: states(seen)[4] == UP, "its return")
+
+        cluster.act(lambda: faults.hang(2))
+        agreed(cluster, lambda seen: states(seen)[2] == BrokerState.SILENT, "a hang", in_a_row=1)
+        agreed(cluster, lambda seen: states(seen)[2] == BrokerState.FENCED, "a fenced broker that hangs")
+        cluster.act(lambda: faults.start(2))
+        agreed(cluster, lambda seen: states(seen)[2] == UP, "the end of the hang")
+
+        spec = GroupSpec("invoice-group", ("invoice",), 3)
+        cluster.act(lambda: engine.traffic.add_member(spec))
+        agreed(cluster, lambda seen: bool(set(seen.groups.state) & REBALANCING), "a rebalance", in_a_row=1)
+        agreed(
+            cluster,
+            lambda seen: (seen.groups.members == 4).any() and set(seen.groups.state) == {"Stable"},
+            "four members",
+        )
+
+        cluster.act(faults.crash_controller)
+        agreed(cluster, lambda seen: seen.observation.controller_epoch == 2, "another controller")
