@@ -324,18 +324,19 @@ _NO_ROWS = np.empty(0, np.int64)
 
 
 def _charged(state: Incidents, step: Step) -> dict[tuple[str, int], Longs]:
-    """Return the frozen partitions that count in each open incident, by its key: each of them in one only.
+    """Return the partitions that are frozen or have no leader, by the key of the open incident in which each
+    of them counts.
 
-    A partition waits for the incident that has a lost broker in its ISR, the first of them if there are
+    That is the incident that has a lost broker in the partition's ISR, the first of them if there are
     several. If none has, it is the newest one that hit the partition.
     """
     now, made = step.now, {}
-    frozen = now.frozen_since_ms != UNKNOWN
-    if not frozen.any():
-        return {}
     table = now.snapshot.partitions
+    hurt = np.asarray((now.frozen_since_ms != UNKNOWN) | (table.leader == NO_BROKER), np.bool_)
+    if not hurt.any():
+        return {}
     gone = now.snapshot.brokers.id[np.asarray(now.snapshot.brokers.state != BrokerState.UP, np.bool_)]
-    left = frozen.copy()
+    left = hurt.copy()
     mine: dict[tuple[str, int], list[Longs]] = {}
     waits = []
     for one in state.open:
@@ -354,21 +355,23 @@ def _charged(state: Incidents, step: Step) -> dict[tuple[str, int], Longs]:
 def _followed(one: Open, step: Step, charged: Longs, none_since: int) -> Open:
     """Add a step to an incident of brokers or partitions.
 
-    `charged` are the rows of the frozen partitions that count here.
+    `charged` are the rows of the frozen and leaderless partitions that count here.
     """
     now, incident = step.now, one.incident
+    frozen = charged[now.frozen_since_ms[charged] != UNKNOWN]
     hit = hits.follow(one.hit, step.then, now, step.alignment, incident.began_ms, charged)
     froze_ms, waited_ms = one.froze_ms, one.waited_ms
-    if len(charged) and froze_ms == UNKNOWN:
-        mine = np.isin(one.hit.rows, charged)
+    if len(frozen) and froze_ms == UNKNOWN:
+        mine = np.isin(one.hit.rows, frozen)
         since = now.frozen_since_ms[one.hit.rows] - max(0, now.interval_ms)
         froze_ms = int(np.where(one.hit.elsewhere, step.then_ms, since)[mine].min())
     so_far_ms = waited_ms if froze_ms == UNKNOWN else max(waited_ms, step.now_ms - froze_ms)
-    if not len(charged):
+    if not len(frozen):
         froze_ms, waited_ms = UNKNOWN, so_far_ms
     groups = one.groups | _waiting(hit, step) if len(one.groups) < MAX_GROUPS else one.groups
     table = now.snapshot.partitions
     internal = int(table.internal[hit.rows].sum())
+    leaderless = (table.leader[hit.rows] == NO_BROKER) & ~hit.elsewhere
     known = hit.gone != UNKNOWN
     gone = int(hit.gone[known].sum()) if known.any() else UNKNOWN if hit.orphan.any() else 0
     made = replace(
@@ -377,11 +380,12 @@ def _followed(one: Open, step: Step, charged: Longs, none_since: int) -> Open:
         internal_partitions=internal,
         hit=hits.named(hit, table),
         moved=int((hit.to_another & hit.orphan & ~table.internal[hit.rows]).sum()),
-        leaderless=int((table.leader[hit.rows] == NO_BROKER).sum()),
+        leaderless=int(leaderless.sum()),
+        internal_leaderless=int((leaderless & table.internal[hit.rows]).sum()),
         gone=gone,
         gone_partitions=int((hit.gone[known] > 0).sum()),
         waited_ms=so_far_ms,
-        is_waiting=len(charged) > 0,
+        is_waiting=len(frozen) > 0,
         groups=tuple(sorted(groups)[:MAX_GROUPS_NAMED]),
         groups_count=len(groups),
     )
