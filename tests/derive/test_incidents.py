@@ -116,7 +116,7 @@ def test_it_goes_on_until_the_last_partition_hit_is_whole() -> None:
 
 
 def test_a_partition_without_a_leader_counts_in_the_incident_that_took_its_leader() -> None:
-    """First broker 4 is lost, then 2 and 5, which lead what broker 4 led, or are all that is left of an ISR."""
+    """First broker 4 is lost, then 2 and 5, which took over what broker 4 had led."""
     world = default_world()
 
     def each(second: int) -> None:
