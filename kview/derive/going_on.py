@@ -67,7 +67,7 @@ def charged(going: Sequence[Open], step: Step) -> dict[tuple[str, int], Longs]:
     That is the incident that has a lost broker in the partition's ISR, the first of them if there are
     several. If none has, it is the newest one that hit the partition.
     """
-    now, made = step.now, {}
+    now = step.now
     table = now.snapshot.partitions
     hurt = np.asarray((now.frozen_since_ms != UNKNOWN) | (table.leader == NO_BROKER), np.bool_)
     if not hurt.any():
@@ -84,9 +84,7 @@ def charged(going: Sequence[Open], step: Step) -> dict[tuple[str, int], Longs]:
         rows = rows[left[rows]]
         left[rows] = False
         mine.setdefault(one.incident.key, []).append(rows)
-    for key, parts in mine.items():
-        made[key] = np.concatenate(parts)
-    return made
+    return {key: np.concatenate(parts) for key, parts in mine.items()}
 
 
 def followed(one: Open, step: Step, counted: Longs, none_since: int) -> Open:

@@ -27,7 +27,7 @@ def of_it(view: View) -> list[Incident]:
 def is_calm(view: View) -> bool:
     """Whether every broker answers and nothing goes on. A busy machine needs a while for that."""
     up = bool((view.snapshot.brokers.state == BrokerState.UP).all())
-    return up and view.snapshot.brokers.answers.all() and not any(one.is_open for one in view.incidents)
+    return up and bool(view.snapshot.brokers.answers.all()) and not any(one.is_open for one in view.incidents)
 
 
 def watermarks(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
@@ -56,6 +56,7 @@ def readable(kafka: RealKafka, topic: str) -> set[bytes]:
             at = low
             while at < high:
                 message = wait_until(lambda: consumer.poll(1), "a record")
+                assert message is not None
                 if message.error() is not None:  # such as a leader that has just moved
                     continue
                 at = (message.offset() or 0) + 1
