@@ -36,6 +36,7 @@ from kview.derive.align import (
 from kview.derive.commits import Commits
 from kview.derive.events import differences, kept
 from kview.derive.evidence import Proofs, evidence, signs_of_life
+from kview.derive.going_on import Step
 from kview.derive.group_events import group_events, offset_events
 from kview.derive.groups import is_ignored
 from kview.derive.lag import TREND_BACK_MS
@@ -157,7 +158,7 @@ def advance(state: State, snapshot: Snapshot) -> State:
     if before is None:
         incidents = incidents_.first(seen)
     else:
-        told = incidents_.Step(before, seen, rows, state.changed_ms, term, at, now)
+        told = Step(before, seen, rows, state.changed_ms, term, at, now)
         incidents = incidents_.follow(state.incidents, told)
         new_events = (
             *differences(before, seen, rows),

@@ -19,7 +19,7 @@ from kview.derive.view import (
     TopicFigures,
 )
 from kview.model.events import SEVERITY_ORDER, Event, EventKind, Severity
-from kview.model.failures import Cause, FailureKind, Part
+from kview.model.failures import NO_FAILURE, Cause, FailureKind, Part
 from kview.model.findings import Finding, FindingKind
 from kview.model.snapshot import Flags, Longs, Snapshot
 from kview.model.states import BrokerState
@@ -55,13 +55,14 @@ def headline(
     mine = ~table.internal
     none_since = none_answer_since(snapshot.brokers)
     if none_since != UNKNOWN:  # nothing else is known about the present
-        findings = [Finding(K.NO_BROKER_ANSWERS, Severity.RISK, since_ms=none_since)]
+        cause = _one_cause(snapshot)
+        findings = [Finding(K.NO_BROKER_ANSWERS, Severity.RISK, since_ms=none_since, cause=cause)]
     else:
         findings = [
             *_metadata(snapshot),
             *hidden(snapshot.observation, unheard(snapshot.observation)),
             *_brokers(snapshot, brokers, partitions, quiet),
-            *_partitions(snapshot, brokers, partitions),
+            *_partitions(snapshot, brokers, partitions, placed),
             *controllers,
         ]
     well = () if findings else (_calm(snapshot),)
@@ -71,7 +72,7 @@ def headline(
         findings += _leadership(snapshot, brokers, partitions)
     if well and not findings and len(snapshot.groups) and not unheard(snapshot.observation):
         well = (_all_well(well[0], groups),)
-    findings.sort(key=lambda finding: SEVERITY_ORDER.index(finding.severity))
+    findings.sort(key=lambda finding: (SEVERITY_ORDER.index(finding.severity), _is_internal(finding)))
     risks = sum(finding.severity is Severity.RISK for finding in findings)
     offline = partitions.having(PartitionStatus.NO_LEADER)
     return Headline(
@@ -88,6 +89,11 @@ def headline(
     )
 
 
+def _is_internal(finding: Finding) -> bool:
+    """Return whether a finding is about partitions of internal topics alone."""
+    return finding.internal_partitions > 0 and not finding.partitions and not finding.brokers
+
+
 def _metadata(snapshot: Snapshot) -> Iterator[Finding]:
     """Yield that the last metadata was not believed or could not be read, while brokers answer."""
     for failure in snapshot.observation.failures:
@@ -99,6 +105,13 @@ def _metadata(snapshot: Snapshot) -> Iterator[Finding]:
                 cause=Cause(FailureKind(failure.kind), failure.code),
             )
             return
+
+
+def _one_cause(snapshot: Snapshot) -> Cause:
+    """Return why the brokers do not answer, if it is the same for all of them."""
+    table = snapshot.brokers
+    causes = set(table.error[np.asarray(table.state != BrokerState.GONE, np.bool_)].tolist())
+    return Cause(FailureKind(causes.pop())) if len(causes) == 1 else NO_FAILURE
 
 
 def _split(mask: Flags, internal: Flags) -> tuple[int, int]:
@@ -207,7 +220,9 @@ def _rack(snapshot: Snapshot, mask: Flags) -> str:
     return rack if int((racks == rack).sum()) == int(mask.sum()) else ""
 
 
-def _partitions(snapshot: Snapshot, brokers: BrokerFigures, figures: PartitionFigures) -> Iterator[Finding]:
+def _partitions(
+    snapshot: Snapshot, brokers: BrokerFigures, figures: PartitionFigures, placed: Placement
+) -> Iterator[Finding]:
     """Yield what is wrong with partitions, except for what the findings about silent brokers already count.
 
     A partition counts once, as the worst that is true of it.
@@ -220,11 +235,13 @@ def _partitions(snapshot: Snapshot, brokers: BrokerFigures, figures: PartitionFi
 
     nobody = np.zeros(len(table), np.bool_)
     S = PartitionStatus
+    frozen = nobody if any_silent else having(S.FROZEN)
+    refusing = frozen & under_min(table, placed)  # which is why their watermarks stand still
     for mask, severity, kind in (
         (having(S.NO_LEADER), Severity.RISK, K.NO_LEADER),
         (nobody if any_silent else having(S.SILENT_LEADER), Severity.RISK, K.SILENT_LEADER),
-        (nobody if any_silent else having(S.FROZEN), Severity.RISK, K.WATERMARK_FROZEN),
-        (having(S.UNDER_MIN_ISR), Severity.RISK, K.UNDER_MIN_ISR),
+        (frozen & ~refusing, Severity.RISK, K.WATERMARK_FROZEN),
+        (having(S.UNDER_MIN_ISR) | refusing, Severity.RISK, K.UNDER_MIN_ISR),
         (having(S.AT_MIN_ISR), Severity.WARN, K.AT_MIN_ISR),
         (having(S.UNDER_REPLICATED), Severity.WARN, K.UNDER_REPLICATED),
     ):

@@ -75,7 +75,7 @@ class Hit:
     gone: Longs
     """A lower bound of the records of the old leader that the new one lacks, UNKNOWN if not known."""
     elsewhere: Flags
-    """Whether the watermark is frozen, and the wait for it counts in another incident."""
+    """Whether the watermark is frozen or nobody leads, and that counts in another incident."""
 
     @property
     def to_another(self) -> Flags:
@@ -204,14 +204,14 @@ def follow(hit: Hit, then: Seen, now: Seen, alignment: Alignment, began_ms: int,
     """Add a step. `hit` already has this step's rows, and `charged` are those whose wait counts here."""
     table, rows, now_ms = now.snapshot.partitions, hit.rows, now.snapshot.observation.ended_ms
     leader = table.leader[rows]
-    orphan = hit.orphan | (leader == NO_BROKER)
+    frozen, here = np.asarray(now.frozen_since_ms[rows] != UNKNOWN, np.bool_), np.isin(rows, charged)
+    orphan = hit.orphan | ((leader == NO_BROKER) & here)
     led = leader >= 0
     elected = ~hit.moved & led & ((leader != hit.leader) | _was_none(hit, then, alignment))
     moved = hit.moved | elected
     moved_ms = np.where(elected, now_ms, hit.moved_ms)
     count = now.placed.isr_count[rows]
     fewer = (count < hit.isr_least) & (count > 0)
-    frozen, here = np.asarray(now.frozen_since_ms[rows] != UNKNOWN, np.bool_), np.isin(rows, charged)
     return replace(
         hit,
         orphan=orphan,
@@ -223,7 +223,7 @@ def follow(hit: Hit, then: Seen, now: Seen, alignment: Alignment, began_ms: int,
         isr_least=np.where(fewer, count, hit.isr_least),
         frozen=hit.frozen | (frozen & here),
         gone=_gone(hit, elected, moved, moved_ms, then, now, alignment, began_ms),
-        elsewhere=frozen & ~here,
+        elsewhere=(frozen | (leader == NO_BROKER)) & ~here,
     )
 
 
@@ -288,7 +288,8 @@ def _as_follower(then: Standing, alignment: Alignment, rows: Longs, broker: Ids,
 
 def named(hit: Hit, table: Partitions) -> tuple[HitPartition, ...]:
     """Return the partitions by name: those that moved first, then the user's, at most MAX_NAMED."""
-    internal, leaderless = table.internal[hit.rows], table.leader[hit.rows] == NO_BROKER
+    internal = table.internal[hit.rows]
+    leaderless = (table.leader[hit.rows] == NO_BROKER) & ~hit.elsewhere
     first = np.lexsort((hit.rows, ~hit.orphan, internal, ~(hit.moved | leaderless)))[:MAX_NAMED]
     return tuple(
         HitPartition(

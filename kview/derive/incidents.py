@@ -13,30 +13,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kview.derive import hit as hits
-from kview.derive.align import Alignment, take
 from kview.derive.brokers import late, none_answer_since
-from kview.derive.commits import Reading
+from kview.derive.going_on import Open, Step, charged, followed
 from kview.derive.hit import Hit, Layer
-from kview.derive.phases import finished, followed
-from kview.derive.quorum import Term, quorum_findings
+from kview.derive.phases import finished
+from kview.derive.quorum import quorum_findings
 from kview.derive.seen import Seen
 from kview.model.events import Event, EventKind, Severity
 from kview.model.findings import Finding, FindingKind
 from kview.model.incidents import Incident, IncidentKind, Phase, PhaseKind
 from kview.model.snapshot import Flags, Longs
 from kview.model.states import BrokerState
-from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN
+from kview.model.units import NO_BROKER, UNKNOWN
 
 JOIN_MS = 10_000
 """Brokers lost within this time after the first one are one incident: a rack or a switch fails bit by bit."""
 
 MAX_INCIDENTS = 20
 """The most incidents kept, open ones included."""
-
-MAX_GROUPS = 1_000
-"""The most waiting groups counted for an incident."""
-
-MAX_GROUPS_NAMED = 50
 
 MAX_LAYERS = 32
 LAYERS_BACK_MS = 20_000
@@ -52,21 +46,9 @@ NONE_ANSWER_FOR_MS = 3_000
 """If no broker answers for this long, it is not just a hiccup of kview's own machine. Brokers whose ports
 refuse connections are lost at once."""
 
+_NO_ROWS = np.empty(0, np.int64)
+
 _CANNOT_ACT = (FindingKind.NO_CONTROLLER, FindingKind.QUORUM_LOST, FindingKind.QUORUM_SILENT)
-
-
-@dataclass(frozen=True, slots=True)
-class Open:
-    """An incident that goes on, and what is needed to follow it."""
-
-    incident: Incident
-    hit: Hit
-    froze_ms: int = UNKNOWN
-    """The last moment at which the watermarks that are frozen now may have moved; UNKNOWN if none is
-    frozen."""
-    waited_ms: int = UNKNOWN
-    """The longest wait in earlier freezes."""
-    groups: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,29 +68,6 @@ class Incidents:
         """All incidents in the order in which they began."""
         ours = (*self.closed, *(one.incident for one in self.open))
         return tuple(sorted(ours, key=lambda incident: incident.began_ms))
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What one step of the fold saw."""
-
-    then: Seen
-    now: Seen
-    alignment: Alignment
-    changed_ms: Longs
-    """When leader or ISR last changed, with the rows of the previous snapshot."""
-    term: Term
-    offset_partitions: Longs
-    """The partition row of each offset."""
-    reading: Reading
-
-    @property
-    def now_ms(self) -> int:
-        return self.now.snapshot.observation.ended_ms
-
-    @property
-    def then_ms(self) -> int:
-        return self.then.snapshot.observation.ended_ms
 
 
 def first(now: Seen) -> Incidents:
@@ -131,11 +90,11 @@ def follow(before: Incidents, step: Step) -> Incidents:
     if step.now.snapshot.brokers.answers.any():
         begun = _begin_partitions(begun, step)
         begun = _quorum(begun, step)
-    charged = _charged(begun, step)
+    hurt = charged(begun.open, step)
     going, over = [], list(begun.closed)
     for one in begun.open:
         if one.incident.kind is not IncidentKind.QUORUM:
-            one = _followed(one, step, charged.get(one.incident.key, _NO_ROWS), none_since)
+            one = followed(one, step, hurt.get(one.incident.key, _NO_ROWS), none_since)
         if one.incident.is_open:
             going.append(one)
         else:
@@ -315,92 +274,3 @@ def _quorum(before: Incidents, step: Step) -> Incidents:
 def _cannot_act(step: Step) -> Finding | None:
     found = quorum_findings(step.now.snapshot, step.term, step.now.interval_ms)
     return next((finding for finding in found if finding.kind in _CANNOT_ACT), None)
-
-
-# -- how they go on
-
-
-_NO_ROWS = np.empty(0, np.int64)
-
-
-def _charged(state: Incidents, step: Step) -> dict[tuple[str, int], Longs]:
-    """Return the frozen partitions that count in each open incident, by its key: each of them in one only.
-
-    A partition waits for the incident that has a lost broker in its ISR, the first of them if there are
-    several. If none has, it is the newest one that hit the partition.
-    """
-    now, made = step.now, {}
-    frozen = now.frozen_since_ms != UNKNOWN
-    if not frozen.any():
-        return {}
-    table = now.snapshot.partitions
-    gone = now.snapshot.brokers.id[np.asarray(now.snapshot.brokers.state != BrokerState.UP, np.bool_)]
-    left = frozen.copy()
-    mine: dict[tuple[str, int], list[Longs]] = {}
-    waits = []
-    for one in state.open:
-        rows = one.hit.rows[left[one.hit.rows]]
-        ids = gone[np.isin(gone, one.incident.brokers)]
-        waits.append((one, rows[np.isin(table.isr[rows], ids).any(1) | np.isin(table.leader[rows], ids)]))
-    for one, rows in (*waits, *((one, one.hit.rows) for one in reversed(state.open))):
-        rows = rows[left[rows]]
-        left[rows] = False
-        mine.setdefault(one.incident.key, []).append(rows)
-    for key, parts in mine.items():
-        made[key] = np.concatenate(parts)
-    return made
-
-
-def _followed(one: Open, step: Step, charged: Longs, none_since: int) -> Open:
-    """Add a step to an incident of brokers or partitions.
-
-    `charged` are the rows of the frozen partitions that count here.
-    """
-    now, incident = step.now, one.incident
-    hit = hits.follow(one.hit, step.then, now, step.alignment, incident.began_ms, charged)
-    froze_ms, waited_ms = one.froze_ms, one.waited_ms
-    if len(charged) and froze_ms == UNKNOWN:
-        mine = np.isin(one.hit.rows, charged)
-        since = now.frozen_since_ms[one.hit.rows] - max(0, now.interval_ms)
-        froze_ms = int(np.where(one.hit.elsewhere, step.then_ms, since)[mine].min())
-    so_far_ms = waited_ms if froze_ms == UNKNOWN else max(waited_ms, step.now_ms - froze_ms)
-    if not len(charged):
-        froze_ms, waited_ms = UNKNOWN, so_far_ms
-    groups = one.groups | _waiting(hit, step) if len(one.groups) < MAX_GROUPS else one.groups
-    table = now.snapshot.partitions
-    internal = int(table.internal[hit.rows].sum())
-    known = hit.gone != UNKNOWN
-    gone = int(hit.gone[known].sum()) if known.any() else UNKNOWN if hit.orphan.any() else 0
-    made = replace(
-        incident,
-        partitions=len(hit) - internal,
-        internal_partitions=internal,
-        hit=hits.named(hit, table),
-        moved=int((hit.to_another & hit.orphan & ~table.internal[hit.rows]).sum()),
-        leaderless=int((table.leader[hit.rows] == NO_BROKER).sum()),
-        gone=gone,
-        gone_partitions=int((hit.gone[known] > 0).sum()),
-        waited_ms=so_far_ms,
-        is_waiting=len(charged) > 0,
-        groups=tuple(sorted(groups)[:MAX_GROUPS_NAMED]),
-        groups_count=len(groups),
-    )
-    return Open(followed(made, hit, now, none_since), hit, froze_ms, waited_ms, groups)
-
-
-def _waiting(hit: Hit, step: Step) -> frozenset[str]:
-    """Return the groups with members that cannot read on: they are at a watermark that is frozen, or their
-    partition's leader is lost."""
-    reading, at = step.reading, step.offset_partitions
-    mine = np.zeros(len(step.now.snapshot.partitions), np.bool_)
-    mine[hit.rows] = True
-    lost = take(step.now.leader_lost_since_ms, at, UNKNOWN) != UNKNOWN
-    lost |= take(step.now.snapshot.partitions.leader, at, 0) == NO_BROKER
-    at_end = (reading.committed > NO_OFFSET) & (reading.lag == 0)
-    waits = (
-        take(mine, at, False) & reading.held & reading.has_members & (lost | at_end) & (reading.group >= 0)
-    )
-    if not waits.any():
-        return frozenset()
-    names = step.now.snapshot.groups.group[np.unique(reading.group[waits])[:MAX_GROUPS]]
-    return frozenset(str(name) for name in names)

@@ -100,8 +100,9 @@ def _phases(incident: Incident, hit: Hit, now: Seen, none_since: int) -> tuple[P
     table, rows = now.snapshot.partitions, hit.rows
     now_ms, internal = now.snapshot.observation.ended_ms, table.internal[hit.rows]
     phases = {phase.kind: phase for phase in incident.phases}
-    no_leader = table.leader[rows] == NO_BROKER
+    no_leader = (table.leader[rows] == NO_BROKER) & ~hit.elsewhere
     led = (table.leader[rows] >= 0) & (now.placed.leader_silent_since_ms[rows] == UNKNOWN)
+    led |= hit.elsewhere  # what another incident took away again
     frozen = now.frozen_since_ms[rows]
     is_frozen = (frozen != UNKNOWN) & ~hit.elsewhere
 

@@ -176,6 +176,21 @@ def _quorum_lost(finding: Finding, now_ms: int) -> str:
     )
 
 
+def _none_answers(finding: Finding, now_ms: int) -> str:
+    """Return since when nothing is known, and what to check."""
+    why = _ALL_SILENT.get(finding.cause.kind, "")
+    return (
+        f"no broker has answered{_for(finding, now_ms, ' for ')}{why}: nothing shown is newer than that. "
+        "Check the network and the brokers"
+    )
+
+
+_ALL_SILENT: Mapping[FailureKind, str] = {
+    FailureKind.REFUSED: " (all ports refuse connections)",
+    FailureKind.SILENT: " (they accept connections but say nothing)",
+    FailureKind.UNREACHABLE: " (kview cannot connect)",
+}
+
 TOPIC_REFUSED = 29
 """Kafka's error number TOPIC_AUTHORIZATION_FAILED."""
 
@@ -191,10 +206,7 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
     FindingKind.NOTHING_KNOWN: lambda finding, now_ms: "waiting for the first answer from the cluster",
     FindingKind.PAST_PENDING: lambda finding, now_ms: f"{words.NOT_YET} loading earlier minutes",
     FindingKind.REST_PENDING: lambda finding, now_ms: words.NOT_YET,
-    FindingKind.NO_BROKER_ANSWERS: lambda finding, now_ms: (
-        f"no broker has answered{_for(finding, now_ms, ' for ')}: nothing shown is newer than that. "
-        "Check the network and the brokers"
-    ),
+    FindingKind.NO_BROKER_ANSWERS: _none_answers,
     FindingKind.METADATA_FAILED: _metadata_failed,
     FindingKind.NOT_AUTHORIZED: lambda finding, now_ms: (
         f"kview is not authorized to see all {'topics' if finding.cause.code == TOPIC_REFUSED else 'groups'}"

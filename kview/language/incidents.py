@@ -59,9 +59,10 @@ def lasted_ms(incident: Incident, now_ms: int) -> int:
 
 
 def first_seen(incident: Incident) -> str:
-    """Return what the first observation shows that has the incident: `broker 4 silent, +2.9 s`."""
+    """Return that the moment shown is the first one that has the incident."""
     late_ms = incident.seen_ms - incident.began_ms
-    return f"{title(incident)}, {after(late_ms)}" if late_ms >= _SEEN_LATE_MS else title(incident)
+    late = f", {duration(late_ms)} after it began" if late_ms >= _SEEN_LATE_MS else ""
+    return f"the incident is first seen here{late}"
 
 
 _SEEN_LATE_MS = 500
@@ -131,7 +132,7 @@ _ENDS: Mapping[PhaseKind, str] = {
     PhaseKind.QUORUM_BACK: "a controller acts again",
     PhaseKind.REMOVED: "broker removed from the cluster",
     PhaseKind.REPEATED: "lost again (new incident)",
-    PhaseKind.JOINED: "no broker left (older incident goes on)",
+    PhaseKind.JOINED: "joined an older incident",
 }
 
 
@@ -163,9 +164,10 @@ def waits_for(incident: Incident, terse: bool = False) -> str:
     if is_listed and not (is_back and is_back.is_complete):
         return "waiting for fencing"
     if incident.leaderless:
+        mine = incident.leaderless - incident.internal_leaderless
         if terse:
-            return f"{incident.leaderless:,} leaderless"
-        return f"{plural(incident.leaderless, 'partition')} without a leader"
+            return f"{mine:,} leaderless" if mine else f"{incident.leaderless:,} internal leaderless"
+        return f"{nouns.partitions(mine, incident.internal_leaderless)} without a leader"
     if incident.is_waiting:
         return "waiting for watermarks"
     if incident.kind is IncidentKind.BROKERS and not (is_back and is_back.is_complete):

@@ -102,7 +102,7 @@ class HitPartition:
     moved: bool = False
     """Whether there was an election within the incident, which another broker may have won."""
     leaderless: bool = False
-    """Whether nobody leads the partition now."""
+    """Whether nobody leads the partition now because of this incident."""
     gone: int = UNKNOWN
     """A lower bound of the records that only the old leader had, UNKNOWN if nothing is known about them."""
 
@@ -138,7 +138,10 @@ class Incident:
     """The number of the user's partitions that had lost their leader and got another one. A partition that
     waited for its leader to return has not moved."""
     leaderless: int = 0
-    """The number of partitions, internal ones included, that have no leader now, or had none at the end."""
+    """The number of partitions, internal ones included, that have no leader now, or had none at the end. One
+    that a later incident took the leader from counts there."""
+    internal_leaderless: int = 0
+    """How many of them are of internal topics."""
     gone: int = UNKNOWN
     """A lower bound of the records that were in an old leader's log and are not in the new leader's. It is
     not known whether they were acknowledged. UNKNOWN while nothing is known."""

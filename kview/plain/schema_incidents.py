@@ -9,7 +9,8 @@ from kview.model.incidents import IncidentKind, PhaseKind
 from kview.plain.schema_fields import HowBad, Text, duration, in_partitions, meaning, moment, records
 
 KINDS: Mapping[IncidentKind, str] = {
-    IncidentKind.BROKERS: "the cluster lost the brokers; it is not that only kview cannot reach them",
+    IncidentKind.BROKERS: "the cluster lost the brokers; it is not that only kview cannot reach them, unless"
+    " there is a phase no_answer",
     IncidentKind.QUORUM: "no controller could act",
     IncidentKind.PARTITIONS: "partitions lost their leader or their watermark froze, although no broker was"
     " lost",
@@ -93,7 +94,10 @@ class Incident(Struct, gc=False):
         meaning("The partitions hit, those whose leader changed first; at most 200."),
     ]
     without_leader: Annotated[
-        int, in_partitions("How many have no leader now, internal ones too, or had none at the end.")
+        int,
+        in_partitions(
+            "How many have no leader now because of it, internal ones too, or had none at the end."
+        ),
     ]
     records_gone_at_least: Annotated[
         int | None,

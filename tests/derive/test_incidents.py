@@ -115,6 +115,27 @@ def test_it_goes_on_until_the_last_partition_hit_is_whole() -> None:
     assert only(made[42]).phase(PhaseKind.ISR_FULL)
 
 
+def test_a_partition_without_a_leader_counts_in_the_incident_that_took_its_leader() -> None:
+    """First broker 4 is lost, then 2 and 5, which took over what broker 4 had led."""
+    world = default_world()
+
+    def each(second: int) -> None:
+        for broker in {5: (4,), 25: (2, 5)}.get(second, ()):
+            world.crash(broker)
+
+    made = watch(world, 45, each)
+    first, second = made[-1].incidents
+    assert (first.leaderless, first.internal_leaderless) == (1, 0), "audit-log-3, which only broker 4 has"
+    assert words.without_leader(first) == "no leader: audit-log-3"
+    assert first.moved == 3 and first.phase(PhaseKind.ELECTED).count == 3  # type: ignore[union-attr]
+    none = made[-1].snapshot.partitions.leader == NO_BROKER
+    assert second.leaderless == int(none.sum()) - 1 > 1
+    internal = int((none & made[-1].snapshot.partitions.internal).sum())
+    assert second.internal_leaderless == internal > 0
+    mine = second.leaderless - internal
+    assert words.waits_for(second) == f"{mine} partitions (+{internal} internal) without a leader"
+
+
 def test_a_rack_that_is_lost_bit_by_bit_is_one_incident() -> None:
     world = default_world()
     made = watch(world, 20, lambda n: world.crash({5: 3, 7: 4, 9: 5}[n]) if n in (5, 7, 9) else None)
@@ -200,7 +221,9 @@ def test_brokers_that_die_one_after_another_all_belong_to_the_incident() -> None
     assert not any(one.is_open for one in made[-1].incidents)
     texts = sentences(made[85].headline.findings, made[85].snapshot.observation.ended_ms)
     assert len(texts) == 1
-    assert texts[0].startswith("no broker has answered for 5.1 s: nothing shown is newer than that")
+    assert texts[0].startswith(
+        "no broker has answered for 5.1 s (all ports refuse connections): nothing shown is newer than that"
+    )
     assert {one.state for one in controllers(made[last_s - 1])} >= {ControllerState.ACTIVE}
     assert {one.state for one in controllers(made[100])} == {ControllerState.UNKNOWN}
     assert (made[100].brokers.fencing_due_ms == UNKNOWN).all(), "nobody knows who acts as the controller"

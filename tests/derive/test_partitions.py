@@ -18,7 +18,7 @@ from kview.derive.partitions import same_lists
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.derive.watermarks import Watermarks, follow
 from kview.model.events import Severity
-from kview.model.failures import FailureKind, Part
+from kview.model.failures import Cause, FailureKind, Part
 from kview.model.findings import Finding, FindingKind
 from kview.model.snapshot import Failure, Reassignments, Snapshot
 from kview.model.states import BrokerState, QuorumRole
@@ -360,7 +360,9 @@ def test_where_nobody_answers_there_is_one_finding_and_no_countdown() -> None:
     assert view.headline.severity is Severity.RISK
     since_ms = view.snapshot.observation.ended_ms - 1_100
     assert view.headline.findings == (
-        Finding(FindingKind.NO_BROKER_ANSWERS, Severity.RISK, since_ms=since_ms),
+        Finding(
+            FindingKind.NO_BROKER_ANSWERS, Severity.RISK, since_ms=since_ms, cause=Cause(FailureKind.REFUSED)
+        ),
     )
 
 

@@ -8,19 +8,26 @@ from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPa
 from kview.derive.view import View
 from kview.model.address import Address
 from kview.model.incidents import Incident, PhaseKind
+from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 from kview.observe.observer import ObserveSettings
 from tests.observe.observing import Watched, observing
 from tests.real_kafka.cluster import RealKafka
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 PARTITIONS = 3
 KILLED = 2
 
 
-def of_it(view: View) -> Incident | None:
-    """The incident of the killed broker."""
-    return next((one for one in view.incidents if KILLED in one.brokers), None)
+def of_it(view: View) -> list[Incident]:
+    """The incidents of the killed broker: on a busy machine, it may fall silent again while it starts."""
+    return [one for one in view.incidents if KILLED in one.brokers]
+
+
+def is_calm(view: View) -> bool:
+    """Whether every broker answers and nothing goes on. A busy machine needs a while for that."""
+    up = bool((view.snapshot.brokers.state == BrokerState.UP).all())
+    return up and bool(view.snapshot.brokers.answers.all()) and not any(one.is_open for one in view.incidents)
 
 
 def watermarks(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
@@ -48,8 +55,10 @@ def readable(kafka: RealKafka, topic: str) -> set[bytes]:
             consumer.assign([TopicPartition(topic, number, low)])
             at = low
             while at < high:
-                message = consumer.poll(20)
-                assert message is not None and message.error() is None
+                message = wait_until(lambda: consumer.poll(1), "a record")
+                assert message is not None
+                if message.error() is not None:  # such as a leader that has just moved
+                    continue
                 at = (message.offset() or 0) + 1
                 found.add(message.value() or b"")
     finally:
@@ -70,7 +79,13 @@ def test_a_crash_with_acks_1(real_kafka: RealKafka) -> None:
             refused.add(message.value() or b"")
 
     producer = Producer(
-        {"bootstrap.servers": real_kafka.bootstrap_servers, "acks": 1, "retries": 0, "linger.ms": 0}
+        {
+            "bootstrap.servers": real_kafka.bootstrap_servers,
+            "acks": 1,
+            "retries": 0,
+            "linger.ms": 0,
+            "message.timeout.ms": 30_000,  # so that what waits for a dead leader does not fill the queue
+        }
     )
     servers = [Address("127.0.0.1", real_kafka.address(broker).port) for broker in real_kafka.broker_ids]
     with observing(servers, ObserveSettings(interval_s=0.5)) as observer:
@@ -83,34 +98,39 @@ def test_a_crash_with_acks_1(real_kafka: RealKafka) -> None:
                 producer.produce(topic, value=value, partition=number % PARTITIONS, on_delivery=told)
             producer.poll(0)
 
+        watched.until(is_calm, "a calm cluster")
         for _ in range(6):
             write(watched.look())
-        assert not watched.views[-1].incidents
+        watched.until(is_calm, "a calm cluster")
+        earlier = {one.key for one in of_it(watched.views[-1])}
         real_kafka.kill(KILLED)
         try:
 
             def elected(view: View) -> bool:
                 write(view)
-                found = of_it(view)
-                led = found.phase(PhaseKind.ELECTED) if found else None
+                found = [one for one in of_it(view) if one.key not in earlier]
+                led = found[0].phase(PhaseKind.ELECTED) if found else None
                 return led is not None and led.is_complete
 
-            watched.until(elected, "other leaders", 60)
+            watched.until(elected, "other leaders")
         finally:
             real_kafka.restart(KILLED)
-        last = watched.until(lambda view: bool((one := of_it(view)) and not one.is_open), "a full ISR", 120)
+        last = watched.until(is_calm, "a full ISR", 2 * PATIENCE_S)
     producer.flush(30)
-    incident = of_it(last)
-    assert incident is not None
+    incident, *again = [one for one in of_it(last) if one.key not in earlier]
     kinds = [phase.kind for phase in incident.phases]
-    assert kinds[0] is PhaseKind.SILENT and kinds[-1] is PhaseKind.ISR_FULL
+    assert kinds[0] is PhaseKind.SILENT
     assert {PhaseKind.FROZEN, PhaseKind.FENCED, PhaseKind.ELECTED, PhaseKind.BACK} <= set(kinds)
+    ends = [one.phases[-1].kind for one in (incident, *again)]
+    assert ends == [*[PhaseKind.REPEATED] * len(again), PhaseKind.ISR_FULL]
     times = [phase.at_ms for phase in incident.phases]
     assert times == sorted(times)
     hit = {(one.topic, one.partition): one for one in incident.hit}
     moved = hit[topic, 2]
-    assert (moved.leader_before, moved.leader_after, KILLED in moved.isr_after) == (KILLED, 0, False)
+    assert (moved.leader_before, KILLED in moved.isr_after) == (KILLED, False)
+    assert moved.leader_after in (0, 1), "the first that was in sync"
     assert moved.epoch_after > moved.epoch_before and KILLED not in hit[topic, 0].isr_after
     lost = sent - readable(real_kafka, topic)
-    mine = [one.gone for one in incident.hit if one.topic == topic and one.gone != UNKNOWN]
+    hits = [one for of in (incident, *again) for one in of.hit if one.topic == topic]
+    mine = [one.gone for one in hits if one.gone != UNKNOWN]
     assert sum(mine) <= len(lost), f"kview says ≥ {sum(mine)}, and {len(lost)} cannot be read"

@@ -128,7 +128,10 @@ def _partition_marks(view: View) -> tuple[tuple[int, Mark], ...]:
             goes_on, role = glyphs.FROZEN, Role.RISK
         else:
             goes_on, role = _CALM, Role.RULE
-        made.append((event.at_ms, replace(_PARTITION_MARKS[event.kind], goes_on=goes_on, goes_on_role=role)))
+        mark = _PARTITION_MARKS[event.kind]
+        if none and event.kind is EventKind.WATERMARK_FROZEN:
+            mark = _PARTITION_MARKS[EventKind.LEADER_LOST]  # the worse of the two goes on
+        made.append((event.at_ms, replace(mark, goes_on=goes_on, goes_on_role=role)))
     return tuple(made)
 
 

@@ -6,7 +6,7 @@ from datetime import tzinfo
 from enum import Enum, auto
 from textwrap import wrap
 
-from kview.derive.brokers import answering
+from kview.derive.brokers import answering, none_answer_since
 from kview.derive.view import View
 from kview.language import glyphs, notices, nouns, words
 from kview.language.findings import sentences
@@ -15,7 +15,7 @@ from kview.model.findings import Finding, FindingKind
 from kview.model.notices import Notice
 from kview.model.snapshot import Observation
 from kview.model.states import BrokerState
-from kview.model.units import NO_BROKER, UNKNOWN_ID
+from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.canvas import canvas
 from kview.tui.rows.common import ROLES, SIGNS
 from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width, width
@@ -135,14 +135,16 @@ def _facts(view: View, said: frozenset[Fact], has_badge: bool) -> list[Line]:
         Fact.RACKS: line(Span(words.plural(racks, "rack"), Role.HEAD)) if racks else (),
         Fact.TOPICS: line(Span(words.at_least(topics, head.topics_are_bound), Role.HEAD)),
         Fact.PARTITIONS: line(Span(words.at_least(partitions, head.topics_are_bound), Role.HEAD)),
-        Fact.CONTROLLER: _controller(seen, Fact.EPOCH in said),
+        Fact.CONTROLLER: _controller(seen, Fact.EPOCH in said, none_answer_since(table) != UNKNOWN),
         Fact.REQUESTS: line(Span(f"{words.rate(head.requests_per_second)} req/s", Role.DIM)),
     }
     return [made for fact, made in facts.items() if fact in said and made]
 
 
-def _controller(seen: Observation, with_epoch: bool) -> Line:
-    id, epoch = seen.controller_id, seen.controller_epoch if with_epoch else UNKNOWN_ID
+def _controller(seen: Observation, with_epoch: bool, none_answers: bool) -> Line:
+    """Return which controller is active. If no broker answers, nobody can tell."""
+    id = UNKNOWN_ID if none_answers else seen.controller_id
+    epoch = seen.controller_epoch if with_epoch else UNKNOWN_ID
     role = Role.DIM if id == UNKNOWN_ID else Role.RISK if id == NO_BROKER else Role.HEAD
     return line(Span(nouns.active_controller(id, epoch), role))
 

@@ -22,6 +22,9 @@ LEAST_HEIGHT = 18
 LEAST_CELLS, MOST_CELLS = 20, 100
 """The fewest and the most cells for the time between the first and the last moment."""
 
+LATE_MS = 500
+"""If an incident is seen this long after it began, that is said."""
+
 HERE = "●"
 """The sign of the moment shown."""
 
@@ -55,7 +58,8 @@ def happened(view: View) -> Line:
     at_ms = view.snapshot.observation.ended_ms
     for one in view.incidents:
         if one.seen_ms == at_ms:
-            return line(Span(of_incident.first_seen(one), ROLES[one.severity]))
+            late = f", {of_incident.after(at_ms - one.began_ms)}" if at_ms - one.began_ms >= LATE_MS else ""
+            return line(Span(of_incident.title(one) + late, ROLES[one.severity]))
     ranked = sorted(view.new_events, key=lambda event: SEVERITY_ORDER.index(event.severity))
     if not view.moment.complete or not ranked:
         return ()

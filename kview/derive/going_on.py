@@ -1,0 +1,145 @@
+"""Incidents that go on: what each step adds to them, and in which of them a partition in trouble counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kview.derive import hit as hits
+from kview.derive import phases
+from kview.derive.align import Alignment, take
+from kview.derive.commits import Reading
+from kview.derive.hit import Hit
+from kview.derive.quorum import Term
+from kview.derive.seen import Seen
+from kview.model.incidents import Incident
+from kview.model.snapshot import Longs
+from kview.model.states import BrokerState
+from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN
+
+MAX_GROUPS = 1_000
+"""The most waiting groups counted for an incident."""
+
+MAX_GROUPS_NAMED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """An incident that goes on, and what is needed to follow it."""
+
+    incident: Incident
+    hit: Hit
+    froze_ms: int = UNKNOWN
+    """The last moment at which the watermarks that are frozen now may have moved; UNKNOWN if none is
+    frozen."""
+    waited_ms: int = UNKNOWN
+    """The longest wait in earlier freezes."""
+    groups: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one step of the fold saw."""
+
+    then: Seen
+    now: Seen
+    alignment: Alignment
+    changed_ms: Longs
+    """When leader or ISR last changed, with the rows of the previous snapshot."""
+    term: Term
+    offset_partitions: Longs
+    """The partition row of each offset."""
+    reading: Reading
+
+    @property
+    def now_ms(self) -> int:
+        return self.now.snapshot.observation.ended_ms
+
+    @property
+    def then_ms(self) -> int:
+        return self.then.snapshot.observation.ended_ms
+
+
+def charged(going: Sequence[Open], step: Step) -> dict[tuple[str, int], Longs]:
+    """Return the partitions that are frozen or have no leader, by the key of the open incident in which each
+    of them counts.
+
+    That is the incident that has a lost broker in the partition's ISR, the first of them if there are
+    several. If none has, it is the newest one that hit the partition.
+    """
+    now = step.now
+    table = now.snapshot.partitions
+    hurt = np.asarray((now.frozen_since_ms != UNKNOWN) | (table.leader == NO_BROKER), np.bool_)
+    if not hurt.any():
+        return {}
+    gone = now.snapshot.brokers.id[np.asarray(now.snapshot.brokers.state != BrokerState.UP, np.bool_)]
+    left = hurt.copy()
+    mine: dict[tuple[str, int], list[Longs]] = {}
+    waits = []
+    for one in going:
+        rows = one.hit.rows[left[one.hit.rows]]
+        ids = gone[np.isin(gone, one.incident.brokers)]
+        waits.append((one, rows[np.isin(table.isr[rows], ids).any(1) | np.isin(table.leader[rows], ids)]))
+    for one, rows in (*waits, *((one, one.hit.rows) for one in reversed(going))):
+        rows = rows[left[rows]]
+        left[rows] = False
+        mine.setdefault(one.incident.key, []).append(rows)
+    return {key: np.concatenate(parts) for key, parts in mine.items()}
+
+
+def followed(one: Open, step: Step, counted: Longs, none_since: int) -> Open:
+    """Add a step to an incident of brokers or partitions.
+
+    `counted` are the rows of the frozen and leaderless partitions that count here.
+    """
+    now, incident = step.now, one.incident
+    frozen = counted[now.frozen_since_ms[counted] != UNKNOWN]
+    hit = hits.follow(one.hit, step.then, now, step.alignment, incident.began_ms, counted)
+    froze_ms, waited_ms = one.froze_ms, one.waited_ms
+    if len(frozen) and froze_ms == UNKNOWN:
+        mine = np.isin(one.hit.rows, frozen)
+        since = now.frozen_since_ms[one.hit.rows] - max(0, now.interval_ms)
+        froze_ms = int(np.where(one.hit.elsewhere, step.then_ms, since)[mine].min())
+    so_far_ms = waited_ms if froze_ms == UNKNOWN else max(waited_ms, step.now_ms - froze_ms)
+    if not len(frozen):
+        froze_ms, waited_ms = UNKNOWN, so_far_ms
+    groups = one.groups | _waiting(hit, step) if len(one.groups) < MAX_GROUPS else one.groups
+    table = now.snapshot.partitions
+    internal = int(table.internal[hit.rows].sum())
+    leaderless = (table.leader[hit.rows] == NO_BROKER) & ~hit.elsewhere
+    known = hit.gone != UNKNOWN
+    gone = int(hit.gone[known].sum()) if known.any() else UNKNOWN if hit.orphan.any() else 0
+    made = replace(
+        incident,
+        partitions=len(hit) - internal,
+        internal_partitions=internal,
+        hit=hits.named(hit, table),
+        moved=int((hit.to_another & hit.orphan & ~table.internal[hit.rows]).sum()),
+        leaderless=int(leaderless.sum()),
+        internal_leaderless=int((leaderless & table.internal[hit.rows]).sum()),
+        gone=gone,
+        gone_partitions=int((hit.gone[known] > 0).sum()),
+        waited_ms=so_far_ms,
+        is_waiting=len(frozen) > 0,
+        groups=tuple(sorted(groups)[:MAX_GROUPS_NAMED]),
+        groups_count=len(groups),
+    )
+    return Open(phases.followed(made, hit, now, none_since), hit, froze_ms, waited_ms, groups)
+
+
+def _waiting(hit: Hit, step: Step) -> frozenset[str]:
+    """Return the groups with members that cannot read on: they are at a watermark that is frozen, or their
+    partition's leader is lost."""
+    reading, at = step.reading, step.offset_partitions
+    mine = np.zeros(len(step.now.snapshot.partitions), np.bool_)
+    mine[hit.rows] = True
+    lost = take(step.now.leader_lost_since_ms, at, UNKNOWN) != UNKNOWN
+    lost |= take(step.now.snapshot.partitions.leader, at, 0) == NO_BROKER
+    at_end = (reading.committed > NO_OFFSET) & (reading.lag == 0)
+    waits = (
+        take(mine, at, False) & reading.held & reading.has_members & (lost | at_end) & (reading.group >= 0)
+    )
+    if not waits.any():
+        return frozenset()
+    names = step.now.snapshot.groups.group[np.unique(reading.group[waits])[:MAX_GROUPS]]
+    return frozenset(str(name) for name in names)
