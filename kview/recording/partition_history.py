@@ -54,11 +54,11 @@ def _state(columns: list[Array], topic: str, partition: int) -> tuple[int, int, 
 
 def _changes(states: list[Led]) -> list[Led]:
     """Return those of the states, the newest first, that differ from the one before them in time."""
+    befores = [*states[1:], None]
     return [
         state
-        for state, before in zip(states, [*states[1:], None], strict=True)
-        if before is None
-        or (state.leader, state.epoch, set(state.isr)) != (before.leader, before.epoch, set(before.isr))
+        for state, before in zip(states, befores, strict=False)
+        if before is None or _what(state) != _what(before)
     ]
 
 

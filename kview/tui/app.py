@@ -8,7 +8,6 @@ from datetime import tzinfo
 from importlib import import_module
 from typing import Any, ClassVar
 
-from textual.app import ScreenStackError, SystemCommand
 from textual.binding import BindingType
 from textual.screen import Screen
 from textual.theme import Theme
@@ -20,6 +19,7 @@ from kview.model.choices import Memory
 from kview.model.faults import Faults
 from kview.model.notices import Notice
 from kview.model.ports import Attention, Feed, Inspector, Profiles, Saves, SparkJob, Timeline
+from kview.tui.acting_app import ActingApp
 from kview.tui.actions import Keys
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
 from kview.tui.attention import AttentionKeys
@@ -31,20 +31,14 @@ from kview.tui.list_keys import ListKeys, holding
 from kview.tui.navigation import FIRST, SCREENS, Navigation
 from kview.tui.options import Options
 from kview.tui.paint import Palette
-from kview.tui.places import Places
 from kview.tui.profile_commands import ProfileCommands
 from kview.tui.remembering import Remembering
 from kview.tui.save_keys import SaveKeys
-from kview.tui.screens.base import KviewScreen
-from kview.tui.screens.commands import CommandScreen
-from kview.tui.screens.themes import ThemeScreen
 from kview.tui.status import Status
-from kview.tui.textual_internals import OwnApp, drawn_text
+from kview.tui.textual_internals import drawn_text
 from kview.tui.time_keys import TimeKeys
-from kview.tui.widgets.bottom import StatusMessage, shown_key
+from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.header import SourceInfo
-from kview.tui.widgets.key_line import KeyLine
-from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import Table
 
 TICKS_A_SECOND = 5
@@ -52,7 +46,7 @@ TICKS_A_SECOND = 5
 because only two lines show tenths."""
 
 
-class KviewApp(OwnApp, inherit_bindings=False):
+class KviewApp(ActingApp, inherit_bindings=False):
     """The dashboard.
 
     `faults` is None on a cluster that we did not start, `attention` is None in a replay, `inspector` is None
@@ -126,8 +120,6 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.arrivals = Arrivals(self._show, self.set_timer)
         self.ascii_only = ascii_only
         self.log_file = log_file
-        self._inert_on: Screen[Any] | None = None
-        """The screen about which the status line says that a key does nothing there."""
         self.zone = zone
         loaded = load_themes(theme_folders()) if themes is None else themes
         self.colours = Colours(loaded, theme, colourless, self._set_theme, self.say)
@@ -199,42 +191,6 @@ class KviewApp(OwnApp, inherit_bindings=False):
         )
         self._update()
 
-    def shown(self) -> KviewScreen | None:
-        """Return the screen that draws views.
-
-        None while help or the palette covers the screen, and before the screen exists.
-        """
-        try:
-            screen = self.screen
-        except ScreenStackError:
-            return None
-        return screen if isinstance(screen, KviewScreen) and screen.is_mounted else None
-
-    @property
-    def unseen(self) -> bool:
-        """Whether only the sentence is drawn that the terminal is too small."""
-        screen = self.shown()
-        return screen is not None and screen.is_small
-
-    def _visible(self) -> KviewScreen | None:
-        """Return the screen that draws views, also if the list of `:` or of themes lies over it."""
-        below = self.screen_stack[-2:-1]
-        if (
-            below
-            and isinstance(self.screen, (CommandScreen, ThemeScreen))
-            and isinstance(below[0], KviewScreen)
-        ):
-            return below[0]
-        return self.shown()
-
-    def _update(self) -> None:
-        if screen := self._visible():
-            screen.update()
-            return
-        for over in self.screen_stack[1:]:  # Help shows which keys work.
-            for keys in over.query(KeyLine):
-                keys.redraw()
-
     def _tick(self) -> None:
         screen = self._visible()
         if self.status.expire(self.wall_ms()) and screen is not None:
@@ -262,65 +218,17 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """What the key that ends a fault does now, '' if no node has a fault."""
         return self.faults.back_name
 
-    def say(self, message: StatusMessage, keep: bool = False) -> None:
-        """Show a message in the status line. With `keep`, the message stays until the next one."""
-        self._inert_on = None
-        self.status.say(message, self.wall_ms(), keep)
-        self.redraw_status()
-
-    def forget_inert(self) -> None:
-        """Remove the message that a key does nothing, because it is about another screen."""
-        if self._inert_on not in (None, self.screen):
-            self._inert_on = None
-            self.clear_message()
-
-    def clear_message(self) -> None:
-        """Remove the message from the status line, because it is about another moment."""
-        self.status.say(StatusMessage(), self.wall_ms(), keep=False)
-        self.redraw_status()
-
-    def say_inert(self, key: str, character: str | None) -> None:
-        """Say in the status line that a key does nothing here."""
-        if self.shown() is None or self.unseen:
-            return
-        fault = self.faults.inert(key)
-        self.say(
-            StatusMessage(
-                fault or f"{shown_key(key, character)} does nothing here",
-                f"{self.keys.name('help')} lists the keys",
-            )
-        )
-        self._inert_on = self.screen
-
-    def redraw_status(self) -> None:
-        """Redraw the status line and the key line."""
-        if screen := self.shown():
-            screen.say()
-
-    def ask(self, question: Question) -> None:
-        """Ask for a line of text."""
-        if screen := self.shown():
-            screen.ask(question)
-
     # -- colours
 
     def _set_theme(self, theme: Theme) -> None:
         self.register_theme(theme)
         self.theme = theme.name
 
-    def action_themes(self) -> None:
-        """Let the user choose a theme."""
-        self.go.themes(self.colours)
-
     # -- screens
 
     def _go_soon(self, mode: str) -> None:
         if mode in SCREENS and mode != self.current_mode:
             self.run_worker(self.go.to(mode), exclusive=True, group="go")
-
-    async def action_go(self, mode: str) -> None:
-        """Go to another screen and start at its top, so that a number key always shows the same thing."""
-        await self.go.to(mode)
 
     def show_moment(self, at_ms: int, why: str = "") -> None:
         """Show the cluster at a moment (epoch ms), if it was recorded. `why` says what is to be seen."""
@@ -331,19 +239,6 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.hidden_incidents |= frozenset(keys)
         self._update()
 
-    def action_help(self) -> None:
-        """Show the keys of this screen."""
-        self.go.help(self.timeline is not None and self.timeline.replay, self.keys)
-
-    def action_find(self) -> None:
-        """Offer to jump to anything by its name, and every command."""
-        places = Places(self, self.faults, self.view)
-        self.go.palette(self.time, self._profiles, self.colours, places, self.keys)
-
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Omit Textual's own commands, because the palette is made from the key bindings."""
-        return ()
-
     # -- what is shown
 
     def set_options(self, options: Options) -> None:
@@ -351,36 +246,14 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.options = options
         self._update()
 
-    def action_show(self, what: str) -> None:
-        """Carry out a display key: filter, internal topics or ignored groups."""
-        self._choices.do(what)
-
-    def action_rows(self, what: str) -> None:
-        """Carry out a key of the focused list."""
-        self._lists.do(what)
-
     def sort_by(self, table: Table, column: str) -> None:
         """Sort a table by a column, or reverse its order if it is sorted by that column."""
         self._lists.sort_by(table, column)
-
-    def action_spark(self) -> None:
-        """Start the Spark job, or restart it."""
-        if self.spark is not None:
-            self.spark.restart()
-            self.say(StatusMessage("starting Spark", "6 shows its progress"))
-
-    def action_time(self, what: str) -> None:
-        """Carry out an action of the time keys."""
-        self.time.do(what)
 
     def return_to_live(self) -> None:
         """Return to the live moment, if there is one and another one is shown."""
         if self.time.allows("live"):
             self.time.do("live")
-
-    def action_dismiss_broker(self) -> None:
-        """Forget the selected broker, which the cluster no longer lists."""
-        self.attention.delete()
 
     # -- what is saved
 
@@ -388,33 +261,6 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """Return the screen as SVG and as text."""
         return self.export_screenshot(title="kview"), drawn_text(self.screen)
 
-    def action_save(self, what: str) -> None:
-        """Carry out a key that saves what is on the screen."""
-        self._saves.do(what)
-
     def cancel_export(self) -> bool:
         """Cancel the export of a table. Returns False if there is none."""
         return self._saves.cancel()
-
-    # -- faults
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action works now.
-
-        The keys for faults, time and Spark exist only while they can do something.
-        """
-        if action == "spark":
-            return self.spark is not None
-        if action == "save":
-            return self._saves.possible
-        if action == "time":
-            return self.time.allows(str(parameters[0]))
-        if action == "dismiss_broker":
-            return self.attention.allows_delete
-        if action == "fault":
-            return self.faults.allows(str(parameters[0]))
-        return True
-
-    def action_fault(self, key: str) -> None:
-        """Carry out a fault key: apply a fault, or end one."""
-        self.faults.do(key)

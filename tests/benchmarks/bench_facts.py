@@ -10,6 +10,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,7 +42,7 @@ def cost(seen: Iterable[tuple[Snapshot, Facts | None]], folder: Path) -> Cost:
         writer.append(snapshot, facts)
         appends.append((time.thread_time() - began) * 1000)
         streams.append(writer.stream_bytes)
-    each = [b - a for a, b in zip(streams[1:], streams[2:], strict=False)]
+    each = [b - a for a, b in pairwise(streams[1:])]
     writer.close()
     return Cost(statistics.median(appends), statistics.mean(each), size_of(folder) / len(appends))
 

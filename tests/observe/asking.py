@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 
-from kview.model.inspection import RecordsAnswer, RecordsRequest, SettingsRequest
+from kview.model.inspection import Question, RecordsAnswer, RecordsRequest
 from kview.observe.observer import Observer
 from tests.observe.fake_broker import VERSIONS, FakeBroker
 from tests.waiting import PATIENCE_S
@@ -14,7 +14,7 @@ from tests.waiting import PATIENCE_S
 FETCH = 1
 
 
-def answered(observer: Observer, question: RecordsRequest | SettingsRequest) -> Any:
+def answered(observer: Observer, question: Question) -> Any:
     """The observer's answer. It answers on its own thread, whether it observes meanwhile or not."""
     answers: list[Any] = []
     arrived = threading.Event()

@@ -13,9 +13,11 @@ from tests.waiting import PATIENCE_S, wait_until
 
 
 @contextmanager
-def observing(servers: Sequence[Address], settings: ObserveSettings) -> Iterator[Observer]:
+def observing(
+    servers: Sequence[Address], settings: ObserveSettings, with_records: bool = True
+) -> Iterator[Observer]:
     """An observer that is connected to the cluster of these bootstrap servers."""
-    observer = Observer(servers, settings)
+    observer = Observer(servers, settings, with_records=with_records)
     observer.connect()
     try:
         yield observer

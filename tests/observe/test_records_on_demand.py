@@ -8,6 +8,8 @@ import pytest
 from kafka.protocol.admin import DeleteRecordsRequest, IncrementalAlterConfigsRequest, ListGroupsRequest
 
 from kview.model.inspection import (
+    DirectoriesRequest,
+    FirstRecordRequest,
     InspectionFailureKind,
     RecordsAnswer,
     RecordsRequest,
@@ -18,6 +20,7 @@ from kview.model.inspection import (
     StartKind,
     TimeType,
 )
+from kview.model.units import UNKNOWN
 from kview.observe.apis import READ_ONLY, READ_RECORDS
 from kview.observe.observer import ObserveSettings
 from kview.recording.writer import RecordingWriter
@@ -216,3 +219,41 @@ def test_who_does_not_want_the_answer_any_more_stops_the_requests(
         ticket.cancelled = True
         assert answered(observer, SettingsRequest(broker=4)).settings
         assert time.monotonic() - began_s < 10
+
+
+def test_when_the_first_record_was_written(simulated_cluster: Served, topic: str) -> None:
+    client = producer(simulated_cluster.bootstrap)
+    began_ms = int(time.time() * 1000)
+    for number in range(20):
+        client.produce(topic, value=b"v", partition=0, timestamp=began_ms + number)
+    assert client.flush(20) == 0
+    with observing(simulated_cluster.addresses, SETTINGS, with_records=False) as observer:
+        observer.observe()
+        first = answered(observer, FirstRecordRequest(topic, 0))
+        assert (first.offset, first.timestamp_ms, bool(first.failure)) == (0, began_ms, False)
+        assert first.cost.requests <= 2, "and no record is fetched, because that is switched off"
+        delete_before(simulated_cluster, topic, 12)
+        later = answered(observer, FirstRecordRequest(topic, 0))
+        assert later.offset == 12 and later.timestamp_ms == began_ms + 12
+        delete_before(simulated_cluster, topic, 20)
+        none = answered(observer, FirstRecordRequest(topic, 0))
+        assert (none.offset, none.timestamp_ms, bool(none.failure)) == (UNKNOWN, UNKNOWN, False)
+        gone = answered(observer, FirstRecordRequest("nope", 0))
+        assert gone.failure.kind is InspectionFailureKind.UNKNOWN_TOPIC
+
+
+def test_the_log_directories_and_listeners_of_a_broker(simulated_cluster: Served, topic: str) -> None:
+    deliver(producer(simulated_cluster.bootstrap), topic, [b"x" * 1000] * 20)
+    with observing(simulated_cluster.addresses, SETTINGS) as observer:
+        observer.observe()
+        answer = answered(observer, DirectoriesRequest(1))
+        (directory,) = answer.directories
+        assert directory.path.endswith("broker-1") and not answer.failure and not directory.error
+        assert directory.replicas >= 1 and directory.size_bytes > 20_000
+        assert directory.usable_bytes == UNKNOWN, "the simulated cluster has no disks"
+        settings = answered(observer, SettingsRequest(broker=1)).settings
+        listeners = {one.name: one.value for one in settings if one.name.endswith("listeners")}
+        assert any(f":{port}" in str(listeners["listeners"]) for _, port in simulated_cluster.addresses)
+        assert listeners["advertised.listeners"] == listeners["listeners"]
+        unlisted = answered(observer, DirectoriesRequest(99))
+        assert unlisted.failure.kind is InspectionFailureKind.NO_ANSWER and not unlisted.directories

@@ -6,10 +6,11 @@ import pytest
 
 from kview.language import glyphs
 from kview.model.faults import FaultCommand, FaultKind
+from kview.tui.rows.brokers import ControllerKey
 from kview.tui.rows.rack_strips import strips
 from kview.tui.text import content, line_width
 from kview.tui.widgets.table import Table
-from tests.tui.harness import HEALTHY, FakeLab, dashboard, press, running, state, text, until
+from tests.tui.harness import CRASH, HEALTHY, FakeLab, dashboard, press, running, state, text, until
 from tests.tui.many import lost_controller, many
 
 
@@ -87,3 +88,44 @@ async def test_healthy_controllers_have_rows_only_on_a_high_screen() -> None:
         assert re.search(r"101 +● active", text(app)) and re.search(r"102 +○ voter", text(app))
     async with dashboard(state(HEALTHY), size=(120, 40)) as (app, _):
         assert len(app.screen.query_one("#brokers", Table).keys) == 6
+
+
+@running
+async def test_a_fault_hits_what_is_marked_after_the_terminal_was_resized() -> None:
+    lab, view = FakeLab(), state(HEALTHY)
+    async with dashboard(view, lab=lab, size=(200, 50)) as (app, pilot):
+        table = app.screen.query_one("#brokers", Table)
+        controller = table.rows.key(len(table.rows) - 1)
+        assert isinstance(controller, ControllerKey) and table.select(controller)
+        for size in [(120, 40), (80, 24), (60, 15), (200, 50), (60, 20), (120, 24)]:
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            lab.commands.clear()
+            await press(pilot, ["K"])
+            marked = [line for line in text(app).splitlines() if line.startswith("▸")]
+            if not lab.commands:
+                assert "needs a broker" in text(app) or "needs a selected broker" in text(app)
+                continue
+            assert len(marked) >= 1 and f" {lab.commands[0].node} " in marked[0], (size, lab.commands)
+            await press(pilot, ["X"])
+            racks = {
+                int(b): str(r)
+                for b, r in zip(view.snapshot.brokers.id, view.snapshot.brokers.rack, strict=True)
+            }
+            hit = lab.commands[0].node
+            if len(lab.commands) > 1:
+                assert lab.commands[1].rack == racks[hit], "the rack of the broker that is marked"
+            else:
+                assert hit not in racks and f"controller {hit} has no rack" in text(app)
+
+
+@running
+async def test_a_table_without_room_for_its_selected_row_aims_at_nothing() -> None:
+    lab = FakeLab()
+    async with dashboard(state(CRASH), lab=lab) as (app, pilot):
+        table = app.screen.query_one("#partitions", Table)
+        table.focus()
+        table.styles.height = 1
+        await until(pilot, lambda: table.size.height <= 1, "no room for rows")
+        await press(pilot, ["K"])
+        assert lab.commands == [] and "needs a broker" in text(app)

@@ -14,18 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.dom import DOMNode
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key
 from textual.filter import NoColor
 from textual.screen import Screen
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 import kview.tui
 from kview.tui.app import KviewApp
-from kview.tui.textual_internals import OwnApp
-from tests.tui.harness import HEALTHY, dashboard, running, state
+from kview.tui.textual_internals import OwnApp, tell_escape_apart
+from tests.tui.harness import HEALTHY, dashboard, press, running, state, text
 from tests.tui.textual_internals import drawn_strips
 
 ROOT = Path(kview.tui.__file__).parents[2]
@@ -171,3 +172,40 @@ def test_our_names_are_not_textuals(cls: type) -> None:
 
 def test_there_are_classes_to_look_at() -> None:
     assert {KviewApp, OwnApp} < set(own_classes()) and len(own_classes()) > 15
+
+
+def keys_of(sent: str) -> list[str]:
+    """The keys that the parser makes of what a terminal has sent at once."""
+    parser = XTermParser()
+    found = [*parser.feed(sent), *parser.feed("")]
+    return [event.key for event in found if isinstance(event, Key)]
+
+
+@pytest.mark.parametrize(
+    ("sent", "keys"),
+    [
+        ("\x1b1", ["escape", "1"]),
+        ("\x1bK", ["escape", "K"]),
+        ("\x1b/", ["escape", "slash"]),
+        ("\x1b\x1b1", ["escape", "escape", "1"]),
+        ("\x1b\r", ["escape", "enter"]),
+        ("\x1bj1", ["escape", "j", "1"]),
+        ("\x1b[A", ["up"]),
+        ("\x1b[1;5D", ["ctrl+left"]),
+        ("\x1bOP", ["f1"]),
+        ("\x1bf", ["escape+f"]),
+    ],
+)
+def test_escape_and_a_key_at_once_are_two_keys(sent: str, keys: list[str]) -> None:
+    tell_escape_apart()
+    assert keys_of(sent) == keys
+
+
+@running
+async def test_escape_and_a_letter_act_one_after_the_other_but_move_in_a_line() -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await press(pilot, ["3", "enter", "escape+f"])
+        assert len(app.screen_stack) == 1 and "f does nothing here" in text(app)
+        await press(pilot, ["slash", *"one", "space", *"two", "home", "escape+f"])
+        line = app.screen.query_one("#filter", Input)
+        assert line.has_focus and line.value == "one two" and line.cursor_position == 4

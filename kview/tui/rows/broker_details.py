@@ -22,7 +22,7 @@ from kview.tui.text import Line, Role, Span, cut, line, middle
 
 NAMES = 11
 """The cells of the names before the lines."""
-MOST_PATH = 40
+MOST_PATH = 32
 LOW_ON_SPACE = 0.1
 """With a smaller share of its volume free, a directory is marked."""
 OLD_MS = 45_000

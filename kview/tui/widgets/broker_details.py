@@ -74,8 +74,7 @@ class BrokerDetailsPanel(Lines):
             return
         if self._answers.note == said.NOT_OF_NOW:
             self._answers = BrokerDetails()
-        at = broker_row(view, self._broker)
-        if at is None or view.snapshot.brokers.state[at] not in (BrokerState.UP, BrokerState.FENCED):
+        if not _answers(view, self._broker):
             if self._answers == BrokerDetails():
                 self._answers = BrokerDetails(note=said.not_asked(self._broker))
             return
@@ -107,3 +106,14 @@ class BrokerDetailsPanel(Lines):
     def on_unmount(self) -> None:
         """Stop waiting, so that the observer stops asking."""
         self.workers.cancel_node(self)
+
+
+def _answers(view: View, broker: int) -> bool:
+    """Return whether a broker answers the observations, which a fenced one may do too."""
+    at, brokers = broker_row(view, broker), view.snapshot.brokers
+    return at is not None and (brokers.state[at] == BrokerState.UP or _is_fenced_only(view, at))
+
+
+def _is_fenced_only(view: View, at: int) -> bool:
+    brokers = view.snapshot.brokers
+    return bool(brokers.state[at] == BrokerState.FENCED and not brokers.error[at])

@@ -110,7 +110,7 @@ class History(Lines):
         led = [one for one in self.recorded if one.at_ms <= now_ms]
         told = [event for event in self.events if not history.is_told(event, tuple(led))][:most]
         dated = [(event.at_ms, event_line(event, now_ms, at.zone)) for event in told]
-        for one, before in list(zip(led, [*led[1:], None], strict=True))[:most]:
+        for one, before in list(zip(led, [*led[1:], None], strict=False))[:most]:
             text, severity = history.change(one, before), history.severity(one, before)
             dated.append((one.at_ms, dated_line(one.at_ms, severity, text, now_ms, at.zone)))
         dated.sort(key=lambda each: -each[0])

@@ -1,0 +1,104 @@
+"""What the keys of every screen do. Each action is carried out by the part of the app that it is about."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from textual.app import SystemCommand
+from textual.screen import Screen
+
+from kview.model.ports import SparkJob, Timeline
+from kview.tui.attention import AttentionKeys
+from kview.tui.choices import Choices
+from kview.tui.colours import Colours
+from kview.tui.dashboard import Dashboard
+from kview.tui.list_keys import ListKeys
+from kview.tui.navigation import Navigation
+from kview.tui.places import Places
+from kview.tui.profile_commands import ProfileCommands
+from kview.tui.save_keys import SaveKeys
+from kview.tui.showing_app import ShowingApp
+from kview.tui.time_keys import TimeKeys
+from kview.tui.widgets.bottom import StatusMessage
+
+
+class ActingApp(ShowingApp, inherit_bindings=False):
+    """An app with the actions that `kview.tui.keys` binds everywhere. Textual finds them by their names."""
+
+    attention: AttentionKeys
+    timeline: Timeline | None
+    spark: SparkJob | None
+    time: TimeKeys
+    go: Navigation
+    colours: Colours
+    _choices: Choices
+    _lists: ListKeys
+    _profiles: ProfileCommands
+    _saves: SaveKeys
+
+    def action_themes(self) -> None:
+        """Let the user choose a theme."""
+        self.go.themes(self.colours)
+
+    async def action_go(self, mode: str) -> None:
+        """Go to another screen and start at its top, so that a number key always shows the same thing."""
+        await self.go.to(mode)
+
+    def action_help(self) -> None:
+        """Show the keys of this screen."""
+        self.go.help(self.timeline is not None and self.timeline.replay, self.keys)
+
+    def action_find(self) -> None:
+        """Offer to jump to anything by its name, and every command."""
+        places = Places(cast(Dashboard, self), self.faults, self.view)
+        self.go.palette(self.time, self._profiles, self.colours, places, self.keys)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Omit Textual's own commands, because the palette is made from the key bindings."""
+        return ()
+
+    def action_show(self, what: str) -> None:
+        """Carry out a display key: filter, internal topics or ignored groups."""
+        self._choices.do(what)
+
+    def action_rows(self, what: str) -> None:
+        """Carry out a key of the focused list."""
+        self._lists.do(what)
+
+    def action_spark(self) -> None:
+        """Start the Spark job, or restart it."""
+        if self.spark is not None:
+            self.spark.restart()
+            self.say(StatusMessage("starting Spark", "6 shows its progress"))
+
+    def action_time(self, what: str) -> None:
+        """Carry out an action of the time keys."""
+        self.time.do(what)
+
+    def action_dismiss_broker(self) -> None:
+        """Forget the selected broker, which the cluster no longer lists."""
+        self.attention.delete()
+
+    def action_save(self, what: str) -> None:
+        """Carry out a key that saves what is on the screen."""
+        self._saves.do(what)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action works now.
+
+        The keys for faults, time and Spark exist only while they can do something.
+        """
+        if action == "spark":
+            return self.spark is not None
+        if action == "save":
+            return self._saves.possible
+        if action == "time":
+            return self.time.allows(str(parameters[0]))
+        if action == "dismiss_broker":
+            return self.attention.allows_delete
+        if action == "fault":
+            return self.faults.allows(str(parameters[0]))
+        return True
+
+    def action_fault(self, key: str) -> None:
+        """Carry out a fault key: apply a fault, or end one."""
+        self.faults.do(key)
