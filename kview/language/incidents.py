@@ -86,9 +86,9 @@ def phase_text(phase: Phase, incident: Incident, terse: bool = False) -> str:
         case PhaseKind.FENCED:
             return "fenced" if is_one else f"{phase.count} of {phase.total} fenced"
         case PhaseKind.ELECTED:
-            return f"{number} led again"
+            return f"{number} led" if terse else f"{number} led again"
         case PhaseKind.MOVES:
-            return f"{number} move again" if terse else f"watermarks move again on {number}"
+            return f"{number} move" if terse else f"watermarks move again on {number}"
         case PhaseKind.BACK:
             return (
                 ("back" if terse else "broker back")
@@ -134,7 +134,7 @@ def waits_for(incident: Incident, terse: bool = False) -> str:
         return "waiting for fencing"
     if incident.leaderless:
         if terse:
-            return f"{incident.leaderless:,} without a leader"
+            return f"{incident.leaderless:,} leaderless"
         return f"{plural(incident.leaderless, 'partition')} without a leader"
     if incident.is_waiting:
         return "waiting for watermarks"

@@ -167,7 +167,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         strip.shown = shown_incidents(
             self.view, dashboard.now_ms(), {*dashboard.hidden_incidents, self.strip_leaves_out}
         )
-        strip.hint = "" if self._leaves_before_strip() else f"{dashboard.keys.name('back')} hides"
+        strip.hint = "" if self._leaves_before_strip() else f"{dashboard.keys.name('back')} hide"
         rows = strip_rows(strip.shown, self.app.size.height)
         if rows != self._strip_rows:
             self._strip_rows = rows
