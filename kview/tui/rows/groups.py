@@ -189,7 +189,7 @@ class GroupRows(Keyed[str]):
             Column("strategy", "assignor", 12, flex=1, most=24, name=True, rank=7),
             Column("spark", "lag, last minute", SPARK_CELLS, rank=5),
             Column("verdict", "verdict", VERDICT_CELLS, flex=2, most=16),
-            Column("reason", "", 16, flex=6, most=70, rank=2),
+            Column("reason", "", 11, flex=6, most=70, rank=2),
         )
         notes.insert(0, order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST)))
         self.title: Line = title("GROUPS", *notes)
