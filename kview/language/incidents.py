@@ -116,7 +116,7 @@ def phase_text(phase: Phase, incident: Incident, terse: bool = False) -> str:
         case PhaseKind.ELECTED:
             return f"{number} led" if terse else f"{number} led again"
         case PhaseKind.MOVES:
-            return f"{number} moving" if terse else f"watermarks move again on {number}"
+            return f"{number} move" if terse else f"watermarks move again on {number}"
         case PhaseKind.BACK:
             return (
                 ("back" if terse else "broker back")
@@ -128,7 +128,7 @@ def phase_text(phase: Phase, incident: Incident, terse: bool = False) -> str:
 
 
 _ENDS: Mapping[PhaseKind, str] = {
-    PhaseKind.ISR_FULL: "every ISR full",
+    PhaseKind.ISR_FULL: "all replicas in sync",
     PhaseKind.QUORUM_BACK: "a controller acts again",
     PhaseKind.REMOVED: "broker removed from the cluster",
     PhaseKind.REPEATED: "lost again (new incident)",
@@ -141,14 +141,14 @@ def _number(phase: Phase, internal: bool) -> str:
     has_total = phase.kind in (PhaseKind.ELECTED, PhaseKind.MOVES)
     if not phase.total and not phase.count:
         return f"{_of(phase.internal_count, phase.internal_total, has_total)} internal"
-    text = _of(phase.count, phase.total, has_total, "/" if not internal else " of ")
+    text = _of(phase.count, phase.total, has_total)
     if internal and phase.internal_count:
         text += f" (+{_of(phase.internal_count, phase.internal_total, has_total)} internal)"
     return text
 
 
-def _of(some: int, all_of: int, has_total: bool, between: str = " of ") -> str:
-    return f"{some:,}{between}{all_of:,}" if has_total and some != all_of else f"{some:,}"
+def _of(some: int, all_of: int, has_total: bool) -> str:
+    return f"{some:,} of {all_of:,}" if has_total and some != all_of else f"{some:,}"
 
 
 def waits_for(incident: Incident, terse: bool = False) -> str:
@@ -176,7 +176,7 @@ def waits_for(incident: Incident, terse: bool = False) -> str:
 
 
 def outcome(incident: Incident) -> str:
-    """Return how an incident ended: `every ISR full after 21.1 s`, '' if it goes on."""
+    """Return how an incident ended: `all replicas in sync after 21.1 s`, '' if it goes on."""
     if incident.is_open:
         return ""
     how = phase_text(incident.phases[-1], incident)

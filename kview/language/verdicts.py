@@ -59,7 +59,7 @@ def of_many(verdict: Verdict | str, is_old: bool, lost: bool) -> str:
         return LOST
     if verdict == Verdict.UNDECIDED:
         return UNDECIDED
-    return "was ok" if is_old and verdict == Verdict.OK else VERDICTS[verdict]
+    return "last seen ok" if is_old and verdict == Verdict.OK else VERDICTS[verdict]
 
 
 _STATUS_COUNTS: Mapping[str, tuple[str, str]] = {

@@ -18,6 +18,9 @@ SUMMARY_HEIGHT = 22
 CONTROLLERS_HEIGHT = 45
 """From this height on, the controllers have a row each even if nothing is wrong with them."""
 
+ONE_CONTROLLER_HEIGHT = 28
+"""Below this height only one controller in trouble has a row, because the brokers come first."""
+
 MOST_STRIPS = 3
 """The most lines for the signs of all brokers, above the worst of them as rows."""
 
@@ -82,7 +85,8 @@ def overview(
     with_controllers = quorum_troubled or (
         height >= CONTROLLERS_HEIGHT and 0 < controllers < most - max(brokers, 6)
     )
-    rows = brokers + (controllers if with_controllers else 0)
+    listed = controllers if height >= ONE_CONTROLLER_HEIGHT else min(1, controllers)
+    rows = brokers + (listed if with_controllers else 0)
     brokers_height = min(max(rows + 1, 7 if side_by_side else 2), most)
     strips = min(MOST_STRIPS, brokers_height - LEAST_ROWS) if rows + 1 > brokers_height else 0
     left = height - CHROME - headline - strip - rules - events - brokers_height

@@ -50,7 +50,7 @@ async def test_it_takes_no_row_while_nothing_is_going_on() -> None:
         assert app.screen.query_one("#partitions", Table).size.height == rows - 2
         first, second = strip(app)
         assert "broker 4 silent" in first and "frozen" in first and "waiting for fencing" in first
-        assert "esc hide" in first
+        assert "Esc hide" in first
         assert "acks=all producers waiting ≤ 4.1 s" in second
 
 
@@ -73,9 +73,9 @@ async def test_escape_leaves_a_screen_before_it_hides_the_strip_and_then_the_mom
     async with dashboard(paused(FENCED), timeline=timeline) as (app, pilot):
         await press(pilot, ["5", "enter"])
         await until(pilot, lambda: "MEMBERS" in text(app), "the group")
-        assert "esc hide" not in strip(app)[0]
+        assert "Esc hide" not in strip(app)[0]
         await press(pilot, ["escape"])
-        assert "esc hide" in strip(app)[0]
+        assert "Esc hide" in strip(app)[0]
         await press(pilot, ["escape"])
         assert strip(app) == [] and timeline.asked == []
         await press(pilot, ["1"])
@@ -98,7 +98,7 @@ def test_what_has_ended_stays_for_two_minutes_and_never_hides_what_goes_on() -> 
 def test_a_narrow_strip_keeps_what_it_began_with_and_what_comes_next() -> None:
     (incident,) = state(FENCED).incidents
     for cells in range(MIN_WIDTH, 200):
-        (made,) = strip_lines([incident], incident.began_ms + 10_000, "esc hide", cells, 1)
+        (made,) = strip_lines([incident], incident.began_ms + 10_000, "Esc hide", cells, 1)
         shown = "".join(span.text for span in made)
         assert "broker 4 silent" in shown and "leader" in shown and "+10 s" in shown, cells
         assert len(shown) <= cells
@@ -153,7 +153,8 @@ async def test_enter_on_an_incident_shows_it_and_v_goes_there() -> None:
     async with dashboard(view, timeline=timeline) as (app, pilot):
         await press(pilot, ["7", "enter"])
         shown = await until(pilot, lambda: text(app) if "PARTITIONS HIT" in text(app) else "", "the incident")
-        for said in ("+9.1 s", "every ISR full after", "invoice-3, -9, payment-3 → broker 2", "≥ 12 records"):
+        moved = "invoice-3, -9, payment-3 → broker 2"
+        for said in ("+9.1 s", "all replicas in sync after", moved, "≥ 12 records"):
             assert said in shown
         assert "producers waited ≤ 10 s" in shown and "billing, fraud-check, reporting" in shown
         assert "4·5 → 2·6" in shown and "4 2 5 → 2 5" in shown

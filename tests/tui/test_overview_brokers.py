@@ -129,3 +129,17 @@ async def test_a_table_without_room_for_its_selected_row_aims_at_nothing() -> No
         await until(pilot, lambda: table.size.height <= 1, "no room for rows")
         await press(pilot, ["K"])
         assert lab.commands == [] and "needs a broker" in text(app)
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24)])
+@running
+async def test_on_a_small_screen_a_lost_controller_has_one_row_and_pushes_no_broker_out(
+    size: tuple[int, int],
+) -> None:
+    async with dashboard(lost_controller(), size=size) as (app, _):
+        shown = text(app)
+        table = app.screen.query_one("#brokers", Table)
+        assert re.search(r"quorum +103 +✕ silent", shown), shown
+        assert not re.search(r"10[12] +[●○] (active|voter)", shown)
+        in_sight = [key for key in table.in_sight if isinstance(key, int)]
+        assert in_sight == [0, 1, 2, 3, 4, 5] or "6 brokers, all OK" in shown

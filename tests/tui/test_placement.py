@@ -140,6 +140,9 @@ def test_a_cell_of_many_partitions_counts_them_and_names_those_in_trouble() -> N
     assert cells_of(view, "many", first)[0] == "15, leads 14  P0"
     led = [cell for cell in cells_of(view, "many", second) if "leads 1 " in cell]
     assert len(led) == 1 and led[0].endswith(", leads 1  P0●")
+    world.crash(first)
+    *_, crashed = views([world.tick(), world.tick()])
+    assert cells_of(crashed, "many", first)[0] == "15, leads 14  15✕", "all of them are in trouble"
 
 
 @running

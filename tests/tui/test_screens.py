@@ -183,7 +183,7 @@ async def test_a_crash_says_what_is_true_in_those_nine_seconds() -> None:
 async def test_a_small_screen_says_how_the_groups_are_and_what_happened_last() -> None:
     async with dashboard(state(CRASH), size=(80, 24)) as (app, _):
         groups, events = lines(app)[-4].rstrip(), lines(app)[-3].rstrip()
-        assert groups == "  GROUPS  ✕ 2 blocked · ▲ 1 stopped · ▲ 1 was ok"
+        assert groups == "  GROUPS  ✕ 2 blocked: billing, reporting · ▲ 1 stopped · ▲ 1 last seen ok"
         assert events == "  EVENTS  08:54:20.1  watermark froze on 10 partitions (+25 internal)"
 
 

@@ -29,6 +29,9 @@ from tests.tui.harness import (
 )
 from tests.tui.many import LONG, many
 from tests.tui.moments import incomplete
+from tests.worlds import views
+from tests.worlds.parts import Node, topic
+from tests.worlds.world import World
 
 WAYS: dict[str, Sequence[str]] = {
     "topics": ["3"],
@@ -241,3 +244,15 @@ async def test_in_ascii_every_sign_has_a_stand_in() -> None:
             await press(pilot, ["1", *keys])
             assert text(app).isascii()
             assert "?" not in text(app).replace("? help", ""), text(app)
+
+
+@running
+async def test_an_empty_partition_has_one_scale_and_the_end_of_a_long_one_a_second() -> None:
+    nodes = [Node(id, f"R{id // 3 + 1}") for id in range(6)]
+    for size, scales in ((0, 1), (100_000, 2)):
+        world = World(nodes, topic("orders", 1, 1, 0.0, size=size), [])
+        *_, view = views([world.tick() for _ in range(3)])
+        async with dashboard(view) as (app, pilot):
+            app.go.partition("orders", 0)
+            shown = await until(pilot, lambda: text(app) if "HISTORY" in text(app) else "", "the log")
+            assert shown.count("high watermark = log end") == scales, shown

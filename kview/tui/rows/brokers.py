@@ -27,6 +27,7 @@ from kview.tui.rows.common import (
     name_width,
     rate_width,
     title,
+    troubled,
 )
 from kview.tui.rows.row import Row
 from kview.tui.rows.sorting import Values, codes, figures, ids, order_note, ranks, sorted_rows
@@ -81,7 +82,8 @@ class BrokerRows(Keyed[BrokerKey]):
     """The rows of brokers, and of `others`, controllers that are not brokers.
 
     The key is the broker's id, or a `ControllerKey`. `is_short` says that not every broker has a row in
-    sight. Controllers in trouble come first, the others last.
+    sight: then one controller in trouble has a row, below the brokers in trouble. Otherwise controllers in
+    trouble come first, the others last.
     """
 
     def __init__(
@@ -90,11 +92,19 @@ class BrokerRows(Keyed[BrokerKey]):
         is_own = options.sort(PANEL) == OWN_ORDER
         self._order = _order(view, options, is_short)
         wrong = [other for other in others if not controllers.state(other).fine]
+        fine = [other for other in others if controllers.state(other).fine]
+        severities = view.brokers.severity[self._order]
+        self._before = 0
+        """The number of brokers above the controllers in trouble."""
+        if is_short:
+            wrong, fine = wrong[:1], []
+            self._before = troubled(severities) if is_own else len(self._order)
         self._wrong = len(wrong)
-        self._others = [*wrong, *(other for other in others if controllers.state(other).fine)]
+        self._others = [*wrong, *fine]
         ids = [int(view.snapshot.brokers.id[row]) for row in self._order]
         keys = [ControllerKey(other.node) for other in self._others]
-        super().__init__([*keys[: self._wrong], *ids, *keys[self._wrong :]])
+        above = self._before
+        super().__init__([*ids[:above], *keys[: self._wrong], *ids[above:], *keys[self._wrong :]])
         self._view = view
         self._last_ms = answering(view.snapshot).last_ms
         self._options = options
@@ -106,8 +116,9 @@ class BrokerRows(Keyed[BrokerKey]):
         shown = view.brokers
         self.severities = np.array(
             [
+                *severities[:above],
                 *[Severity.RISK] * self._wrong,
-                *shown.severity[self._order],
+                *severities[above:],
                 *[Severity.CALM] * (len(keys) - self._wrong),
             ],
             object,
@@ -145,7 +156,7 @@ class BrokerRows(Keyed[BrokerKey]):
         key = self.keys[index]
         if isinstance(key, ControllerKey):
             return self._controller(index, now_ms)
-        index -= self._wrong
+        index -= self._wrong if index >= self._before else 0
         at = self._order[index]
         table, figures = self._view.snapshot.brokers, self._view.brokers
         internal = self._options.internal
@@ -172,7 +183,8 @@ class BrokerRows(Keyed[BrokerKey]):
 
     def _controller(self, index: int, now_ms: int) -> Row:
         """Return a controller's cells: what it is doing, and how far behind it is."""
-        at = index if index < self._wrong else index - len(self._order)
+        is_above = index < self._before + self._wrong
+        at = index - self._before if is_above else index - len(self._order)
         other = self._others[at]
         said = controllers.state(other)
         epoch = self._view.snapshot.observation.controller_epoch

@@ -31,7 +31,7 @@ from kview.tui.rows.common import (
 )
 from kview.tui.rows.row import Row
 from kview.tui.rows.sorting import Values, codes, figures, ids, order_note, sorted_rows
-from kview.tui.text import Line, Role, Span, joined, line
+from kview.tui.text import Line, Role, Span, joined, line, line_width, width
 
 PANEL = "groups"
 SPARK_CELLS = 20
@@ -76,24 +76,44 @@ def _identity(view: View) -> object:
 
 
 def summary(view: View, options: Options, cells: int) -> Line:
-    """Return all groups in one line, counted by verdict, the worst first: `✕ 2 blocked · ● 1 ok`."""
+    """Return all groups in one line, counted by verdict, the worst first: `✕ 2 blocked: a, b · ● 1 ok`.
+
+    Groups in trouble are named as far as the names fit.
+    """
     figures = view.groups
-    counts: dict[tuple[str, str], int] = {}
+    found: dict[tuple[str, str], list[str]] = {}
     for row in sorted(_listed(view, options), key=lambda row: rank(figures.severity[row])):
         is_old = int(figures.verdict_age_ms[row]) != UNKNOWN
         name = verdicts.of_many(figures.verdict[row], is_old, bool(figures.lost[row] > 0))
         key = str(figures.severity[row]), name
-        counts[key] = counts.get(key, 0) + 1
-    parts: list[Line] = []
-    if missing := whose.heading(unheard(view.snapshot.observation)):
-        parts.append((Span(missing, Role.WARN),))
-    for (severity, name), number in counts.items():
-        sign = "" if severity == Severity.CALM and name == UNDECIDED else f"{SIGNS[severity]} "
-        parts.append((Span(f"{sign}{number:,} {name}", ROLES[severity]),))
-    if not parts:
-        parts.append((Span(_none(view, options), Role.DIM),))
-    between = Span(f" {glyphs.DOT} ", Role.DIM)
-    return (Span(SUMMARY_LABEL, Role.HEAD), *joined(parts, between, cells - len(SUMMARY_LABEL)))
+        found.setdefault(key, []).append(str(view.snapshot.groups.group[row]))
+    between, room = Span(f" {glyphs.DOT} ", Role.DIM), cells - len(SUMMARY_LABEL)
+    missing = whose.heading(unheard(view.snapshot.observation))
+    first = [line(Span(missing, Role.WARN))] if missing else []
+    for named in range(len(found), -1, -1):
+        parts = first + [
+            _counted(severity, name, groups, at < named and ROLES[severity] is not Role.DIM)
+            for at, ((severity, name), groups) in enumerate(found.items())
+        ]
+        if sum(line_width(part) + width(between.text) for part in parts) <= room + width(between.text):
+            break
+    parts = parts or [line(Span(_none(view, options), Role.DIM))]
+    return (Span(SUMMARY_LABEL, Role.HEAD), *joined(parts, between, room))
+
+
+MOST_NAMED = 3
+"""The most groups of a verdict that the one line names."""
+
+
+def _counted(severity: str, verdict: str, groups: Sequence[str], are_named: bool) -> Line:
+    """Return how many groups have a verdict, and which: `✕ 2 blocked: billing, reporting`."""
+    sign = "" if severity == Severity.CALM and verdict == UNDECIDED else f"{SIGNS[severity]} "
+    made = line(Span(f"{sign}{len(groups):,} {verdict}", ROLES[severity]))
+    if not are_named:
+        return made
+    more = len(groups) - MOST_NAMED
+    names = ", ".join(groups[:MOST_NAMED]) + (f" + {more:,} more" if more > 0 else "")
+    return (*made, Span(f": {names}", Role.TEXT))
 
 
 def _none(view: View, options: Options) -> str:
@@ -169,7 +189,7 @@ class GroupRows(Keyed[str]):
             Column("strategy", "assignor", 12, flex=1, most=24, name=True, rank=7),
             Column("spark", "lag, last minute", SPARK_CELLS, rank=5),
             Column("verdict", "verdict", VERDICT_CELLS, flex=2, most=16),
-            Column("reason", "", 22, flex=6, most=70, rank=2),
+            Column("reason", "", 11, flex=6, most=70, rank=2),
         )
         notes.insert(0, order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST)))
         self.title: Line = title("GROUPS", *notes)

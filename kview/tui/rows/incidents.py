@@ -61,7 +61,7 @@ class IncidentRows(Keyed[tuple[object, ...]]):
             Column("moved", "moved", 5, right=True, rank=4),
             Column("waited", "waited ≤", 8, right=True, rank=2),
             Column("gone", "gone ≥", 7, right=True, rank=1),
-            Column("state", "state", 18, flex=4, most=80),
+            Column("state", "state", 22, flex=4, most=80),
         )
 
     def row(self, index: int, now_ms: int) -> Row:

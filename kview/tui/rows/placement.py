@@ -28,7 +28,7 @@ followers are shown in the last column."""
 
 MAX_NAMED = 12
 """The most partitions that a cell names. If there are more, it counts them, and names those that are not as
-usual."""
+usual, or counts these too if there are as many of them."""
 
 
 def alternating(ids: Sequence[int], racks: Sequence[str]) -> list[int]:
@@ -138,13 +138,19 @@ class PlacementRows(Keyed[int]):
                 led = int(leads[here].sum())
                 text = words.count(len(here)) + (f", leads {led:,}" if led else "")
                 counts = line(Span(text, Role.TEXT if led else Role.DIM))
-            spans = [
-                self._marked(broker, int(rows[each]), int(positions[each])) for each in named[:MAX_NAMED]
-            ]
             if len(named) > MAX_NAMED:
-                spans.append(Span(f"+ {len(named) - MAX_NAMED:,} more", Role.WARN))
+                spans = self._unusual_counts(rows[named], positions[named])
+            else:
+                spans = [self._marked(broker, int(rows[each]), int(positions[each])) for each in named]
             cells.append(_spaced([*counts, *spans]))
         return cells
+
+    def _unusual_counts(self, rows: NDArray[np.int64], positions: NDArray[np.int64]) -> list[Span]:
+        """Return how many of these replicas are silent, and how many are unusual in another way: `333✕`."""
+        silent = int(self._view.partitions.replica_silent[rows, positions].sum())
+        others = len(rows) - silent
+        made = [Span(f"{silent:,}{glyphs.DEAD}", Role.RISK)] if silent else []
+        return made + ([Span(f"{others:,}{glyphs.OUT_OF_SYNC}", Role.WARN)] if others else [])
 
     def _unusual(
         self, broker: int, rows: NDArray[np.int64], positions: NDArray[np.int64]

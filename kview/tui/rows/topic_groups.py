@@ -40,11 +40,11 @@ class TopicGroupRows(Keyed[str]):
         lags = max((len(self._lag(at)) for at in range(len(self._readers))), default=0)
         self.columns: Sequence[Column] = (
             Column("group", "group", name_width(self.keys, 8, 24), flex=1, most=50, name=True),
-            Column("state", "state", 10, flex=1, most=22, name=True, rank=3),
+            Column("state", "state", 10, flex=1, most=22, name=True, rank=2),
             Column("partitions", "partitions", 10, right=True, rank=4),
             Column("lag", "lag", max(9, lags), right=True),
             Column("behind", "behind", 10, right=True),
-            Column("read", "read/s", rate_width(rates, 8), right=True, rank=1),
+            Column("read", "read/s", rate_width(rates, 8), right=True, rank=3),
             Column("verdict", "verdict", REASON_CELLS, flex=3, most=70),
         )
 

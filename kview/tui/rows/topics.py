@@ -86,7 +86,7 @@ class TopicRows(Keyed[str]):
             Column("min_isr", "min isr", 7, right=True, rank=3),
             Column("in", "in rec/s", rate_width(shown.in_rate, 8), right=True),
             Column("size", "size", 7, right=True, rank=4),
-            Column("health", "", 32, flex=3, most=90),
+            Column("health", "", 24, flex=3, most=90),
         )
         note = order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST, worst))
         self.title: Line = title("TOPICS", note, options.shown_filter)

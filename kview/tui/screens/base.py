@@ -171,7 +171,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         strip.shown = shown_incidents(
             self.view, dashboard.now_ms(), {*dashboard.hidden_incidents, self.strip_leaves_out}
         )
-        strip.hint = "" if self._leaves_before_strip() else f"{dashboard.keys.name('back')} hides"
+        strip.hint = "" if self._leaves_before_strip() else f"{dashboard.keys.name('back')} hide"
         bar, height = self.query_one(TimeBar), self.app.size.height
         bar.view = self.view
         rows = strip_rows(strip.shown, height), bar_rows(self.view, height)

@@ -19,6 +19,7 @@ from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
 from kview.tui.rows.row import Row
 from kview.tui.text import EMPTY, Line, Role, Span, line
+from kview.tui.widgets.prompt import fitting
 from kview.tui.widgets.table import Table
 
 
@@ -59,7 +60,7 @@ def matching(commands: Sequence[Command], typed: str, places: Sequence[Found] = 
     return [command for _, command in sorted([*found, *places], key=lambda each: each[0])][:MOST_SHOWN]
 
 
-HINT = "part of a name: ovr, invoice-3, broker 4, crash broker 0; Enter goes there, Esc cancels"
+HINT = "part of a name: ovr, invoice-3, broker 4, crash broker 0"
 
 
 class CommandRows(Keyed[int]):
@@ -95,7 +96,7 @@ class CommandScreen(ModalScreen[None], inherit_bindings=False):
     CSS = """
     CommandScreen { align: center top; background: $background 0%; }
     CommandScreen > Vertical {
-        width: 80%; max-width: 90; height: 60%; min-height: 10; max-height: 18; margin-top: 2;
+        width: 94%; max-width: 100; height: 60%; min-height: 10; max-height: 18; margin-top: 2;
         border: round $foreground 60%; background: $background;
     }
     CommandScreen Input { height: 1; }
@@ -118,7 +119,7 @@ class CommandScreen(ModalScreen[None], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         """Make the input line and the list."""
         with Vertical():
-            yield Input(placeholder=HINT, compact=True)
+            yield Input(placeholder=fitting(HINT, self.app.size.width * 9 // 10), compact=True)
             yield Table(id="commands")
 
     def on_mount(self) -> None:

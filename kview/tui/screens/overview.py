@@ -9,6 +9,7 @@ from textual.containers import Horizontal, Vertical
 
 from kview.derive.controllers import controllers, is_troubled
 from kview.derive.view import View
+from kview.language.controllers import state
 from kview.tui import layout
 from kview.tui.aim import Target, leader_of
 from kview.tui.rows import brokers, groups, partitions
@@ -96,6 +97,8 @@ class OverviewScreen(KviewScreen):
         others = (
             [found for found in controllers(view) if not found.is_broker] if self._shared.controllers else []
         )
+        if self.app.size.height < layout.ONE_CONTROLLER_HEIGHT:
+            others = [other for other in others if not state(other).fine][:1]
         return brokers.BrokerRows(view, self.dashboard.options, others, is_short=self._shared.strips > 0)
 
     def draw(self, view: View) -> None:

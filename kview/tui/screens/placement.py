@@ -36,7 +36,7 @@ LEAST_TOPICS = 5
 
 BESIDE_WIDTH = 150
 """From this width on, the list of partitions is to the right of the list of topics."""
-TOPICS_SHARE = 47
+TOPICS_SHARE = 50
 """The width of the list of topics next to the list of partitions, in percent of the screen's width."""
 LEAST_PARTITIONS = 6
 """The fewest lines for which the list of partitions is shown below the list of topics."""

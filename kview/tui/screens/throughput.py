@@ -32,6 +32,9 @@ LEAST_LIST = 40
 """The smallest width of the list in cells, at which names and rates are still readable."""
 
 
+PLOTS_WIDTH = 72
+"""Below this width there is only the list, with a curve in every row: plots would have no room."""
+
 LIST_HEAD = 2
 """The lines of the list's head."""
 
@@ -137,9 +140,11 @@ class ThroughputScreen(KviewScreen):
             yield Detail()
 
     def lay_out_panels(self) -> None:
-        """Set the width of the list. The plots get the remaining width."""
+        """Set the width of the list. The plots get the remaining width, if it is enough for them."""
         width = max(LEAST_LIST, self.app.size.width * LIST_SHARE // 100)
-        self.query_one("#left").styles.width = width
+        is_alone = self.app.size.width < PLOTS_WIDTH
+        self.query_one("#left").styles.width = "1fr" if is_alone else width
+        self.query_one(Bar).display = self.query_one(Detail).display = not is_alone
 
     def _lay_out_list(self, listed: int) -> bool:
         """Show the figures below the list of `listed` rows if there are enough lines.
