@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kview.derive.view import View
-from tests.benchmarks.painting import Terminal, Took, terminal
+from tests.benchmarks.painting import Took, terminal
 from tests.worlds import views, wide_snapshots
 
 PARTITIONS = (10_000, 100_000)
