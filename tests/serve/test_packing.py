@@ -181,7 +181,10 @@ def test_metadata_topics(version: int) -> None:
 @pytest.mark.parametrize("version", [8, 9, 10])
 def test_committed_offsets(version: int) -> None:
     """One group with two topics, of which one row has metadata and one an error, and a group that failed."""
-    rows = [FetchedOffset("a", 0, 7, 3, "wide é"), FetchedOffset("a", 1, -1, error_code=3)]
+    rows = [
+        FetchedOffset("a", 0, 7, 3, "wide é"),
+        FetchedOffset("a", 1, -1, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ]
     rows += [FetchedOffset("a", p, p) for p in range(2, 140)]
     groups = {"g": (0, [("a", TOPIC_ID, rows), ("b", NO_ID, [])]), "ü" * 100: (16, [])}
     pieces: list[bytes] = []
