@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.benchmarks.bench_against import HERE, WARM_UP_S, cpu_s, dashboard, served
 
 TOPICS = 60
-LARGE = "--brokers 30 --racks 5 --topic big:10000:3".split()
+LARGE = ["--brokers", "30", "--racks", "5", "--topic", "big:10000:3"]
 
 
 def memory_mb(pid: int) -> float:
@@ -29,15 +29,18 @@ def main() -> None:
     arguments = parser.parse_args()
     names = [f"topic-{number:02}-{'x' * 31}" for number in range(TOPICS)]
     flags = [word for name in names for word in ("--topic", f"{name}:3:3")]
-    with served(*LARGE, *flags) as bootstrap, tempfile.TemporaryDirectory() as state:
-        with dashboard(HERE, bootstrap, state) as terminal:
-            until_s = time.monotonic() + WARM_UP_S
-            terminal.wait_for(lambda: time.monotonic() > until_s, "warm", 30)
-            began_s, began_cpu_s = time.monotonic(), cpu_s(terminal.pid)
-            until_s = began_s + arguments.seconds
-            terminal.wait_for(lambda: time.monotonic() > until_s, "the end", arguments.seconds + 30)
-            share = (cpu_s(terminal.pid) - began_cpu_s) / (time.monotonic() - began_s)
-            print(f"{share:.0%} of a core, {memory_mb(terminal.pid):.0f} MB")
+    with (
+        served(*LARGE, *flags) as bootstrap,
+        tempfile.TemporaryDirectory() as state,
+        dashboard(HERE, bootstrap, state) as terminal,
+    ):
+        until_s = time.monotonic() + WARM_UP_S
+        terminal.wait_for(lambda: time.monotonic() > until_s, "warm", 30)
+        began_s, began_cpu_s = time.monotonic(), cpu_s(terminal.pid)
+        until_s = began_s + arguments.seconds
+        terminal.wait_for(lambda: time.monotonic() > until_s, "the end", arguments.seconds + 30)
+        share = (cpu_s(terminal.pid) - began_cpu_s) / (time.monotonic() - began_s)
+        print(f"{share:.0%} of a core, {memory_mb(terminal.pid):.0f} MB")
 
 
 if __name__ == "__main__":
