@@ -55,8 +55,8 @@ def topic_health(view: View) -> TopicHealth:
         return TopicHealth(np.empty(0, object), np.empty(0, np.int64))
     places = _places(view.partitions)
     worst = np.minimum.reduceat(places, topics.first_row)
-    is_worst = (places == np.repeat(worst, topics.partitions)).astype(np.int64)
-    count = np.add.reduceat(is_worst, topics.first_row)
+    is_worst = places == np.repeat(worst, topics.partitions)
+    count = np.add.reduceat(is_worst.astype(np.int64), topics.first_row)
     return TopicHealth(_STATUSES[worst], count)
 
 

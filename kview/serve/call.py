@@ -78,8 +78,8 @@ class Api:
     `versions` are the first and last version that are answered. If `advertised_from` is set, ApiVersions
     advertises it as the first version. `unsupported` answers a version that is too new to be decoded. Without
     it, such a request closes its connection, as does a request of more than `max_bytes`. `plain_header` is
-    True only for ApiVersions, whose response header never has tagged fields. `decode` decodes (version, frame,
-    start of body) faster than the codec, or returns None for a version that it does not know.
+    True only for ApiVersions, whose response header never has tagged fields. `decode` is faster than the
+    codec: (version, frame, start of body) → (request, end), or None for a version that it does not know.
     """
 
     key: int

@@ -5,7 +5,6 @@ import os
 import threading
 from collections.abc import Callable, Hashable, Iterable
 from datetime import tzinfo
-from importlib import import_module
 from typing import Any, ClassVar
 
 from textual.binding import BindingType
@@ -28,7 +27,7 @@ from kview.tui.colours import Colours
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.keys import APP_BINDINGS, DEFAULT_KEYS
 from kview.tui.list_keys import ListKeys, holding
-from kview.tui.navigation import FIRST, SCREENS, Navigation
+from kview.tui.navigation import FIRST, SCREENS, Navigation, preload
 from kview.tui.options import Options
 from kview.tui.paint import Palette
 from kview.tui.profile_commands import ProfileCommands
@@ -172,8 +171,8 @@ class KviewApp(ActingApp, inherit_bindings=False):
 
     def _show(self, view: View) -> None:
         """Show a view. This is the only place where the view shown changes."""
-        if self.view is None:  # preload what draws the second view's curve
-            threading.Thread(target=import_module, args=("plotext",), daemon=True).start()
+        if self.view is None:
+            self.call_after_refresh(threading.Thread(target=preload, daemon=True).start)
         self.view = view
         restored = self._remembering.restored(self.options, view.snapshot.observation.cluster_id)
         self.options = holding(restored, view)

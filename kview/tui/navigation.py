@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 from textual.app import App
@@ -17,37 +19,57 @@ from kview.tui.keys import REPLAY_HELP
 from kview.tui.places import Places
 from kview.tui.profile_commands import ProfileCommands
 from kview.tui.screens.base import KviewScreen
-from kview.tui.screens.broker import BrokerScreen
 from kview.tui.screens.commands import CommandScreen
-from kview.tui.screens.detail import DetailScreen
-from kview.tui.screens.events import EventsScreen
-from kview.tui.screens.group import GroupScreen
-from kview.tui.screens.groups import GroupsScreen
-from kview.tui.screens.help import HelpScreen
-from kview.tui.screens.incident import IncidentScreen
-from kview.tui.screens.inspect import RecordsScreen, SettingsScreen
 from kview.tui.screens.overview import OverviewScreen
-from kview.tui.screens.partition import PartitionScreen
-from kview.tui.screens.partitions import PartitionsScreen
-from kview.tui.screens.placement import PlacementScreen
 from kview.tui.screens.themes import ThemeScreen
-from kview.tui.screens.throughput import ThroughputScreen
-from kview.tui.screens.topic import TopicScreen
-from kview.tui.screens.topics import TopicsScreen
 from kview.tui.time_keys import TimeKeys
 from kview.tui.widgets.inspecting import Detail
 
 FIRST = "overview"
 """The screen that is shown first."""
 
+LATER = {
+    "PlacementScreen": "placement",
+    "TopicsScreen": "topics",
+    "PartitionsScreen": "partitions",
+    "GroupsScreen": "groups",
+    "ThroughputScreen": "throughput",
+    "EventsScreen": "events",
+    "TopicScreen": "topic",
+    "GroupScreen": "group",
+    "PartitionScreen": "partition",
+    "BrokerScreen": "broker",
+    "IncidentScreen": "incident",
+    "RecordsScreen": "inspect",
+    "SettingsScreen": "inspect",
+    "DetailScreen": "detail",
+    "HelpScreen": "help",
+}
+"""The screens that are imported when they are first shown, or by `preload`, and their modules: to import them
+takes 50 ms, for which the first frame does not wait."""
+
+
+def made(screen: str, *given: Any) -> Screen[Any]:
+    """Return a new screen of a class in LATER."""
+    kind: Callable[..., Screen[Any]] = getattr(import_module(f"kview.tui.screens.{LATER[screen]}"), screen)
+    return kind(*given)
+
+
+def preload() -> None:
+    """Import the screens that are shown later, and what draws the second view's curve."""
+    for module in dict.fromkeys(LATER.values()):
+        import_module(f"kview.tui.screens.{module}")
+    import_module("plotext")
+
+
 SCREENS: dict[str, Callable[[], Screen[Any]]] = {
     FIRST: OverviewScreen,
-    "placement": PlacementScreen,
-    "topics": TopicsScreen,
-    "partitions": PartitionsScreen,
-    "groups": GroupsScreen,
-    "throughput": ThroughputScreen,
-    "events": EventsScreen,
+    "placement": partial(made, "PlacementScreen"),
+    "topics": partial(made, "TopicsScreen"),
+    "partitions": partial(made, "PartitionsScreen"),
+    "groups": partial(made, "GroupsScreen"),
+    "throughput": partial(made, "ThroughputScreen"),
+    "events": partial(made, "EventsScreen"),
 }
 """The screens of the number keys."""
 
@@ -76,35 +98,35 @@ class Navigation:
 
     def topic(self, topic: str, partition: int = -1) -> None:
         """Go to a topic's partitions, with `partition` selected if it is not −1."""
-        self._app.push_screen(TopicScreen(topic, partition))
+        self._app.push_screen(made("TopicScreen", topic, partition))
 
     def group(self, group: str) -> None:
         """Go to a group."""
-        self._app.push_screen(GroupScreen(group))
+        self._app.push_screen(made("GroupScreen", group))
 
     def partition(self, topic: str, partition: int) -> None:
         """Go to a partition's log."""
-        self._app.push_screen(PartitionScreen(topic, partition))
+        self._app.push_screen(made("PartitionScreen", topic, partition))
 
     def incident(self, key: Hashable) -> None:
         """Go to the incident with that key."""
-        self._app.push_screen(IncidentScreen(key))
+        self._app.push_screen(made("IncidentScreen", key))
 
     def records(self, topic: str, partition: int) -> None:
         """Go to the records of a partition."""
-        self._app.push_screen(RecordsScreen(topic, partition))
+        self._app.push_screen(made("RecordsScreen", topic, partition))
 
     def settings(self, topic: str = "", broker: int = NO_BROKER) -> None:
         """Go to the settings of a topic, or of a broker if `topic` is ''."""
-        self._app.push_screen(SettingsScreen(topic, broker))
+        self._app.push_screen(made("SettingsScreen", topic, broker))
 
     def detail(self, detail: Detail, form: Form) -> None:
         """Show a record or a setting in full."""
-        self._app.push_screen(DetailScreen(detail, form))
+        self._app.push_screen(made("DetailScreen", detail, form))
 
     def broker(self, broker: int) -> None:
         """Go to a broker."""
-        self._app.push_screen(BrokerScreen(broker))
+        self._app.push_screen(made("BrokerScreen", broker))
 
     def help(self, is_replay: bool, keys: Keys) -> None:
         """Show the keys of the screen shown."""
@@ -115,7 +137,8 @@ class Navigation:
         ]
         screen = self._app.screen
         meanings = glossary.figures(screen.figures()) if isinstance(screen, KviewScreen) else []
-        self._app.push_screen(HelpScreen(explained, keys, NAMES.get(self._app.current_mode, ""), meanings))
+        name = NAMES.get(self._app.current_mode, "")
+        self._app.push_screen(made("HelpScreen", explained, keys, name, meanings))
 
     def themes(self, colours: Colours) -> None:
         """Show the themes. The selected one is in use while the list is open."""

@@ -1,0 +1,3 @@
+"""Benchmarks. `kview.tui` comes before Textual, because it sets how often Textual paints."""
+
+import kview.tui  # noqa: F401

@@ -7,6 +7,7 @@ on.
 
 import argparse
 import asyncio
+import gc
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -50,6 +51,7 @@ async def measured(seen: Sequence[View], only: str) -> dict[str, list[Took]]:
     async with terminal(seen[0]) as at:
         for key in SWITCH:  # screens are built when they are first shown
             found.setdefault("first shown", []).append(await at.press(key))
+        gc.freeze()  # as the dashboard does some seconds after its start
         for name, kind in KINDS.items():
             if only not in name:
                 continue

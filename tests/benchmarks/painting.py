@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.events import Key
@@ -28,8 +28,13 @@ BUSY = 0.25
 class Painting(HeadlessDriver):
     """A driver for which frames are encoded as for a real one. It notes when the last one was written."""
 
+    made: ClassVar[list["Painting"]] = []
     written_s = 0.0
     written = 0
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.made.append(self)
 
     @property
     def is_headless(self) -> bool:
@@ -97,7 +102,7 @@ async def terminal(view: View, size: tuple[int, int] = (120, 40)) -> AsyncIterat
     app = KviewApp(feed, None, SourceInfo("simulated"), clock, no_color=False, themes=own_themes())
     app.driver_class = Painting
     async with app.run_test(headless=False, size=size):
-        made = Terminal(app, feed, clock, cast(Painting, app._driver))
+        made = Terminal(app, feed, clock, Painting.made[-1])
         await made.press("f1")  # until the first frame is painted
         gc.freeze()  # as the dashboard does after its first view (kview.run.observing)
         yield made

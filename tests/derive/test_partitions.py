@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from kview.derive.align import Alignment
 from kview.derive.fold import State, step
 from kview.derive.partitions import same_lists
+from kview.derive.pending import pending
+from kview.derive.statuses import STATUSES
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.derive.watermarks import Watermarks, follow
 from kview.model.events import Severity
@@ -25,7 +27,7 @@ from kview.model.states import BrokerState, QuorumRole
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.plain.documents import document
 from tests.derive.cluster_findings import of_cluster
-from tests.worlds import default_world, views
+from tests.worlds import crash_script, default_world, views
 from tests.worlds.tables import matrix, table
 
 WELL = Finding(FindingKind.CLUSTER_WELL, Severity.CALM, count=6)
@@ -379,3 +381,15 @@ def test_lists_are_compared_as_sets_whatever_their_order_and_padding(
     assert same_lists(matrix(rows), padded).all()
     other = [[9, *row[1:]] for row in rows]
     assert not same_lists(matrix(rows), matrix(other)).any()
+
+
+def test_the_rank_of_a_status_is_that_of_its_word() -> None:
+    """Also in views whose past is still being read, where a healthy partition is pending."""
+    seen = set()
+    for view in views(crash_script()):
+        for figures in (view.partitions, pending(view).partitions):
+            assert figures.status.tolist() == [STATUSES[rank] for rank in figures.rank]
+            assert figures.alarming.tolist() == [word != Severity.CALM for word in figures.severity]
+            seen |= set(figures.status.tolist())
+    assert seen >= {PartitionStatus.OK, PartitionStatus.FROZEN, PartitionStatus.PENDING}
+    assert seen >= {PartitionStatus.SILENT_LEADER, PartitionStatus.UNDER_REPLICATED}

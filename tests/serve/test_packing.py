@@ -4,18 +4,28 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from kafka.protocol.consumer import FetchResponse, ListOffsetsResponse
+from kafka.protocol.consumer import (
+    FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetFetchResponse,
+)
 from kafka.protocol.metadata import MetadataResponse
 
 from kview.serve.apis.fetch import FetchedPartition, FetchedTopic, pack_response
-from kview.serve.apis.list_offsets import pack_partition
+from kview.serve.apis.group_offsets import NO_TAGS, pack_group
+from kview.serve.apis.group_offsets import FetchedTopic as CommittedTopic
+from kview.serve.apis.list_offsets import asked_of, decode, pack_partition
 from kview.serve.apis.metadata import Packer
+from kview.serve.call import NO_ID
 from kview.simulate.codes import ErrorCode
+from kview.simulate.groups.results import FetchedOffset
 from kview.simulate.metadata import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from kview.simulate.results import OffsetResult, ReadResult
-from kview.wire.primitives import array_length
+from kview.wire.kafka_requests import request_decoder
+from kview.wire.primitives import INT32, array_length
 
 TOPIC_ID = bytes(range(16))
 
@@ -166,3 +176,97 @@ def test_metadata_topics(version: int) -> None:
         version=version, brokers=[], cluster_id="c", controller_id=0, topics=topics_by_codec(version)
     )
     assert bytes(response.encode(version=version)).endswith(packed)
+
+
+@pytest.mark.parametrize("version", [8, 9, 10])
+def test_committed_offsets(version: int) -> None:
+    """One group with two topics, of which one row has metadata and one an error, and a group that failed."""
+    rows = [
+        FetchedOffset("a", 0, 7, 3, "wide é"),
+        FetchedOffset("a", 1, -1, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ]
+    rows += [FetchedOffset("a", p, p) for p in range(2, 140)]
+    groups = {"g": (0, [("a", TOPIC_ID, rows), ("b", NO_ID, [])]), "ü" * 100: (16, [])}
+    pieces: list[bytes] = []
+    codec = []
+    for name, (error, topics) in groups.items():
+        for _ in pack_group(version, name, error, [CommittedTopic(*topic) for topic in topics], pieces):
+            pass
+        codec.append(committed_by_codec(version, name, error, topics))
+    whole = bytes(OffsetFetchResponse(version=version, groups=codec).encode(version=version))
+    assert INT32.pack(0) + array_length(2, compact=True) + b"".join(pieces) + NO_TAGS == whole
+
+
+def committed_by_codec(version: int, name: str, error: int, topics: list[Any]) -> Any:
+    per_group = OffsetFetchResponse.OffsetFetchResponseGroup
+    per_topic = per_group.OffsetFetchResponseTopics
+
+    def partition(row: FetchedOffset) -> Any:
+        return per_topic.OffsetFetchResponsePartitions(
+            version=version,
+            partition_index=row.partition,
+            committed_offset=row.offset,
+            committed_leader_epoch=row.leader_epoch,
+            metadata=row.metadata,
+            error_code=row.error_code,
+        )
+
+    made = [
+        per_topic(
+            version=version,
+            name=topic,
+            topic_id=UUID(bytes=topic_id),
+            partitions=[partition(row) for row in rows],
+        )
+        for topic, topic_id, rows in topics
+    ]
+    return per_group(version=version, group_id=name, topics=made, error_code=error)
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_list_offsets_requests_are_decoded_as_the_codec_does(data: st.DataObject) -> None:
+    """Whole requests, and requests that are cut off or changed in one byte."""
+    version = data.draw(st.integers(2, 5))
+    per_topic = ListOffsetsRequest.ListOffsetsTopic
+    row = st.tuples(st.integers(-1, 2**31 - 1), st.integers(-1, 9), st.integers(-6, 2**40))
+    asked = data.draw(st.lists(st.tuples(st.text(max_size=5), st.lists(row, max_size=4)), max_size=3))
+    topics = [
+        per_topic(
+            version=version,
+            name=name,
+            partitions=[
+                per_topic.ListOffsetsPartition(
+                    version=version, partition_index=p, current_leader_epoch=epoch, timestamp=at
+                )
+                for p, epoch, at in rows
+            ],
+        )
+        for name, rows in asked
+    ]
+    request = ListOffsetsRequest(version=version, replica_id=-2, isolation_level=1, topics=topics)
+    frame = bytearray(request.encode(version=version))
+    is_changed = data.draw(st.booleans())
+    if is_changed and len(frame) > 5:
+        frame[data.draw(st.integers(5, len(frame) - 1))] ^= data.draw(st.integers(1, 255))
+    frame = frame[: len(frame) - data.draw(st.integers(0, 6))]
+    ours, theirs = decoded(version, decode, frame), decoded(version, by_codec, frame)
+    assert ours == theirs or (is_changed and ours is None), "a length of −2 is refused, as in Kafka"
+
+
+def decoded(version: int, how: Any, frame: bytearray) -> Any:
+    """What a decoder makes of a frame, None if it refuses it."""
+    try:
+        found = how(version, memoryview(bytes(frame)), 0)
+    except Exception:
+        return None
+    return None if found is None or found[1] > len(frame) else (asked_of(found[0], version), found[1])
+
+
+def by_codec(version: int, frame: memoryview, begin: int) -> Any:
+    steps = request_decoder(ListOffsetsRequest, version, False)(frame, begin)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value

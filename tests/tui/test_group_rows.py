@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from kview.derive.fold import State, fold_to, step
+from kview.derive.verdicts import severity
 from kview.derive.view import View
 from kview.language import findings
 from kview.language.lists import GroupList
@@ -20,7 +21,7 @@ from kview.tui.rows.group import MemberRows, OffsetRows
 from kview.tui.rows.groups import GroupRows, summary
 from kview.tui.text import Role, content
 from tests.tui.harness import HEALTHY, dashboard, press, running, state, text, until
-from tests.worlds import World, default_world, views
+from tests.worlds import World, crash_script, default_world, views
 from tests.worlds.small import TOPIC, ends, reader, small_world, watch
 
 
@@ -324,3 +325,20 @@ def test_groups_without_a_verdict_are_counted_as_undecided() -> None:
     world = small_world(reader("mailer", end - 100 * 200, share=0.5), partitions=1)
     view = watch(world, 3)[-1]
     assert content(summary(view, Options(), 80)) == "  GROUPS  1 undecided"
+
+
+def test_rows_in_trouble_are_those_whose_verdict_is_bad_or_who_lost_records() -> None:
+    seen = set()
+    for view in views(crash_script()):
+        figures = view.offsets
+        for group in view.snapshot.groups.group.tolist():
+            rows = OffsetRows(view, group, Options())
+            found = dict(zip(rows.keys, rows.in_trouble.tolist(), strict=True))
+            table = view.snapshot.offsets
+            for at in np.flatnonzero(table.group == group).tolist():
+                key = str(table.topic[at]), int(table.partition[at])
+                bad = severity(figures.verdict[at], int(figures.lost[at]), is_old=False) is not Severity.CALM
+                assert found[key] == bad
+                assert rows.keys[rows.find(key) or 0] == key
+                seen.add(bad)
+    assert seen == {True, False}

@@ -11,7 +11,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from textual._xterm_parser import XTermParser
@@ -26,7 +26,7 @@ from textual.widgets import Input, Static
 import kview.tui
 from kview.tui.app import KviewApp
 from kview.tui.textual_internals import OwnApp, tell_escape_apart
-from tests.tui.harness import HEALTHY, dashboard, press, running, state, text
+from tests.tui.harness import HEALTHY, dashboard, press, running, state, text, until
 from tests.tui.textual_internals import drawn_strips
 
 ROOT = Path(kview.tui.__file__).parents[2]
@@ -50,6 +50,31 @@ class BugAtOnce(OwnApp):
 
     def panic(self, *renderables: Any) -> None:
         self.printed += renderables
+
+
+class Switching(OwnApp):
+    """An app with two modes, in which the time for which frames are held back never ends."""
+
+    MODES: ClassVar[dict[str, Any]] = {"one": Screen, "two": Screen}
+    DEFAULT_MODE = "one"
+
+    def __init__(self) -> None:
+        super().__init__(colourless=False)
+        self.delays = 0
+
+    def delay_update(self, delay: float = 0.05) -> None:
+        self.delays += 1
+        super().delay_update(3600)
+
+
+@running
+async def test_a_screen_is_shown_as_soon_as_it_has_drawn_itself() -> None:
+    app = Switching()
+    async with app.run_test() as pilot:
+        for number, mode in enumerate(("two", "one", "two"), start=app.delays + 1):
+            await app.switch_mode(mode)
+            assert app.delays == number, "Textual holds frames back when it switches modes"
+            await until(pilot, lambda: not app._batch_count, "frames are painted again")
 
 
 @running

@@ -11,8 +11,8 @@ Left out on purpose: the retention time of a commit, and member epochs (groups o
 """
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
-from uuid import UUID
+from struct import Struct
+from typing import Any, NamedTuple
 
 from kafka.protocol.consumer import (
     OffsetCommitRequest,
@@ -22,13 +22,20 @@ from kafka.protocol.consumer import (
 )
 
 from kview.serve.apis.gather import ask_in_parts, in_parts
-from kview.serve.call import Api, Call, Steps, topic_uuid
+from kview.serve.call import NO_ID, Api, Call, Steps, id_bytes
 from kview.simulate.codes import ErrorCode
 from kview.simulate.groups.results import CommitRequest, FetchedOffset, OffsetToCommit
+from kview.wire.primitives import INT16, INT32, array_length, string
 
 TOPIC_IDS_FROM = 10
 ERROR_OF_THE_WHOLE_FROM = 2
 SEVERAL_GROUPS_FROM = 8
+
+PARTITIONS_PER_STEP = 32
+NO_TAGS = b"\0"
+EMPTY = string("", compact=True)
+
+_PARTITION = Struct(">iqi")  # index, committed offset, leader epoch; the metadata and the error follow
 
 
 def commit(call: Call) -> Steps:
@@ -97,33 +104,55 @@ def _answer_commit(call: Call, errors: list[list[int]]) -> Steps:
     call.answer(OffsetCommitResponse(version=version, topics=topics))
 
 
+class FetchedTopic(NamedTuple):
+    """The committed offsets of one topic. `topic_id` is its id, or NO_ID before version 10."""
+
+    name: str
+    topic_id: bytes
+    rows: Sequence[FetchedOffset]
+
+
 def fetch_offsets(call: Call) -> Steps:
     """Answer with the committed offsets of each group, either for the partitions requested or for all."""
     request, version = call.request, call.version
     if version >= SEVERAL_GROUPS_FROM:
-        groups = []
+        pieces = [INT32.pack(0), array_length(len(request.groups), compact=True)]
         for entry in request.groups:
-            groups.append((yield from _group(call, entry)))
-            yield
-        call.answer(OffsetFetchResponse(version=version, groups=groups))
+            error, found = yield from _fetched(call, entry.group_id, entry.topics)
+            yield from pack_group(version, entry.group_id, error, found, pieces)
+        call.answer_packed([*pieces, NO_TAGS])
         return
-    error, topics = yield from _fetched(
-        call, request.group_id, request.topics, OffsetFetchResponse.OffsetFetchResponseTopic
-    )
+    error, found = yield from _fetched(call, request.group_id, request.topics)
+    topics = []
+    for each in found:
+        topics.append(_topic(version, each))
+        yield
     call.answer(OffsetFetchResponse(version=version, topics=topics, error_code=error))
 
 
-def _group(call: Call, entry: Any) -> Generator[None, None, Any]:
-    per_group = OffsetFetchResponse.OffsetFetchResponseGroup
-    error, topics = yield from _fetched(
-        call, entry.group_id, entry.topics, per_group.OffsetFetchResponseTopics
-    )
-    return per_group(version=call.version, group_id=entry.group_id, topics=topics, error_code=error)
+def pack_group(
+    version: int, group: str, error: int, topics: Sequence[FetchedTopic], pieces: list[bytes]
+) -> Steps:
+    """Add one group of a response of version 8 or later to `pieces`, byte for byte as the codec encodes it.
+
+    The codec makes an object of each partition, which is most of the time that an answer takes.
+    """
+    pieces += (string(group, compact=True), array_length(len(topics), compact=True))
+    for topic in topics:
+        pieces.append(topic.topic_id if version >= TOPIC_IDS_FROM else string(topic.name, compact=True))
+        pieces.append(array_length(len(topic.rows), compact=True))
+        for done, row in enumerate(topic.rows, start=1):
+            head = _PARTITION.pack(row.partition, row.offset, row.leader_epoch)
+            metadata = string(row.metadata, compact=True) if row.metadata else EMPTY
+            pieces.append(head + metadata + INT16.pack(row.error_code) + NO_TAGS)
+            if not done % PARTITIONS_PER_STEP:
+                yield
+        pieces.append(NO_TAGS)
+        yield
+    pieces += (INT16.pack(error), NO_TAGS)
 
 
-def _fetched(
-    call: Call, group: str, asked: Any, per_topic: Any
-) -> Generator[None, None, tuple[int, list[Any]]]:
+def _fetched(call: Call, group: str, asked: Any) -> Generator[None, None, tuple[int, list[FetchedTopic]]]:
     """Return one group's error code and its topics with committed offsets.
 
     `asked` lists the requested topics. If it is null, all topics for which the group has committed offsets
@@ -153,38 +182,32 @@ def _fetched(
         by_topic.setdefault(offset.topic, []).append(offset)
     topics = []
     for name, rows in by_topic.items():
-        yield
         if version < TOPIC_IDS_FROM:
-            topics.append(_topic(call, per_topic, rows, name=name))
+            topics.append(FetchedTopic(name, NO_ID, rows))
         elif name in image.topics:
-            topics.append(_topic(call, per_topic, rows, topic_id=topic_uuid(image.topics[name].topic_id)))
+            topics.append(FetchedTopic(name, image.topics[name].topic_id, rows))
     for entry in unknown or ():
         rows = [
             FetchedOffset("", p, -1, error_code=ErrorCode.UNKNOWN_TOPIC_ID) for p in entry.partition_indexes
         ]
-        topics.append(_topic(call, per_topic, rows, topic_id=entry.topic_id or UUID(int=0)))
+        topics.append(FetchedTopic("", id_bytes(entry.topic_id), rows))
     return fetched.error_code, topics
 
 
-def _topic(call: Call, per_topic: Any, rows: list[FetchedOffset], **names: Any) -> Any:
-    version = call.version
-    grouped = version >= SEVERAL_GROUPS_FROM
-    per_partition = (
-        per_topic.OffsetFetchResponsePartitions if grouped else per_topic.OffsetFetchResponsePartition
-    )
-    partitions = []
-    for row in rows:
-        partitions.append(
-            per_partition(
-                version=version,
-                partition_index=row.partition,
-                committed_offset=row.offset,
-                committed_leader_epoch=row.leader_epoch,
-                metadata=row.metadata,
-                error_code=row.error_code,
-            )
+def _topic(version: int, topic: FetchedTopic) -> Any:
+    per_topic = OffsetFetchResponse.OffsetFetchResponseTopic
+    partitions = [
+        per_topic.OffsetFetchResponsePartition(
+            version=version,
+            partition_index=row.partition,
+            committed_offset=row.offset,
+            committed_leader_epoch=row.leader_epoch,
+            metadata=row.metadata,
+            error_code=row.error_code,
         )
-    return per_topic(version=version, partitions=partitions, **names)
+        for row in topic.rows
+    ]
+    return per_topic(version=version, name=topic.name, partitions=partitions)
 
 
 APIS = (Api(8, OffsetCommitRequest, (2, 10), commit), Api(9, OffsetFetchRequest, (1, 10), fetch_offsets))

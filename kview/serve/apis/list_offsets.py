@@ -78,7 +78,7 @@ def _length(reader: Reader) -> int:
     return length
 
 
-def _asked(request: Any, version: int) -> Asked:
+def asked_of(request: Any, version: int) -> Asked:
     """Return what a request asks for, which the codec or `decode` has decoded."""
     if isinstance(request, Asked):
         return request
@@ -101,7 +101,7 @@ def _asked(request: Any, version: int) -> Asked:
 def list_offsets(call: Call) -> Steps:
     """Answer for each partition from this broker's own log."""
     version, topics = call.version, call.image.topics
-    asked = _asked(call.request, version)
+    asked = asked_of(call.request, version)
     flexible = version >= 6
     pieces = [INT32.pack(0) if version >= 2 else b"", array_length(len(asked.topics), flexible)]
     for name, rows in asked.topics:

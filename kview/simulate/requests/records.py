@@ -273,9 +273,7 @@ class RecordRequests:
             replica = self._brokers[b].replicas.get((topic, partition))
         return OffsetResult(error) if replica is None else offset_of(replica, timestamp, debugging)
 
-    def latest_offsets(
-        self, b: int, topic: str, debugging: bool
-    ) -> Callable[[int], tuple[int, int] | None]:
+    def latest_offsets(self, b: int, topic: str, debugging: bool) -> Callable[[int], tuple[int, int] | None]:
         """Return a function that does the same as `list_offset` for the latest offset, but makes no objects.
 
         It maps a partition to its offset and leader epoch, or to None if `list_offset` has to say why not.

@@ -1,7 +1,7 @@
 """Rows of a group's detail: its members with the partitions that each owns, and its partitions."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -10,8 +10,10 @@ from kview.derive.verdicts import ORDER, severity
 from kview.derive.view import Floats, Verdict, View
 from kview.language import glyphs, verdicts, words
 from kview.language.lists import Order, order_name
+from kview.model.events import Severity
+from kview.model.snapshot import Flags, Longs
 from kview.model.states import REBALANCING, GroupState
-from kview.model.units import NO_OFFSET, UNKNOWN
+from kview.model.units import NEVER, NO_OFFSET, UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import (
@@ -31,6 +33,9 @@ from kview.tui.text import Line, Role, Span, line
 PANEL = "offsets"
 MEMBERS_PANEL = "members"
 
+DAY_MS = 86_400_000
+_ALL = slice(None)
+
 MEMBER_SORTS: Values = {
     "client": lambda view: codes(view.snapshot.members.client_id),
     "host": lambda view: codes(view.snapshot.members.host),
@@ -40,9 +45,10 @@ MEMBER_SORTS: Values = {
 }
 
 
-def _worst(view: View) -> Floats:
-    """Return the place of each offset's verdict, the worst first, records lost before all."""
-    return np.where(view.offsets.lost > 0, -1.0, ranks(view.offsets.verdict, reversed(ORDER)))
+def _worst(view: View, rows: Longs | slice = _ALL) -> Floats:
+    """Return the place of the verdicts of these offsets, the worst first, records lost before all."""
+    figures = view.offsets
+    return np.where(figures.lost[rows] > 0, -1.0, ranks(figures.verdict[rows], reversed(ORDER)))
 
 
 SORTS: Values = {
@@ -97,10 +103,9 @@ class MemberRows(Keyed[str]):
         states = view.snapshot.groups.state[view.snapshot.groups.group == group].tolist()
         self._without = without_partitions(states[0] if states else GroupState.UNKNOWN)
         super().__init__([str(table.member_id[row]) for row in self._rows])
-        owned: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-        for row in np.flatnonzero(offsets.group == group):
-            owned[str(offsets.owner[row])][str(offsets.topic[row])].append(int(offsets.partition[row]))
-        self._owned = owned
+        self._offsets = offsets
+        self._of_group = np.flatnonzero(offsets.group == group)
+        self._owners = offsets.owner[self._of_group]
         self.empty = "no members: nobody is reading"
         self.columns: Sequence[Column] = (
             Column(
@@ -118,12 +123,22 @@ class MemberRows(Keyed[str]):
         )
         self.title: Line = title("MEMBERS", order_note(options, MEMBERS_PANEL, self.columns, ""))
 
+    def _owned(self, member: str) -> dict[str, list[int]]:
+        """Return the numbers of the partitions that a member owns, by topic."""
+        rows = self._of_group[self._owners == member]
+        owned: dict[str, list[int]] = defaultdict(list)
+        for topic, number in zip(
+            self._offsets.topic[rows].tolist(), self._offsets.partition[rows].tolist(), strict=True
+        ):
+            owned[topic].append(number)
+        return owned
+
     def row(self, index: int, now_ms: int) -> Row:
         """Return a member's cells."""
         at, table = int(self._rows[index]), self._table
         member = str(table.member_id[at])
         owns = f" {glyphs.DOT} ".join(
-            f"{t} {ranges(ps)}" for t, ps in sorted(self._owned.get(member, {}).items())
+            f"{topic} {ranges(numbers)}" for topic, numbers in sorted(self._owned(member).items())
         )
         count = int(table.assigned[at])
         return Row(
@@ -137,21 +152,20 @@ class MemberRows(Keyed[str]):
         )
 
 
-class OffsetRows(Keyed[tuple[str, int]]):
-    """The rows of a group's partitions. The key is (topic, partition)."""
+class OffsetRows:
+    """The rows of a group's partitions. The key is (topic, partition). Keys are made when they are asked
+    for."""
+
+    troubled = 0
+    panel = PANEL
+    sorts: Collection[str] = SORTS
 
     def __init__(self, view: View, group: str, options: Options) -> None:
         table, shown = view.snapshot.offsets, view.offsets
         own = np.flatnonzero(Passing(view, options.wanted).offsets(group))
-        own = own[np.argsort(_worst(view)[own], kind="stable")]
-        rows = sorted_rows(own, options, PANEL, view, SORTS, _offset_keys).tolist()
-        self.panel, self.sorts = PANEL, SORTS
+        own = own[np.argsort(_worst(view, own), kind="stable")]
+        rows = sorted_rows(own, options, PANEL, view, SORTS, _offset_keys)
         self._rows = rows
-        self.severities = np.array(
-            [severity(Verdict(str(shown.verdict[row])), int(shown.lost[row]), is_old=False) for row in rows],
-            object,
-        )
-        super().__init__([(str(table.topic[row]), int(table.partition[row])) for row in rows])
         self._view = view
         self._options = options
         ages_ms = view.groups.verdict_age_ms[view.snapshot.groups.group == group]
@@ -166,18 +180,16 @@ class OffsetRows(Keyed[tuple[str, int]]):
             if options.wanted
             else "no committed or assigned partitions"
         )
-        at = np.array(rows, np.int64)
+        topics, numbers = set(table.topic[rows].tolist()), table.partition[rows]
         self.columns: Sequence[Column] = (
-            Column(
-                "topic", "topic", name_width((key[0] for key in self.keys), 6, 20), flex=1, most=40, name=True
-            ),
-            Column("p", "p", max(2, len(str(max((key[1] for key in self.keys), default=0)))), right=True),
-            Column("committed", "CURRENT-OFFSET", count_width(table.committed[at], 14), right=True, rank=2),
-            Column("end", "LOG-END-OFFSET", count_width(shown.log_end_offset[at], 14), right=True, rank=2),
-            Column("lag", "LAG", count_width(shown.lag[at], 7, 1), right=True),
+            Column("topic", "topic", name_width(topics, 6, 20), flex=1, most=40, name=True),
+            Column("p", "p", max(2, len(str(int(numbers.max(initial=0))))), right=True),
+            Column("committed", "CURRENT-OFFSET", count_width(table.committed[rows], 14), right=True, rank=2),
+            Column("end", "LOG-END-OFFSET", count_width(shown.log_end_offset[rows], 14), right=True, rank=2),
+            Column("lag", "LAG", count_width(shown.lag[rows], 7, 1), right=True),
             Column("behind", "behind", self._behind_width(), right=True),
-            Column("read", "read/s", rate_width(shown.read_rate[at], 7), right=True, rank=1),
-            Column("write", "write/s", rate_width(shown.write_rate[at], 7), right=True, rank=1),
+            Column("read", "read/s", rate_width(shown.read_rate[rows], 7), right=True, rank=1),
+            Column("write", "write/s", rate_width(shown.write_rate[rows], 7), right=True, rank=1),
             Column("catch", "caught up in", 12, right=True, rank=3),
             Column(
                 "owner",
@@ -193,6 +205,44 @@ class OffsetRows(Keyed[tuple[str, int]]):
         note = order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST))
         self.title: Line = title("PARTITIONS", note, options.shown_filter)
 
+    @property
+    def in_trouble(self) -> Flags:
+        """Which rows need attention, by index."""
+        figures, rows = self._view.offsets, self._rows
+        verdicts_ = figures.verdict[rows]
+        needing = [
+            kind for kind in ORDER if severity(kind, 0, is_old=False) in (Severity.RISK, Severity.WARN)
+        ]
+        found = (figures.lost[rows] > 0) & (verdicts_ != Verdict.ABANDONED)
+        for kind in needing:
+            found |= np.asarray(verdicts_ == kind, bool)
+        return np.asarray(found, bool)
+
+    @property
+    def keys(self) -> list[tuple[str, int]]:
+        """The keys of all rows, in order."""
+        table = self._view.snapshot.offsets
+        topics, numbers = table.topic[self._rows].tolist(), table.partition[self._rows].tolist()
+        return list(zip(topics, numbers, strict=True))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def key(self, index: int) -> tuple[str, int]:
+        """Return the topic and the number of the partition in a row."""
+        table, at = self._view.snapshot.offsets, self._rows[index]
+        return str(table.topic[at]), int(table.partition[at])
+
+    def find(self, key: Hashable) -> int | None:
+        """Return the index of a partition's row, or None if it is not listed."""
+        if not isinstance(key, tuple):
+            return None
+        table, (topic, number) = self._view.snapshot.offsets, key
+        for index in np.flatnonzero(table.partition[self._rows] == number).tolist():
+            if table.topic[self._rows[index]] == topic:
+                return int(index)
+        return None
+
     def _lag(self, at: int) -> str:
         figures = self._view.offsets
         return words.at_least(words.count(int(figures.lag[at])), bool(figures.lag_is_bound[at]))
@@ -202,12 +252,18 @@ class OffsetRows(Keyed[tuple[str, int]]):
         return verdicts.behind(figures, at)
 
     def _behind_width(self) -> int:
-        """Return the width of the widest lag in time, because none of its digits may be cut."""
-        return max(10, *(len(self._behind(row)) for row in self._rows)) if self._rows else 10
+        """Return a width for every lag in time with its mark, because none of its digits may be cut.
+
+        Only lags of a hundred days or more are longer than `≥59 m 59 s`.
+        """
+        lags_ms = self._view.offsets.behind_ms[self._rows]
+        longest_ms = int(lags_ms[lags_ms < NEVER].max(initial=0))
+        whole_days_ms = longest_ms - longest_ms % DAY_MS
+        return max(10, 1 + len(words.duration(whole_days_ms + DAY_MS - 1)))
 
     def row(self, index: int, now_ms: int) -> Row:
         """Return the cells of one of the group's partitions."""
-        at = self._rows[index]
+        at = int(self._rows[index])
         table, figures = self._view.snapshot.offsets, self._view.offsets
         received_ms = int(table.received_ms[at])
         old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms

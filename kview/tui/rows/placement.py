@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kview.derive.lookup import topic_partitions
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import glyphs, words
 from kview.language import replicas as replica_words
@@ -119,7 +120,7 @@ class PlacementRows(Keyed[int]):
     def _partition_rows(self, options: Options) -> NDArray[np.int64]:
         table = self._view.snapshot.partitions
         if self._topic != ALL:
-            return np.flatnonzero(table.topic == self._topic).astype(np.int64)
+            return topic_partitions(self._view.topics, self._topic)
         rows = np.arange(len(table)) if options.internal else np.flatnonzero(~table.internal)
         return rows.astype(np.int64)
 

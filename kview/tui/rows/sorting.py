@@ -41,10 +41,10 @@ def codes(words: Strings | Sequence[str]) -> Floats:
 
 def ranks(words: Strings, order: Iterable[object] = SEVERITY_ORDER) -> Floats:
     """Return the place of each word in `order`, such as the severities with the worst first."""
-    made = np.full(len(words), np.nan)
-    for place, word in enumerate(order):
-        made[words == word] = place
-    return made
+    listed = words.tolist()
+    places: dict[object, float] = dict.fromkeys(listed, np.nan)
+    places.update((word, float(place)) for place, word in enumerate(order))
+    return np.fromiter(map(places.__getitem__, listed), np.float64, len(listed))
 
 
 def sorted_rows(
