@@ -6,11 +6,11 @@ append (the fold not included, which the screen needs anyway), the bytes of the 
 and those of the closed recording.
 """
 
+import itertools
 import statistics
 import tempfile
 import time
 from collections.abc import Iterable
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ def cost(seen: Iterable[tuple[Snapshot, Facts | None]], folder: Path) -> Cost:
         writer.append(snapshot, facts)
         appends.append((time.thread_time() - began) * 1000)
         streams.append(writer.stream_bytes)
-    each = [b - a for a, b in pairwise(streams[1:])]
+    each = [b - a for a, b in itertools.pairwise(streams[1:])]
     writer.close()
     return Cost(statistics.median(appends), statistics.mean(each), size_of(folder) / len(appends))
 

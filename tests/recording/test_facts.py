@@ -110,6 +110,20 @@ def test_an_incident_has_a_row_whenever_it_changes_and_none_otherwise(recording:
         assert before != row or sequence in begins
 
 
+def test_a_segment_is_complete_without_the_ones_before_it(recording: Recording) -> None:
+    topics = set(RUN[0].snapshot.partitions.topic.tolist())
+    opened = closed = 0
+    for segment in recording.segments():
+        first = int(segment.times[0][0])
+        open_now = {incident.began_ms for incident in RUN[first].view.incidents if incident.is_open}
+        told = [row for row in segment.facts("incidents").to_pylist() if row["sequence"] == first]
+        assert {row["began_ms"] for row in told if not row["over"]} == open_now
+        sizes = [row for row in segment.facts("sizes").to_pylist() if row["sequence"] == first]
+        assert {row["topic"] for row in sizes} == topics and len(sizes) == len(topics)
+        opened, closed = opened + bool(open_now), closed + 1
+    assert closed == 1 or opened >= 2
+
+
 def test_elections_are_the_changes_of_leaders(recording: Recording) -> None:
     expected: list[tuple[Any, ...]] = []
     last: dict[tuple[str, int], int] = {}
