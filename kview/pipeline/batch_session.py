@@ -60,13 +60,6 @@ SETTINGS = {
     "spark.cleaner.periodicGC.interval": "10min",
 }
 
-INTERPRETED = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-}
-"""Settings for little data. Queries run without Java code of their own, whose compilation takes longer."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -83,7 +76,7 @@ class BatchSession:
     """A Spark session for a batch, to use in a `with` statement.
 
     `master` is `local[N]`, `spark://HOST:PORT`, or anything else that Spark knows. Unless `is_long`, there is
-    so little to do that most of the time would go into compiling. `on_tasks` is called on a
+    so little to do that most of the time would go into planning and compiling. `on_tasks` is called on a
     thread of this object a few times per second while there is work.
     """
 
@@ -172,7 +165,7 @@ class BatchSession:
             "spark.local.dir": str(self.scratch),
             "spark.sql.warehouse.dir": str(self.scratch / "warehouse"),
             "spark.sql.shuffle.partitions": str(_shuffle_partitions(cores, self._is_long)),
-            **({} if self._is_long else INTERPRETED),
+            "spark.sql.adaptive.enabled": str(self._is_long).lower(),
             **({RESERVED_MEMORY: str(64 << 20)} if self.is_local else {}),
             **self._settings,
         }

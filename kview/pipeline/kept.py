@@ -111,7 +111,12 @@ def work_bytes(source: Source, cache: Path | None) -> int:
     kept = read_kept(place_of(source, cache), source)
     known = {number for one in kept for number, _ in one.about.segments}
     new = sum(entry.size_bytes for entry in source.closed if entry.number not in known)
-    return new + sum(sum(one.about.files.values()) for one in kept)
+    return new + kept_bytes(kept)
+
+
+def kept_bytes(kept: Sequence[Kept]) -> int:
+    """Return the size of some batches."""
+    return sum(sum(one.about.files.values()) for one in kept)
 
 
 def affecting(moments: Moments, of_recording: Moments) -> tuple[tuple[int, int], ...]:

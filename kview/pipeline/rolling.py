@@ -29,6 +29,7 @@ from kview.pipeline.kept import (
     runs,
 )
 from kview.pipeline.schemas import MINUTES_TABLE, SECONDS_TABLE, schema_of_part
+from kview.pipeline.session import interpreted
 from kview.pipeline.sources import (
     Moments,
     OpenSegment,
@@ -41,6 +42,9 @@ from kview.pipeline.sources import (
 )
 from kview.recording.manifest import SegmentEntry
 from kview.recording.segment import parquet_file
+
+LITTLE_BYTES = 256 << 10
+"""With less to roll up than this, compiling the queries does not pay off."""
 
 MOST_BYTES = 4 << 30
 """The size of the segments in one batch. If a report is cancelled, the batches before stay."""
@@ -101,18 +105,21 @@ class Rolling:
             self._add_moments(source, entry, moments, clusters)
         new = runs(source.closed, kept, MOST_BYTES)
         total = sum(map(len, new))
+        size = sum(entry.size_bytes for run in new for entry in run)
         batches = list(kept)
         self._on_segments(0, total)
-        for run in new:
-            its = joined([moments[entry.number] for entry in run])
-            is_first = not everything.sequences.size or its.sequences[0] == everything.sequences[0]
-            cluster = next((clusters[e.number] for e in run if clusters.get(e.number)), "")
-            batches.append(self._closed_batch(source, place, run, its, everything, cluster, is_first))
-            done.rolled_segments += len(run)
-            self._on_segments(done.rolled_segments, total)
-        if opened is not None:
-            is_first = len(everything) == len(opened.moments)
-            batches.append(self._open_batch(source, opened, everything, is_first))
+        opened_bytes = 0 if opened is None else opened.parts["partition_deltas"].nbytes
+        with interpreted(self._spark, size + opened_bytes < LITTLE_BYTES):
+            for run in new:
+                its = joined([moments[entry.number] for entry in run])
+                is_first = its.sequences[0] == everything.sequences[0]
+                cluster = next((clusters[e.number] for e in run if clusters.get(e.number)), "")
+                batches.append(self._closed_batch(source, place, run, its, everything, cluster, is_first))
+                done.rolled_segments += len(run)
+                self._on_segments(done.rolled_segments, total)
+            if opened is not None:
+                is_first = len(everything) == len(opened.moments)
+                batches.append(self._open_batch(source, opened, everything, is_first))
         with suppress(OSError):
             clean(place, batches)
         batches.sort(key=lambda one: int(one.moments.sequences[0]) if len(one.moments) else -1)

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,19 +18,13 @@ from kview.pipeline.kept import ABOUT, FOLDER
 from kview.pipeline.report import Question, report
 from kview.recording.manifest import read_manifest
 from kview.recording.segment import STREAM_FILE
-from tests.pipeline.recorded import figures_of, record, report_on, rows_of, without_compiling
+from tests.pipeline.recorded import figures_of, record, report_on, rows_of
 from tests.recording.snapshots import moved
 from tests.worlds.histories import Plan
 from tests.worlds.scripts import views as folded
 
 PLAN = Plan(((8, "crash 4"), (20, "rewind"), (30, "back 4")))
 SECONDS = 200
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick(spark: SparkSession) -> Iterator[None]:
-    with without_compiling(spark):
-        yield
 
 
 @pytest.fixture(scope="module")
