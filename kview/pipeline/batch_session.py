@@ -179,6 +179,12 @@ class BatchSession:
         assert self._session is not None
         return self._session
 
+    @property
+    def pid(self) -> int:
+        """The process id of the JVM."""
+        assert self._gateway is not None
+        return self._gateway.process.pid
+
     def cancel(self) -> None:
         """Cancel all jobs, so that whatever waits for them raises. May be called from any thread."""
         self._cancelled = True
