@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -45,7 +44,8 @@ class Standalone:
     def _start(self, name: str, main: str, *flags: str) -> None:
         log = self._folder / "log4j2.properties"
         log.write_text(
-            "rootLogger.level = info\nrootLogger.appenderRef.stderr.ref = stderr\nappender.stderr.type = Console\n"
+            "rootLogger.level = info\nrootLogger.appenderRef.stderr.ref = stderr\n"
+            "appender.stderr.type = Console\n"
             "appender.stderr.name = stderr\nappender.stderr.target = SYSTEM_ERR\n"
             "appender.stderr.layout.type = PatternLayout\nappender.stderr.layout.pattern = %m%n\n"
         )
@@ -88,4 +88,3 @@ class Standalone:
             except ProcessLookupError:
                 continue
             process.wait()
-        time.sleep(0)

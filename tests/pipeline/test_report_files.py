@@ -206,7 +206,7 @@ def test_of_seconds_that_came_twice_the_later_ones_count(spark: SparkSession, tm
 
 
 def test_what_was_not_observed_is_not_known(spark: SparkSession, tmp_path: Path) -> None:
-    plan = Plan(((20, "skip"),))
+    plan = Plan(((20, "skip"), (20, "skip")))
     history = list(folded(plan.snapshots(1, 40)))
     ends = [view.snapshot.observation.ended_ms for view in history]
     pause_ms = max(after - before for before, after in pairwise(ends))
