@@ -42,6 +42,9 @@ from kview.errors import BadUse, ErrorKind
     "--master", default="", metavar="URL", help="The Spark master: local[N] (default) or spark://HOST:PORT."
 )
 @click.option(
+    "--conf", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of Spark. May be repeated."
+)
+@click.option(
     "--heap",
     type=click.IntRange(min=256),
     default=1024,
@@ -76,6 +79,7 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
         master=flags["master"],
         heap_mb=flags["heap"],
         cache=flags["cache"],
+        settings=_settings(flags["settings"]),
     )
 
     def cancel(number: int, frame: FrameType | None) -> None:
@@ -86,6 +90,16 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
     made = reporting.make()
     click.echo(msgspec.json.format(msgspec.json.encode(report_document(made)), indent=1))
     sys.stdout.flush()
+
+
+def _settings(given: Sequence[str]) -> dict[str, str]:
+    settings = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.startswith("spark."):
+            raise BadUse(ErrorKind.SPARK_SETTING_WRONG, text=text)
+        settings[name] = value
+    return settings
 
 
 def _question(recordings: Sequence[str], flags: dict[str, Any]) -> Any:

@@ -6,6 +6,7 @@ import shutil
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from urllib.parse import urlsplit
 
 from kview.errors import BadUse, ClusterUnreachable, ErrorKind, KviewError
 from kview.pipeline.jvm import Batch, Gateway, choose_java
-from kview.pipeline.spark_internals import RESERVED_MEMORY, forget_gateway
+from kview.pipeline.spark_internals import RESERVED_MEMORY, executors, forget_gateway
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +29,9 @@ LEAST_HEAP_MB = 256
 
 SESSION_WITHIN_S = 28.0
 """Spark itself tries for a minute to reach a master."""
+
+EXECUTOR_WITHIN_S = 60.0
+"""Executors are Java processes that workers start, which may be busy."""
 
 CONNECTS_WITHIN_S = 5.0
 
@@ -150,8 +154,20 @@ class BatchSession:
                 raise KviewError(ErrorKind.SPARK_FAILED, cause="no session") from (made or [None])[0]  # type: ignore[misc]
             raise ClusterUnreachable(ErrorKind.SPARK_MASTER_UNREACHABLE, master=self.master)
         self._session = made[0]
+        if not self.is_local:
+            self._wait_for_executor(made[0])
         if self._on_tasks is not None:
             threading.Thread(target=self._tell, name="spark's progress", daemon=True).start()
+
+    def _wait_for_executor(self, session: "SparkSession") -> None:
+        """Wait until there is an executor, because a job without any waits for ever."""
+        deadline_s = time.monotonic() + EXECUTOR_WITHIN_S
+        while not executors(session):
+            if time.monotonic() > deadline_s:
+                raise ClusterUnreachable(
+                    ErrorKind.SPARK_NO_EXECUTOR, master=self.master, within_s=EXECUTOR_WITHIN_S
+                )
+            time.sleep(POLL_S)
 
     def _new_session(self, host: str) -> "SparkSession":
         from pyspark.sql import SparkSession

@@ -97,7 +97,7 @@ class Duck:
         seconds = ", ".join(f"count(*) filter ({name}_ms > 0)" for name in states)
         held = "if(kind = 'topic', topic_partitions, active_ms / 1000)"
         ranks = ", ".join(
-            f"max(records_in) filter (at = ceil({until_s - since_s} * {percent} / 100)"
+            f"max(records_in) filter (place = ceil({until_s - since_s} * {percent} / 100)"
             f" - greatest({until_s - since_s} - total, 0))"
             for percent in (50, 95, 99)
         )
@@ -109,7 +109,7 @@ class Duck:
             ),
             "percentiles": self._run(
                 f"select kind, name, {ranks}, max(records_in), arg_min(second, (-records_in, second)) from ("
-                "select *, row_number() over (partition by kind, name order by records_in, second desc) as at,"
+                "select *, row_number() over (partition by kind, name order by records_in, second desc) as place,"
                 f" count(*) over (partition by kind, name) as total from seconds where {known}"
                 " and kind <> 'group' and records_in > 0) group by all"
             ),
