@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
@@ -9,7 +10,7 @@ from typing import Any
 
 import click
 
-from kview.errors import BadUse, ErrorKind
+from kview.errors import BadUse, ErrorKind, KviewError
 
 
 @click.command()
@@ -70,6 +71,7 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
     """
     import msgspec
 
+    from kview.language.errors import sentence
     from kview.plain.report_documents import report_document
     from kview.run.reporting import Reporting
 
@@ -83,11 +85,18 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
     )
 
     def cancel(number: int, frame: FrameType | None) -> None:
+        # The second Ctrl-C ends kview at once. Spark must not be called by a handler that interrupts a call.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        reporting.cancel()
+        threading.Thread(target=reporting.cancel, name="cancel", daemon=True).start()
 
     signal.signal(signal.SIGINT, cancel)
-    made = reporting.make()
+    try:
+        made = reporting.make()
+    except KviewError as error:
+        if error.kind is not ErrorKind.REPORT_CANCELLED:
+            raise
+        print(f"kview: {sentence(error)}", file=sys.stderr)
+        ctx.exit(128 + signal.SIGINT)
     click.echo(msgspec.json.format(msgspec.json.encode(report_document(made)), indent=1))
     sys.stdout.flush()
 

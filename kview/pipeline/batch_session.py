@@ -28,7 +28,10 @@ HEAP_MB = 1024
 LEAST_HEAP_MB = 256
 
 SESSION_WITHIN_S = 28.0
-"""Spark itself tries for a minute to reach a master."""
+"""Limit for a session on a cluster. Spark itself tries for a minute to reach a master."""
+
+LOCAL_WITHIN_S = 180.0
+"""Limit for a session on this machine, which may be overloaded."""
 
 EXECUTOR_WITHIN_S = 60.0
 """Executors are Java processes that workers start, which may be busy."""
@@ -146,16 +149,20 @@ class BatchSession:
 
         thread = threading.Thread(target=make, name="spark's session", daemon=True)
         thread.start()
-        thread.join(SESSION_WITHIN_S)
-        if not made or isinstance(made[0], Exception):
-            if made:
-                _log.warning("no Spark session", exc_info=made[0])  # type: ignore[arg-type]
+        deadline_s = time.monotonic() + (LOCAL_WITHIN_S if self.is_local else SESSION_WITHIN_S)
+        while thread.is_alive() and not self._cancelled and time.monotonic() < deadline_s:
+            thread.join(POLL_S)
+        if self._cancelled:
+            raise KviewError(ErrorKind.REPORT_CANCELLED)
+        found = made[0] if made else None
+        if found is None or isinstance(found, Exception):
+            _log.warning("no Spark session", exc_info=found)
             if self.is_local:
-                raise KviewError(ErrorKind.SPARK_FAILED, cause="no session") from (made or [None])[0]  # type: ignore[misc]
+                raise KviewError(ErrorKind.SPARK_FAILED, cause="no session")
             raise ClusterUnreachable(ErrorKind.SPARK_MASTER_UNREACHABLE, master=self.master)
-        self._session = made[0]
+        self._session = found
         if not self.is_local:
-            self._wait_for_executor(made[0])
+            self._wait_for_executor(found)
         if self._on_tasks is not None:
             threading.Thread(target=self._tell, name="spark's progress", daemon=True).start()
 
@@ -163,6 +170,8 @@ class BatchSession:
         """Wait until there is an executor, because a job without any waits for ever."""
         deadline_s = time.monotonic() + EXECUTOR_WITHIN_S
         while not executors(session):
+            if self._cancelled:
+                raise KviewError(ErrorKind.REPORT_CANCELLED)
             if time.monotonic() > deadline_s:
                 raise ClusterUnreachable(
                     ErrorKind.SPARK_NO_EXECUTOR, master=self.master, within_s=EXECUTOR_WITHIN_S

@@ -91,8 +91,9 @@ class Reporting:
             on_tasks=on_tasks,
             settings=self._settings,
         )
+        self._cancel = batch.cancel
+        self._check()
         with batch as session:
-            self._cancel = session.cancel
             try:
                 self._check()
                 question = self._question or Question()
