@@ -7,7 +7,7 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,13 +94,15 @@ class BatchSession:
         heap_mb: int = HEAP_MB,
         is_long: bool = True,
         on_tasks: Callable[[Tasks], None] | None = None,
-        settings: dict[str, str] | None = None,
+        settings: Mapping[str, str] | None = None,
+        cluster_within_s: float = SESSION_WITHIN_S,
     ) -> None:
         self.master = master or f"local[{os.cpu_count() or 1}]"
         self._heap_mb = heap_mb
         self._is_long = is_long
         self._on_tasks = on_tasks
-        self._settings = settings or {}
+        self._settings = dict(settings or {})
+        self._within_s = cluster_within_s
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._cancelled = False
@@ -149,7 +151,7 @@ class BatchSession:
 
         thread = threading.Thread(target=make, name="spark's session", daemon=True)
         thread.start()
-        deadline_s = time.monotonic() + (LOCAL_WITHIN_S if self.is_local else SESSION_WITHIN_S)
+        deadline_s = time.monotonic() + (LOCAL_WITHIN_S if self.is_local else self._within_s)
         while thread.is_alive() and not self._cancelled and time.monotonic() < deadline_s:
             thread.join(POLL_S)
         if self._cancelled:
@@ -168,7 +170,7 @@ class BatchSession:
 
     def _wait_for_executor(self, session: "SparkSession") -> None:
         """Wait until there is an executor, because a job without any waits for ever."""
-        deadline_s = time.monotonic() + EXECUTOR_WITHIN_S
+        deadline_s = time.monotonic() + max(EXECUTOR_WITHIN_S, self._within_s)
         while not executors(session):
             if self._cancelled:
                 raise KviewError(ErrorKind.REPORT_CANCELLED)

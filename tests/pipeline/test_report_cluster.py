@@ -11,7 +11,7 @@ from kview.pipeline.batch_session import BatchSession, Tasks
 from kview.pipeline.report import Question, report
 from tests.benchmarks.synthetic import write_recording
 from tests.pipeline.recorded import figures_of
-from tests.pipeline.standalone import SETTINGS, Standalone
+from tests.pipeline.standalone import SETTINGS, STARTS_WITHIN_S, Standalone
 from tests.real_kafka.nodes import free_ports
 from tests.waiting import wait_until
 
@@ -20,7 +20,7 @@ DONE_WITHIN_S = 240
 
 
 def reported(master: str, folder: Path, cache: Path, settings: dict[str, str] | None = None) -> Report:
-    with BatchSession(master, settings=settings) as session:
+    with BatchSession(master, settings=settings, cluster_within_s=STARTS_WITHIN_S) as session:
         return report(session.spark, [folder], Question(), session.scratch, cache)
 
 
@@ -39,7 +39,9 @@ def test_a_cluster_reports_the_same_also_if_a_worker_is_killed(tmp_path: Path) -
         results: list[Report] = []
 
         def run() -> None:
-            with BatchSession(cluster.url, settings=SETTINGS, on_tasks=tasks.append) as session:
+            with BatchSession(
+                cluster.url, settings=SETTINGS, on_tasks=tasks.append, cluster_within_s=STARTS_WITHIN_S
+            ) as session:
                 results.append(
                     report(session.spark, [folder], Question(), session.scratch, tmp_path / "again")
                 )
