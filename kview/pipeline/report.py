@@ -10,7 +10,8 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from kview.errors import BadUse, ErrorKind
-from kview.model.report import Period, Report, Table, TableName, comparison_of
+from kview.model.report import Period, Report, Table, comparison_of
+from kview.model.report_tables import TableName
 from kview.model.units import UNKNOWN
 from kview.pipeline.figures import Filters
 from kview.pipeline.kept import kept_bytes

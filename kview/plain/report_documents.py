@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from kview.model.report import Column, Note, Period, Report, Table
+from kview.model.report import Note, Period, Report, Table
+from kview.model.report_tables import Column
 
 
 def report_document(report: Report) -> dict[str, Any]:

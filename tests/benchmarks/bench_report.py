@@ -21,7 +21,8 @@ import duckdb
 
 from kview.derive.windows import OUT_SETTLES_S
 from kview.model.aggregates import SUMS
-from kview.model.report import Report, TableName
+from kview.model.report import Report
+from kview.model.report_tables import TableName
 from kview.pipeline import minutes as minutes_module
 from kview.pipeline import rollup
 from kview.pipeline.batch_session import BatchSession

@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 from kview.derive.facts import Facts
 from kview.derive.view import View
 from kview.model.aggregates import Rollups
-from kview.model.report import Report, TableName
+from kview.model.report import Report
+from kview.model.report_tables import TableName
 from kview.pipeline.reading import next_rows
 from kview.pipeline.report import Question, report
 from kview.pipeline.rollup import DELTAS, rolled

@@ -11,7 +11,8 @@ from kview.derive.deltas import partition_deltas
 from kview.derive.view import View
 from kview.derive.windows import PERCENTS, Window, whole_until_s, window
 from kview.model.aggregates import Kind, Rollups
-from kview.model.report import Report, TableName
+from kview.model.report import Report
+from kview.model.report_tables import TableName
 from kview.model.units import UNKNOWN
 from kview.pipeline.report import Question
 from tests.pipeline.recorded import record, report_on, rolled_live, rows_of

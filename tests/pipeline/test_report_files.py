@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 
 from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
-from kview.model.report import NoteKind, Report, TableName
+from kview.model.report import NoteKind, Report
+from kview.model.report_tables import TableName
 from kview.pipeline.kept import ABOUT, FOLDER
 from kview.pipeline.report import Question, report
 from kview.recording.manifest import read_manifest
