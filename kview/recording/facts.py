@@ -130,7 +130,7 @@ class FactRows:
             return
         table = now.partitions
         columns: dict[str, Array] = {f.name: getattr(found, f.name) for f in fields(found)}
-        unclean = np.where(found.clean | found.unclean, found.unclean, None)
+        unclean = np.where(found.clean | found.unclean, found.unclean.astype(object), np.array(None, object))
         columns |= {name: getattr(table, name)[found.row] for name in ("topic", "partition", "internal")}
         columns |= {"unclean": unclean}
         yield "elections", _of_one_moment(ELECTIONS, columns, sequence, now.observation.ended_ms)

@@ -30,6 +30,9 @@ COMPARED = (
 """The columns whose change is worth a row."""
 
 
+_NONE = np.array(None, object)
+
+
 @dataclass(frozen=True, slots=True)
 class LagRows:
     """Rows of GROUP_LAGS. The arrays have one element per row."""
@@ -119,7 +122,7 @@ class GroupLags:
         at = np.maximum(worst, 0)
         return {
             "group": groups.group,
-            "state": np.where(groups.state == "", None, groups.state),
+            "state": np.where(groups.state == "", _NONE, groups.state),
             "verdict": figures.verdict,
             "severity": figures.severity,
             "lag": figures.lag,

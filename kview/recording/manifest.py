@@ -16,7 +16,11 @@ from kview.recording.schema import SCHEMA_VERSION
 
 
 class SegmentEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
-    """A segment: its number and, once closed, its first and last observation (inclusive) and its size."""
+    """A segment: its number and, once closed, its first and last observation (inclusive) and its size.
+
+    `clusters` has the ids of the clusters that were observed, as far as they are known; for an open segment
+    the first one. Versions before 4 do not have it.
+    """
 
     number: int
     closed: bool = False
@@ -25,6 +29,7 @@ class SegmentEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     began_ms: int = 0
     ended_ms: int = 0
     size_bytes: int = 0
+    clusters: tuple[str, ...] = ()
 
     @property
     def folder(self) -> str:

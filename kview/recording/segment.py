@@ -63,6 +63,28 @@ def whole_batches(
                 yield batch, file.tell()
 
 
+def stream_ends(path: Path, schema: pa.Schema) -> tuple[int, list[pa.RecordBatch]]:
+    """Return the number of complete batches of a stream, and the first and the last of them.
+
+    The others are not read, so this is quick for a stream of any size. The batches are not checked. Raises
+    FileNotFoundError and KviewError as `whole_batches` does.
+    """
+    check_regular(path)
+    count, first, last = 0, None, None
+    if not path.stat().st_size:
+        return 0, []
+    with pa.memory_map(str(path)) as file:
+        while True:
+            try:
+                message = pa.ipc.read_message(file)
+            except (EOFError, pa.ArrowInvalid, OSError):
+                break
+            if message.type != "schema":
+                count, last = count + 1, message
+                first = first or message
+        return count, [pa.ipc.read_record_batch(message, schema) for message in (first, last) if message]
+
+
 def stream_batches(path: Path) -> list[pa.RecordBatch]:
     """Return all complete batches of a stream. Raises FileNotFoundError."""
     return [batch for batch, _ in whole_batches(path)]

@@ -1,10 +1,12 @@
 """The upload of closed segments to another file system: `s3://…`, `hdfs://…`, `gs://…`, `file:///…`."""
 
 import logging
+import os
 import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 import pyarrow as pa
@@ -28,6 +30,14 @@ slash, so everything after `user:` up to the last `@` counts as the password."""
 _STORE_ERROR = re.compile(r"AWS Error ([A-Z_]+)")
 """The name of the error that an S3 store answered, in Arrow's message."""
 
+SECRETS_IN_ENVIRONMENT = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+
+HARMLESS_OPTIONS = ("region", "scheme", "allow_bucket_creation", "allow_bucket_deletion")
+ENDPOINT = "endpoint_override"
+"""The option of a URL that is an address, which may have a user and a password, too."""
+
+HIDDEN = "***"
+
 _log = logging.getLogger(__name__)
 
 
@@ -49,6 +59,33 @@ def open_target(url: str) -> tuple[fs.FileSystem, str]:
 def without_secrets(url: str) -> str:
     """Return the URL without user, password and options, for messages."""
     return _SECRETS.sub(r"\1\2", url)
+
+
+def hidden_secrets(text: str, url: str) -> str:
+    """Return a text without the secrets of a URL and of the environment, for the log.
+
+    A store may repeat in its error what it was sent.
+    """
+    secrets = {os.environ.get(name, "") for name in SECRETS_IN_ENVIRONMENT} | _secrets_of(url)
+    secrets |= {unquote(secret) for secret in secrets}
+    for secret in sorted(secrets - {""}, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+def _secrets_of(url: str) -> set[str]:
+    """Return a URL's user and password, and the values of its options except for harmless ones."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return set()
+    secrets = set(parts.netloc.rpartition("@")[0].split(":", 1))
+    for name, value in parse_qsl(parts.query):
+        if name == ENDPOINT:
+            secrets |= set(value.rpartition("@")[0].rpartition("/")[2].split(":", 1))
+        elif name not in HARMLESS_OPTIONS:
+            secrets.add(value)
+    return secrets
 
 
 def _reason(error: Exception) -> str:
@@ -75,7 +112,9 @@ def upload_missing(folder: Path, system: fs.FileSystem, target: str, done: set[i
         _upload_segment(folder, entry, system, target)
         done.add(entry.number)
         there = Manifest(
-            columns=manifest.columns, segments=tuple(e for e in manifest.segments if e.number in done)
+            version=manifest.version,
+            columns=manifest.columns,
+            segments=tuple(e for e in manifest.segments if e.number in done),
         )
         with system.open_output_stream(f"{target}/{MANIFEST}") as out:
             out.write(msgspec.json.encode(there))
@@ -101,6 +140,7 @@ class Uploading:
         self._folder = folder
         self._system, self._target = open_target(url)
         self._place = without_secrets(url)
+        self._url = url
         self._on_notice = on_notice
         self._done: set[int] = set()
         self._failed = False
@@ -135,7 +175,7 @@ class Uploading:
                 upload_missing(self._folder, self._system, self._target, self._done)
             except (OSError, KviewError) as error:
                 back_off_s = min(back_off_s * 2, MAX_BACK_OFF_S) if self._failed else FIRST_BACK_OFF_S
-                _log.warning("upload to %s failed: %s", self._place, error)
+                _log.warning("upload to %s failed: %s", self._place, hidden_secrets(str(error), self._url))
                 if not self._failed:
                     why = {"place": self._place, "reason": _reason(error)}
                     self._on_notice(Notice(NoticeKind.UPLOAD_FAILED, why))

@@ -174,6 +174,7 @@ class RecordingWriter:
             last_sequence=self._sequence - 1,
             began_ms=at_ms,
             ended_ms=at_ms,
+            clusters=_with_cluster((), snapshot),
         )
         folder = self.folder / entry.folder
         folder.mkdir(exist_ok=True)
@@ -207,6 +208,7 @@ class RecordingWriter:
             last_sequence=self._sequence,
             began_ms=self._open.began_ms,
             ended_ms=snapshot.observation.ended_ms,
+            clusters=_with_cluster(self._open.clusters, snapshot),
         )
         self._sequence += 1
         self._write_facts(self._fact_rows(self._sequence - 1, snapshot, facts, interval_ms))
@@ -243,6 +245,7 @@ class RecordingWriter:
             began_ms=self._open.began_ms,
             ended_ms=self._open.ended_ms,
             size_bytes=size,
+            clusters=self._open.clusters,
         )
         self._open = None
         self._write_segments((*self._manifest.segments[:-1], entry))
@@ -257,3 +260,9 @@ class RecordingWriter:
         self._drop()
         why = os.strerror(error.errno) if error.errno else str(error)
         return RecordingStopped(ErrorKind.RECORDING_STOPPED, reason=why, folder=str(self.folder))
+
+
+def _with_cluster(clusters: tuple[str, ...], snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the ids of clusters with that of a snapshot, if it is known."""
+    cluster = snapshot.observation.cluster_id
+    return clusters if cluster in ("", *clusters) else (*clusters, cluster)
