@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 HEAP_MB = 1024
 """The heap of the driver, in which all the work happens without a cluster."""
 
-LEAST_HEAP_MB = 256
-
 SESSION_WITHIN_S = 28.0
 """Limit for a session on a cluster. Spark itself tries for a minute to reach a master."""
 

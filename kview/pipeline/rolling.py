@@ -19,6 +19,7 @@ from kview.pipeline.kept import (
     Kept,
     affecting,
     begin,
+    chosen,
     clean,
     finish,
     known_head_s,
@@ -85,6 +86,7 @@ class Rolling:
         self._scratch = scratch
         self._cache = cache
         self._on_segments = on_segments or (lambda done, total: None)
+        self._ids: set[int] = set()
 
     def roll_up(self, source: Source) -> RolledUp:
         """Return a recording's roll-ups, after rolling up what was not.
@@ -93,16 +95,16 @@ class Rolling:
         """
         done = RolledUp(source)
         place = place_of(source, self._cache)
-        kept = read_kept(place, source)
-        moments, clusters = self._moments(source, kept)
+        # A copy of a recording has batches with the same ids as the recording itself.
+        kept = [one for one in read_kept(place, source) if one.about.id not in self._ids]
+        moments: dict[int, Moments] = {}
+        clusters: dict[int, str] = {}
+        self._add_moments(source, chosen(kept), moments, clusters)
         current, opened = self._open(source)
-        everything = self._in_order(kept, moments, current)
+        everything = self._in_order(chosen(kept), moments, current)
         # What was rolled up before the clock was set back into its time counts differently now.
-        kept = [one for one in kept if one.about.set_backs == affecting(one.moments, everything)]
-        missing = [entry for entry in source.closed if entry.number not in moments]
-        known = {number for one in kept for number, _ in one.about.segments}
-        for entry in [entry for entry in missing if entry.number not in known]:
-            self._add_moments(source, entry, moments, clusters)
+        kept = chosen([one for one in kept if one.about.set_backs == affecting(one.moments, everything)])
+        self._add_moments(source, kept, moments, clusters)
         new = runs(source.closed, kept, MOST_BYTES)
         total = sum(map(len, new))
         size = sum(entry.size_bytes for run in new for entry in run)
@@ -124,6 +126,7 @@ class Rolling:
             clean(place, batches)
         batches.sort(key=lambda one: int(one.moments.sequences[0]) if len(one.moments) else -1)
         done.batches = batches
+        self._ids |= {one.about.id for one in batches}
         backs = set_backs_of(everything)
         if backs:
             source.notes.append(
@@ -131,28 +134,24 @@ class Rolling:
             )
         return done
 
-    def _moments(self, source: Source, kept: Sequence[Kept]) -> tuple[dict[int, Moments], dict[int, str]]:
-        moments: dict[int, Moments] = {}
-        clusters: dict[int, str] = {}
+    def _add_moments(
+        self, source: Source, kept: Sequence[Kept], moments: dict[int, Moments], clusters: dict[int, str]
+    ) -> None:
+        """Add the observations and the cluster of each segment that is in no batch. Leave out those that are
+        damaged or gone."""
         known = {number for one in kept for number, _ in one.about.segments}
         for entry in list(source.closed):
-            if entry.number not in known:
-                self._add_moments(source, entry, moments, clusters)
-        return moments, clusters
-
-    def _add_moments(
-        self, source: Source, entry: SegmentEntry, moments: dict[int, Moments], clusters: dict[int, str]
-    ) -> None:
-        try:
-            check_files(source, entry)
-            moments[entry.number], clusters[entry.number] = closed_moments(source, entry)
-        except FileNotFoundError:
-            source.closed = [one for one in source.closed if one.number != entry.number]
-            source.notes.append(
-                Note(NoteKind.SEGMENT_GONE, {"recording": source.name, "segment": entry.number})
-            )
-        except KviewError as error:
-            source.leave_out(entry, error)
+            if entry.number in known or entry.number in moments:
+                continue
+            try:
+                check_files(source, entry)
+                moments[entry.number], clusters[entry.number] = closed_moments(source, entry)
+            except FileNotFoundError:
+                source.closed.remove(entry)
+                values = {"recording": source.name, "segment": entry.number}
+                source.notes.append(Note(NoteKind.SEGMENT_GONE, values))
+            except KviewError as error:
+                source.leave_out(entry, error)
 
     def _open(self, source: Source) -> tuple[Moments, OpenSegment | None]:
         try:
@@ -181,7 +180,7 @@ class Rolling:
         is_first: bool,
     ) -> Kept:
         segments = tuple((entry.number, entry.size_bytes) for entry in run)
-        about = _about(source, segments, its, everything, cluster, is_first)
+        about = _about(segments, its, everything, cluster, is_first)
         folder, place = self._begin(source, place, str(run[0].number))
         try:
             folders = [source.folder / entry.folder for entry in run]
@@ -201,7 +200,7 @@ class Rolling:
         """Roll up an open segment. Its roll-ups are not kept, because it grows."""
         assert source.open is not None
         segments = ((source.open.number, -1),)
-        about = _about(source, segments, opened.moments, everything, opened.cluster, is_first)
+        about = _about(segments, opened.moments, everything, opened.cluster, is_first)
         folder = begin(self._scratch / "open", f"{about.id:x}")
         self._write(open_deltas(self._spark, opened.parts), about, folder)
         for part in sorted(source.form.facts):
@@ -232,7 +231,6 @@ class Rolling:
 
 
 def _about(
-    source: Source,
     segments: tuple[tuple[int, int], ...],
     its: Moments,
     everything: Moments,
@@ -240,7 +238,7 @@ def _about(
     is_first: bool,
 ) -> About:
     return About(
-        id=new_id(source, segments),
+        id=new_id(),
         cluster=cluster,
         segments=segments,
         set_backs=affecting(its, everything),
