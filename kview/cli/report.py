@@ -67,7 +67,12 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
     """Report on recordings: throughput, availability, lag, incidents and growth.
 
     RECORDING is a folder, a folder of recordings, or the name under which a recording was kept. A recording
-    is read once; what is found is kept next to it, so that the next report is quick.
+    is read once; what is found is kept next to it, so that the next report is quick. Periods are whole
+    minutes.
+
+    With --master spark://HOST:PORT, the work is done by a Spark cluster whose machines see the recording and
+    the folder of its roll-ups (--cache) under the same paths. They need nothing but Spark. To ask for less
+    memory on each machine, add --conf spark.executor.memory=512m.
     """
     import msgspec
 

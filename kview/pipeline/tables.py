@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from kview.model.report import Period
 from kview.model.report_tables import TableName
 from kview.pipeline import fact_figures
-from kview.pipeline.answers import Answers, Rows
+from kview.pipeline.answer_rows import Rows
+from kview.pipeline.answers import Answers
 from kview.pipeline.figures import Figures, Filters
 from kview.pipeline.periods import Share
 
