@@ -6,6 +6,7 @@ append (the fold not included, which the screen needs anyway), the bytes of the 
 and those of the closed recording.
 """
 
+import itertools
 import statistics
 import tempfile
 import time
@@ -41,7 +42,7 @@ def cost(seen: Iterable[tuple[Snapshot, Facts | None]], folder: Path) -> Cost:
         writer.append(snapshot, facts)
         appends.append((time.thread_time() - began) * 1000)
         streams.append(writer.stream_bytes)
-    each = [b - a for a, b in zip(streams[1:], streams[2:], strict=False)]
+    each = [b - a for a, b in itertools.pairwise(streams)]
     writer.close()
     return Cost(statistics.median(appends), statistics.mean(each), size_of(folder) / len(appends))
 

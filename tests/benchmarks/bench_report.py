@@ -3,9 +3,9 @@
     python -m tests.benchmarks.bench_report [--rows 1 10 100] [--cores 1 2] [--folder DIR]
 
 For each size (millions of rows of partitions, in a recording's own Parquet files) and number of cores: the
-time of Spark's session, of rolling up, and of all figures, and the time in which DuckDB rolls up the same files
-with the same SQL and answers the same figures from that, with as many threads. Spark has a heap of 1 GB. Their
-figures must be equal. The ratio counts rolling up and figures, without the session.
+time of Spark's session, of rolling up, and of all figures, and the time in which DuckDB rolls up the same
+files with the same SQL and answers the same figures from that, with as many threads. Spark has a heap of
+1 GB. Their figures must be equal. The ratio counts rolling up and figures, without the session.
 """
 
 import argparse
@@ -106,11 +106,13 @@ class Duck:
         return {
             "sums": self._run(
                 f"select kind, name, {sums}, {seconds}, sum(hottest.rate), sum({held}),"
-                f" count(*) filter ({held} > 0), max(topic_partitions) from seconds where {known} group by all"
+                f" count(*) filter ({held} > 0), max(topic_partitions)"
+                f" from seconds where {known} group by all"
             ),
             "percentiles": self._run(
                 f"select kind, name, {ranks}, max(records_in), arg_min(second, (-records_in, second)) from ("
-                "select *, row_number() over (partition by kind, name order by records_in, second desc) as place,"
+                "select *, row_number() over (partition by kind, name order by records_in, second desc)"
+                " as place,"
                 f" count(*) over (partition by kind, name) as total from seconds where {known}"
                 " and kind <> 'group' and records_in > 0) group by all"
             ),
@@ -171,7 +173,9 @@ def measure(folder: Path, cores: int, rows: int, line: str) -> None:
         report(session.spark, [folder], Question(), session.scratch)
         again = time.monotonic() - again_at
         pid = session.pid
-        most_mb = int(re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) // 1024  # type: ignore[index]
+        peak = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+        assert peak is not None
+        most_mb = int(peak[1]) // 1024
     since_s, until_s = made.period.since_ms // 1000, made.period.until_ms // 1000
     duck = Duck(folder, cores)
     duck_began = time.monotonic()
@@ -181,13 +185,15 @@ def measure(folder: Path, cores: int, rows: int, line: str) -> None:
     duck_done = time.monotonic()
     check(made, found)
     ratio = (done - ready) / (duck_done - duck_began)
-    print(
-        f"{line} {cores} cores: session {ready - began:.1f} s; Spark rolls up {figures_at[0] - ready:.1f} s, figures"
-        f" {done - figures_at[0]:.1f} s, again {again:.1f} s, {most_mb} MB; DuckDB {duck_rolled - duck_began:.1f} s +"
-        f" {duck_done - duck_rolled:.1f} s; ratio {ratio:.2f} ({ratio / LIMIT:.2f} of {LIMIT:g});"
-        f" load {os.getloadavg()[0]:.1f}",
-        flush=True,
+    times = (
+        f"Spark rolls up {figures_at[0] - ready:.1f} s, figures {done - figures_at[0]:.1f} s",
+        f"again {again:.1f} s",
+        f"{most_mb} MB",
+        f"DuckDB {duck_rolled - duck_began:.1f} s + {duck_done - duck_rolled:.1f} s",
+        f"ratio {ratio:.2f} ({ratio / LIMIT:.2f} of {LIMIT:g})",
+        f"load {os.getloadavg()[0]:.1f}",
     )
+    print(f"{line} {cores} cores: session {ready - began:.1f} s; {'; '.join(times)}", flush=True)
 
 
 def main() -> None:
