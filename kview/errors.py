@@ -126,6 +126,8 @@ class ErrorKind(StrEnum):
     SPARK_ENDED = "spark ended"
     SPARK_MASTER_UNREACHABLE = "spark master unreachable"
     SPARK_MASTER_WRONG = "spark master wrong"
+    SPARK_NO_EXECUTOR = "spark no executor"
+    SPARK_SETTING_WRONG = "spark setting wrong"
     REPORT_OUT_OF_MEMORY = "report out of memory"
     REPORT_CANCELLED = "report cancelled"
     REPORT_NOTHING_KNOWN = "report nothing known"

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
@@ -10,7 +11,7 @@ from typing import Any
 
 import click
 
-from kview.errors import BadUse, ErrorKind
+from kview.errors import BadUse, ErrorKind, KviewError
 
 
 @click.command()
@@ -41,6 +42,9 @@ from kview.errors import BadUse, ErrorKind
 )
 @click.option(
     "--master", default="", metavar="URL", help="The Spark master: local[N] (default) or spark://HOST:PORT."
+)
+@click.option(
+    "--conf", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of Spark. May be repeated."
 )
 @click.option(
     "--heap",
@@ -77,8 +81,14 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
     """Report on recordings: throughput, availability, lag, incidents and growth.
 
     RECORDING is a folder, a folder of recordings, or the name under which a recording was kept. A recording
-    is read once; what is found is kept next to it, so that the next report is quick.
+    is read once; what is found is kept next to it, so that the next report is quick. Periods are whole
+    minutes.
+
+    With --master spark://HOST:PORT, the work is done by a Spark cluster whose machines see the recording and
+    the folder of its roll-ups (--cache) under the same paths. They need nothing but Spark. To ask for less
+    memory on each machine, add --conf spark.executor.memory=512m.
     """
+    from kview.language.errors import sentence
     from kview.run import terminal
     from kview.run.report_files import ReportFormat, check_output, write_report
     from kview.run.report_progress import ProgressLine
@@ -94,19 +104,37 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
         master=flags["master"],
         heap_mb=flags["heap"],
         cache=flags["cache"],
+        settings=_settings(flags["settings"]),
         on_progress=line.show,
     )
 
     def cancel(number: int, frame: FrameType | None) -> None:
+        # The second Ctrl-C ends kview at once. Spark must not be called by a handler that interrupts a call.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        reporting.cancel()
+        threading.Thread(target=reporting.cancel, name="cancel", daemon=True).start()
 
     signal.signal(signal.SIGINT, cancel)
     try:
         made = reporting.make()
+    except KviewError as error:
+        if error.kind is not ErrorKind.REPORT_CANCELLED:
+            raise
+        line.end()
+        print(f"kview: {sentence(error)}", file=sys.stderr)
+        ctx.exit(128 + signal.SIGINT)
     finally:
         line.end()
     write_report(made, form, out, ascii_only)
+
+
+def _settings(given: Sequence[str]) -> dict[str, str]:
+    settings = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.startswith("spark."):
+            raise BadUse(ErrorKind.SPARK_SETTING_WRONG, text=text)
+        settings[name] = value
+    return settings
 
 
 def _question(recordings: Sequence[str], flags: dict[str, Any]) -> Any:

@@ -235,6 +235,14 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.SPARK_MASTER_WRONG: ErrorWords(
         "{master!r} is not a valid Spark master", "write local[N] or spark://HOST:PORT"
     ),
+    ErrorKind.SPARK_NO_EXECUTOR: ErrorWords(
+        "the Spark cluster {master} has started no executor within {within_s:.0f} s",
+        "check that its workers have a free core and memory, or ask for less:"
+        " --conf spark.executor.memory=512m",
+    ),
+    ErrorKind.SPARK_SETTING_WRONG: ErrorWords(
+        "{text!r} is not a valid Spark setting", "write NAME=VALUE, such as spark.executor.memory=2g"
+    ),
     ErrorKind.REPORT_OUT_OF_MEMORY: ErrorWords(
         "the report needs more than {heap} MB of memory", "give it more with --heap, or report on less"
     ),

@@ -63,7 +63,8 @@ def open_deltas(spark: SparkSession, parts: Mapping[str, pa.Table]) -> DataFrame
     moments = parts["observations"].select(["sequence", "ended_ms"])
     named = moments.rename_columns(["sequence", "observed_ms"])
     tables = (parts["partition_deltas"], parts["offset_deltas"], named)
-    whole = DeltaBatches(*(_one_batch(table) for table in tables), last_sequence=-1)
+    partitions, offsets, seen = (_one_batch(table) for table in tables)
+    whole = DeltaBatches(partitions, offsets, seen, last_sequence=-1)
     return unpacked(spark.createDataFrame(packed_table(rows(whole))))
 
 

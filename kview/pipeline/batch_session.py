@@ -6,7 +6,8 @@ import shutil
 import socket
 import tempfile
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from urllib.parse import urlsplit
 
 from kview.errors import BadUse, ClusterUnreachable, ErrorKind, KviewError
 from kview.pipeline.jvm import Batch, Gateway, choose_java
-from kview.pipeline.spark_internals import RESERVED_MEMORY, forget_gateway
+from kview.pipeline.spark_internals import RESERVED_MEMORY, executors, forget_gateway
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,10 +25,14 @@ if TYPE_CHECKING:
 HEAP_MB = 1024
 """The heap of the driver, in which all the work happens without a cluster."""
 
-LEAST_HEAP_MB = 256
-
 SESSION_WITHIN_S = 28.0
-"""Spark itself tries for a minute to reach a master."""
+"""Limit for a session on a cluster. Spark itself tries for a minute to reach a master."""
+
+LOCAL_WITHIN_S = 180.0
+"""Limit for a session on this machine, which may be overloaded."""
+
+EXECUTOR_WITHIN_S = 60.0
+"""Executors are Java processes that workers start, which may be busy."""
 
 CONNECTS_WITHIN_S = 5.0
 
@@ -60,13 +65,6 @@ SETTINGS = {
     "spark.cleaner.periodicGC.interval": "10min",
 }
 
-INTERPRETED = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-}
-"""Settings for little data. Queries run without Java code of their own, whose compilation takes longer."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -83,7 +81,7 @@ class BatchSession:
     """A Spark session for a batch, to use in a `with` statement.
 
     `master` is `local[N]`, `spark://HOST:PORT`, or anything else that Spark knows. Unless `is_long`, there is
-    so little to do that most of the time would go into compiling. `on_tasks` is called on a
+    so little to do that most of the time would go into planning and compiling. `on_tasks` is called on a
     thread of this object a few times per second while there is work.
     """
 
@@ -94,13 +92,15 @@ class BatchSession:
         heap_mb: int = HEAP_MB,
         is_long: bool = True,
         on_tasks: Callable[[Tasks], None] | None = None,
-        settings: dict[str, str] | None = None,
+        settings: Mapping[str, str] | None = None,
+        cluster_within_s: float = SESSION_WITHIN_S,
     ) -> None:
         self.master = master or f"local[{os.cpu_count() or 1}]"
         self._heap_mb = heap_mb
         self._is_long = is_long
         self._on_tasks = on_tasks
-        self._settings = settings or {}
+        self._settings = dict(settings or {})
+        self._within_s = cluster_within_s
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._cancelled = False
@@ -149,16 +149,34 @@ class BatchSession:
 
         thread = threading.Thread(target=make, name="spark's session", daemon=True)
         thread.start()
-        thread.join(SESSION_WITHIN_S)
-        if not made or isinstance(made[0], Exception):
-            if made:
-                _log.warning("no Spark session", exc_info=made[0])  # type: ignore[arg-type]
+        deadline_s = time.monotonic() + (LOCAL_WITHIN_S if self.is_local else self._within_s)
+        while thread.is_alive() and not self._cancelled and time.monotonic() < deadline_s:
+            thread.join(POLL_S)
+        if self._cancelled:
+            raise KviewError(ErrorKind.REPORT_CANCELLED)
+        found = made[0] if made else None
+        if found is None or isinstance(found, Exception):
+            _log.warning("no Spark session", exc_info=found)
             if self.is_local:
-                raise KviewError(ErrorKind.SPARK_FAILED, cause="no session") from (made or [None])[0]  # type: ignore[misc]
+                raise KviewError(ErrorKind.SPARK_FAILED, cause="no session")
             raise ClusterUnreachable(ErrorKind.SPARK_MASTER_UNREACHABLE, master=self.master)
-        self._session = made[0]
+        self._session = found
+        if not self.is_local:
+            self._wait_for_executor(found)
         if self._on_tasks is not None:
             threading.Thread(target=self._tell, name="spark's progress", daemon=True).start()
+
+    def _wait_for_executor(self, session: "SparkSession") -> None:
+        """Wait until there is an executor, because a job without any waits for ever."""
+        deadline_s = time.monotonic() + max(EXECUTOR_WITHIN_S, self._within_s)
+        while not executors(session):
+            if self._cancelled:
+                raise KviewError(ErrorKind.REPORT_CANCELLED)
+            if time.monotonic() > deadline_s:
+                raise ClusterUnreachable(
+                    ErrorKind.SPARK_NO_EXECUTOR, master=self.master, within_s=EXECUTOR_WITHIN_S
+                )
+            time.sleep(POLL_S)
 
     def _new_session(self, host: str) -> "SparkSession":
         from pyspark.sql import SparkSession
@@ -172,7 +190,7 @@ class BatchSession:
             "spark.local.dir": str(self.scratch),
             "spark.sql.warehouse.dir": str(self.scratch / "warehouse"),
             "spark.sql.shuffle.partitions": str(_shuffle_partitions(cores, self._is_long)),
-            **({} if self._is_long else INTERPRETED),
+            "spark.sql.adaptive.enabled": str(self._is_long).lower(),
             **({RESERVED_MEMORY: str(64 << 20)} if self.is_local else {}),
             **self._settings,
         }
@@ -185,6 +203,12 @@ class BatchSession:
         """The session."""
         assert self._session is not None
         return self._session
+
+    @property
+    def pid(self) -> int:
+        """The process id of the JVM."""
+        assert self._gateway is not None
+        return self._gateway.process.pid
 
     def cancel(self) -> None:
         """Cancel all jobs, so that whatever waits for them raises. May be called from any thread."""

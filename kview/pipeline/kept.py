@@ -71,26 +71,29 @@ def place_of(source: Source, cache: Path | None) -> Path:
 
 
 def read_kept(place: Path, source: Source) -> list[Kept]:
-    """Return the batches in `place` that are complete and about segments as they are, oldest first.
+    """Return the batches in `place` that are complete and about segments as they are.
 
-    Batches of segments that are no longer in the recording count, too. Of two that share a segment, the one
-    with more segments is returned.
+    Batches of segments that are no longer in the recording count, too. Several may be about one segment.
     """
     now = {entry.number: entry.size_bytes for entry in source.closed}
-    found = []
-    for folder in sorted(place.glob("batch-*")) if place.is_dir() else []:
-        kept = _read(folder)
-        if kept is not None and all(now.get(n, size) == size for n, size in kept.about.segments):
-            found.append(kept)
-    found.sort(key=lambda kept: -len(kept.about.segments))
+    found = [_read(folder) for folder in sorted(place.glob("batch-*"))] if place.is_dir() else []
+    return [
+        kept
+        for kept in found
+        if kept is not None and all(now.get(n, size) == size for n, size in kept.about.segments)
+    ]
+
+
+def chosen(batches: Sequence[Kept]) -> list[Kept]:
+    """Return batches without a common segment, those of more segments first, in the order of segments."""
     taken: set[int] = set()
-    chosen = []
-    for kept in found:
+    found = []
+    for kept in sorted(batches, key=lambda one: -len(one.about.segments)):
         numbers = {number for number, _ in kept.about.segments}
         if not numbers & taken:
             taken |= numbers
-            chosen.append(kept)
-    return sorted(chosen, key=lambda kept: kept.about.segments[0])
+            found.append(kept)
+    return sorted(found, key=lambda kept: kept.about.segments[0])
 
 
 def _read(folder: Path) -> Kept | None:
@@ -108,10 +111,15 @@ def _read(folder: Path) -> Kept | None:
 
 def work_bytes(source: Source, cache: Path | None) -> int:
     """Return about how many bytes a report has to read: roll-ups, and segments without any."""
-    kept = read_kept(place_of(source, cache), source)
+    kept = chosen(read_kept(place_of(source, cache), source))
     known = {number for one in kept for number, _ in one.about.segments}
     new = sum(entry.size_bytes for entry in source.closed if entry.number not in known)
-    return new + sum(sum(one.about.files.values()) for one in kept)
+    return new + kept_bytes(kept)
+
+
+def kept_bytes(kept: Sequence[Kept]) -> int:
+    """Return the size of some batches."""
+    return sum(sum(one.about.files.values()) for one in kept)
 
 
 def affecting(moments: Moments, of_recording: Moments) -> tuple[tuple[int, int], ...]:
@@ -201,10 +209,9 @@ def _runs(pid: int) -> bool:
     return True
 
 
-def new_id(source: Source, segments: tuple[tuple[int, int], ...]) -> int:
+def new_id() -> int:
     """Return a number for a batch that no other batch has, below 2⁶²."""
-    text = f"{source.folder}\0{segments}\0{ROLLUP_VERSION}"
-    return int.from_bytes(hashlib.sha256(text.encode(errors="replace")).digest()[:8], "big") >> 2
+    return secrets.randbits(62)
 
 
 def known_tail_s(moments: Moments) -> int:

@@ -17,6 +17,7 @@ from kview.pipeline.ahead import rehearse
 from kview.pipeline.packed import unpacked
 from kview.pipeline.reading import next_rows, packed_table
 from kview.pipeline.rollup import pieces, summed
+from kview.pipeline.session import interpreted
 from kview.pipeline.source import RecordingSource
 from kview.recording.reader import Recording
 
@@ -30,12 +31,6 @@ that leaves about half of a core free."""
 MAX_REST_S = 1.5
 """Limit of that pause. On a busy machine a batch takes longer without using more CPU time, so a longer pause
 would only delay the figures."""
-
-INTERPRETED = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-"""Spark settings that run a query without generating and compiling Java code for it."""
 
 INTERPRETED_ROWS = 5_000
 """With more rows than this, generating and compiling code pays off, although it takes most of a second."""
@@ -69,13 +64,9 @@ def start(
     # For what is already recorded, no stream source is used, because its processes take seconds to start.
     batches, last = next_rows(Recording.open(recording), after, FIRST_ROWS)
     if batches:
-        interpreted = INTERPRETED if sum(batch.num_rows for batch in batches) <= INTERPRETED_ROWS else {}
-        for name, value in interpreted.items():
-            spark.conf.set(name, value)
-        threading.Thread(target=rehearse, args=(spark,), name="rehearsal", daemon=True).start()
-        roll_up(pieces(unpacked(spark.createDataFrame(packed_table(batches)))))
-        for name in interpreted:
-            spark.conf.unset(name)
+        with interpreted(spark, sum(batch.num_rows for batch in batches) <= INTERPRETED_ROWS):
+            threading.Thread(target=rehearse, args=(spark,), name="rehearsal", daemon=True).start()
+            roll_up(pieces(unpacked(spark.createDataFrame(packed_table(batches)))))
     spark.dataSource.register(RecordingSource)
     source = spark.readStream.format(RecordingSource.name()).option("path", str(recording))
     coming = pieces(unpacked(source.option("after", str(last)).load()))

@@ -44,11 +44,16 @@ def minutes(
     because those seconds are not complete yet. For each (sequence, second) of `set_backs`, observations
     before that sequence do not count from that second on.
     """
+    return deltas.sparkSession.sql(query(head_s, tail_s, set_backs), deltas=deltas)
+
+
+def query(head_s: int, tail_s: int, set_backs: Sequence[tuple[int, int]] = ()) -> str:
+    """Return the SQL of `minutes`, which reads from `{deltas}`."""
     whole = [f"from_s >= {head_s}", f"{_slot('from_s', tail_s)} = {_slot('to_s', tail_s)}"]
     whole += [f"(sequence >= {sequence} or to_s < {second})" for sequence, second in set_backs]
     kept = [f"(whole or second >= {head_s})"]
     kept += [f"(sequence >= {sequence} or second < {second})" for sequence, second in set_backs]
-    query = f"""
+    return f"""
         select slot, topic, partition, first(internal) as internal,
             {", ".join(f"cast(sum({value}) as long) as {name}" for name, value in SUMMED.items())},
             max(peak) as peak
@@ -71,7 +76,6 @@ def minutes(
                         where group is null and topic is not null)))
             where {" and ".join(kept)})
         group by slot, topic, partition"""
-    return deltas.sparkSession.sql(query, deltas=deltas)
 
 
 def _slot(second: str, tail_s: int) -> str:

@@ -99,8 +99,10 @@ def shares(recordings: Sequence[RolledUp], period: Seconds) -> tuple[list[Share]
             # A recording has partitions by the minute, so it takes over at the beginning of a minute.
             seconds = Seconds(-(-before[0] // BLOCK_S) * BLOCK_S, whole.until_s)
             lost = whole.length_s - max(seconds.length_s, 0)
-            values = {"recording": rolled.source.name, "other": before[1].source.name, "seconds": lost}
-            notes.append(Note(NoteKind.OVERLAP, values))
+            other = before[1].source.name
+            notes.append(
+                Note(NoteKind.OVERLAP, {"recording": rolled.source.name, "other": other, "seconds": lost})
+            )
             if seconds.length_s <= 0:
                 continue
         taken[rolled.cluster] = (seconds.until_s, rolled)
@@ -114,8 +116,12 @@ def shares(recordings: Sequence[RolledUp], period: Seconds) -> tuple[list[Share]
         gaps, pauses_ms = _gaps(rolled.moments.ended_ms, inside)
         if gaps:
             length_s = round(sum(pauses_ms) / 1000)
-            values = {"recording": rolled.source.name, "gaps": len(gaps), "seconds": length_s}
-            notes.append(Note(NoteKind.GAP, values))
+            notes.append(
+                Note(
+                    NoteKind.GAP,
+                    {"recording": rolled.source.name, "gaps": len(gaps), "seconds": length_s},
+                )
+            )
         counted.append(Share(rolled, inside, settled, gaps, len(gaps), sum(pauses_ms)))
     return counted, notes
 

@@ -10,13 +10,19 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from kview.errors import BadUse, ErrorKind
-from kview.model.report import Period, Report, Table, TableName, comparison_of
+from kview.model.report import Period, Report, Table, comparison_of
+from kview.model.report_tables import TableName
 from kview.model.units import UNKNOWN
 from kview.pipeline.figures import Filters
+from kview.pipeline.kept import kept_bytes
 from kview.pipeline.periods import Seconds, asked, shares
 from kview.pipeline.rolling import Rolling
+from kview.pipeline.session import interpreted
 from kview.pipeline.sources import open_source
 from kview.pipeline.tables import period_of, step_s_of
+
+LITTLE_BYTES = 2 << 20
+"""With smaller roll-ups than this, compiling the queries does not pay off."""
 
 THRESHOLD_MS = 60_000
 """The lag in time above which a group counts as late, unless another one is given."""
@@ -71,15 +77,16 @@ def report(
             raise BadUse(ErrorKind.REPORT_NOTHING_KNOWN)
         whole_s = max(s.seconds.until_s for s in counted) - min(s.seconds.from_s for s in counted)
         step_s = step_s or step_s_of(whole_s)
-        made = period_of(
-            spark,
-            counted,
-            filters,
-            step_s,
-            question.threshold_ms,
-            question.price_per_gb,
-            lambda done, total: tell(Stage.FIGURES, done, total),
-        )
+        with interpreted(spark, sum(kept_bytes(s.rolled.batches) for s in counted) < LITTLE_BYTES):
+            made = period_of(
+                spark,
+                counted,
+                filters,
+                step_s,
+                question.threshold_ms,
+                question.price_per_gb,
+                lambda done, total: tell(Stage.FIGURES, done, total),
+            )
         return Period(made.since_ms, made.until_ms, made.tables, (*notes, *found, *made.notes)), step_s
 
     now, step_s = period(asked(question.since_ms, question.until_ms), question.step_s)

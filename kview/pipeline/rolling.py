@@ -19,6 +19,7 @@ from kview.pipeline.kept import (
     Kept,
     affecting,
     begin,
+    chosen,
     clean,
     finish,
     known_head_s,
@@ -29,6 +30,7 @@ from kview.pipeline.kept import (
     runs,
 )
 from kview.pipeline.schemas import MINUTES_TABLE, SECONDS_TABLE, schema_of_part
+from kview.pipeline.session import interpreted
 from kview.pipeline.sources import (
     Moments,
     OpenSegment,
@@ -41,6 +43,9 @@ from kview.pipeline.sources import (
 )
 from kview.recording.manifest import SegmentEntry
 from kview.recording.segment import parquet_file
+
+LITTLE_BYTES = 256 << 10
+"""With less to roll up than this, compiling the queries does not pay off."""
 
 MOST_BYTES = 4 << 30
 """The size of the segments in one batch. If a report is cancelled, the batches before stay."""
@@ -81,6 +86,7 @@ class Rolling:
         self._scratch = scratch
         self._cache = cache
         self._on_segments = on_segments or (lambda done, total: None)
+        self._ids: set[int] = set()
 
     def roll_up(self, source: Source) -> RolledUp:
         """Return a recording's roll-ups, after rolling up what was not.
@@ -89,34 +95,38 @@ class Rolling:
         """
         done = RolledUp(source)
         place = place_of(source, self._cache)
-        kept = read_kept(place, source)
-        moments, clusters = self._moments(source, kept)
+        # A copy of a recording has batches with the same ids as the recording itself.
+        kept = [one for one in read_kept(place, source) if one.about.id not in self._ids]
+        moments: dict[int, Moments] = {}
+        clusters: dict[int, str] = {}
+        self._add_moments(source, chosen(kept), moments, clusters)
         current, opened = self._open(source)
-        everything = self._in_order(kept, moments, current)
+        everything = self._in_order(chosen(kept), moments, current)
         # What was rolled up before the clock was set back into its time counts differently now.
-        kept = [one for one in kept if one.about.set_backs == affecting(one.moments, everything)]
-        missing = [entry for entry in source.closed if entry.number not in moments]
-        known = {number for one in kept for number, _ in one.about.segments}
-        for entry in [entry for entry in missing if entry.number not in known]:
-            self._add_moments(source, entry, moments, clusters)
+        kept = chosen([one for one in kept if one.about.set_backs == affecting(one.moments, everything)])
+        self._add_moments(source, kept, moments, clusters)
         new = runs(source.closed, kept, MOST_BYTES)
         total = sum(map(len, new))
+        size = sum(entry.size_bytes for run in new for entry in run)
         batches = list(kept)
         self._on_segments(0, total)
-        for run in new:
-            its = joined([moments[entry.number] for entry in run])
-            is_first = not everything.sequences.size or its.sequences[0] == everything.sequences[0]
-            cluster = next((clusters[e.number] for e in run if clusters.get(e.number)), "")
-            batches.append(self._closed_batch(source, place, run, its, everything, cluster, is_first))
-            done.rolled_segments += len(run)
-            self._on_segments(done.rolled_segments, total)
-        if opened is not None:
-            is_first = len(everything) == len(opened.moments)
-            batches.append(self._open_batch(source, opened, everything, is_first))
+        opened_bytes = 0 if opened is None else opened.parts["partition_deltas"].nbytes
+        with interpreted(self._spark, size + opened_bytes < LITTLE_BYTES):
+            for run in new:
+                its = joined([moments[entry.number] for entry in run])
+                is_first = its.sequences[0] == everything.sequences[0]
+                cluster = next((clusters[e.number] for e in run if clusters.get(e.number)), "")
+                batches.append(self._closed_batch(source, place, run, its, everything, cluster, is_first))
+                done.rolled_segments += len(run)
+                self._on_segments(done.rolled_segments, total)
+            if opened is not None:
+                is_first = len(everything) == len(opened.moments)
+                batches.append(self._open_batch(source, opened, everything, is_first))
         with suppress(OSError):
             clean(place, batches)
         batches.sort(key=lambda one: int(one.moments.sequences[0]) if len(one.moments) else -1)
         done.batches = batches
+        self._ids |= {one.about.id for one in batches}
         backs = set_backs_of(everything)
         if backs:
             source.notes.append(
@@ -124,28 +134,24 @@ class Rolling:
             )
         return done
 
-    def _moments(self, source: Source, kept: Sequence[Kept]) -> tuple[dict[int, Moments], dict[int, str]]:
-        moments: dict[int, Moments] = {}
-        clusters: dict[int, str] = {}
+    def _add_moments(
+        self, source: Source, kept: Sequence[Kept], moments: dict[int, Moments], clusters: dict[int, str]
+    ) -> None:
+        """Add the observations and the cluster of each segment that is in no batch. Leave out those that are
+        damaged or gone."""
         known = {number for one in kept for number, _ in one.about.segments}
         for entry in list(source.closed):
-            if entry.number not in known:
-                self._add_moments(source, entry, moments, clusters)
-        return moments, clusters
-
-    def _add_moments(
-        self, source: Source, entry: SegmentEntry, moments: dict[int, Moments], clusters: dict[int, str]
-    ) -> None:
-        try:
-            check_files(source, entry)
-            moments[entry.number], clusters[entry.number] = closed_moments(source, entry)
-        except FileNotFoundError:
-            source.closed = [one for one in source.closed if one.number != entry.number]
-            source.notes.append(
-                Note(NoteKind.SEGMENT_GONE, {"recording": source.name, "segment": entry.number})
-            )
-        except KviewError as error:
-            source.leave_out(entry, error)
+            if entry.number in known or entry.number in moments:
+                continue
+            try:
+                check_files(source, entry)
+                moments[entry.number], clusters[entry.number] = closed_moments(source, entry)
+            except FileNotFoundError:
+                source.closed.remove(entry)
+                values = {"recording": source.name, "segment": entry.number}
+                source.notes.append(Note(NoteKind.SEGMENT_GONE, values))
+            except KviewError as error:
+                source.leave_out(entry, error)
 
     def _open(self, source: Source) -> tuple[Moments, OpenSegment | None]:
         try:
@@ -174,7 +180,7 @@ class Rolling:
         is_first: bool,
     ) -> Kept:
         segments = tuple((entry.number, entry.size_bytes) for entry in run)
-        about = _about(source, segments, its, everything, cluster, is_first)
+        about = _about(segments, its, everything, cluster, is_first)
         folder, place = self._begin(source, place, str(run[0].number))
         try:
             folders = [source.folder / entry.folder for entry in run]
@@ -194,7 +200,7 @@ class Rolling:
         """Roll up an open segment. Its roll-ups are not kept, because it grows."""
         assert source.open is not None
         segments = ((source.open.number, -1),)
-        about = _about(source, segments, opened.moments, everything, opened.cluster, is_first)
+        about = _about(segments, opened.moments, everything, opened.cluster, is_first)
         folder = begin(self._scratch / "open", f"{about.id:x}")
         self._write(open_deltas(self._spark, opened.parts), about, folder)
         for part in sorted(source.form.facts):
@@ -225,7 +231,6 @@ class Rolling:
 
 
 def _about(
-    source: Source,
     segments: tuple[tuple[int, int], ...],
     its: Moments,
     everything: Moments,
@@ -233,7 +238,7 @@ def _about(
     is_first: bool,
 ) -> About:
     return About(
-        id=new_id(source, segments),
+        id=new_id(),
         cluster=cluster,
         segments=segments,
         set_backs=affecting(its, everything),

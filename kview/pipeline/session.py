@@ -1,5 +1,7 @@
 """A local Spark session: quiet, on the loopback interface only, as small as possible."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -41,6 +43,26 @@ SETTINGS = {
     "spark.appStateStore.asyncTracking.enable": "false",
     "spark.cleaner.periodicGC.interval": "10min",
 }
+
+
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Settings that run a query without generating and compiling Java code for it."""
+
+
+@contextmanager
+def interpreted(spark: SparkSession, so: bool = True) -> Iterator[None]:
+    """Run the queries of a `with` statement without generating code for them, if `so`: for a few thousand
+    rows, that takes longer than the query."""
+    for name, value in INTERPRETED.items() if so else ():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in INTERPRETED if so else ():
+            spark.conf.unset(name)
 
 
 def new_session(scratch: Path, threads: int) -> SparkSession:

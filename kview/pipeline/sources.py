@@ -1,6 +1,7 @@
 """What a report can read of a recording: its closed segments, what its open one has, and its moments."""
 
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from kview.pipeline.reading import set_backs
 from kview.recording.damage import damage_in, damaged
 from kview.recording.formats import Format, format_of
 from kview.recording.manifest import Manifest, SegmentEntry, read_manifest
-from kview.recording.reader import Recording
+from kview.recording.reader import GROWS_WITHIN_S
 from kview.recording.segment import STREAM_FILE, fact_rows, parquet_file, whole_batches
 
 DELTA_PARTS = ("partition_deltas", "offset_deltas", "observations")
@@ -154,7 +155,7 @@ def read_open(source: Source) -> OpenSegment | None:
             parts[name] = fact_rows(folder, name, int(moments.sequences[-1]))
     last = int(moments.sequences[-1])
     left_over = path.stat().st_size - end
-    if Recording(source.folder).grows():
+    if time.time() - path.stat().st_mtime < GROWS_WITHIN_S:
         kind = NoteKind.STILL_WRITTEN
     else:
         kind = NoteKind.TORN if left_over else NoteKind.NOT_CLOSED

@@ -63,6 +63,14 @@ def parser() -> Any:
     return java_class(PARSER).getField("MODULE$").get(None)
 
 
+def executors(spark: Any) -> int:
+    """Return the number of a session's executors on other machines. Raises Py4JError.
+
+    PySpark's status tracker only knows jobs and stages.
+    """
+    return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
+
+
 def forget_gateway() -> None:
     """Make PySpark forget the gateway whose JVM has ended, so that this process can use another one."""
     from pyspark import SparkContext

@@ -1,7 +1,7 @@
 """Reports about recordings, made by Spark in a JVM of their own."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +47,7 @@ class Reporting:
         master: str = "",
         heap_mb: int | None = None,
         cache: Path | None = None,
+        settings: Mapping[str, str] | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         """Prepare a report about recordings: folders, folders of recordings, or names of kept recordings.
@@ -58,6 +59,7 @@ class Reporting:
         self._master = master
         self._heap_mb = heap_mb
         self._cache = cache
+        self._settings = dict(settings or {})
         self._on_progress = on_progress or (lambda progress: None)
         self._progress = Progress()
         self._lock = threading.Lock()
@@ -87,9 +89,11 @@ class Reporting:
             heap_mb=self._heap_mb or HEAP_MB,
             is_long=size > LONG_BYTES,
             on_tasks=on_tasks,
+            settings=self._settings,
         )
+        self._cancel = batch.cancel
+        self._check()
         with batch as session:
-            self._cancel = session.cancel
             try:
                 self._check()
                 question = self._question or Question()

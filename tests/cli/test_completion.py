@@ -33,7 +33,7 @@ def test_each_shell_has_its_script(shell: str, says: str) -> None:
         ("bash", "kview serve --br", "2", {"--brokers"}),
         ("bash", "kview connect a:1 --format ", "4", {"text", "json"}),
         ("zsh", "kview co", "1", {"connect"}),
-        ("fish", "kview re", "re", {"replay"}),
+        ("fish", "kview re", "re", {"replay", "report"}),
     ],
 )
 def test_what_is_completed(shell: str, words: str, at: str, completed: set[str]) -> None:

@@ -1,7 +1,6 @@
 """Recordings with facts to report on, and the figures that the screen would show of them."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,24 +9,14 @@ from pyspark.sql import SparkSession
 from kview.derive.facts import Facts
 from kview.derive.view import View
 from kview.model.aggregates import Rollups
-from kview.model.report import Report, TableName
-from kview.pipeline.batch_session import INTERPRETED
+from kview.model.report import Report
+from kview.model.report_tables import TableName
 from kview.pipeline.reading import next_rows
 from kview.pipeline.report import Question, report
 from kview.pipeline.rollup import DELTAS, rolled
 from kview.pipeline.store import RollupStore
 from kview.recording.reader import Recording
 from kview.recording.writer import RecordingWriter
-
-
-@contextmanager
-def without_compiling(spark: SparkSession) -> Iterator[SparkSession]:
-    """Run queries without generating code for them, which takes much longer than they do."""
-    for name, value in INTERPRETED.items():
-        spark.conf.set(name, value)
-    yield spark
-    for name in INTERPRETED:
-        spark.conf.unset(name)
 
 
 def record(folder: Path, views: Sequence[View], *, segment_s: float = 12, close: bool = True) -> Path:

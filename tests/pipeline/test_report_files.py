@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,24 +13,19 @@ from pyspark.sql import SparkSession
 
 from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
-from kview.model.report import NoteKind, Report, TableName
+from kview.model.report import NoteKind, Report
+from kview.model.report_tables import TableName
 from kview.pipeline.kept import ABOUT, FOLDER
 from kview.pipeline.report import Question, report
 from kview.recording.manifest import read_manifest
 from kview.recording.segment import STREAM_FILE
-from tests.pipeline.recorded import figures_of, record, report_on, rows_of, without_compiling
+from tests.pipeline.recorded import figures_of, record, report_on, rows_of
 from tests.recording.snapshots import moved
 from tests.worlds.histories import Plan
 from tests.worlds.scripts import views as folded
 
 PLAN = Plan(((8, "crash 4"), (20, "rewind"), (30, "back 4")))
 SECONDS = 200
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick(spark: SparkSession) -> Iterator[None]:
-    with without_compiling(spark):
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +207,7 @@ def test_of_seconds_that_came_twice_the_later_ones_count(spark: SparkSession, tm
 
 
 def test_what_was_not_observed_is_not_known(spark: SparkSession, tmp_path: Path) -> None:
-    plan = Plan(((20, "skip"),))
+    plan = Plan(((20, "skip"), (20, "skip")))
     history = list(folded(plan.snapshots(1, 40)))
     ends = [view.snapshot.observation.ended_ms for view in history]
     pause_ms = max(after - before for before, after in pairwise(ends))

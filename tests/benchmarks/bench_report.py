@@ -1,0 +1,216 @@
+"""Measures reports on large recordings against DuckDB.
+
+    python -m tests.benchmarks.bench_report [--rows 1 10 100] [--cores 1 2] [--folder DIR]
+
+For each size (millions of rows of partitions, in a recording's own Parquet files) and number of cores: the
+time of Spark's session, of rolling up, and of all figures, and the time in which DuckDB rolls up the same
+files with the same SQL and answers the same figures from that, with as many threads. Spark has a heap of
+1 GB. Their figures must be equal. The ratio counts rolling up and figures, without the session.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+
+from kview.derive.windows import OUT_SETTLES_S
+from kview.model.aggregates import SUMS
+from kview.model.report import Report
+from kview.model.report_tables import TableName
+from kview.pipeline import minutes as minutes_module
+from kview.pipeline import rollup
+from kview.pipeline.batch_session import BatchSession
+from kview.pipeline.report import Question, Stage, report
+from tests.benchmarks.synthetic import START_MS, write_recording
+
+LIMIT = 4.0
+HEAP_MB = 1024
+SECONDS = {1: 1_000, 10: 1_000, 100: 10_000}
+PARTITIONS = {1: 1_000, 10: 10_000, 100: 10_000}
+
+_DELTAS = """
+    select sequence, observed_ms, null::varchar as "group", topic, "partition", internal, leader, leader_rack,
+        topic_partitions, began_ms, ended_ms, records_in as records, truncated as fell,
+        records_in_gap as in_gap, record_centibytes, replicated, cross_rack, state_ms, offline, silent,
+        under_min_isr, under_replicated
+    from read_parquet('{folder}/seg-*/partition_deltas.parquet')
+    {offsets}"""
+
+_OFFSETS = """
+    union all by name
+    select sequence, observed_ms, "group", topic, "partition", leader, leader_rack, since_ms as began_ms,
+        ended_ms, records_out as records, rewound as fell, records_out_gap as in_gap
+    from read_parquet('{folder}/seg-*/offset_deltas.parquet')
+    union all by name
+    select sequence, ended_ms as observed_ms from read_parquet('{folder}/seg-*/observations.parquet')"""
+
+
+def in_duckdb(sql: str) -> str:
+    """Translate Spark's SQL."""
+    sql = re.sub(r"\bdiv\b", "//", sql)
+    sql = re.sub(r"\bexplode\(", "unnest(", sql)
+    sql = re.sub(r"\bsequence\((?=\S)", "generate_series(", sql)
+    sql = re.sub(r"\bsequence\(\s*$", "generate_series(", sql, flags=re.MULTILINE)
+    sql = re.sub(r"\barray\(", "list_value(", sql)
+    sql = re.sub(r"named_struct\('(\w+)', ", r"struct_pack(\1 := ", sql)
+    sql = re.sub(r", '(\w+)', (?=[\w(])", r", \1 := ", sql)
+    sql = re.sub(r",\s*'(partition)', ", r", \1 := ", sql)
+    sql = re.sub(r"(?<!partition by )\b(?<!\")(group|between|partition|offset)\b(?! by)(?!\")", r'"\1"', sql)
+    return sql
+
+
+class Duck:
+    """DuckDB at the same work."""
+
+    def __init__(self, folder: Path, threads: int) -> None:
+        self._connection = duckdb.connect(config={"threads": threads, "memory_limit": f"{HEAP_MB}MB"})
+        self._run(
+            f"create view deltas as {_DELTAS.format(folder=folder, offsets=_OFFSETS.format(folder=folder))}"
+        )
+        self._run(f"create view partition_deltas as {_DELTAS.format(folder=folder, offsets='')}")
+        self._folder = folder
+
+    def _run(self, sql: str) -> list[tuple[object, ...]]:
+        return self._connection.execute(sql).fetchall()
+
+    def roll_up(self, tail_s: int) -> None:
+        pieces = in_duckdb(rollup.PIECES.format(deltas="deltas"))
+        summed = in_duckdb(rollup.SUMMED.format(pieces="pieces"))
+        self._run(f"create view pieces as {pieces}")
+        self._run(f"create table seconds as {summed}")
+        query = in_duckdb(minutes_module.query(0, tail_s).format(deltas="partition_deltas"))
+        self._run(f"create table minutes as {query}")
+
+    def figures(self, since_s: int, until_s: int) -> dict[str, list[tuple[object, ...]]]:
+        """Ask for what a report asks for."""
+        known = f"second >= {since_s} and second < {until_s}"
+        settled = f"second < {until_s - OUT_SETTLES_S}"
+        sums = ", ".join(
+            f"sum({name}) filter ({settled})" if name == "records_out" else f"sum({name})" for name in SUMS
+        )
+        states = ("offline", "silent", "under_min_isr", "under_replicated")
+        seconds = ", ".join(f"count(*) filter ({name}_ms > 0)" for name in states)
+        held = "if(kind = 'topic', topic_partitions, active_ms / 1000)"
+        ranks = ", ".join(
+            f"max(records_in) filter (place = ceil({until_s - since_s} * {percent} / 100)"
+            f" - greatest({until_s - since_s} - total, 0))"
+            for percent in (50, 95, 99)
+        )
+        partition = ", ".join(f"sum({name}) as {name}" for name in minutes_module.SUMMED)
+        return {
+            "sums": self._run(
+                f"select kind, name, {sums}, {seconds}, sum(hottest.rate), sum({held}),"
+                f" count(*) filter ({held} > 0), max(topic_partitions)"
+                f" from seconds where {known} group by all"
+            ),
+            "percentiles": self._run(
+                f"select kind, name, {ranks}, max(records_in), arg_min(second, (-records_in, second)) from ("
+                "select *, row_number() over (partition by kind, name order by records_in, second desc)"
+                " as place,"
+                f" count(*) over (partition by kind, name) as total from seconds where {known}"
+                " and kind <> 'group' and records_in > 0) group by all"
+            ),
+            "hottest": self._run(
+                "select kind, name, arg_min(place, (-rates, place)) from (select kind, name,"
+                " (hottest.topic, hottest.partition) as place, sum(hottest.rate) as rates from seconds"
+                f" where {known} and hottest is not null group by all) group by all"
+            ),
+            "throughput": self._run(
+                "select name, second // 60, sum(records_in), sum(centibytes_in), sum(records_out),"
+                f" sum(replicated), sum(cross_rack) from seconds where {known}"
+                " and kind in ('topic', 'cluster') group by all"
+            ),
+            "partitions": self._run(
+                f"""with sums as (select topic, "partition", {partition}, max(peak) as peak from minutes
+                where slot >= {since_s // 60 * 60} and slot < {until_s} group by all)
+                select * from (from sums order by records_in desc limit 200)
+                union (from sums qualify row_number() over (partition by topic order by records_in desc) = 1
+                    order by records_in desc limit 200)
+                union (from sums where under_replicated_ms > 0 order by under_replicated_ms desc limit 200)"""
+            ),
+            "traffic": self._run(
+                "select topic, sum(centibytes_in), sum(replicated_centibytes), sum(cross_rack_centibytes)"
+                f" from minutes where slot >= {since_s // 60 * 60} and slot < {until_s} group by all"
+            ),
+        }
+
+
+def check(made: Report, found: dict[str, list[tuple[object, ...]]]) -> None:
+    """Check that both engines say the same."""
+    at = 2 + list(SUMS).index(SUMS[0])
+    theirs = {row[1]: row[at] for row in found["sums"] if row[0] == "topic"}
+    table = made[TableName.TOPICS]
+    ours = dict(zip(table["topic"], table["records_in"].tolist(), strict=True))
+    assert ours == theirs, "records in"
+    p99 = {row[1]: row[4] or 0 for row in found["percentiles"] if row[0] == "topic"}
+    assert dict(zip(table["topic"], table["in_p99"].tolist(), strict=True)) == p99, "percentiles"
+    traffic = made[TableName.TRAFFIC]
+    ours = dict(zip(traffic["topic"], traffic["cross_rack_bytes"].tolist(), strict=True))
+    assert {row[0]: row[3] // 100 for row in found["traffic"]}.items() <= ours.items(), "traffic"  # type: ignore[operator]
+
+
+def measure(folder: Path, cores: int, rows: int, line: str) -> None:
+    """Print one row of the table."""
+    shutil.rmtree(folder / "rollups", ignore_errors=True)
+    began = time.monotonic()
+    figures_at = [0.0]
+
+    def on_stage(stage: Stage, done: int, total: int) -> None:
+        if stage is Stage.FIGURES and not figures_at[0]:
+            figures_at[0] = time.monotonic()
+
+    with BatchSession(f"local[{cores}]", heap_mb=HEAP_MB, is_long=rows > 2) as session:
+        ready = time.monotonic()
+        made = report(session.spark, [folder], Question(), session.scratch, None, on_stage)
+        done = time.monotonic()
+        again_at = time.monotonic()
+        report(session.spark, [folder], Question(), session.scratch)
+        again = time.monotonic() - again_at
+        pid = session.pid
+        peak = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+        assert peak is not None
+        most_mb = int(peak[1]) // 1024
+    since_s, until_s = made.period.since_ms // 1000, made.period.until_ms // 1000
+    duck = Duck(folder, cores)
+    duck_began = time.monotonic()
+    duck.roll_up((START_MS + (SECONDS[rows] - 1) * 1000) // 1000 - 1)
+    duck_rolled = time.monotonic()
+    found = duck.figures(since_s, until_s)
+    duck_done = time.monotonic()
+    check(made, found)
+    ratio = (done - ready) / (duck_done - duck_began)
+    times = (
+        f"Spark rolls up {figures_at[0] - ready:.1f} s, figures {done - figures_at[0]:.1f} s",
+        f"again {again:.1f} s",
+        f"{most_mb} MB",
+        f"DuckDB {duck_rolled - duck_began:.1f} s + {duck_done - duck_rolled:.1f} s",
+        f"ratio {ratio:.2f} ({ratio / LIMIT:.2f} of {LIMIT:g})",
+        f"load {os.getloadavg()[0]:.1f}",
+    )
+    print(f"{line} {cores} cores: session {ready - began:.1f} s; {'; '.join(times)}", flush=True)
+
+
+def main() -> None:
+    flags = argparse.ArgumentParser()
+    flags.add_argument("--rows", type=int, nargs="+", default=[1, 10], choices=sorted(SECONDS))
+    flags.add_argument("--cores", type=int, nargs="+", default=[1, 2])
+    flags.add_argument("--folder", type=Path)
+    given = flags.parse_args()
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        for rows in given.rows:
+            recording = Path(folder) / f"{rows}M"
+            count = write_recording(recording, PARTITIONS[rows], SECONDS[rows])
+            size = sum(path.stat().st_size for path in recording.rglob("*.parquet")) >> 20
+            for cores in given.cores:
+                measure(recording, cores, rows, f"{count / 1e6:.1f} M rows ({size} MB),")
+            shutil.rmtree(recording)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
