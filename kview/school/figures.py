@@ -56,7 +56,7 @@ class Figure:
 
     def value(self, moment: Moment) -> Value:
         """Return the figure's value at a moment."""
-        made = SUBJECTS[self.subject].value(moment, self)
+        made: Value = SUBJECTS[self.subject].value(moment, self)
         if isinstance(made, (np.integer, int)) and not isinstance(made, bool):
             return None if int(made) in (UNKNOWN, UNKNOWN_ID) else int(made)
         return made
@@ -200,8 +200,13 @@ def _partition(moment: Moment, figure: Figure) -> Any:
         case "watermark":
             return table.high_watermark[row]
         case name:
-            columns = {"log-end": table.log_end, "log-start": table.log_start, "epoch": table.leader_epoch}
-            columns |= {"leader": table.leader, "min-isr": table.min_isr}
+            columns: Mapping[str, Any] = {
+                "epoch": table.leader_epoch,
+                "leader": table.leader,
+                "log-end": table.log_end,
+                "log-start": table.log_start,
+                "min-isr": table.min_isr,
+            }
             return columns[name][row]
 
 
