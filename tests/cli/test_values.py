@@ -4,8 +4,8 @@ import click
 import pytest
 
 from kview.cli.values import Duration, bootstrap_servers, words
-from kview.lab.worlds import topic_of
 from kview.errors import BadUse
+from kview.lab.worlds import topic_of
 from kview.language.errors import sentence
 from kview.model.address import Address
 from kview.simulate.settings import check_broker_settings

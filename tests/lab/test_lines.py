@@ -64,9 +64,9 @@ def test_a_line_is_answered_in_a_sentence(console: Console, lines: list[str], sa
         ),
         (
             ["rate audit-service"],
-            "error rate needs a producer and records per second: rate invoice-service 200",
+            "error 'rate' needs a producer and records per second: write rate ",
         ),
-        (["rate audit-service 2G"], "error 2e+09 is not between 0 and 1e+06: give a number in that range"),
+        (["rate audit-service 2G"], "error 2,000,000,000 is not between 0 and 1,000,000: give a number"),
         (["pause nobody"], "error there is no group named 'nobody': the groups are billing, reporting,"),
         (
             ["remove-member audit-export"],
