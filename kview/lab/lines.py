@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from kview.errors import BadUse, ErrorKind, error_of
+from kview.errors import BadUse, ErrorKind
 from kview.lab.adjusting import adjustment_of, is_adjustment
 from kview.lab.commands import parse
 from kview.lab.console import Console
-from kview.language import faults
+from kview.language import adjustments, faults
 from kview.language.errors import sentence
 
 MAX_LINE_BYTES = 4096
@@ -49,8 +49,9 @@ def answer(console: Console, line: str | None) -> str:
             return "ok the cluster ends"
     try:
         if is_adjustment(line):
-            refused = console.adjust(adjustment_of(line)).refused
-            return f"error {sentence(error_of(refused))}" if refused is not None else f"ok {line.strip()}"
+            wanted = adjustment_of(line)
+            refused = console.adjust(wanted).refused
+            return f"ok {adjustments.done(wanted)}" if refused is None else f"error {sentence(refused)}"
         command = parse(line)
     except BadUse as error:
         return f"error {sentence(error)}"

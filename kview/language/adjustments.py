@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from kview.language.faults import Needs
-from kview.model.adjustments import AdjustmentKind
+from kview.language.words import rate, size
+from kview.model.adjustments import Adjustment, AdjustmentKind
 
 NEEDS: Mapping[AdjustmentKind, Needs] = {
     AdjustmentKind.RATE: Needs("needs a producer and records per second", "rate invoice-service 200"),
@@ -17,3 +18,27 @@ NEEDS: Mapping[AdjustmentKind, Needs] = {
     AdjustmentKind.ELECT: Needs("needs one topic", "elect payment"),
 }
 """What is said about a line that lacks a word or has one too many, with an example of the whole line."""
+
+
+def done(made: Adjustment) -> str:
+    """Return what an adjustment has changed."""
+    name = made.name
+    match made.kind:
+        case AdjustmentKind.RATE:
+            return f"{name} now creates {rate(made.amount)} records/s"
+        case AdjustmentKind.PAUSE:
+            return f"the members of {name} read nothing, but send heartbeats; to undo it: resume {name}"
+        case AdjustmentKind.RESUME:
+            return f"the members of {name} read on"
+        case AdjustmentKind.ADD_MEMBER:
+            return f"a new member joins {name}; to undo it: remove-member {name}"
+        case AdjustmentKind.REMOVE_MEMBER:
+            return f"a member of {name} commits and leaves; to undo it: add-member {name}"
+        case AdjustmentKind.KILL_MEMBER:
+            return f"a member of {name} was killed: its partitions wait until its session ends"
+        case AdjustmentKind.SET:
+            return f"{name} now has {made.key}={made.value}"
+        case AdjustmentKind.BANDWIDTH:
+            return f"the network of broker {made.broker} now carries {size(round(made.amount))}/s each way"
+        case AdjustmentKind.ELECT:
+            return f"partitions of {name} without a leader get one, which may lack committed records"

@@ -186,7 +186,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "{group} has no members", "add one first: add-member {group}"
     ),
     ErrorKind.AMOUNT_OUT_OF_RANGE: ErrorWords(
-        "{amount:,g} is not between {least:,g} and {most:,g}", "give a number in that range"
+        "{amount:,.0f} is not between {least:,.0f} and {most:,.0f}", "give a number in that range"
     ),
     ErrorKind.NOT_AN_AMOUNT: ErrorWords(
         "{text!r} is not an amount", "give a number, such as 500, 20k or 1.5M"

@@ -4,7 +4,8 @@ import re
 
 from kview.language.words import NONE, count, duration
 from kview.school.expectations import shown
-from kview.school.figures import Figure, Moment, NotAFigure, Value, parse
+from kview.school.figures import Figure, NotAFigure, parse
+from kview.school.moment import Moment, Value
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _END = re.compile(r"[.!?…](?:\s|$)")

@@ -11,8 +11,9 @@ from kview.school.acts import Act, act, pressed
 from kview.school.camera import Camera
 from kview.school.captions import filled
 from kview.school.expectations import duration_ms, seen
-from kview.school.figures import Moment, parse
+from kview.school.figures import parse
 from kview.school.lesson import Lesson, Step
+from kview.school.moment import Moment
 from kview.school.watching import Watch
 from kview.school.worlds import world
 from kview.simulate.cluster import Cluster, build

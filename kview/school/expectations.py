@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kview.model.units import UNKNOWN
-from kview.school.figures import Figure, Moment, NotAFigure, Value, parse
+from kview.school.figures import Figure, NotAFigure, parse
+from kview.school.moment import Moment, Value
 
 _DURATION = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)(ms|s|m)")
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000}

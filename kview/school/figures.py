@@ -3,28 +3,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from kview.derive.lookup import partition_row, topic_row
-from kview.derive.view import View
 from kview.model.incidents import Incident, PhaseKind
 from kview.model.states import BrokerState
-from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
-
-Value = int | str | bool | tuple[int, ...] | tuple[str, ...] | None
-"""A figure's value. None if it is not known, or if there is no such thing."""
-
-Counters = Mapping[str, Any]
-"""What the simulated cluster itself counts (`Cluster.counters`)."""
-
-
-class Moment(NamedTuple):
-    """A view, and what the cluster had counted at that time."""
-
-    view: View
-    counters: Counters
+from kview.model.units import UNKNOWN, UNKNOWN_ID
+from kview.school.group_figures import of_group, of_member, of_position
+from kview.school.moment import Asked, Moment, Value, whole
+from kview.school.partition_figures import of_partition, of_topic
 
 
 class NotAFigure(Exception):
@@ -56,7 +44,7 @@ class Figure:
 
     def value(self, moment: Moment) -> Value:
         """Return the figure's value at a moment."""
-        made = SUBJECTS[self.subject].value(moment, self)
+        made: Value = SUBJECTS[self.subject].value(moment, Asked(self.of, self.name, self.at))
         if isinstance(made, (np.integer, int)) and not isinstance(made, bool):
             return None if int(made) in (UNKNOWN, UNKNOWN_ID) else int(made)
         return made
@@ -100,10 +88,10 @@ class Subject:
 
     names: tuple[str, ...]
     figures: tuple[str, ...]
-    value: Callable[[Moment, Figure], Any]
+    value: Callable[[Moment, Asked], Any]
 
 
-def _cluster(moment: Moment, figure: Figure) -> Any:
+def _cluster(moment: Moment, figure: Asked) -> Any:
     view = moment.view
     head, seen = view.headline, view.snapshot.observation
     states = view.snapshot.brokers.state
@@ -125,9 +113,9 @@ def _cluster(moment: Moment, figure: Figure) -> Any:
     }[figure.name]
 
 
-def _broker(moment: Moment, figure: Figure) -> Any:
+def _broker(moment: Moment, figure: Asked) -> Any:
     table, figures = moment.view.snapshot.brokers, moment.view.brokers
-    rows = np.flatnonzero(table.id == _int(figure.of[0]))
+    rows = np.flatnonzero(table.id == whole(figure.of[0]))
     if not len(rows):
         return None
     row = int(rows[0])
@@ -150,146 +138,6 @@ def _broker(moment: Moment, figure: Figure) -> Any:
             return int(table.latency_us[row]) // 1000 if table.latency_us[row] != UNKNOWN else None
 
 
-def _split(name: str) -> tuple[str, int]:
-    topic, _, number = name.rpartition("-")
-    return topic, _int(number)
-
-
-def _int(text: str) -> int:
-    return int(text) if text.isdigit() else -1
-
-
-def _ids(ids: Any) -> tuple[int, ...]:
-    return tuple(sorted(id for id in ids.tolist() if id != NO_BROKER))
-
-
-def _partition(moment: Moment, figure: Figure) -> Any:
-    view = moment.view
-    row = partition_row(view, *_split(figure.of[0]))
-    if row is None:
-        return None
-    table, figures = view.snapshot.partitions, view.partitions
-    place = np.flatnonzero(table.replicas[row] == figure.at)
-    match figure.name:
-        case "end" | "behind":
-            if not len(place):
-                return None
-            return (figures.replica_end if figure.name == "end" else figures.replica_lag)[row, place[0]]
-        case "isr" | "elr":
-            return _ids(getattr(table, figure.name)[row])
-        case "replicas":
-            return tuple(id for id in table.replicas[row].tolist() if id != NO_BROKER)
-        case "racks":
-            racks = dict(zip(view.snapshot.brokers.id.tolist(), view.snapshot.brokers.rack, strict=True))
-            return len({racks.get(id) for id in table.replicas[row].tolist() if id != NO_BROKER})
-        case "isr-size":
-            return figures.isr_count[row]
-        case "frozen":
-            return bool(figures.frozen_since_ms[row] != UNKNOWN)
-        case "status":
-            return str(figures.status[row])
-        case "rack-safe":
-            return str(figures.rack_safe[row])
-        case "gone":
-            return _gone(moment.view, figure.of[0])
-        case "uncommitted":
-            return figures.uncommitted[row]
-        case "rate":
-            rate = figures.in_rate[row]
-            return round(float(rate)) if np.isfinite(rate) else None
-        case "watermark":
-            return table.high_watermark[row]
-        case name:
-            columns = {"log-end": table.log_end, "log-start": table.log_start, "epoch": table.leader_epoch}
-            columns |= {"leader": table.leader, "min-isr": table.min_isr}
-            return columns[name][row]
-
-
-def _gone(view: View, name: str) -> int | None:
-    """Return how many records of a partition the last incident that hit it took, a lower bound."""
-    for incident in reversed(view.incidents):
-        for hit in incident.hit:
-            if f"{hit.topic}-{hit.partition}" == name:
-                return hit.gone
-    return None
-
-
-def _topic(moment: Moment, figure: Figure) -> Any:
-    figures = moment.view.topics
-    row = topic_row(figures, figure.of[0])
-    if row is None:
-        return None
-    if figure.name == "rate":
-        rate = figures.in_rate[row]
-        return round(float(rate)) if np.isfinite(rate) else None
-    if figure.name == "rack-safe":
-        return str(figures.rack_safe[row])
-    return getattr(figures, figure.name.replace("-", "_"))[row]
-
-
-def _group(moment: Moment, figure: Figure) -> Any:
-    view = moment.view
-    table, figures = view.snapshot.groups, view.groups
-    rows = np.flatnonzero(table.group == figure.of[0])
-    if figure.name in ("read", "reread", "skipped"):
-        return moment.counters["groups"].get(figure.of[0], {}).get(figure.name)
-    if not len(rows):
-        return None
-    row = int(rows[0])
-    match figure.name:
-        case "verdict" | "reason":
-            return str(getattr(figures, figure.name)[row])
-        case "state":
-            return str(table.state[row])
-        case "members" | "coordinator":
-            return getattr(table, figure.name)[row]
-        case "active-members":
-            return figures.members_active[row]
-        case "idle-members":
-            return max(0, int(table.members[row]) - int(figures.members_active[row]))
-        case "behind":
-            return figures.behind_ms[row]
-        case "rate":
-            rate = figures.read_rate[row]
-            return round(float(rate)) if np.isfinite(rate) else None
-        case name:
-            return getattr(figures, name)[row]
-
-
-def _position(moment: Moment, figure: Figure) -> Any:
-    view = moment.view
-    table, figures = view.snapshot.offsets, view.offsets
-    topic, number = _split(figure.of[1])
-    rows = np.flatnonzero(
-        (table.group == figure.of[0]) & (table.topic == topic) & (table.partition == number)
-    )
-    if not len(rows):
-        return None
-    row = int(rows[0])
-    match figure.name:
-        case "committed":
-            return table.committed[row]
-        case "owner":
-            return _client(str(table.owner[row]), view)
-        case "verdict":
-            return str(figures.verdict[row])
-        case name:
-            return getattr(figures, name)[row]
-
-
-def _client(member: str, view: View) -> str:
-    """Return the client id of a member, which is shorter than its member id."""
-    members = view.snapshot.members
-    rows = np.flatnonzero(members.member_id == member)
-    return str(members.client_id[rows[0]]) if len(rows) else ""
-
-
-def _member(moment: Moment, figure: Figure) -> Any:
-    members = moment.view.snapshot.members
-    rows = np.flatnonzero(members.client_id == figure.of[0])
-    return members.assigned[rows[0]] if len(rows) else None
-
-
 _PHASES = {
     "silent": PhaseKind.SILENT,
     "frozen": PhaseKind.FROZEN,
@@ -303,7 +151,7 @@ _PHASES = {
 }
 
 
-def _incident(moment: Moment, figure: Figure) -> Any:
+def _incident(moment: Moment, figure: Asked) -> Any:
     """Read the incident that began last. A phase is the milliseconds from its beginning."""
     if not moment.view.incidents:
         return None
@@ -326,7 +174,7 @@ def _incident(moment: Moment, figure: Figure) -> Any:
             return getattr(one, name)
 
 
-def _producer(moment: Moment, figure: Figure) -> Any:
+def _producer(moment: Moment, figure: Asked) -> Any:
     found = moment.counters["producers"].get(figure.of[0])
     if found is None:
         return None
@@ -351,24 +199,24 @@ SUBJECTS: Mapping[str, Subject] = {
         ("leader", "epoch", "isr", "isr-size", "elr", "replicas", "racks", "watermark", "log-end",
          "log-start",
          "uncommitted", "status", "frozen", "rack-safe", "rate", "min-isr", "gone", "end", "behind"),
-        _partition,
+        of_partition,
     ),
     "topic": Subject(
         ("TOPIC",),
         ("partitions", "replication", "min-isr", "no-leader", "silent-leader", "frozen", "under-min-isr",
          "under-replicated", "not-preferred", "rack-safe", "rate"),
-        _topic,
+        of_topic,
     ),
     "group": Subject(
         ("GROUP",),
         ("verdict", "reason", "state", "members", "active-members", "idle-members", "coordinator", "lag",
          "behind", "lost", "rate", "read", "reread", "skipped"),
-        _group,
+        of_group,
     ),
     "position": Subject(
-        ("GROUP", "TOPIC-NUMBER"), ("committed", "lag", "owner", "verdict", "lost"), _position
+        ("GROUP", "TOPIC-NUMBER"), ("committed", "lag", "owner", "verdict", "lost"), of_position
     ),
-    "member": Subject(("CLIENT",), ("assigned",), _member),
+    "member": Subject(("CLIENT",), ("assigned",), of_member),
     "incident": Subject(
         (),
         (*_PHASES, "kind", "open", "brokers", "waited", "groups", "gone", "partitions", "moved",

@@ -2,8 +2,9 @@
 
 from kview.model.units import UNKNOWN
 from kview.school.expectations import Expectation, duration_ms, expectation
-from kview.school.figures import Figure, Moment, Value
+from kview.school.figures import Figure
 from kview.school.lesson import Step
+from kview.school.moment import Moment, Value
 
 PATIENCE_MS = 20_000
 """How long a step waits for its expectations if it does not say."""

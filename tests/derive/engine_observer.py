@@ -1,4 +1,4 @@
-"""Observes a simulated cluster without sockets, and keeps the truth about its elections."""
+"""Observes a simulated cluster with the camera, and keeps the truth about its elections."""
 
 import random
 from collections import defaultdict
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kview.model.failures import FailureKind, Part
-from kview.model.snapshot import Brokers, Observation, Partitions, Quorum, Replicas, Snapshot
-from kview.model.states import BrokerState, QuorumRole
-from kview.model.units import UNKNOWN
+import numpy as np
+
+from kview.model.snapshot import Snapshot
+from kview.model.states import BrokerState
+from kview.school.camera import Camera
 from kview.simulate.cluster import Cluster, build
 from kview.simulate.world import LinkSpec, ProducerSpec, TopicSpec, World, racked_brokers
 from tests.simulate.engine import START_MS
-from tests.worlds.tables import table
 
 STEP_US = 20_000
 """How often the truth is looked at."""
@@ -47,10 +47,7 @@ class Engine:
         self.truth = Truth()
         self.told_fenced_ms: dict[int, list[int]] = defaultdict(list)
         """By broker, the ends of the observations in which metadata first told that it was fenced."""
-        self._sequence = 0
-        self._silent: dict[int, int] = {}
-        self._answered: dict[int, int] = {}
-        self._seen: dict[Any, tuple[int, int]] = {}
+        self._camera = Camera(self.cluster)
         self._image: Any = None
         self._told: set[int] = set()
         self._leaders: dict[Key, tuple[int, int]] = {}
@@ -131,160 +128,13 @@ class Engine:
 
     def observe(self) -> Snapshot:
         """Return a snapshot, as an observer that asks every broker would see it."""
-        cluster, began = self.cluster, self.now_ms
-        answering = [b for b in cluster.broker_ids() if cluster.nodes.serves(b)]
-        for broker in cluster.broker_ids():
-            if broker in answering:
-                self._answered[broker] = began
-                self._silent.pop(broker, None)
-            else:
-                self._silent.setdefault(broker, began)
-        image = cluster.image(answering[0]) if answering else cluster.metadata.image
-        if answering:
-            self._shown = image
-        image = self._shown
-        placed = list(image.all_partitions())
-        for key, partition in placed:
-            for broker in partition.replicas:
-                if broker in answering and broker != partition.leader:
-                    self._read(key, broker)
-        self.go(READ_MS)
-        for key, partition in placed:
-            leader = partition.leader
-            if leader in answering and cluster.nodes.serves(leader):
-                replica = cluster.brokers[leader].replicas[key]
-                if replica.leading:
-                    self._read(key, leader)
-                    self._seen[key, "end"] = self._seen[key, leader]
-                    self._seen[key, "hw"] = (replica.high_watermark, self.now_ms)
-        self._sequence += 1
-        for id, one in image.brokers.items():
-            if one.fenced and id not in self._told:
-                self.told_fenced_ms[id].append(self.now_ms)
-        self._told = {id for id, one in image.brokers.items() if one.fenced}
-        return self._snapshot(image, placed, set(answering), began)
-
-    def _read(self, key: Key, broker: int) -> None:
-        self._seen[key, broker] = (self.cluster.brokers[broker].replicas[key].log.end, self.now_ms)
-
-    def _snapshot(self, image: Any, placed: list[Any], answering: set[int], began: int) -> Snapshot:
-        nothing = (UNKNOWN, UNKNOWN)
-        quorum = self.cluster.quorum
-        fetched = {node: us // 1000 for node, us in quorum.fetched_us.items() if us >= 0} | {
-            quorum.leader: self.now_ms
-        }
-        is_active = quorum.active()
-        if is_active:
-            self._quorum = (self.now_ms, quorum.leader, quorum.epoch, fetched)
-        at_ms, leader, epoch, fetched = self._quorum
-        brokers = []
-        for id, broker in image.brokers.items():
-            state = BrokerState.UP
-            if broker.fenced:
-                state = BrokerState.FENCED
-            elif id not in answering:
-                state = BrokerState.SILENT
-            refuses = self.cluster.nodes.refuses(id)
-            why = (
-                FailureKind.NONE
-                if id in answering
-                else FailureKind.REFUSED
-                if refuses
-                else FailureKind.SILENT
-            )
-            brokers.append(
-                {
-                    "id": id,
-                    "host": "h",
-                    "port": id,
-                    "rack": broker.rack,
-                    "state": state,
-                    "since_ms": self._silent.get(id, began),
-                    "answers": id in answering,
-                    "answered_ms": self._answered.get(id, UNKNOWN),
-                    "last_fetch_ms": fetched.get(id, UNKNOWN),
-                    "latency_us": 1_000,
-                    "error": why.value,
-                    "disk_bytes": UNKNOWN,
-                    "session_timeout_ms": SESSION_MS,
-                }
-            )
-        rows = []
-        for (topic, number), partition in placed:
-            key = (topic, number)
-            end, end_ms = self._seen.get((key, "end"), nothing)
-            watermark, watermark_ms = self._seen.get((key, "hw"), nothing)
-            rows.append(
-                {
-                    "topic": topic,
-                    "partition": number,
-                    "topic_id": f"{topic}-id",
-                    "internal": topic.startswith("__"),
-                    "leader": partition.leader,
-                    "leader_epoch": partition.leader_epoch,
-                    "replicas": partition.replicas,
-                    "isr": partition.isr,
-                    "offline": image.offline_replicas(partition),
-                    "elr": (),
-                    "log_start": 0,
-                    "log_start_ms": end_ms,
-                    "high_watermark": watermark,
-                    "high_watermark_ms": watermark_ms,
-                    "last_stable": watermark,
-                    "log_end": end,
-                    "log_end_ms": end_ms,
-                    "min_isr": 1,
-                    "error_code": 0,
-                }
-            )
-        order = sorted(range(len(rows)), key=lambda at: (rows[at]["topic"], rows[at]["partition"]))
-        rows = [rows[at] for at in order]
-        replicas = [
-            {
-                "row": at,
-                "topic": row["topic"],
-                "partition": row["partition"],
-                "broker": broker,
-                "log_end": self._seen.get(((row["topic"], row["partition"]), broker), nothing)[0],
-                "log_end_ms": self._seen.get(((row["topic"], row["partition"]), broker), nothing)[1],
-                "size_bytes": UNKNOWN,
-            }
-            for at, row in enumerate(rows)
-            for broker in row["replicas"]
-        ]
-        nodes = [
-            {
-                "node": node,
-                "role": (
-                    QuorumRole.OBSERVER
-                    if node not in quorum.voters
-                    else QuorumRole.LEADER
-                    if node == leader
-                    else QuorumRole.VOTER
-                ),
-                "log_end": 0,
-                "last_fetch_ms": ms,
-                "last_caught_up_ms": ms,
-            }
-            for node, ms in sorted(fetched.items())
-        ]
-        return Snapshot(
-            Observation(
-                self._sequence,
-                began,
-                self.now_ms,
-                "simulated",
-                leader,
-                epoch,
-                quorum_received_ms=at_ms,
-                asked=(Part.METADATA, Part.OFFSETS, Part.QUORUM),
-                capabilities=frozenset({"quorum", "debugging_replica", "topic_ids", "fenced_brokers"}),
-            ),
-            table(Brokers, brokers),
-            table(Partitions, rows),
-            table(Replicas, replicas),
-            quorum=table(Quorum, nodes),
-        )
+        snapshot = self._camera.snapshot(lambda: self.go(READ_MS))
+        brokers = snapshot.brokers
+        told = set(brokers.id[np.asarray(brokers.state == BrokerState.FENCED, np.bool_)].tolist())
+        for id in told - self._told:
+            self.told_fenced_ms[id].append(self.now_ms)
+        self._told = told
+        return snapshot
 
     def watch(self, observations: int) -> Iterator[Snapshot]:
         """Yield snapshots, while faults come and go."""

@@ -49,6 +49,46 @@ def test_a_line_is_answered_in_a_sentence(console: Console, lines: list[str], sa
     assert [answer(console, line) for line in lines][-1] == said
 
 
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["rate audit-service 20"], "ok audit-service now creates 20 records/s"),
+        (
+            ["rate nobody 20"],
+            "error there is no producer named 'nobody': the producers are invoice-service, payment-service,"
+            " audit-service",
+        ),
+        (
+            ["rate audit-service much"],
+            "error 'much' is not an amount: give a number, such as 500, 20k or 1.5M",
+        ),
+        (
+            ["rate audit-service"],
+            "error 'rate' needs a producer and records per second: write rate ",
+        ),
+        (["rate audit-service 2G"], "error 2,000,000,000 is not between 0 and 1,000,000: give a number"),
+        (["pause nobody"], "error there is no group named 'nobody': the groups are billing, reporting,"),
+        (
+            ["remove-member audit-export"],
+            "error audit-export has no members: add one first: add-member audit-export",
+        ),
+        (["bandwidth 9 1k"], "error there is no broker 9: the brokers are 0, 1, 2"),
+        (["bandwidth one 1k"], "error 'one' is not a valid node id"),
+        (["bandwidth 1 20k"], "ok the network of broker 1 now carries 20 kB/s each way"),
+        (["set payment min.insync.replicas=1"], "ok payment now has min.insync.replicas=1"),
+        (["set payment nonsense=1"], "error the cluster refuses to change payment: Unknown topic config"),
+        (["set nothing a=1"], "error the cluster refuses to change nothing: The topic 'nothing' does not"),
+        (["elect payment"], "error the cluster refuses to change payment: every partition has a leader"),
+        (["raet audit-service 20"], "error unknown command 'raet': did you mean rate?"),
+    ],
+)
+def test_an_adjustment_is_answered_in_a_sentence(lines: list[str], said: str) -> None:
+    cluster = build(default_world(brokers=3, racks=1), 1, 1_760_000_000_000)
+    with_traffic = Console(cluster, cluster.counters, lambda: 0, lambda: None)
+    last = [answer(with_traffic, line) for line in lines][-1]
+    assert last.startswith(said)
+
+
 def test_without_controllers_there_is_none_to_kill(console: Console) -> None:
     for node in (101, 102, 103):
         answer(console, f"crash {node}")

@@ -15,8 +15,11 @@ from kview.school.figures import NotAFigure
 from kview.school.files import lesson_files, lesson_of, read_lesson
 from kview.school.lesson import Lesson, Step
 from kview.tui.keys import ACTIONS
+from tests.language.turns import banned_turns
 
 OWN = list(lesson_files())
+LONGEST = 300
+"""The most characters of a caption: four lines of 76 columns."""
 MOST_MS = 180_000
 """A lesson's own time, without the time that people need to read."""
 COURSE = """topics keys hot-key acks replication isr follower-crash leader-crash stop-or-crash hang committed
@@ -45,6 +48,17 @@ def test_a_lesson_is_true(name: str) -> None:
     assert any(step.question for step in lesson.steps) or name == "topics", "it asks before it tells"
     for step in lesson.steps:
         assert not (step.press or step.does) or step.expect, "what is done has a consequence"
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_lesson_is_in_plain_english(name: str) -> None:
+    lesson = lesson_of(name)
+    said = [lesson.title, lesson.about, *(step.caption for step in lesson.steps)]
+    for step in lesson.steps:
+        if step.question is not None:
+            said += [step.question.text, step.question.because, *step.question.answers]
+    assert [(text, turns) for text in said if (turns := banned_turns(text))] == []
+    assert all(len(text) <= LONGEST for text in said), "it fits under an 80-column screen"
 
 
 @pytest.mark.parametrize("name", ["leader-crash", "groups", "retention"])

@@ -1,5 +1,6 @@
 """The camera, which makes a snapshot of a simulated cluster without sockets."""
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -41,7 +42,7 @@ class Camera:
 
     It knows only what brokers answer: a broker that is silent keeps its last figures, with their age, and
     the cluster's metadata is that of a broker that answers. Unlike an observation over sockets, a snapshot is
-    of a single moment, and costs no requests.
+    of a single moment (unless time passes `between`), and costs no requests.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -59,30 +60,43 @@ class Camera:
         self._sequence = 0
         self._last: Snapshot | None = None
 
-    def snapshot(self) -> Snapshot:
-        """Return what an observer would see now."""
-        now_ms = self._cluster.kernel.now_us // 1000
-        answering = self._brokers.ask(now_ms)
+    def snapshot(self, between: Callable[[], None] | None = None) -> Snapshot:
+        """Return what an observer would see now.
+
+        `between` is called between the readings of followers and of leaders. It may let time pass, as it does
+        over a network.
+        """
+        began_ms = self._now_ms
+        answering = self._brokers.ask(began_ms)
         if self._source not in answering:
             self._source = min(answering, default=-1)
         if self._source >= 0:
             self._see_metadata()
-        self._see_quorum(answering, now_ms)
-        self._brokers.update(self._image, {row[0]: row[3] for row in self._quorum}, now_ms)
         read = self._readings
         read.follow(self._image)
-        self._groups.ask(answering, self._image, now_ms)
-        read.read(self._image, answering, now_ms)
-        for broker, size in read.read_sizes(sorted(answering), now_ms).items():
+        self._groups.ask(answering, self._image, began_ms)
+        read.read_followers(self._image, answering, began_ms)
+        if between is not None:
+            between()
+        now_ms = self._now_ms
+        serving = frozenset(broker for broker in answering if self._cluster.nodes.serves(broker))
+        read.read_leaders(self._image, serving, now_ms)
+        self._see_quorum(serving, now_ms)
+        self._brokers.update(self._image, {row[0]: row[3] for row in self._quorum}, now_ms)
+        for broker, size in read.read_sizes(sorted(serving), now_ms).items():
             self._brokers.by_id[broker].disk_bytes = size
-        if self._source >= 0:
+        if self._source in serving:
             read.read_settings(self._image, self._source, now_ms)
         committed = {key for known in self._groups.by_name.values() for key in known.committed}
-        read.read_points(sorted(committed), self._image, answering, now_ms)
-        made = self._snapshot(now_ms)
+        read.read_points(sorted(committed), self._image, serving, now_ms)
+        made = self._snapshot(began_ms, now_ms)
         self._sequence += 1
         self._last = made
         return made
+
+    @property
+    def _now_ms(self) -> int:
+        return self._cluster.kernel.now_us // 1000
 
     def _see_metadata(self) -> None:
         """Take the source's metadata, unless it is older than what another broker has told."""
@@ -114,7 +128,7 @@ class Camera:
         names = self._cluster.admin.reassignments()
         self._reassignments = tuple(sorted((*one.key, one.adding, one.removing) for one in names))
 
-    def _observation(self, now_ms: int) -> Observation:
+    def _observation(self, began_ms: int, now_ms: int) -> Observation:
         failures = self._brokers.failures()
         since_ms = self._quorum_since_ms
         if since_ms != UNKNOWN and now_ms - since_ms > QUORUM_OVERDUE_MS:
@@ -122,7 +136,7 @@ class Camera:
             failures = (*failures, late)
         return Observation(
             sequence=self._sequence,
-            began_ms=now_ms,
+            began_ms=began_ms,
             ended_ms=now_ms,
             cluster_id=self._image.cluster_id,
             controller_id=self._controller[0],
@@ -133,7 +147,7 @@ class Camera:
             capabilities=CAPABILITIES,
         )
 
-    def _snapshot(self, now_ms: int) -> Snapshot:
+    def _snapshot(self, began_ms: int, now_ms: int) -> Snapshot:
         failing = {id: seen.failing for id, seen in self._brokers.by_id.items()}
         groups, members, offsets = self._groups.rows(failing)
         placed = sorted(self._image.all_partitions())
@@ -147,7 +161,7 @@ class Camera:
             for setting in seen.settings
         ]
         made = Snapshot(
-            observation=self._observation(now_ms),
+            observation=self._observation(began_ms, now_ms),
             brokers=table(Brokers, self._brokers.rows(now_ms)),
             partitions=table(Partitions, [self._partition_row(*one) for one in placed]),
             replicas=table(Replicas, self._replica_rows(placed)),

@@ -78,15 +78,18 @@ class Readings:
             for number in range(len(topic.partitions)):
                 self.partitions.setdefault((name, number), PartitionSeen())
 
-    def read(self, image: MetadataImage, answering: frozenset[int], now_ms: int) -> None:
-        """Read the log ends of followers, and the offsets of leaders."""
+    def read_followers(self, image: MetadataImage, answering: frozenset[int], now_ms: int) -> None:
+        """Read the log ends of followers."""
         for key, partition in image.all_partitions():
-            seen = self.partitions[key]
             for broker in partition.replicas:
                 if broker in answering and broker != partition.leader:
-                    self._read_end(key, broker, now_ms, seen)
+                    self._read_end(key, broker, now_ms, self.partitions[key])
+
+    def read_leaders(self, image: MetadataImage, answering: frozenset[int], now_ms: int) -> None:
+        """Read the offsets of leaders."""
+        for key, partition in image.all_partitions():
             if partition.leader in answering:
-                self._read_leader(key, partition, now_ms, seen)
+                self._read_leader(key, partition, now_ms, self.partitions[key])
 
     def _read_end(self, key: TopicPartition, broker: int, now_ms: int, seen: PartitionSeen) -> None:
         found = self._cluster.records.list_offset(broker, *key, LATEST, DEBUGGING)

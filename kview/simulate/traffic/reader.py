@@ -7,7 +7,7 @@ from kview.simulate.traffic.metadata import ClientMetadata
 
 
 class Progress:
-    """How far the members of one group have read each partition, whoever of them it was.
+    """How far the members of one group have read each partition, all of them together.
 
     `reread` counts the records that were read again, and `skipped` those that no member has read, because a
     member began at another offset than where the one before it had ended.
