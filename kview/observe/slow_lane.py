@@ -42,8 +42,8 @@ POINTS_A_REQUEST = 2_000
 NOT_CONTROLLER = 41
 """Kafka's error number with which a broker answers that it is not the controller, or not yet or no longer."""
 NOT_CONTROLLER_FOR_S, NOT_CONTROLLER_INTERVALS = 3.0, 2.5
-"""How long that is no failure, and the same in intervals: a controller is being elected, and the next
-metadata says which broker it is."""
+"""How long that does not count as a failure, and the same in intervals: a controller is being elected, and
+the next metadata says which broker it is."""
 FORWARDED = (Part.QUORUM, Part.REASSIGNMENTS)
 
 
