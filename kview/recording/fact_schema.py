@@ -7,8 +7,8 @@ who reads snapshots or deltas reads these files.
 In every part, `sequence` is the recording's own number of the observation that wrote the row, and
 `observed_ms` is the epoch ms at which the row's interval ended. `interval_ms` is how long the row held until
 then. It is 0 in a recording's first observation and over a gap, as `state_ms` of the partition deltas is. The
-intervals of one group, and those of one kind of finding, never overlap, so they can be summed. What is
-unknown is null, never 0.
+intervals of one group, and those of findings of one kind and group, never overlap, so they can be summed.
+What is unknown is null, never 0.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,8 @@ FINDINGS = pa.schema(
     ]
 )
 """The findings of each observation, one row per kind (FindingKind) and group. An observation without any row
-was not folded: the calm finding that all is well is a row, too.
+was not folded: the calm finding that all is well is a row, too. Of more than 50 findings, the worst ones are
+written; there are so many only if that many groups lost records, which GROUP_LAGS tells of each.
 
 `broker` is the first of `brokers`, null if the finding names none, as `group` and `rack` are. `since_ms` is
 when the finding began, and `held_ms` how long it had stood by `observed_ms`; null if that is not known."""

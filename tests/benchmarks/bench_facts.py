@@ -42,7 +42,7 @@ def cost(seen: Iterable[tuple[Snapshot, Facts | None]], folder: Path) -> Cost:
         writer.append(snapshot, facts)
         appends.append((time.thread_time() - began) * 1000)
         streams.append(writer.stream_bytes)
-    each = [b - a for a, b in itertools.pairwise(streams)]
+    each = [b - a for a, b in itertools.pairwise(streams[1:])]
     writer.close()
     return Cost(statistics.median(appends), statistics.mean(each), size_of(folder) / len(appends))
 

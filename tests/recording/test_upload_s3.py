@@ -15,6 +15,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
+from kview.model.notices import Notice
 from kview.recording.fact_schema import FACTS
 from kview.recording.names import MANIFEST
 from kview.recording.reader import Recording
@@ -40,6 +41,10 @@ def store() -> Iterator[str]:
     server.stop()
 
 
+def _unexpected(notice: Notice) -> None:
+    pytest.fail(str(notice))
+
+
 def system(store: str) -> fs.S3FileSystem:
     return fs.S3FileSystem(
         access_key=KEY,
@@ -60,7 +65,7 @@ def fetched(store: str, name: str, folder: Path) -> Path:
 def test_what_is_uploaded_is_what_was_recorded(store: str, tmp_path: Path) -> None:
     options = f"region=eu-west-1&scheme=http&endpoint_override={store}"
     url = f"s3://{KEY}:{SECRET.replace('/', '%2F')}@{BUCKET}/run?{options}"
-    uploading = Uploading(tmp_path / "r", url, pytest.fail)
+    uploading = Uploading(tmp_path / "r", url, _unexpected)
     uploading.start()
     run = folded(two_incidents())
     writer = recorded(tmp_path / "r", run, segment_s=20, small_segment_bytes=0)
@@ -181,7 +186,7 @@ def test_the_manifest_in_the_store_is_complete_at_any_time(store: str, tmp_path:
     options = f"region=eu-west-1&scheme=http&endpoint_override={store}"
     url = f"s3://{KEY}:{SECRET.replace('/', '%2F')}@{BUCKET}/growing?{options}"
     target, path = open_target(url)
-    uploading = Uploading(tmp_path / "r", url, pytest.fail)
+    uploading = Uploading(tmp_path / "r", url, _unexpected)
     uploading.start()
     writer = recorded(tmp_path / "r", run[:15], segment_s=8, small_segment_bytes=0)
     uploading.closed(tmp_path / "r", writer.segments[0])
