@@ -44,7 +44,7 @@ class NoteKind(StrEnum):
     CLOCK_SET_BACK = "clock_set_back"
     """In `recording` the clock was set back `times` times: of equal seconds the later one counts."""
     NOT_KEPT = "not_kept"
-    """The roll-ups could not be kept in `folder` (`reason`), so the next report starts anew."""
+    """The roll-ups could not be kept in `folder` (`reason`), so the next report rolls up again."""
     CUT_OFF = "cut_off"
     """`table` has only the `rows` busiest of `total` rows."""
     OUTSIDE = "outside"

@@ -55,14 +55,21 @@ def findings(figures: Figures) -> DataFrame | None:
         "counted_ms > 0 or (observed_ms >= from_s * 1000 and observed_ms < until_s * 1000)"
     )
     order = f.array(*map(f.lit, _SEVERITIES))
-    return held.groupBy("cluster", "kind").agg(
+    partitions = f.coalesce("partitions", f.lit(0)) + f.coalesce("internal_partitions", f.lit(0))
+    # Findings of one kind about several groups stand at the same time.
+    at_once = held.groupBy("cluster", "recording", "kind", "sequence").agg(
+        f.max_by("severity", f.array_position(order, f.col("severity"))).alias("severity"),
+        f.max("counted_ms").alias("counted_ms"),
+        f.max("observed_ms").alias("observed_ms"),
+        f.max(partitions).alias("partitions"),
+        f.sum("groups").alias("groups"),
+    )
+    return at_once.groupBy("cluster", "kind").agg(
         f.max_by("severity", f.array_position(order, f.col("severity"))).alias("severity"),
         f.sum("counted_ms").alias("held_ms"),
         f.min(f.col("observed_ms") - f.col("counted_ms")).alias("first_ms"),
         f.max("observed_ms").alias("last_ms"),
-        f.max(f.coalesce("partitions", f.lit(0)) + f.coalesce("internal_partitions", f.lit(0))).alias(
-            "partitions_most"
-        ),
+        f.max("partitions").alias("partitions_most"),
         f.max("groups").alias("groups_most"),
     )
 

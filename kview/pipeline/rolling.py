@@ -148,8 +148,9 @@ class Rolling:
                 moments[entry.number], clusters[entry.number] = closed_moments(source, entry)
             except FileNotFoundError:
                 source.closed.remove(entry)
-                values = {"recording": source.name, "segment": entry.number}
-                source.notes.append(Note(NoteKind.SEGMENT_GONE, values))
+                source.notes.append(
+                    Note(NoteKind.SEGMENT_GONE, {"recording": source.name, "segment": entry.number})
+                )
             except KviewError as error:
                 source.leave_out(entry, error)
 

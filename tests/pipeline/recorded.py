@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -46,7 +47,7 @@ def rolled_live(spark: SparkSession, folder: Path) -> Rollups:
         store.add(rolled(spark.createDataFrame(pa.Table.from_batches(arrived), DELTAS)).toArrow())
 
 
-def rows_of(made: Report, name: TableName, *key: str) -> dict[tuple[object, ...], dict[str, object]]:
+def rows_of(made: Report, name: TableName, *key: str) -> dict[tuple[Any, ...], dict[str, Any]]:
     """Return the rows of a table by these columns."""
     rows = [made[name].row(at) for at in range(len(made[name]))]
     found = {tuple(row[column] for column in key): row for row in rows}
@@ -54,7 +55,7 @@ def rows_of(made: Report, name: TableName, *key: str) -> dict[tuple[object, ...]
     return found
 
 
-def figures_of(made: Report) -> dict[str, list[dict[str, object]]]:
+def figures_of(made: Report) -> dict[str, list[dict[str, Any]]]:
     """Return all tables as rows, without what says where the figures come from."""
     return {
         name.value: [table.row(at) for at in range(len(table))]

@@ -6,6 +6,7 @@ import shutil
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -146,7 +147,7 @@ def test_a_damaged_segment_is_left_out(
     assert 0 < row["records_in"] < whole[key]["records_in"]
 
 
-def minutes(made: Report) -> dict[object, dict[str, object]]:
+def minutes(made: Report) -> dict[tuple[Any, ...], dict[str, Any]]:
     rows = (made[TableName.THROUGHPUT].row(at) for at in range(len(made[TableName.THROUGHPUT])))
     return {(row["topic"], row["at_ms"]): row for row in rows if row["known_s"] == 60}
 

@@ -68,3 +68,15 @@ def test_spark_still_reads_the_setting(entry: str, name: str) -> None:
     with zipfile.ZipFile(path) as packed:
         found = [file for file in packed.namelist() if file.startswith(entry)]
         assert found and any(name.encode() in packed.read(file) for file in found)
+
+
+def test_executors_on_other_machines_can_be_counted(spark: SparkSession) -> None:
+    assert internals.executors(spark) == 0
+
+
+def test_pyspark_holds_its_gateway_where_it_can_be_forgotten(spark: SparkSession) -> None:
+    from pyspark import SparkContext
+
+    assert SparkContext._gateway is not None and SparkContext._jvm is not None
+    assert SparkContext._active_spark_context is spark.sparkContext
+    assert SparkSession._instantiatedSession is not None
