@@ -84,7 +84,9 @@ class Duck:
         summed = in_duckdb(rollup.SUMMED.format(pieces="pieces"))
         self._run(f"create view pieces as {pieces}")
         self._run(f"create table seconds as {summed}")
-        query = in_duckdb(minutes_module.query(0, tail_s).format(deltas="partition_deltas"))
+        query = in_duckdb(
+            minutes_module.query(-(-START_MS // 1000), tail_s).format(deltas="partition_deltas")
+        )
         self._run(f"create table minutes as {query}")
 
     def figures(self, since_s: int, until_s: int) -> dict[str, list[tuple[object, ...]]]:
