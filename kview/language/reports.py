@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping
 
 from kview.language import nouns, words
-from kview.model.report import Note, NoteKind, TableName
+from kview.model.report import Note, NoteKind
+from kview.model.report_tables import TableName
 
 TITLES: Mapping[str, str] = {
     TableName.PERIODS: "Recordings",

@@ -39,7 +39,7 @@ def write_recording(folder: Path, partitions: int, seconds: int, segments: int =
     return rows
 
 
-def _write(folder: Path, sequences: "np.ndarray", partitions: int) -> int:  # type: ignore[type-arg]
+def _write(folder: Path, sequences: "np.ndarray", partitions: int) -> int:
     count = len(sequences)
     ended = START_MS + 1000 * sequences
     given = {

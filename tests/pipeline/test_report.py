@@ -162,7 +162,7 @@ def test_incidents_elections_and_findings_are_those_that_the_fold_saw(
 ) -> None:
     told = rows_of(made, TableName.INCIDENTS, "kind", "began_ms")
     last = {incident.key: incident for view in history for incident in view.incidents}
-    assert told.keys() == {(kind.value, began_ms) for kind, began_ms in last}
+    assert told.keys() == {(str(kind), began_ms) for kind, began_ms in last}
     for key, incident in last.items():
         row = told[key]
         assert row["brokers"] == ",".join(map(str, incident.brokers))

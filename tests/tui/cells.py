@@ -171,11 +171,12 @@ def missing(drawn: list[str], name: str) -> list[str]:
 
 
 def misplaced(drawn: list[str], size: Size) -> list[str]:
-    """The texts that are not in their line of the overview, where the incident strip moves the panels at the
-    top down."""
+    """The texts that are not in their line of the overview, where the incident strip and the time bar move
+    the panels at the top down."""
     strip = 0
     if any(line.startswith(" INCIDENT ") for line in drawn):
         strip = 2 if size[1] >= TWO_LINES_HEIGHT else 1
+    strip += any(re.match(r" (❚❚|►) \d\d:", line) for line in drawn[1:])
     return [
         f"{text!r} is not in line {number}"
         for number, texts in OVERVIEW_LINES[size].items()

@@ -6,7 +6,7 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from kview.language import reports, words
-from kview.model.report import Column, Unit
+from kview.model.report_tables import Column, Unit
 from kview.model.units import UNKNOWN
 
 NO_LIMIT = -1

@@ -7,7 +7,8 @@ import numpy as np
 
 from kview.model.aggregates import INTERNAL_TOPICS
 from kview.model.events import Severity
-from kview.model.report import Array, Table, TableName
+from kview.model.report import Table
+from kview.model.report_tables import Array, TableName
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ import numpy as np
 from kview.derive.view import Floats
 from kview.language import reports
 from kview.model.aggregates import INTERNAL_TOPICS
-from kview.model.report import Report, TableName
+from kview.model.report import Report
+from kview.model.report_tables import TableName
 from kview.model.snapshot import Longs
 
 MOST_LINES = 5

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from kview.language import glyphs, reports, words
-from kview.model.report import Array, Column, Period, Report, Table, TableName
+from kview.model.report import Period, Report, Table
+from kview.model.report_tables import Array, Column, TableName
 from kview.model.units import UNKNOWN
 from kview.plain.report.cells import LEFT, text_of
 from kview.plain.report.picks import KEYS, PICKS, Pick

@@ -6,7 +6,8 @@ from datetime import tzinfo
 
 from kview.language import glyphs, reports, words
 from kview.language.glyphs import SIGNS
-from kview.model.report import Period, Report, TableName
+from kview.model.report import Period, Report
+from kview.model.report_tables import TableName
 from kview.model.units import UNKNOWN
 from kview.plain.report.cells import moment
 from kview.plain.report.plots import plots

@@ -128,14 +128,13 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     def refit(self) -> None:
         """Arrange and draw everything."""
-        size, small = self.app.size, self.is_small
+        small = self.is_small
         self.query_one("#page").display = not small
         self.query_one("#small").display = small
         if small:
             self.query_one(TooSmall).refresh()
             return
-        headline = self.query_one(HeadlinePanel)
-        headline.styles.height = headline_height(size.height)
+        self.query_one(HeadlinePanel).styles.height = headline_height(self.app.size.height)
         self.lay_out_panels()
         self.update()
 
@@ -174,7 +173,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         strip.hint = "" if self._leaves_before_strip() else f"{dashboard.keys.name('back')} hide"
         bar, height = self.query_one(TimeBar), self.app.size.height
         bar.view = self.view
-        rows = strip_rows(strip.shown, height), bar_rows(self.view, height)
+        rows = strip_rows(strip.shown, height), bar_rows(self.view, height, bool(strip.shown))
         if rows != self._strip_rows:
             self._strip_rows = rows
             strip.display, strip.styles.height = rows[0] > 0, rows[0]

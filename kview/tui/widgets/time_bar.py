@@ -19,6 +19,9 @@ from kview.tui.widgets.drawn import Lines
 LEAST_HEIGHT = 18
 """From this height of the screen on, there is a time bar."""
 
+ROOMY_HEIGHT = 30
+"""From this height on, there is one beside the strip of an incident, too."""
+
 LEAST_CELLS, MOST_CELLS = 20, 100
 """The fewest and the most cells for the time between the first and the last moment."""
 
@@ -29,9 +32,13 @@ HERE = "●"
 """The sign of the moment shown."""
 
 
-def bar_rows(view: View | None, height: int) -> int:
-    """Return the number of lines of the time bar, 0 if the live moment is shown."""
-    return int(view is not None and not view.moment.live and height >= LEAST_HEIGHT)
+def bar_rows(view: View | None, height: int, has_strip: bool) -> int:
+    """Return the number of lines of the time bar, 0 if the live moment is shown.
+
+    A small screen has no room for both the bar and the strip of an incident that is going on.
+    """
+    least = ROOMY_HEIGHT if has_strip else LEAST_HEIGHT
+    return int(view is not None and not view.moment.live and height >= least)
 
 
 def bar_line(view: View, replay: bool, zone: tzinfo | None, cells: int) -> Line:

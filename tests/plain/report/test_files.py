@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from kview.model.report import TABLES, Report, TableName
+from kview.model.report import Report
+from kview.model.report_tables import TABLES, TableName
 from kview.plain.report.documents import all_tables, csv_file, json_document, write_folder, write_parquet
 from kview.plain.report.page import page
 from tests.plain.report.sample import compared, empty, sample

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kview.model.report import Note, NoteKind, Period, Report, TableName, table_of
+from kview.model.report import Note, NoteKind, Period, Report, table_of
+from kview.model.report_tables import TableName
 from kview.plain.report.summary import lines
 from kview.plain.report.text import text
 from tests.plain.report.sample import START_MS, compared, empty, period, sample
