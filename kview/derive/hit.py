@@ -267,7 +267,9 @@ def _gone(
     as_leader = np.where(table.log_end_ms[rows] > np.where(moved, moved_ms, 0), table.log_end[rows], UNKNOWN)
     start = np.where(table.leader[rows] >= 0, as_leader, UNKNOWN)
     if (elected & open_).any():
-        final = _as_follower(then, alignment, rows, table.leader[rows], began_ms + IN_FLIGHT_MS)
+        # Brokers that were lost later belong to the incident, too, and led until then.
+        quiet_ms = np.maximum(then.quiet.since_of(hit.leader), began_ms) + IN_FLIGHT_MS
+        final = _as_follower(then, alignment, rows, table.leader[rows], quiet_ms)
         silent = then.quiet.of(hit.leader) & (table.leader[rows] != hit.leader)
         read_now = (table.log_end_ms[rows] > then.snapshot.observation.ended_ms) & (table.leader[rows] >= 0)
         first = np.where(read_now, table.log_end[rows], UNKNOWN)
@@ -276,12 +278,12 @@ def _gone(
     return np.where(known, np.maximum(np.where(known, hit.end - start, 0), 0), hit.gone)
 
 
-def _as_follower(then: Standing, alignment: Alignment, rows: Longs, broker: Ids, after_ms: int) -> Longs:
-    """Return the log ends that brokers read as followers after a moment, UNKNOWN if they read none."""
+def _as_follower(then: Standing, alignment: Alignment, rows: Longs, broker: Ids, after_ms: Longs) -> Longs:
+    """Return the log ends that brokers read as followers after these moments, UNKNOWN if they read none."""
     old = rows if alignment.rows is None else alignment.rows[rows]
     real = np.maximum(old, 0)
     mine = (then.snapshot.partitions.replicas[real] == broker[:, None]) & (broker >= 0)[:, None]
-    late = then.readings.times_ms[real] > after_ms
+    late = then.readings.times_ms[real] > after_ms[:, None]
     picked: Longs = np.where(mine & late, then.readings.ends[real], UNKNOWN).max(1, initial=UNKNOWN)
     return np.where(old >= 0, picked, UNKNOWN)
 
