@@ -30,7 +30,7 @@ class Elections:
     record."""
     unclean: Flags
     """Whether it was neither, and the election reset the ISR to the new leader. Neither `clean` nor `unclean`
-    is set if that cannot be told, because more than one change happened between the two snapshots."""
+    is set if that is not known, because more than one change happened between the two snapshots."""
 
 
 def last_leaders(before: Ids | None, then: Snapshot | None, now: Snapshot) -> Ids:

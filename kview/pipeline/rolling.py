@@ -72,8 +72,8 @@ class RolledUp:
 
 
 class Rolling:
-    """Rolls up recordings. `scratch` is for what cannot be kept, and `on_segments` is told how many segments
-    are done, out of how many."""
+    """Rolls up recordings. `scratch` is for what cannot be kept, and `on_segments` is called with the number
+    of segments that are done, and of all."""
 
     def __init__(
         self,

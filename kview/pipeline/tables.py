@@ -43,7 +43,7 @@ def period_of(
 ) -> Period:
     """Return the tables about what counts of some recordings. Raises whatever Spark raises.
 
-    `on_figures` is told how many figures are known, out of how many.
+    `on_figures` is called with the number of figures that are known, and of all.
     """
     figures = Figures(spark, counted, filters)
     queries: dict[str, Callable[[], DataFrame | None]] = {

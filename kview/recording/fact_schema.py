@@ -106,7 +106,7 @@ ELECTIONS = pa.schema(
 )
 """The changes of leaders. A partition that loses its leader has a row without `new_leader`, and another one
 once it is led again, whose `old_leader` is the last one that led it. `old_isr` and `new_isr` are the sizes of
-the ISR before and after. `unclean` is null if that cannot be told; see kview.derive.elections."""
+the ISR before and after. `unclean` is null if that is not known; see kview.derive.elections."""
 
 GROUP_LAGS = pa.schema(
     [

@@ -11,7 +11,7 @@ from kview.recording.manifest import write_all
 from kview.recording.segment import fact_stream
 
 FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-"""How streams are opened. Whoever begins a segment has removed what an earlier attempt left."""
+"""How streams are opened. What an earlier attempt left is removed before."""
 
 
 class FactStreams:

@@ -135,9 +135,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_is_wrong_in_a_file_is_named(
-    tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "find_spec", lambda name: None)  # other packages may have brought them
     with raises_saying(BadUse, WRONG[text]):
         read(tmp_path, text)

@@ -31,7 +31,7 @@ from kview.tui.widgets.partition_log import History
 from kview.tui.widgets.table import Table
 
 WIDE = 110
-"""From this width on, the settings of the broker stand beside its events."""
+"""From this width on, the settings of the broker stand next to its events."""
 LOW = 18
 """Below this height there are no events, so that the replicas have rows."""
 

@@ -20,7 +20,7 @@ LEAST_HEIGHT = 18
 """From this height of the screen on, there is a time bar."""
 
 ROOMY_HEIGHT = 30
-"""From this height on, there is one beside the strip of an incident, too."""
+"""From this height on, there is one next to the strip of an incident, too."""
 
 LEAST_CELLS, MOST_CELLS = 20, 100
 """The fewest and the most cells for the time between the first and the last moment."""
