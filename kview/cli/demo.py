@@ -31,10 +31,10 @@ INCIDENT = "incident"
     help="For incident: the seed that chooses brokers, racks and groups.",
 )
 def demo(name: str | None, check: bool, seed: int) -> None:
-    """List the demos, or check one with --check.
+    """List the demos, or play one without a screen with --check.
 
-    A demo is a lesson on a simulated cluster. Your own are TOML files in the folder that `kview config`
-    shows; a file with the name of one of kview's demos replaces it.
+    A demo shows, step by step, how a simulated cluster behaves. Your own are TOML files in the folder that
+    `kview config` shows; a file with the name of one of kview's demos replaces it.
     """
     if name is None and check:
         raise click.UsageError("--check needs the name of a demo; `kview demo` lists them")
@@ -42,7 +42,7 @@ def demo(name: str | None, check: bool, seed: int) -> None:
         _list()
         return
     if not check:
-        raise click.UsageError(f"add --check to play {name} without a screen")
+        raise click.UsageError("a demo can be played only without a screen: add --check")
     if name == INCIDENT:
         _check_incident(seed)
     else:

@@ -16,35 +16,49 @@ from kview.errors import BadUse, ErrorKind, KviewError
 
 @click.command()
 @click.argument("recordings", metavar="RECORDING…", nargs=-1, required=True)
-@click.option("--since", metavar="TIME", help="From when on: 14:05, 14:05:30, -5m or 2026-03-01T14:05.")
-@click.option("--until", metavar="TIME", help="Until when, in the same forms.")
+@click.option(
+    "--since", metavar="TIME", help="Start of the period: 14:05, 14:05:30, -5m, +30s or 2026-03-01T14:05."
+)
+@click.option("--until", metavar="TIME", help="End of the period, in the same forms.")
 @click.option(
     "--against",
     nargs=2,
     metavar="TIME TIME",
     help="Compare with the period from the first to the second time.",
 )
-@click.option("--topic", "topics", multiple=True, metavar="PATTERN", help="Only topics such as 'pay*'.")
-@click.option("--group", "groups", multiple=True, metavar="PATTERN", help="Only groups such as 'pay*'.")
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="PATTERN",
+    help="Only topics that match, such as 'pay*'. May be repeated.",
+)
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="PATTERN",
+    help="Only groups that match, such as 'pay*'. May be repeated.",
+)
 @click.option(
     "--threshold",
     type=click.FloatRange(min=0),
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="Tell how long groups were further behind than this.",
+    help="Report how long each group was further behind than this.",
 )
 @click.option(
     "--price",
     type=click.FloatRange(min=0),
     metavar="AMOUNT",
-    help="The price of 10⁹ bytes between racks, to tell what they cost.",
+    help="The price of 1 GB (10⁹ bytes) copied between racks; adds a cost column.",
 )
 @click.option(
     "--master", default="", metavar="URL", help="The Spark master: local[N] (default) or spark://HOST:PORT."
 )
 @click.option(
-    "--conf", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of Spark. May be repeated."
+    "--conf", "settings", multiple=True, metavar="NAME=VALUE", help="A Spark setting. May be repeated."
 )
 @click.option(
     "--heap",
@@ -66,8 +80,8 @@ from kview.errors import BadUse, ErrorKind, KviewError
     type=click.Choice(["table", "json", "csv", "parquet", "html"]),
     default="table",
     show_default=True,
-    help="table: text and plots for people; html: one page that needs nothing besides itself; json, csv and"
-    " parquet have every row and column.",
+    help="table: text and plots for people; html: one self-contained page; json, csv and parquet have every"
+    " row and column.",
 )
 @click.option(
     "--out",
@@ -81,12 +95,12 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
     """Report on recordings: throughput, availability, lag, incidents and growth.
 
     RECORDING is a folder, a folder of recordings, or the name under which a recording was kept. A recording
-    is read once; what is found is kept next to it, so that the next report is quick. Periods are whole
+    is read once; the roll-ups are kept in its folder, so that the next report is quick. Periods are whole
     minutes.
 
-    With --master spark://HOST:PORT, the work is done by a Spark cluster whose machines see the recording and
-    the folder of its roll-ups (--cache) under the same paths. They need nothing but Spark. To ask for less
-    memory on each machine, add --conf spark.executor.memory=512m.
+    With --master spark://HOST:PORT, the work is done by a Spark cluster. Its machines must see the recording
+    and the folder of its roll-ups (--cache) under the same paths. They need nothing but Spark. To ask for
+    less memory on each machine, add --conf spark.executor.memory=512m.
     """
     from kview.language.errors import sentence
     from kview.run import terminal

@@ -20,12 +20,13 @@ def serve(seed: int, port: int | None, control_fd: int | None, **flags: Any) -> 
     \b
       crash NODE      stop NODE      hang NODE      slow NODE 200ms
       start NODE      undo           lose-rack RACK crash-controller
-      rate PRODUCER RECORDS/S        bandwidth NODE BYTES/S
+      rate PRODUCER RECORDS/S        bandwidth BROKER BYTES/S
       pause GROUP     resume GROUP   set TOPIC KEY=VALUE    elect TOPIC
       add-member GROUP               remove-member GROUP    kill-member GROUP
       status          counters       quit
 
-    NODE is a broker (0, 1 …) or a controller (101, 102, 103). Each command gets a one-line reply.
+    NODE is a broker (0, 1 …) or a controller (101, 102, 103). elect holds an unclean
+    leader election. Each command gets a one-line reply.
     """
     from kview.lab.serving import control_socket, report_not_started
     from kview.lab.serving import serve as run

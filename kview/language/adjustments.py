@@ -25,11 +25,12 @@ def done(made: Adjustment) -> str:
     name = made.name
     match made.kind:
         case AdjustmentKind.RATE:
-            return f"{name} now creates {rate(made.amount)} records/s"
+            return f"{name} now sends {rate(made.amount)} records/s"
         case AdjustmentKind.PAUSE:
-            return f"the members of {name} read nothing, but send heartbeats; to undo it: resume {name}"
+            still = "have stopped reading but still send heartbeats"
+            return f"the members of {name} {still}; to undo it: resume {name}"
         case AdjustmentKind.RESUME:
-            return f"the members of {name} read on"
+            return f"the members of {name} are reading again"
         case AdjustmentKind.ADD_MEMBER:
             return f"a new member joins {name}; to undo it: remove-member {name}"
         case AdjustmentKind.REMOVE_MEMBER:
@@ -41,4 +42,5 @@ def done(made: Adjustment) -> str:
         case AdjustmentKind.BANDWIDTH:
             return f"the network of broker {made.broker} now carries {size(round(made.amount))}/s each way"
         case AdjustmentKind.ELECT:
-            return f"partitions of {name} without a leader get one, which may lack committed records"
+            lacking = "partitions without a leader get one, which may lack committed records"
+            return f"unclean leader election for {name}: {lacking}"

@@ -26,7 +26,7 @@ def wrong(one: Directory) -> str:
     """Return what is wrong with a directory, '' if nothing is."""
     if one.error:
         return f"offline: {kafka_errors.name(one.error)}"
-    return "cordoned: the broker places no new replicas here" if one.cordoned else ""
+    return "cordoned: no new replicas are placed here" if one.cordoned else ""
 
 
 def more(directories: int) -> str:

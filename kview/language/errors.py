@@ -178,10 +178,10 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.NODE_DOWN: ErrorWords("{role} {node} is already down", "start it first"),
     ErrorKind.NODE_FROZEN: ErrorWords("{role} {node} is hung", "start it first"),
     ErrorKind.PRODUCER_UNKNOWN: ErrorWords(
-        "there is no producer named {name!r}", "the producers are {known}"
+        "there is no producer named {name!r}", "available producers: {known}"
     ),
-    ErrorKind.GROUP_UNKNOWN: ErrorWords("there is no group named {name!r}", "the groups are {known}"),
-    ErrorKind.BROKER_UNKNOWN: ErrorWords("there is no broker {name}", "the brokers are {known}"),
+    ErrorKind.GROUP_UNKNOWN: ErrorWords("there is no group named {name!r}", "available groups: {known}"),
+    ErrorKind.BROKER_UNKNOWN: ErrorWords("there is no broker {name}", "available brokers: {known}"),
     ErrorKind.GROUP_WITHOUT_MEMBERS: ErrorWords(
         "{group} has no members", "add one first: add-member {group}"
     ),
@@ -195,7 +195,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "the cluster refuses to change {topic}: {reason}", "correct the command and try again"
     ),
     # -- lessons
-    ErrorKind.LESSON_UNKNOWN: ErrorWords("there is no demo named {name!r}", "the demos are {known}"),
+    ErrorKind.LESSON_UNKNOWN: ErrorWords("there is no demo named {name!r}", "available demos: {known}"),
     ErrorKind.LESSON_GARBLED: ErrorWords("{file} is not TOML ({reason})", "correct that line"),
     ErrorKind.LESSON_KEY_MISSPELT: ErrorWords(
         "{file}, line {line}: there is no key named {key}", "did you mean {nearest}?"
@@ -203,7 +203,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.LESSON_KEY_UNKNOWN: ErrorWords(
         "{file}, line {line}: there is no key named {key}", "available keys: {known}"
     ),
-    ErrorKind.LESSON_WRONG: ErrorWords("{file}, line {line}: {reason}", "correct that line: {hint}"),
+    ErrorKind.LESSON_WRONG: ErrorWords("{file}, line {line}: {reason}", "{hint}"),
     ErrorKind.RACK_UNKNOWN: ErrorWords("there is no rack {rack!r}", "available racks: {racks}"),
     ErrorKind.RACK_DOWN: ErrorWords("every broker in rack {rack} is already down", "start them first"),
     ErrorKind.NO_ACTIVE_CONTROLLER: ErrorWords("there is no active controller", "start a controller first"),
@@ -241,7 +241,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         " --conf spark.executor.memory=512m",
     ),
     ErrorKind.SPARK_SETTING_WRONG: ErrorWords(
-        "{text!r} is not a valid Spark setting", "write NAME=VALUE, such as spark.executor.memory=2g"
+        "{text!r} is not a valid Spark setting", "write spark.NAME=VALUE, such as spark.executor.memory=2g"
     ),
     ErrorKind.REPORT_OUT_OF_MEMORY: ErrorWords(
         "the report needs more than {heap} MB of memory", "give it more with --heap, or report on less"
@@ -265,10 +265,11 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "{path} is a folder, but {format} is one file", "name a file with --out"
     ),
     ErrorKind.REPORT_NOT_WRITABLE: ErrorWords(
-        "{path} cannot be written there", "name a folder that exists and is yours with --out"
+        "{path} cannot be written", "give --out a path in a folder that exists and that you may write to"
     ),
     ErrorKind.REPORT_NOT_WRITTEN: ErrorWords(
-        "the report could not be written to {path} ({reason})", "free some space, or choose another --out"
+        "the report could not be written to {path} ({reason})",
+        "free some space, or choose another place with --out",
     ),
     # -- reaching a cluster
     ErrorKind.CONNECTION_REFUSED: ErrorWords(

@@ -180,14 +180,14 @@ def _none_answers(finding: Finding, now_ms: int) -> str:
     """Return since when nothing is known, and what to check."""
     why = _ALL_SILENT.get(finding.cause.kind, "")
     return (
-        f"no broker has answered{_for(finding, now_ms, ' for ')}{why}: nothing shown is newer than that. "
+        f"no broker has answered{_for(finding, now_ms, ' for ')}{why}: all figures are at least that old. "
         "Check the network and the brokers"
     )
 
 
 _ALL_SILENT: Mapping[FailureKind, str] = {
     FailureKind.REFUSED: " (all ports refuse connections)",
-    FailureKind.SILENT: " (they accept connections but say nothing)",
+    FailureKind.SILENT: " (all accept connections but do not answer)",
     FailureKind.UNREACHABLE: " (kview cannot connect)",
 }
 

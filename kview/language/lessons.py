@@ -55,6 +55,6 @@ def drilled(name: str, cause: str, symptoms: Sequence[tuple[str, int, str]]) -> 
         f"{name}: expected {text}, but it was {seen}" for text, at_ms, seen in symptoms if at_ms == UNKNOWN
     ]
     if missed:
-        return [*missed, f"{name}: {cause}, and nobody could see it"]
+        return [*missed, f"{name}: {cause}, but not every symptom was seen in time"]
     last_ms = max(at_ms for _, at_ms, _ in symptoms)
     return [f"{name}: ok, visible after {last_ms / 1000:.0f} s ({cause})"]

@@ -78,7 +78,7 @@ HEADS: Mapping[str, str] = {
     "fenced_ms": "fenced",
     "elected_all_ms": "all led again",
     "moves_all_ms": "watermarks move",
-    "isr_full_ms": "every ISR full",
+    "isr_full_ms": "all replicas in sync",
     "moved": "moved",
     "leaderless": "no leader",
     "gone": "records gone",
@@ -97,12 +97,12 @@ HEADS: Mapping[str, str] = {
     "cross_rack_bytes": "between racks",
     "cross_rack_share": "share",
     "cost": "cost",
-    "bytes_first": "size before",
-    "bytes_last": "size now",
+    "bytes_first": "size at start",
+    "bytes_last": "size at end",
     "growth": "grows a day",
     "written": "written a day",
     "retention_ms": "keeps for",
-    "retention_bytes": "keeps at most",
+    "retention_bytes": "keeps per partition",
     "cleanup_policy": "cleanup",
     "forecast_bytes": "will reach",
     "figure": "figure",
@@ -112,15 +112,24 @@ HEADS: Mapping[str, str] = {
 }
 """Heads by the names of columns."""
 
+FIGURES: Mapping[str, str] = {
+    **HEADS,
+    "in_p50": "p50 in/s",
+    "in_p95": "p95 in/s",
+    "in_p99": "p99 in/s",
+    "in_most": "most in 1 s",
+}
+"""Names of figures by the names of columns, where no other column stands next to them."""
+
 _MOST_DIGITS = 4
 
 _NOTES: Mapping[NoteKind, str] = {
     NoteKind.STILL_WRITTEN: "{recording} is still being written: the report covers it up to observation"
     " {sequence}.",
-    NoteKind.NOT_CLOSED: "{recording} was not closed properly. It is used up to its last complete observation"
-    " ({sequence}).",
-    NoteKind.TORN: "{recording} ends in the middle of an observation ({bytes} bytes). It is used up to the"
-    " last complete one ({sequence}).",
+    NoteKind.NOT_CLOSED: "{recording} was not closed properly. The report covers it up to its last complete"
+    " observation ({sequence}).",
+    NoteKind.TORN: "{recording} ends in the middle of an observation ({bytes} bytes). The report covers it up"
+    " to its last complete observation ({sequence}).",
     NoteKind.SEGMENT_DAMAGED: "Segment {segment} of {recording} is damaged and was left out ({file}:"
     " {reason}).",
     NoteKind.SEGMENT_GONE: "Segment {segment} of {recording} was deleted while it was read, so it is"
@@ -130,15 +139,14 @@ _NOTES: Mapping[NoteKind, str] = {
     NoteKind.FACTS_INCOMPLETE: "{recording} has no incidents, findings and lags in some of its segments.",
     NoteKind.OVERLAP: "{recording} and {other} cover {seconds} s of the same cluster twice. They are counted"
     " once.",
-    NoteKind.GAP: "Nothing is known about {seconds} s of {recording}, in which nobody observed (in {gaps}"
-    " pieces).",
-    NoteKind.CLOCK_SET_BACK: "The clock was set back {times} times during {recording}. If a second came"
+    NoteKind.GAP: "{recording} has {seconds} s without observations (gaps: {gaps}).",
+    NoteKind.CLOCK_SET_BACK: "During {recording} the clock was set back (times: {times}). If a second occurs"
     " twice, the later one counts.",
     NoteKind.NOT_KEPT: "The roll-ups could not be kept in {folder} ({reason}), so the next report takes as"
     " long as this one. --cache DIR names another folder.",
     NoteKind.CUT_OFF: "{table} shows only the {rows} busiest of {total} rows.",
     NoteKind.OUTSIDE: "{recording} has nothing from this period.",
-    NoteKind.EMPTY: "{recording} does not have one complete second.",
+    NoteKind.EMPTY: "{recording} has no complete second.",
 }
 
 
@@ -180,21 +188,28 @@ def kind_words(kind: str) -> str:
     return kind.replace("_", " ").replace(" isr", " ISR")
 
 
-def incidents_line(total: int, longest_ms: int, is_open: bool) -> str:
-    """Return how many incidents there were, and how long the longest one lasted."""
+def incidents_line(total: int, longest_ms: int, still_open: int, is_longest_open: bool) -> str:
+    """Return how many incidents there were, how long the longest one lasted, and how many had not ended."""
     if total == 1:
-        lasted = f"lasted {words.duration(longest_ms)}" if not is_open else "was not over at the end"
-        return f"1 incident, which {lasted}"
-    still = ", and not all were over at the end" if is_open else ""
-    return f"{words.plural(total, 'incident')}, the longest of {words.duration(longest_ms)}{still}"
+        lasted = "still open at the end" if still_open else f"which lasted {words.duration(longest_ms)}"
+        return f"1 incident, {lasted}"
+    least = "at least " if is_longest_open else ""
+    were = "one was" if still_open == 1 else "some were"
+    still = f"; {were} still open at the end" if still_open else ""
+    return f"{words.plural(total, 'incident')}; the longest lasted {least}{words.duration(longest_ms)}{still}"
 
 
 def unavailable_line(topic: str, seconds: int, share: float, others: int, is_silent: bool) -> str:
-    """Return how long the worst topic was unavailable."""
-    what = "leaders that did not answer" if is_silent else "partitions without a leader"
+    """Return how long the worst topic was unavailable.
+
+    `share` is that of its partitions' time with a leader or, if `is_silent`, with a leader that answered.
+    """
     more = f" ({words.plural(others, 'more topic')} too)" if others else ""
     length = words.duration(seconds * 1000, tenths=False)
-    return f"{topic} had {what} for {length}, {percent(share)} available{more}"
+    if is_silent:
+        answered = f"its leaders answered {percent(share)} of the time"
+        return f"{topic} had leaders that did not answer for {length}{more}; {answered}"
+    return f"{topic} had partitions without a leader for {length}, {percent(share)} available{more}"
 
 
 def min_isr_line(topic: str, seconds: int, others: int) -> str:
@@ -216,9 +231,10 @@ def lost_line(group: str, records: int) -> str:
 
 def behind_line(group: str, behind_ms: int, lag: int, above_ms: int, threshold_ms: int) -> str:
     """Return how far the worst group was behind, and for how long it was above the threshold."""
-    least = f", over {words.duration(threshold_ms, tenths=False)} for {words.duration(above_ms)}"
-    records = f" ({words.plural(lag, 'record')} at the most)" if lag >= 0 else ""
-    return f"{group} was up to {words.duration(behind_ms)} behind{records}{least}"
+    threshold = words.duration(threshold_ms, tenths=False)
+    records = f" (at most {words.plural(lag, 'record')})" if lag >= 0 else ""
+    above = f"and more than {threshold} behind for {words.duration(above_ms)} in all"
+    return f"{group} was up to {words.duration(behind_ms)} behind{records}, {above}"
 
 
 def rate_line(mean: float, most: int, most_at: str, out: float) -> str:
@@ -229,16 +245,18 @@ def rate_line(mean: float, most: int, most_at: str, out: float) -> str:
 
 def racks_line(size_bytes: int, share: float, cost: str) -> str:
     """Return what went from one rack to another."""
-    price = f", which costs {cost}" if cost else ""
-    return f"≈{words.size(size_bytes)} went between racks, {percent(share)} of what followers copied{price}"
+    price = f", at a cost of {cost}" if cost else ""
+    return (
+        f"followers copied ≈{words.size(size_bytes)} between racks ({percent(share)} of replication){price}"
+    )
 
 
 def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-NOTHING_WRONG = "nothing went wrong: no incidents, every partition had a leader that answered"
-NO_FACTS = "nothing is known about incidents and lags: an older kview recorded this"
+NOTHING_WRONG = "no incidents: in the time observed, every partition had a leader that answered"
+NO_FACTS = "incidents and lags are missing for all or part of this period (see Notes)"
 
 LINES: Mapping[str, str] = {"records_in": "in", "records_out": "out"}
 """Names of a plot's lines."""

@@ -32,7 +32,7 @@ def removal(found: Removal, now_ms: int) -> str:
         case RemovalKind.NEVER:
             return "retention removes nothing"
         case RemovalKind.OVERDUE:
-            return "records past retention: they go with their segment"
+            return "first records past retention: deleted with their segment"
         case RemovalKind.BY_TIME | RemovalKind.BY_SIZE:
             setting = "retention.ms" if found.kind is RemovalKind.BY_TIME else "retention.bytes"
             left = words.duration(max(0, found.at_ms - now_ms), tenths=False)

@@ -105,9 +105,9 @@ _RATES = (
     Column("in_p50", Unit.RECORDS, "Median of the records in per second, by nearest rank."),
     Column("in_p95", Unit.RECORDS, "95th percentile of the records in per second."),
     Column("in_p99", Unit.RECORDS, "99th percentile of the records in per second."),
-    Column("in_most", Unit.RECORDS, "Records in of the greatest second."),
-    Column("in_most_ms", Unit.TIME, "When the greatest second began; the first one if several are equal."),
-    Column("out_rate", Unit.RECORDS_PER_SECOND, "Records out per settled second."),
+    Column("in_most", Unit.RECORDS, "The most records in within one second."),
+    Column("in_most_ms", Unit.TIME, "When that second began; the first if there are several."),
+    Column("out_rate", Unit.RECORDS_PER_SECOND, "Records out per second whose commits are complete."),
 )
 
 _SKEW = (
@@ -145,7 +145,7 @@ _AVAILABILITY = (
 
 _KNOWN = (
     Column("known_s", Unit.SECONDS, "Complete seconds that the recordings cover."),
-    Column("out_known_s", Unit.SECONDS, "Those whose records out are settled."),
+    Column("out_known_s", Unit.SECONDS, "Those seconds whose commits are complete."),
 )
 
 TABLES: Mapping[TableName, tuple[Column, ...]] = {
@@ -212,7 +212,7 @@ TABLES: Mapping[TableName, tuple[Column, ...]] = {
         _CLUSTER,
         Column("group", Unit.NAME, "The consumer group."),
         Column("records_out", Unit.RECORDS, "Records that the group committed as read."),
-        Column("out_rate", Unit.RECORDS_PER_SECOND, "Records out per settled second."),
+        Column("out_rate", Unit.RECORDS_PER_SECOND, "Records out per second whose commits are complete."),
         Column("rewound", Unit.RECORDS, "Records by which its committed offsets fell."),
         Column("records_out_gap", Unit.RECORDS, "Records out over intervals too long for a rate."),
         Column("lag_most", Unit.RECORDS, "The greatest lag in records."),
@@ -221,29 +221,33 @@ TABLES: Mapping[TableName, tuple[Column, ...]] = {
         Column("behind_most_ms", Unit.TIME, "When it was first seen."),
         Column("above_ms", Unit.MILLISECONDS, "Time with a lag in time above the threshold of the report."),
         Column("lag_known_ms", Unit.MILLISECONDS, "Time in which the lag in time was known."),
-        Column("worst_topic", Unit.NAME, "The partition furthest behind at the greatest lag in time."),
-        Column("worst_partition", Unit.ID, "Its number."),
+        Column("worst_topic", Unit.NAME, "Topic of the partition that was furthest behind."),
+        Column("worst_partition", Unit.ID, "Number of that partition."),
         Column("lost", Unit.RECORDS, "Records deleted before the group had read them, the most seen."),
     ),
     TableName.INCIDENTS: (
         _CLUSTER,
-        Column("kind", Unit.NAME, "What it began with (IncidentKind)."),
-        Column("cause", Unit.NAME, "Its first stage (PhaseKind)."),
+        Column("kind", Unit.NAME, "What was hit first: brokers, the quorum or partitions."),
+        Column("cause", Unit.NAME, "Its first stage."),
         Column("began_ms", Unit.TIME, "The first sign of it."),
         Column("ended_ms", Unit.TIME, "Its end, unknown while it went on."),
-        Column("end", Unit.NAME, "The stage that ended it (PhaseKind), '' while it went on."),
+        Column("end", Unit.NAME, "The stage that ended it, '' while it went on."),
         Column("brokers", Unit.NAME, "The brokers that were lost, separated by commas."),
         Column("controllers", Unit.NAME, "The controllers that were lost, separated by commas."),
         Column("racks", Unit.NAME, "The racks that were lost, separated by commas."),
         Column("frozen_ms", Unit.MILLISECONDS, "From its beginning to the first frozen watermark."),
-        Column("no_leader_ms", Unit.MILLISECONDS, "… to the first partition without a leader."),
-        Column("fenced_ms", Unit.MILLISECONDS, "… to the first broker fenced."),
-        Column("elected_ms", Unit.MILLISECONDS, "… to the first new leader."),
-        Column("elected_all_ms", Unit.MILLISECONDS, "… until every partition was led again."),
-        Column("moves_all_ms", Unit.MILLISECONDS, "… until every watermark moved again."),
-        Column("back_all_ms", Unit.MILLISECONDS, "… until every broker answered again."),
-        Column("isr_full_ms", Unit.MILLISECONDS, "… until every replica was in sync again."),
-        Column("quorum_back_ms", Unit.MILLISECONDS, "… until a controller could act again."),
+        Column(
+            "no_leader_ms", Unit.MILLISECONDS, "From its beginning to the first partition without a leader."
+        ),
+        Column("fenced_ms", Unit.MILLISECONDS, "From its beginning to the first fenced broker."),
+        Column("elected_ms", Unit.MILLISECONDS, "From its beginning to the first new leader."),
+        Column(
+            "elected_all_ms", Unit.MILLISECONDS, "From its beginning until every partition was led again."
+        ),
+        Column("moves_all_ms", Unit.MILLISECONDS, "From its beginning until every watermark moved again."),
+        Column("back_all_ms", Unit.MILLISECONDS, "From its beginning until every broker answered again."),
+        Column("isr_full_ms", Unit.MILLISECONDS, "From its beginning until all replicas were in sync again."),
+        Column("quorum_back_ms", Unit.MILLISECONDS, "From its beginning until a controller could act again."),
         Column("partitions", Unit.COUNT, "Partitions of the user's topics that were hit."),
         Column("moved", Unit.COUNT, "Those of them that got another leader."),
         Column("leaderless", Unit.COUNT, "Partitions without a leader at the end."),
@@ -263,10 +267,10 @@ TABLES: Mapping[TableName, tuple[Column, ...]] = {
     ),
     TableName.FINDINGS: (
         _CLUSTER,
-        Column("kind", Unit.NAME, "What was wrong (FindingKind)."),
+        Column("kind", Unit.NAME, "What was wrong."),
         Column("severity", Unit.NAME, "The worst severity it had."),
         Column("held_ms", Unit.MILLISECONDS, "How long it was so, in all."),
-        Column("share", Unit.SHARE, "The same as a share of the time with findings."),
+        Column("share", Unit.SHARE, "The same, as a share of the time for which findings were recorded."),
         Column("first_ms", Unit.TIME, "When it was first seen."),
         Column("last_ms", Unit.TIME, "When it was last seen."),
         Column("partitions_most", Unit.COUNT, "The most partitions concerned at once."),
@@ -296,10 +300,10 @@ TABLES: Mapping[TableName, tuple[Column, ...]] = {
     ),
     TableName.THROUGHPUT: (
         _CLUSTER,
-        Column("at_ms", Unit.TIME, "The beginning of the step (`Report.step_s` long)."),
+        Column("at_ms", Unit.TIME, "The beginning of the step. All steps of a report are equally long."),
         Column("topic", Unit.NAME, "The topic; '' for all of the cluster's user topics."),
         Column("known_s", Unit.SECONDS, "Known seconds in the step."),
-        Column("out_known_s", Unit.SECONDS, "Those whose records out are settled."),
+        Column("out_known_s", Unit.SECONDS, "Those seconds whose commits are complete."),
         *_RECORDS,
     ),
 }

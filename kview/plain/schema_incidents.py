@@ -9,8 +9,8 @@ from kview.model.incidents import IncidentKind, PhaseKind
 from kview.plain.schema_fields import HowBad, Text, duration, in_partitions, meaning, moment, records
 
 KINDS: Mapping[IncidentKind, str] = {
-    IncidentKind.BROKERS: "the cluster lost the brokers; it is not that only kview cannot reach them, unless"
-    " there is a phase no_answer",
+    IncidentKind.BROKERS: "the cluster lost the brokers; with a phase no_answer, kview may only have lost"
+    " contact with them",
     IncidentKind.QUORUM: "no controller could act",
     IncidentKind.PARTITIONS: "partitions lost their leader or their watermark froze, although no broker was"
     " lost",

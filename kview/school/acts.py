@@ -38,7 +38,7 @@ def pressed(text: str) -> Act | None:
     if action not in PRESSES:
         known = [*PRESSES, *LOOKING]
         near = get_close_matches(action, known, 1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        hint = f"did you mean {near[0]}?" if near else f"available actions: {', '.join(known)}"
         raise NotAFigure(f"no key has an action named {action!r}", hint)
     slow = [SLOW_BY] if action == "slow" and len(target) == 1 else []
     return act(" ".join([PRESSES[action], *target, *slow]))

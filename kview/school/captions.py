@@ -22,7 +22,7 @@ def figures_in(caption: str) -> list[Figure]:
     for words in _BRACES.findall(caption):
         figure, rest = parse(words.split())
         if rest:
-            raise NotAFigure(f"{' '.join(rest)!r} is too much after a figure", "leave it out")
+            raise NotAFigure(f"unexpected {' '.join(rest)!r} after the figure", "remove it")
         found.append(figure)
     return found
 

@@ -75,7 +75,7 @@ def parse(words: list[str]) -> tuple[Figure, list[str]]:
 
 def _unknown(what: str, name: str, known: list[str]) -> NotAFigure:
     near = get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
+    hint = f"did you mean {near[0]}?" if near else f"available: {', '.join(sorted(known))}"
     return NotAFigure(f"there is no {what} named {name!r}", hint)
 
 

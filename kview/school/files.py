@@ -105,7 +105,7 @@ def _check(step: Step, words: str) -> None:
     elif words in step.compare:
         _, rest = parse(words.split())
         if rest:
-            raise NotAFigure(f"{' '.join(rest)!r} is too much after a figure", "leave it out")
+            raise NotAFigure(f"unexpected {' '.join(rest)!r} after the figure", "remove it")
     elif words == step.press:
         pressed(words)
     elif words == step.wait:
@@ -124,7 +124,8 @@ def _unlike(file: str, text: str, error: str) -> BadUse:
         key = key.removesuffix("[...]")
         line = _line_of_key(text, key)
         reason = error.partition(" - at")[0]
-        return BadUse(ErrorKind.LESSON_WRONG, file=file, line=line, reason=reason, hint=key or "the file")
+        hint = f"correct the value of {key}" if key else "correct the file"
+        return BadUse(ErrorKind.LESSON_WRONG, file=file, line=line, reason=reason, hint=hint)
     key, line = unknown[1], _line_of_key(text, unknown[1])
     fields = (field.encode_name for one in _STRUCTS for field in msgspec.structs.fields(one))
     known = tuple(dict.fromkeys(fields))

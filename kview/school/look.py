@@ -28,7 +28,7 @@ def mark(text: str) -> Mark:
     if words[:1] == ["panel"]:
         if len(words) != 2 or words[1] not in PANELS:
             near = get_close_matches(" ".join(words[1:]), PANELS, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(PANELS)}"
+            hint = f"did you mean {near[0]}?" if near else f"available panels: {', '.join(PANELS)}"
             raise NotAFigure(f"there is no panel named {' '.join(words[1:])!r}", hint)
         return Mark(panel=words[1])
     subject, of, rest = parse_subject(words)
@@ -36,5 +36,5 @@ def mark(text: str) -> Mark:
         return Mark(subject=subject, of=of)
     figure, more = parse(words)
     if more:
-        raise NotAFigure(f"{' '.join(more)!r} is too much after a figure", "leave it out")
+        raise NotAFigure(f"unexpected {' '.join(more)!r} after the figure", "remove it")
     return Mark(subject=figure.subject, of=figure.of, name=figure.name)

@@ -93,7 +93,8 @@ def _parts(text: str, topics: set[str], form: str) -> tuple[str, str, str, Mappi
         raise NotAFigure(f"{text!r} is not complete", f"write {form}")
     name, topic, number, *rest = parts
     if topic not in topics:
-        raise NotAFigure(f"there is no topic named {topic!r}", f"the topics are {', '.join(sorted(topics))}")
+        known = ", ".join(sorted(topics))
+        raise NotAFigure(f"there is no topic named {topic!r}", f"available topics: {known}")
     try:
         return name, topic, number, pairs(rest, text)
     except BadUse:

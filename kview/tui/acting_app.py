@@ -68,7 +68,7 @@ class ActingApp(ShowingApp, inherit_bindings=False):
         """Start the Spark job, or restart it."""
         if self.spark is not None:
             self.spark.restart()
-            self.say(StatusMessage("starting Spark", "6 shows its progress"))
+            self.say(StatusMessage("starting Spark", f"{self.keys.name('throughput')} shows its progress"))
 
     def action_time(self, what: str) -> None:
         """Carry out an action of the time keys."""

@@ -132,7 +132,7 @@ def test_when_nobody_answers_there_is_nothing_to_say_about_groups() -> None:
     state, _ = step(state, world.tick())
     _, view = step(state, world.tick())
     assert len(said(view)) == 1 and said(view)[0].startswith(
-        "no broker has answered for 1.1 s (they accept connections but say nothing): nothing shown is newer"
+        "no broker has answered for 1.1 s (all accept connections but do not answer): all figures are at"
     )
     assert answering(view.snapshot).answer == 0
 

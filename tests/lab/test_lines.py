@@ -52,11 +52,11 @@ def test_a_line_is_answered_in_a_sentence(console: Console, lines: list[str], sa
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (["rate audit-service 20"], "ok audit-service now creates 20 records/s"),
+        (["rate audit-service 20"], "ok audit-service now sends 20 records/s"),
         (
             ["rate nobody 20"],
-            "error there is no producer named 'nobody': the producers are invoice-service, payment-service,"
-            " audit-service",
+            "error there is no producer named 'nobody': available producers: invoice-service,"
+            " payment-service, audit-service",
         ),
         (
             ["rate audit-service much"],
@@ -67,12 +67,12 @@ def test_a_line_is_answered_in_a_sentence(console: Console, lines: list[str], sa
             "error 'rate' needs a producer and records per second: write rate ",
         ),
         (["rate audit-service 2G"], "error 2,000,000,000 is not between 0 and 1,000,000: give a number"),
-        (["pause nobody"], "error there is no group named 'nobody': the groups are billing, reporting,"),
+        (["pause nobody"], "error there is no group named 'nobody': available groups: billing, reporting,"),
         (
             ["remove-member audit-export"],
             "error audit-export has no members: add one first: add-member audit-export",
         ),
-        (["bandwidth 9 1k"], "error there is no broker 9: the brokers are 0, 1, 2"),
+        (["bandwidth 9 1k"], "error there is no broker 9: available brokers: 0, 1, 2"),
         (["bandwidth one 1k"], "error 'one' is not a valid node id"),
         (["bandwidth 1 20k"], "ok the network of broker 1 now carries 20 kB/s each way"),
         (["set payment min.insync.replicas=1"], "ok payment now has min.insync.replicas=1"),

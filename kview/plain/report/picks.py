@@ -86,11 +86,11 @@ PICKS = (
         TableName.TOPICS,
         (
             ("in_rate", 0),
-            ("out_rate", 0),
             ("in_p50", 3),
             ("in_p95", 4),
             ("in_p99", 2),
             ("in_most", 1),
+            ("out_rate", 0),
             ("records_in", 3),
             ("bytes_in", 1),
             ("skew", 2),

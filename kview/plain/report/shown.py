@@ -186,7 +186,7 @@ def _comparison(report: Report, table: Table, zone: tzinfo | None, most_rows: in
                 [
                     *([Cell(glyphs.printable(str(table["cluster"][at])))] if several else []),
                     _cell(table.spec[1], table["topic"][at], zone, True),
-                    Cell(reports.HEADS.get(figure.name, figure.name), figure.name),
+                    Cell(reports.FIGURES.get(figure.name, figure.name), figure.name),
                     *(
                         Cell(
                             text_of(figure, _in_unit(figure, table[name][at]), zone), _float(table[name][at])

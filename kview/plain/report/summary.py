@@ -21,7 +21,10 @@ class SummaryLine(NamedTuple):
 
 
 def lines(report: Report, zone: tzinfo | None = None) -> list[SummaryLine]:
-    """Return the summary, risks first. That nothing went wrong is said only if everything was recorded."""
+    """Return the summary, risks first.
+
+    That there were no incidents is said only if everything was recorded.
+    """
     found = [*_incidents(report), *_availability(report), *_groups(report)]
     order = (Severity.RISK, Severity.WARN)
     bad = sorted(
@@ -48,9 +51,11 @@ def _incidents(report: Report) -> list[SummaryLine]:
     made = []
     if len(table):
         ended = np.where(table["ended_ms"] == UNKNOWN, report.period.until_ms, table["ended_ms"])
-        is_open = bool(np.any(table["ended_ms"] == UNKNOWN))
-        longest = int(np.max(ended - table["began_ms"]))
-        made.append(SummaryLine(Severity.RISK, reports.incidents_line(len(table), longest, is_open)))
+        is_open = table["ended_ms"] == UNKNOWN
+        lasted = ended - table["began_ms"]
+        longest = int(np.argmax(lasted))
+        figures = (len(table), int(lasted[longest]), int(np.count_nonzero(is_open)), bool(is_open[longest]))
+        made.append(SummaryLine(Severity.RISK, reports.incidents_line(*figures)))
         if (gone := _sum(table["gone"])) > 0:
             made.append(SummaryLine(Severity.RISK, reports.gone_line(gone)))
     return made
