@@ -151,12 +151,11 @@ class OverviewScreen(KviewScreen):
 def _quorum(view: View) -> tuple[int, bool]:
     """Return the number of controllers that are not brokers, and whether anything is wrong with them.
 
-    Nothing is laid out for them if that cannot be calculated, because the columns of the quorum do not fit
-    together. The headline, which is made of the same findings, then says that it could not be drawn, and logs
-    why.
+    Nothing is laid out for them if that cannot be calculated: a bug there must not cost the other panels. The
+    headline, which is made of the same findings, then says that it could not be drawn, and logs why.
     """
     try:
         only = sum(not controller.is_broker for controller in controllers(view))
         return only, bool(only) and is_troubled(view)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+    except Exception:
         return 0, False
