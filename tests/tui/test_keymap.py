@@ -72,7 +72,7 @@ def test_a_key_file_gives_actions_other_keys_everywhere(tmp_path: Path) -> None:
         ('interrupt = "Q"', "line 1: there is no action named 'interrupt'"),
         ("quit = 3", "line 1: 'quit' needs a key, or a list of keys"),
         ("\n\nquit = []", "line 3: 'quit' needs a key"),
-        ('[keys]\nquit = "Q"', "line 1: [keys] is a heading, and the key file has no sections"),
+        ('[keys]\nquit = "Q"', "line 1: \\[keys\\] is a heading, and the key file has no sections"),
         ('quit = "hyper+x"', "line 1: quit is set to 'hyper\\+x', which is not a key"),
         ('quit = ""', "line 1: quit is set to '', which is not a key"),
         ('# other\nsort = "y"', "line 2: sort and copy both use the key y: give one"),
