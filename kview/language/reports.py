@@ -80,7 +80,7 @@ HEADS: Mapping[str, str] = {
     "moves_all_ms": "watermarks move",
     "isr_full_ms": "all replicas in sync",
     "moved": "moved",
-    "leaderless": "no leader",
+    "leaderless": "leaderless at end",
     "gone": "records gone",
     "waited_ms": "acks=all waited",
     "elections": "elections",
