@@ -103,6 +103,7 @@ class ErrorKind(StrEnum):
 
     # -- lessons
     LESSON_UNKNOWN = "lesson unknown"
+    LESSON_MISSPELT = "lesson misspelt"
     LESSON_GARBLED = "lesson garbled"
     LESSON_KEY_MISSPELT = "lesson key misspelt"
     LESSON_KEY_UNKNOWN = "lesson key unknown"

@@ -196,6 +196,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     # -- lessons
     ErrorKind.LESSON_UNKNOWN: ErrorWords("there is no demo named {name!r}", "available demos: {known}"),
+    ErrorKind.LESSON_MISSPELT: ErrorWords("there is no demo named {name!r}", "did you mean {nearest}?"),
     ErrorKind.LESSON_GARBLED: ErrorWords("{file} is not TOML ({reason})", "correct that line"),
     ErrorKind.LESSON_KEY_MISSPELT: ErrorWords(
         "{file}, line {line}: there is no key named {key}", "did you mean {nearest}?"
