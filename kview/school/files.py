@@ -49,7 +49,7 @@ def lesson_of(name: str) -> Lesson:
 
 
 def unknown_lesson(name: str, known: Collection[str]) -> BadUse:
-    """Return the error for a name that no lesson has: the names like it or, if there are none, all of them."""
+    """Return the error for a name that no lesson has: similar names or, without any, all names."""
     near = get_close_matches(name, known, MOST_NEAR)
     if near:
         return BadUse(ErrorKind.LESSON_MISSPELT, name=name, nearest=" or ".join(near))
