@@ -193,6 +193,8 @@ class ErrorKind(StrEnum):
     PROFILE_WRONG = "profile wrong"
     CONFIG_WRONG = "config wrong"
     CONFIG_KEY_UNKNOWN = "config key unknown"
+    CONFIG_KEY_OUTSIDE = "config key outside"
+    CONFIG_TABLE_UNKNOWN = "config table unknown"
     CONFIG_KEY_MISSPELT = "config key misspelt"
     NO_PROFILES = "no profiles"
     PROFILE_UNKNOWN = "profile unknown"
