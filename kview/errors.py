@@ -31,6 +31,7 @@ class ErrorKind(StrEnum):
     NO_MANIFEST = "no manifest"
     RECORDING_TOO_NEW = "recording too new"
     FILE_DAMAGED = "file damaged"
+    FILE_MISSING = "file missing"
     NOTHING_RECORDED = "nothing recorded"
     MOMENT_FORGOTTEN = "moment forgotten"
     NOT_A_RECORDING_NAME = "not a recording name"

@@ -38,6 +38,9 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.FILE_DAMAGED: ErrorWords(
         "{file} is damaged ({reason})", "restore that file from a copy, or give another recording"
     ),
+    ErrorKind.FILE_MISSING: ErrorWords(
+        "{file} is missing", "restore it from a copy, or give another recording"
+    ),
     ErrorKind.NOTHING_RECORDED: ErrorWords(
         "{folder} has no complete observation", "record for at least one interval"
     ),
