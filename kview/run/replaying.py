@@ -43,7 +43,7 @@ def open_recording(name: str) -> Recording:
     except BadUse:
         raise
     except KviewError as error:
-        for gone in missing(folder):
+        for gone in missing(folder) if error.kind is ErrorKind.NOTHING_RECORDED else ():
             raise BadUse(ErrorKind.FILE_MISSING, file=str(folder / gone[0].folder)) from error
         raise BadUse.of(error) from error
     return recording
