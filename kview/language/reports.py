@@ -134,6 +134,8 @@ _NOTES: Mapping[NoteKind, str] = {
     " {reason}).",
     NoteKind.SEGMENT_GONE: "Segment {segment} of {recording} was deleted while it was read, so it is"
     " missing.",
+    NoteKind.ROLLED_UP_ONLY: "Segment {segment} of {recording} is {reason}. The report uses what an earlier"
+    " report had kept of it.",
     NoteKind.NO_FACTS: "{recording} was made by an older kview, which recorded no incidents, findings or"
     " lags: those figures are “–”.",
     NoteKind.FACTS_INCOMPLETE: "{recording} has no incidents, findings and lags in some of its segments.",
