@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from kview.errors import KviewError
+from kview.errors import ErrorValue, KviewError
 from kview.model.report import Note, NoteKind
 from kview.pipeline.batch import closed_deltas, open_deltas, rolled_tables
 from kview.pipeline.kept import (
@@ -246,7 +246,11 @@ def _note_rolled_up_only(source: Source, kept: Sequence[Kept]) -> None:
             reason = "damaged"
         else:
             continue
-        values = {"recording": source.name, "segment": entry.number, "reason": reason}
+        values: dict[str, ErrorValue] = {
+            "recording": source.name,
+            "segment": entry.number,
+            "reason": reason,
+        }
         source.notes.append(Note(NoteKind.ROLLED_UP_ONLY, values))
 
 
