@@ -31,6 +31,7 @@ class ErrorKind(StrEnum):
     NO_MANIFEST = "no manifest"
     RECORDING_TOO_NEW = "recording too new"
     FILE_DAMAGED = "file damaged"
+    FILE_MISSING = "file missing"
     NOTHING_RECORDED = "nothing recorded"
     MOMENT_FORGOTTEN = "moment forgotten"
     NOT_A_RECORDING_NAME = "not a recording name"
@@ -103,6 +104,7 @@ class ErrorKind(StrEnum):
 
     # -- lessons
     LESSON_UNKNOWN = "lesson unknown"
+    LESSON_MISSPELT = "lesson misspelt"
     LESSON_GARBLED = "lesson garbled"
     LESSON_KEY_MISSPELT = "lesson key misspelt"
     LESSON_KEY_UNKNOWN = "lesson key unknown"
@@ -192,6 +194,8 @@ class ErrorKind(StrEnum):
     PROFILE_WRONG = "profile wrong"
     CONFIG_WRONG = "config wrong"
     CONFIG_KEY_UNKNOWN = "config key unknown"
+    CONFIG_KEY_OUTSIDE = "config key outside"
+    CONFIG_TABLE_UNKNOWN = "config table unknown"
     CONFIG_KEY_MISSPELT = "config key misspelt"
     NO_PROFILES = "no profiles"
     PROFILE_UNKNOWN = "profile unknown"

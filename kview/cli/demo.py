@@ -41,12 +41,22 @@ def demo(name: str | None, check: bool, seed: int) -> None:
     if name is None:
         _list()
         return
+    _refuse_unknown(name)
     if not check:
         raise click.UsageError("a demo can be played only without a screen: add --check")
     if name == INCIDENT:
         _check_incident(seed)
     else:
         _check(name)
+
+
+def _refuse_unknown(name: str) -> None:
+    """Raise BadUse if there is no demo of this name."""
+    from kview.school.files import lesson_files, unknown_lesson
+
+    known = (*lesson_files(), INCIDENT)
+    if name not in known:
+        raise unknown_lesson(name, known)
 
 
 def _list() -> None:

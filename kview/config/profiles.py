@@ -108,7 +108,7 @@ def _profile(file: str, name: str, values: Mapping[str, Any]) -> Profile:
 def _unlike(file: str, name: str, error: str) -> BadUse:
     """Return the error for values of another shape. msgspec's texts name keys and types, but no values."""
     if unknown := _UNKNOWN.search(error):
-        return _unknown_key(file, unknown[1])
+        return _unknown_key(file, name, unknown[1])
     if not name:
         return BadUse(
             ErrorKind.CONFIG_WRONG, file=file, reason="clusters has other things than [clusters.NAME]"
@@ -118,11 +118,17 @@ def _unlike(file: str, name: str, error: str) -> BadUse:
     return BadUse(ErrorKind.PROFILE_WRONG, file=file, name=name, key=key, expected=_EXPECTED[key])
 
 
-def _unknown_key(file: str, key: str) -> BadUse:
-    known = (*(field.encode_name for field in msgspec.structs.fields(Profile)), "clusters")
+def _unknown_key(file: str, name: str, key: str) -> BadUse:
+    """Return the error for an unknown key of a profile or, if `name` is '', of the file itself."""
+    of_profiles = tuple(field.encode_name for field in msgspec.structs.fields(Profile))
+    if not name and key in of_profiles:
+        return BadUse(ErrorKind.CONFIG_KEY_OUTSIDE, file=file, key=key)
+    known = of_profiles if name else tuple(field.encode_name for field in msgspec.structs.fields(_File))
     near = get_close_matches(key, known, 1)
     if near:
         return BadUse(ErrorKind.CONFIG_KEY_MISSPELT, file=file, key=key, nearest=near[0])
+    if not name:
+        return BadUse(ErrorKind.CONFIG_TABLE_UNKNOWN, file=file, key=key)
     return BadUse(ErrorKind.CONFIG_KEY_UNKNOWN, file=file, key=key, known=known)
 
 

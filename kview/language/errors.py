@@ -38,6 +38,9 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.FILE_DAMAGED: ErrorWords(
         "{file} is damaged ({reason})", "restore that file from a copy, or give another recording"
     ),
+    ErrorKind.FILE_MISSING: ErrorWords(
+        "{file} is missing", "restore it from a copy, or give another recording"
+    ),
     ErrorKind.NOTHING_RECORDED: ErrorWords(
         "{folder} has no complete observation", "record for at least one interval"
     ),
@@ -196,6 +199,7 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     # -- lessons
     ErrorKind.LESSON_UNKNOWN: ErrorWords("there is no demo named {name!r}", "available demos: {known}"),
+    ErrorKind.LESSON_MISSPELT: ErrorWords("there is no demo named {name!r}", "did you mean {nearest}?"),
     ErrorKind.LESSON_GARBLED: ErrorWords("{file} is not TOML ({reason})", "correct that line"),
     ErrorKind.LESSON_KEY_MISSPELT: ErrorWords(
         "{file}, line {line}: there is no key named {key}", "did you mean {nearest}?"

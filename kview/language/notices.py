@@ -39,6 +39,8 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.BEFORE_RECORDING: "{at_ms} is before the recording, which starts at {first_ms}",
     NoticeKind.AFTER_RECORDING: "{at_ms} is after the recording, which ends at {last_ms}",
     NoticeKind.SEGMENT_DAMAGED: "a part of the recording is left out: {error}",
+    NoticeKind.SEGMENTS_MISSING: "the recording has nothing from {first_ms} to {last_ms}: missing {folders}",
+    NoticeKind.LAST_SEGMENT_MISSING: "the recording has nothing after {last_ms}: missing {folders}",
     NoticeKind.RECORDING_INTERRUPTED: "{lost}; trying again every 10 s",
     NoticeKind.RECORDING_AGAIN: "recording continues: {count} left out since {since_ms}",
     NoticeKind.PROFILE_NOT_SHOWN: "{name} cannot be shown: {error}",

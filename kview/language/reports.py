@@ -80,7 +80,7 @@ HEADS: Mapping[str, str] = {
     "moves_all_ms": "watermarks move",
     "isr_full_ms": "all replicas in sync",
     "moved": "moved",
-    "leaderless": "no leader",
+    "leaderless": "leaderless at end",
     "gone": "records gone",
     "waited_ms": "acks=all waited",
     "elections": "elections",
@@ -132,8 +132,9 @@ _NOTES: Mapping[NoteKind, str] = {
     " to its last complete observation ({sequence}).",
     NoteKind.SEGMENT_DAMAGED: "Segment {segment} of {recording} is damaged and was left out ({file}:"
     " {reason}).",
-    NoteKind.SEGMENT_GONE: "Segment {segment} of {recording} was deleted while it was read, so it is"
-    " missing.",
+    NoteKind.SEGMENT_GONE: "Segment {segment} of {recording} is missing, so the report does not cover it.",
+    NoteKind.ROLLED_UP_ONLY: "Segment {segment} of {recording} is {reason}. The report uses what an earlier"
+    " report had kept of it.",
     NoteKind.NO_FACTS: "{recording} was made by an older kview, which recorded no incidents, findings or"
     " lags: those figures are “–”.",
     NoteKind.FACTS_INCOMPLETE: "{recording} has no incidents, findings and lags in some of its segments.",

@@ -153,6 +153,13 @@ WORDS: dict[ErrorKind, ErrorWords] = {
     ErrorKind.CONFIG_KEY_UNKNOWN: ErrorWords(
         "{file} has the key {key!r}, which kview does not know", "use one of {known}"
     ),
+    ErrorKind.CONFIG_KEY_OUTSIDE: ErrorWords(
+        "{file} has the key {key!r} outside a profile", "write it under the [clusters.NAME] that it is for"
+    ),
+    ErrorKind.CONFIG_TABLE_UNKNOWN: ErrorWords(
+        "{file} has the key {key!r}, which kview does not know",
+        "at the top of this file there can only be profiles: [clusters.NAME]",
+    ),
     ErrorKind.CONFIG_KEY_MISSPELT: ErrorWords(
         "{file} has the key {key!r}, which kview does not know", "did you mean {nearest}?"
     ),

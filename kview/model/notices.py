@@ -38,6 +38,8 @@ class NoticeKind(StrEnum):
     BEFORE_RECORDING = "before recording"
     AFTER_RECORDING = "after recording"
     SEGMENT_DAMAGED = "segment damaged"
+    SEGMENTS_MISSING = "segments missing"
+    LAST_SEGMENT_MISSING = "last segment missing"
     RECORDING_INTERRUPTED = "recording interrupted"
     RECORDING_AGAIN = "recording again"
     PROPERTIES_UNUSED = "properties unused"
@@ -54,6 +56,8 @@ STICKY = frozenset(
         NoticeKind.RECORDING_STOPPED,
         NoticeKind.UPLOAD_FAILED,
         NoticeKind.SEGMENT_DAMAGED,
+        NoticeKind.SEGMENTS_MISSING,
+        NoticeKind.LAST_SEGMENT_MISSING,
         NoticeKind.RECORDING_INTERRUPTED,
         NoticeKind.PROFILE_NOT_SHOWN,
     }
@@ -84,6 +88,8 @@ _SEVERITIES: Mapping[NoticeKind, Severity] = {
     NoticeKind.BEFORE_RECORDING: Severity.WARN,
     NoticeKind.AFTER_RECORDING: Severity.WARN,
     NoticeKind.SEGMENT_DAMAGED: Severity.WARN,
+    NoticeKind.SEGMENTS_MISSING: Severity.WARN,
+    NoticeKind.LAST_SEGMENT_MISSING: Severity.WARN,
     NoticeKind.RECORDING_INTERRUPTED: Severity.RISK,
     NoticeKind.RECORDING_AGAIN: Severity.GOOD,
     NoticeKind.PROPERTIES_UNUSED: Severity.CALM,

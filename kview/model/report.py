@@ -33,6 +33,8 @@ class NoteKind(StrEnum):
     """`file` of `recording` is damaged (`reason`), so its segment `segment` was left out."""
     SEGMENT_GONE = "segment_gone"
     """Segment `segment` of `recording` was deleted while it was read."""
+    ROLLED_UP_ONLY = "rolled_up_only"
+    """Segment `segment` of `recording` is missing or damaged (`reason`): its kept roll-ups were used."""
     NO_FACTS = "no_facts"
     """`recording` is of version `version`: recorders did not write findings, incidents and lags then."""
     FACTS_INCOMPLETE = "facts_incomplete"

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from kview.errors import KviewError
+from kview.errors import ErrorValue, KviewError
 from kview.model.report import Note, NoteKind
 from kview.pipeline.batch import closed_deltas, open_deltas, rolled_tables
 from kview.pipeline.kept import (
@@ -109,6 +109,7 @@ class Rolling:
         total = sum(map(len, new))
         size = sum(entry.size_bytes for run in new for entry in run)
         batches = list(kept)
+        _note_rolled_up_only(source, kept)
         self._on_segments(0, total)
         opened_bytes = 0 if opened is None else opened.parts["partition_deltas"].nbytes
         with interpreted(self._spark, size + opened_bytes < LITTLE_BYTES):
@@ -229,6 +230,28 @@ class Rolling:
         by_second, by_minute = rolled_tables(deltas, about.id, about.head_s, about.tail_s, about.set_backs)
         by_second.write.parquet(str(folder / SECONDS_TABLE))
         by_minute.write.parquet(str(folder / MINUTES_TABLE))
+
+
+def _note_rolled_up_only(source: Source, kept: Sequence[Kept]) -> None:
+    """Note the segments that are missing or damaged, but whose roll-ups were kept."""
+    known = {number for one in kept for number, _ in one.about.segments}
+    for entry in source.closed:
+        if entry.number not in known:
+            continue
+        try:
+            check_files(source, entry)
+        except FileNotFoundError:
+            reason = "missing"
+        except KviewError:
+            reason = "damaged"
+        else:
+            continue
+        values: dict[str, ErrorValue] = {
+            "recording": source.name,
+            "segment": entry.number,
+            "reason": reason,
+        }
+        source.notes.append(Note(NoteKind.ROLLED_UP_ONLY, values))
 
 
 def _about(

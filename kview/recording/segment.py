@@ -6,7 +6,6 @@ adds any, written after the observation itself. Every batch is appended with a s
 disk can only leave an incomplete last batch, which readers ignore.
 """
 
-import errno
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,9 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from kview.errors import BadUse, ErrorKind
 from kview.recording.cells import Cells
 from kview.recording.columns import interned
-from kview.recording.damage import check_regular, damage_in, damaged
+from kview.recording.damage import check_regular, damage_in
 from kview.recording.fact_schema import FACTS
 from kview.recording.manifest import sync_folder
 from kview.recording.schema import CLOSED_NUMBERS, PARTS, STREAM, STREAMED
@@ -148,7 +148,7 @@ def parquet_part(
         if not folder.is_dir():
             raise
         if there < size_bytes:
-            raise damaged(path, os.strerror(errno.ENOENT)) from None
+            raise BadUse(ErrorKind.FILE_MISSING, file=str(path)) from None
         return schema.empty_table()
 
 

@@ -15,6 +15,7 @@ from kview.model.aggregates import Aggregates
 from kview.model.history import PartitionHistory
 from kview.model.notices import Notice, NoticeKind
 from kview.recording.damage import damage_in
+from kview.recording.missing import missing
 from kview.recording.names import state_folder
 from kview.recording.reader import Recording
 from kview.recording.replay import Jump, Onward, Replay
@@ -42,6 +43,8 @@ def open_recording(name: str) -> Recording:
     except BadUse:
         raise
     except KviewError as error:
+        for gone in missing(folder) if error.kind is ErrorKind.NOTHING_RECORDED else ():
+            raise BadUse(ErrorKind.FILE_MISSING, file=str(folder / gone[0].folder)) from error
         raise BadUse.of(error) from error
     return recording
 
@@ -74,9 +77,19 @@ def replay(recording: Recording, at_ms: int | None, speed: int, display: Display
 
 
 def _notices(recording: Recording, at_ms: int | None) -> Iterator[Notice]:
-    """Yield what to say first: that `at_ms` is not in the recording, or which of its files are damaged."""
+    """Yield what to say first: that `at_ms` is not in the recording, or what of it is missing or damaged."""
     if (outside := _outside(recording, at_ms)) is not None:
         yield outside
+    for gone in missing(recording.folder):
+        folders = gone[0].folder if len(gone) == 1 else f"{gone[0].folder} to {gone[-1].folder}"
+        if gone[-1].closed:
+            first_ms, last_ms = gone[0].began_ms, gone[-1].ended_ms
+            yield Notice(
+                NoticeKind.SEGMENTS_MISSING, {"folders": folders, "first_ms": first_ms, "last_ms": last_ms}
+            )
+        else:
+            last_ms = int(recording.moments()[-1])
+            yield Notice(NoticeKind.LAST_SEGMENT_MISSING, {"folders": folders, "last_ms": last_ms})
     for error in recording.damaged.values():
         yield Notice(NoticeKind.SEGMENT_DAMAGED, {"error": error.facts})
 

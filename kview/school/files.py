@@ -1,7 +1,7 @@
 """Lessons in files: kview's own, and the user's in `demos/` of the configuration folder."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -17,6 +17,9 @@ from kview.school.folders import lesson_folders
 from kview.school.lesson import MOST_SENTENCES, Lesson, LessonWorld, Question, Step
 from kview.school.look import mark
 from kview.school.worlds import world
+
+MOST_NEAR = 3
+"""The most names that an error suggests."""
 
 MOST_LESSONS = 200
 """Limit of files read per folder. It takes effect only if the folder is the wrong one."""
@@ -41,8 +44,16 @@ def lesson_of(name: str) -> Lesson:
     """Return the lesson of a name. Raises BadUse if there is none, or if its file is wrong."""
     files = lesson_files()
     if name not in files:
-        raise BadUse(ErrorKind.LESSON_UNKNOWN, name=name, known=tuple(files))
+        raise unknown_lesson(name, tuple(files))
     return read_lesson(files[name])
+
+
+def unknown_lesson(name: str, known: Collection[str]) -> BadUse:
+    """Return the error for a name that no lesson has: similar names or, without any, all names."""
+    near = get_close_matches(name, known, MOST_NEAR)
+    if near:
+        return BadUse(ErrorKind.LESSON_MISSPELT, name=name, nearest=" or ".join(near))
+    return BadUse(ErrorKind.LESSON_UNKNOWN, name=name, known=tuple(known))
 
 
 def read_lesson(path: Path) -> Lesson:

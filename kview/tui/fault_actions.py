@@ -53,7 +53,15 @@ FAULT_KEYS: dict[str, FaultKey] = {
         FaultKey(
             "X", FaultKind.LOSE_RACK, "lose rack", "rack", "{undo-faults}, or {restore} for one broker", 16
         ),
-        FaultKey("C", FaultKind.CRASH_CONTROLLER, "crash controller", "", _BACK, 18, short="kill controller"),
+        FaultKey(
+            "C",
+            FaultKind.CRASH_CONTROLLER,
+            "crash controller",
+            "",
+            "{restore} on the controller, or {undo-faults}",
+            18,
+            short="kill controller",
+        ),
         FaultKey("U", FaultKind.UNDO, "undo faults", "", "", 15, short="undo"),
     )
 }

@@ -75,5 +75,11 @@ def test_a_wrong_file_or_name_is_bad_use(own: Path) -> None:
     assert listed.exit_code == BadUse.exit_code and "leader-crash" in listed.output
     unknown = run("nothing", "--check")
     assert isinstance(unknown.exception, BadUse) and unknown.exception.kind is ErrorKind.LESSON_UNKNOWN
+    for words in (("leader-crush",), ("leader-crush", "--check")):
+        misspelt = run(*words).exception
+        assert isinstance(misspelt, BadUse) and misspelt.kind is ErrorKind.LESSON_MISSPELT
+        assert str(misspelt.values["nearest"]).split(" or ")[0] == "leader-crash"
+    elsewhere = run("nothing").exception
+    assert isinstance(elsewhere, BadUse) and elsewhere.kind is ErrorKind.LESSON_UNKNOWN
     assert run("--check").exit_code == BadUse.exit_code
     assert run("hang").exit_code == BadUse.exit_code

@@ -112,6 +112,9 @@ def test_a_profile_that_cannot_be_used_does_not_hide_the_others(home: Home) -> N
     [
         ('[clusters.a]\nservers="a:1"\nintervall="1s"\n', "'intervall', which kview does not know: did"),
         ('[clusters.a]\nservers="a:1"\nzzz="1s"\n', "'zzz', which kview does not know: use one of"),
+        ('theme = 3\n', "'theme' outside a profile: write it under the [clusters.NAME]"),
+        ('themes = 3\n', "'themes', which kview does not know: at the top of this file there can only be"),
+        ('[cluster.a]\nservers = "a:1"\n', "'cluster', which kview does not know: did you mean clusters?"),
         ('[clusters.a]\nmap = []\n', "'a' in {file} has no servers that can be used: give it a text"),
         ('[clusters.a]\nservers = "a:1"\ninterval = 2\n', 'no interval that can be used: give it a text'),
         ('[clusters.a]\nservers = "a:1"\nmap = "x"\n', "has no map that can be used: give it a list"),

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -69,4 +70,16 @@ def test_a_window_that_shrinks_to_nothing_and_grows_again() -> None:
         terminal.wait_for_text(r"6 brokers")
         terminal.press("q")
         assert terminal.wait_for_end() == 0
+        assert b"Traceback" not in terminal.raw
+
+
+def test_a_wrong_key_file_is_refused_where_keys_matter(tmp_path: Path) -> None:
+    keys = tmp_path / "kview" / "keys.toml"
+    keys.parent.mkdir()
+    keys.write_text('sort = "y"\n')
+    with kview_on_a_terminal(
+        "--simulate", columns=200, environment={"XDG_CONFIG_HOME": str(tmp_path)}
+    ) as terminal:
+        assert terminal.wait_for_end() == 2
+        assert f"{keys}, line 1: sort and copy both use the key y" in terminal.text().replace("\n", "")
         assert b"Traceback" not in terminal.raw

@@ -62,8 +62,12 @@ def test_kept_rollups_answer_the_next_report(
     assert rolled_up(first) == len(read_manifest(folder).segments)
     for segment in folder.glob("seg-*/*_deltas.parquet"):
         segment.unlink()  # whoever read them again would fail
+    shutil.rmtree(folder / "seg-000002")
     second = report_on(spark, tmp_path, folder)
     assert rolled_up(second) == 0
+    assert {note.kind for note in second.period.notes} == {NoteKind.ROLLED_UP_ONLY}
+    reasons = [note.values["reason"] for note in second.period.notes]
+    assert reasons.count("missing") == 1 and len(reasons) == len(read_manifest(folder).segments)
     assert_same(second, first)
     assert_same(first, expected)
 

@@ -96,7 +96,7 @@ def test_facts_that_are_missing_are_damage_only_in_a_closed_segment(killed: Path
     before = rows(Recording.open(killed), "findings")
     assert before and before[-1]["sequence"] < len(RUN) - 1
     (killed / FIRST / "findings.parquet").unlink()
-    with raises_saying(BadUse, r"findings\.parquet is damaged"):
+    with raises_saying(BadUse, r"findings\.parquet is missing"):
         rows(Recording.open(killed), "findings")
 
 

@@ -13,12 +13,14 @@ from kview.derive.fold import State, step
 from kview.derive.view import LIVE, View
 from kview.errors import BadUse
 from kview.language.notices import text
+from kview.language.words import clock, day
 from kview.recording.names import MANIFEST
 from kview.recording.reader import Recording
 from kview.recording.replay import SPEEDS
 from kview.recording.writer import RecordingWriter
 from kview.run.player import replay_of
-from kview.run.replaying import ReplayTimeline, interval_ms, open_recording, views
+from kview.run.replaying import ReplayTimeline, interval_ms, open_recording, replay, views
+from kview.run.settings import Display, Format
 from tests.errors import raises_saying
 from tests.recording.snapshots import all_of, assert_all_equal, ticking
 from tests.run.fakes import Shown
@@ -242,6 +244,38 @@ def test_a_damaged_part_of_a_recording_is_left_out_and_said(tmp_path: Path) -> N
         view.snapshot.observation.ended_ms for view in views(open_recording(str(tmp_path / "r")), None, False)
     ]
     assert shown == [at_ms(sequence) for sequence in range(40) if not 10 <= sequence < 20]
+
+
+def test_parts_of_a_recording_that_are_missing_are_said(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "r"
+    writer = RecordingWriter(folder, segment_s=10, small_segment_bytes=0)
+    for snapshot in SNAPSHOTS[:-2]:
+        writer.append(snapshot)
+    writer.abandon()
+
+    def said_without(*segments: int) -> str:
+        for number in segments:
+            shutil.rmtree(folder / f"seg-{number:06}")
+        display = Display(once=True, format=Format.TEXT)
+        assert replay(open_recording(str(folder)), None, 1, display) == 0
+        return capfd.readouterr().err
+
+    def at(sequence: int) -> str:
+        return f"{day(at_ms(sequence), None)} {clock(at_ms(sequence), None, tenths=False)}"
+
+    assert said_without() == ""
+    nothing = "kview: the recording has nothing"
+    assert said_without(2) == f"{nothing} from {at(10)} to {at(19)}: missing seg-000002\n"
+    assert said_without(3) == f"{nothing} from {at(10)} to {at(29)}: missing seg-000002 to seg-000003\n"
+    assert said_without(4) == f"{nothing} after {at(9)}: missing seg-000002 to seg-000004\n"
+    (folder / "seg-000001" / "numbers.parquet").unlink()
+    with raises_saying(BadUse, r"numbers\.parquet is missing"):
+        open_recording(str(folder))
+    shutil.rmtree(folder / "seg-000001")
+    with raises_saying(BadUse, "seg-000001 is missing"):
+        open_recording(str(folder))
 
 
 def test_a_recording_whose_only_part_is_damaged_is_an_error(folder: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from kview.model.faults import (
     FaultState,
     NodeRole,
 )
+from kview.tui.fault_actions import FAULT_KEYS
 from kview.tui.text import content
 from kview.tui.widgets.bottom import StatusMessage, status_lines
 from kview.tui.widgets.table import Table
@@ -289,3 +290,8 @@ async def test_while_the_window_is_too_small_no_key_acts_but_quit() -> None:
         assert not app.options.filter and app.return_code is None
         await pilot.press("q")
         assert app.return_code == 0
+
+
+def test_crashing_the_controller_is_undone_on_the_controller() -> None:
+    """Restore prefers the selected broker if that has a fault."""
+    assert FAULT_KEYS["C"].help.endswith("Undo: {restore} on the controller, or {undo-faults}")

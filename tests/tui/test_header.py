@@ -10,6 +10,7 @@ import pytest
 
 from kview.derive.view import View
 from kview.language.findings import sentences
+from kview.model.findings import FindingKind
 from kview.model.ports import Moment
 from kview.model.states import BrokerState
 from kview.model.units import NO_BROKER, UNKNOWN
@@ -152,6 +153,17 @@ def test_a_sentence_that_is_longer_than_the_headline_is_cut_after_a_word() -> No
     view = state(CRASH)
     (drawn,) = map(content, headline_lines(view.headline.findings, now_of(view), 60, 1))
     assert drawn == " ✕ broker 4 silent 3.4 s, still listed as… · 4 more findings"
+
+
+def test_a_single_sentence_that_is_too_long_ends_with_an_ellipsis() -> None:
+    only = [
+        finding for finding in state(HEALTHY).headline.findings if finding.kind is FindingKind.CLUSTER_WELL
+    ]
+    (whole,) = headline_lines(only, 0, 200, 1)
+    for cells in range(24, line_width(whole)):
+        (shown,) = headline_lines(only, 0, cells, 1)
+        assert content(shown).endswith("…") and line_width(shown) <= cells, content(shown)
+        assert content(whole).startswith(content(shown)[:-1])
 
 
 def test_a_cluster_without_a_controller_says_so_in_the_header() -> None:

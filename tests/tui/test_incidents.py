@@ -9,7 +9,7 @@ from kview.model.incidents import Incident
 from kview.tui.layout import MIN_WIDTH
 from kview.tui.options import Options
 from kview.tui.rows.incidents import HitRows
-from kview.tui.rows.lanes import lane_lines
+from kview.tui.rows.lanes import lane_lines, lanes
 from kview.tui.widgets.incident_strip import SHOWN_AFTER_MS, shown_incidents, strip_lines
 from kview.tui.widgets.table import Table
 from tests.tui.harness import (
@@ -28,6 +28,7 @@ from tests.tui.harness import (
     until,
 )
 from tests.tui.moments import paused
+from tests.worlds import default_world, views
 
 SIZES = [(60, 15), (80, 24), (120, 40), (200, 50)]
 
@@ -117,6 +118,17 @@ async def test_the_events_screen_has_lanes_incidents_and_events() -> None:
         assert " 12 " in row and "1 partition without a leader" in row
         events = shown[shown.index("EVENTS") :].splitlines()
         assert "watermark advanced again" in events[1] and "stopped answering" in events[8]
+
+
+def test_lanes_of_brokers_that_do_not_fit_are_counted() -> None:
+    world = default_world()
+    snapshots = [world.tick() for _ in range(3)]
+    for broker in range(4):
+        world.crash(broker)
+    *_, last = views([*snapshots, *(world.tick() for _ in range(8))])
+    assert [lane.name for lane in lanes(last, 3)] == ["broker 0, +3 more", "controllers", "partitions"]
+    assert [lane.name for lane in lanes(last, 5)][:3] == ["broker 0", "broker 1", "broker 2, +1 more"]
+    assert not any("more" in lane.name for lane in lanes(last, 6))
 
 
 def test_the_lane_of_partitions_shows_how_long_some_had_no_leader() -> None:

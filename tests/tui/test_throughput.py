@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from kview.derive.order import HOLD_MS
+from kview.derive.readers import topic_readers
 from kview.derive.windows import whole_until_s, window
 from kview.language import words
 from kview.model.aggregates import Aggregates, Kind, Rollups, SparkState, SparkStatus
@@ -16,6 +17,7 @@ from kview.model.ports import Moment
 from kview.tui.app import KviewApp
 from kview.tui.options import Options
 from kview.tui.plot import curve
+from kview.tui.rows.throughput import _topics
 from kview.tui.screens.group import GroupScreen
 from kview.tui.screens.topic import TopicScreen
 from kview.tui.spark import covered_until_s
@@ -114,7 +116,8 @@ async def test_without_rollups_of_the_moment_rates_are_direct(name: str) -> None
         await press(pilot, ["6"])
         await until(pilot, lambda: "· direct rates" in text(app), "the words")
         row = list(view.topics.topic).index("payment")
-        assert rates_shown(text(app), "payment") == (f"{view.topics.in_rate[row]:,.0f}", "–")
+        rates = view.topics.in_rate[row], topic_readers(view).out_rate[row]
+        assert rates_shown(text(app), "payment") == tuple(f"{rate:,.0f}" for rate in rates)
         await press(pilot, ["left"])
         row = list(view.snapshot.groups.group).index("billing")
         assert rates_shown(text(app), "billing")[0] == f"{view.groups.read_rate[row]:,.0f}"
@@ -366,3 +369,10 @@ async def test_the_legend_keeps_its_order_for_a_while() -> None:
         later = replace(observation, ended_ms=observation.ended_ms + HOLD_MS)
         app.feed.show(replace(busier, snapshot=replace(view.snapshot, observation=later)))  # type: ignore[attr-defined]
         await until(pilot, lambda: order(app)[0] == "audit-log", "the new order")
+
+
+def test_topics_have_the_same_direct_rates_out_as_in_the_list_of_topics() -> None:
+    view = state(HEALTHY)
+    expected = dict(zip(view.topics.topic.tolist(), topic_readers(view).out_rate.tolist(), strict=True))
+    shown = {entry.label: entry.out_rate for (entry,) in _topics(view, Options())}
+    assert shown["invoice"] == expected["invoice"] > 0

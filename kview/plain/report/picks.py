@@ -147,6 +147,8 @@ PICKS = (
         ),
         lambda table: [table["severity"] == Severity.RISK, table["held_ms"]],
         _is_trouble,
+        "While no broker answers, kview finds nothing else, so other findings can have lasted longer than"
+        " this table says.",
     ),
     Pick(
         TableName.TRAFFIC,

@@ -67,7 +67,10 @@ class Lane:
 
 
 def lanes(view: View, rows: int) -> list[Lane]:
-    """Return at most `rows` lanes: the controllers, the partitions, then the brokers, eventful ones first."""
+    """Return at most `rows` lanes: the controllers, the partitions, then the brokers, eventful ones first.
+
+    The last broker's name counts the eventful brokers for which there is no room.
+    """
     made = [
         Lane("controllers", _marks(view.events, _CONTROLLER_MARKS)),
         Lane("partitions", _partition_marks(view), _partitions_now(view)),
@@ -80,8 +83,11 @@ def lanes(view: View, rows: int) -> list[Lane]:
                 by_broker.setdefault(broker, []).append((event.at_ms, mark))
     ids = table.id.tolist()
     room = rows - len(made)
-    chosen = sorted(ids, key=lambda id: (id not in by_broker and not _troubled(view, id), id))[: max(0, room)]
+    eventful = {id for id in ids if id in by_broker or _troubled(view, id)}
+    chosen = sorted(ids, key=lambda id: (id not in eventful, id))[: max(0, room)]
     brokers = [Lane(f"broker {id}", tuple(by_broker.get(id, ())), _state(view, id)) for id in sorted(chosen)]
+    if brokers and (more := len(eventful.difference(chosen))):
+        brokers[-1] = replace(brokers[-1], name=f"{brokers[-1].name}, +{more:,} more")
     return [*brokers, *made][-rows:] if rows else []
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kview.derive.passing import Passing
+from kview.derive.readers import topic_readers
 from kview.derive.view import Floats, View
 from kview.derive.windows import Window, series_of, window
 from kview.language import glyphs, words
@@ -248,7 +249,7 @@ def _all(view: View, options: Options, listed: str) -> Entry:
 
 
 def _topics(view: View, options: Options) -> list[list[Entry]]:
-    figures = view.topics
+    figures, out_rates = view.topics, topic_readers(view).out_rate
     passing = Passing(view, options.wanted).topics
     rows = np.flatnonzero(passing & (~figures.internal | options.internal)).tolist()
     made = [
@@ -258,6 +259,7 @@ def _topics(view: View, options: Options) -> list[list[Entry]]:
                 str(figures.topic[row]),
                 figures.severity[row],
                 in_rate=float(figures.in_rate[row]),
+                out_rate=float(out_rates[row]),
                 dim=bool(figures.internal[row]),
             )
         ]

@@ -172,8 +172,12 @@ def _fitted(signed: Sequence[Line], cells: int, rows: int) -> tuple[int, list[Li
             return shown, lines
     left = _counted(len(signed) - 1)
     end: Line = (Span(_BETWEEN, Role.DIM), *left[0]) if left else ()
-    lines = _flowed(signed[:1], cells)[:rows]
-    return 0, [*lines[:-1], (*_cut_after_word(lines[-1], cells - line_width(end)), *end)]
+    lines = _flowed(signed[:1], cells)
+    *whole, last = lines[:rows]
+    for left_out in lines[rows:]:
+        *before, text = last
+        last = (*before, text._replace(text=f"{text.text} {left_out[-1].text}"))
+    return 0, [*whole, (*_cut_after_word(last, cells - line_width(end)), *end)]
 
 
 _BETWEEN = f" {glyphs.DOT} "

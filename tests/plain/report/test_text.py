@@ -55,6 +55,13 @@ def test_calm_is_said_only_if_everything_was_recorded(kind: NoteKind) -> None:
     assert not any("no incidents" in line.text for line in lines(empty()))
 
 
+def test_tables_say_what_they_leave_out() -> None:
+    shown = said(sample(), 200)
+    head = shown[shown.index("Incidents") + 1]
+    assert "leaderless at end" in head and "no leader" not in head, "0 at the end is not 0 throughout"
+    assert any(line.startswith("While no broker answers, kview finds nothing else") for line in shown)
+
+
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_every_line_fits(width: int) -> None:
     long_name = "orders-" + "x" * 230 + "-eu"
