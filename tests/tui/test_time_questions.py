@@ -52,6 +52,7 @@ async def test_a_time_that_is_not_valid_says_which_are_and_stays_to_be_corrected
         assert timeline.asked == []
         assert "8:5" in text(app).splitlines()[-2], "the line stays open"
         await press(pilot, [*"4", "enter"])
+        assert "not a valid time" not in text(app)
         assert [asked[0] for asked in timeline.asked] == ["seek"]
 
 

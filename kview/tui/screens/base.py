@@ -257,7 +257,9 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         self.query_one(Prompt).ask(question)
 
     def _end_question(self) -> Question | None:
-        self.remove_class("-refused")
+        if self.has_class("-refused"):
+            self.remove_class("-refused")
+            self.dashboard.clear_message()
         question = self.query_one(Prompt).leave()
         self._focus_panel()
         return question
