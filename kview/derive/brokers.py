@@ -10,7 +10,7 @@ from kview.derive.align import positions, take
 from kview.derive.rates import sum_by, total
 from kview.derive.series import Series
 from kview.derive.unheard import never_read, unheard
-from kview.derive.view import BrokerFigures, Floats
+from kview.derive.view import BrokerFigures, Floats, View
 from kview.model.events import Severity
 from kview.model.snapshot import Brokers, Flags, Ids, Longs, Snapshot
 from kview.model.states import BrokerState
@@ -103,13 +103,18 @@ class Answering:
     """When the last answer of any broker came, epoch ms; UNKNOWN before the first one."""
 
 
-def answering(snapshot: Snapshot) -> Answering:
-    """Return how many brokers answer. A broker that is gone counts while partitions still name it."""
+def answering(view: View) -> Answering:
+    """Return how many brokers answer. A broker that is gone counts while partitions still name it.
+
+    A broker that is only slow answers, even while it owes an answer.
+    """
+    snapshot = view.snapshot
     table = snapshot.brokers
     counts = np.asarray(table.state != BrokerState.GONE, np.bool_)
     if not counts.all():
         counts |= np.isin(table.id, snapshot.partitions.replicas)
     answer = table.answers & (table.state != BrokerState.SILENT)
+    answer |= late(table) & ~view.brokers.late
     last_ms = int(table.answered_ms.max(initial=UNKNOWN))
     return Answering(int((counts & answer).sum()), int(counts.sum()), last_ms)
 
@@ -133,15 +138,25 @@ def late(brokers: Brokers) -> Flags:
     return np.asarray(up & ~brokers.answers & (brokers.answered_ms != UNKNOWN), np.bool_)
 
 
-def broker_severity(brokers: Brokers, unreached: Flags, slow_since_ms: Longs) -> NDArray[np.object_]:
+def overdue(snapshot: Snapshot, slow_since_ms: Longs) -> Flags:
+    """Return which brokers are late and may be silent: no answer came during the observation, and they are
+    not known to be slow."""
+    table = snapshot.brokers
+    heard = table.answered_ms >= snapshot.observation.began_ms
+    return np.asarray(late(table) & ~heard & (slow_since_ms == UNKNOWN), np.bool_)
+
+
+def broker_severity(
+    brokers: Brokers, unreached: Flags, slow_since_ms: Longs, owing: Flags
+) -> NDArray[np.object_]:
     """Return the severity of each broker.
 
-    RISK for brokers that are silent and listed; WARN for brokers that are late, slow, starting, fenced, gone,
-    or silent only to us; CALM for all others.
+    RISK for brokers that are silent and listed; WARN for brokers that are late (`owing`), slow, starting,
+    fenced, gone, or silent only to us; CALM for all others.
     """
     out = np.full(len(brokers), Severity.CALM, object)
     out[np.asarray(brokers.state == BrokerState.STARTING, np.bool_)] = Severity.WARN
-    out[(slow_since_ms != UNKNOWN) | late(brokers)] = Severity.WARN
+    out[(slow_since_ms != UNKNOWN) | owing] = Severity.WARN
     out[np.asarray(brokers.state == BrokerState.FENCED, np.bool_)] = Severity.WARN
     out[np.asarray(brokers.state == BrokerState.GONE, np.bool_)] = Severity.WARN
     out[np.asarray(brokers.state == BrokerState.SILENT, np.bool_)] = Severity.RISK
@@ -216,9 +231,10 @@ def broker_figures(
     wanted = _counts(preferred, np.ones(len(preferred), np.bool_), size)
     up = np.asarray(brokers.state == BrokerState.UP, np.bool_)
     due_ms = fencing_due(snapshot, quiet, unreached, led_since_ms)
+    owing = overdue(snapshot, slow_since_ms)
     silent = np.asarray(brokers.state == BrokerState.SILENT, np.bool_)
     return BrokerFigures(
-        severity=broker_severity(brokers, unreached, slow_since_ms),
+        severity=broker_severity(brokers, unreached, slow_since_ms, owing),
         leads=leads,
         leads_internal=leads_internal,
         replicas=_counts(replica.ravel(), ~internal.ravel(), size),
@@ -233,7 +249,7 @@ def broker_figures(
         is_controller=np.asarray(brokers.id == snapshot.observation.controller_id, np.bool_),
         unreached=unreached,
         undecided=np.zeros(size, np.bool_),
-        late=late(brokers),
+        late=owing,
         slow_since_ms=slow_since_ms,
         leads_nothing=up & (leads + leads_internal == 0) & (wanted > 0),
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kview.derive.brokers import Silence, late, none_answer_since
+from kview.derive.brokers import Silence, none_answer_since
 from kview.derive.group_findings import group_findings, groups_ok, heeded
 from kview.derive.hidden import hidden, lacks_topics
 from kview.derive.partitions import Placement, at_min, under_min, under_replicated
@@ -133,7 +133,7 @@ def _brokers(
             yield from _silent(snapshot, figures, partitions, quiet, lost)
         if figures.unreached.any():
             yield _unreached(snapshot, figures, quiet)
-    if (owing := late(table)).any():
+    if (owing := figures.late).any():
         since_ms = _first(table.answered_ms[owing])
         yield Finding(K.BROKERS_LATE, Severity.WARN, brokers=_ids(snapshot, owing), since_ms=since_ms)
     if (slow := figures.slow_since_ms != UNKNOWN).any():

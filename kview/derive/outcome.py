@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kview.derive.align import align_partitions
+from kview.derive.align import align_partitions, positions, take
+from kview.derive.brokers import silence
 from kview.derive.view import View
 from kview.model.events import EventKind
 from kview.model.faults import FaultKind, FaultOutcome
-from kview.model.snapshot import Flags, Partitions
+from kview.model.snapshot import Flags, Ids, Partitions
 from kview.model.units import NO_BROKER
 
 
@@ -36,12 +37,23 @@ def outcome(view: View, kind: FaultKind, node: int, led: Led, at_ms: int) -> Fau
     if not len(leaders) or (leaders == node).any():
         return None
     without = int((leaders == NO_BROKER).sum())
+    silent = _silent(view, leaders)
     lost = [e.records for e in view.events if e.kind is EventKind.RECORDS_LOST and e.at_ms >= at_ms]
     return FaultOutcome(
         kind,
         node,
-        moved=len(leaders) - without,
+        moved=len(leaders) - without - int(silent.sum()),
         without_leader=without,
         records_lost=sum(lost),
         after_ms=max(0, view.snapshot.observation.ended_ms - at_ms),
+        moved_to_silent=int(silent.sum()),
+        silent_leaders=tuple(sorted({int(leader) for leader in leaders[silent]})),
     )
+
+
+def _silent(view: View, leaders: Ids) -> Flags:
+    """Return which of these leaders do not answer anyone: clients cannot use what they lead."""
+    brokers = view.snapshot.brokers
+    quiet = silence(brokers)
+    reached = take(~view.brokers.unreached, positions(brokers.id, leaders), True)
+    return np.asarray(quiet.of(leaders) & reached, np.bool_)

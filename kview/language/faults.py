@@ -148,13 +148,20 @@ def outcome(of: FaultOutcome) -> str:
     how = {FaultKind.STOP: "stopped cleanly", FaultKind.HANG: "hangs"}.get(of.kind, "crashed")
     when = "before it exited" if clean else f"after {duration(of.after_ms)}"
     parts = [f"{plural(of.moved, 'partition')} got new leaders {when}"] if of.moved else []
+    if of.moved_to_silent:
+        does = "does" if len(of.silent_leaders) == 1 else "do"
+        they, them = ("it", "it") if of.moved_to_silent == 1 else ("they", "them")
+        parts.append(
+            f"{plural(of.moved_to_silent, 'partition')} moved to {nouns.brokers(of.silent_leaders)}, which"
+            f" {does} not answer: {they} cannot be read or written until an answering broker leads {them}"
+        )
     if of.without_leader:
         has, their = ("has", "its") if of.without_leader == 1 else ("have", "their")
         parts.append(
             f"{plural(of.without_leader, 'partition')} {has} no leader: {their} records cannot be read until"
             " a broker that has all of them is back"
         )
-    elsewhere = " elsewhere" if of.without_leader else ""
+    elsewhere = " elsewhere" if of.without_leader or of.moved_to_silent else ""
     lost = f"≥ {plural(of.records_lost, 'record')} lost" if of.records_lost else "no loss seen"
     parts.append(lost + elsewhere)
     return f"broker {of.node} {how}: {'; '.join(parts)}"

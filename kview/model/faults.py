@@ -92,7 +92,8 @@ class FaultOutcome:
     """What a fault on a broker led to, once the broker leads nothing any more.
 
     `moved` partitions got another leader and `without_leader` got none, `after_ms` milliseconds after the
-    fault. `records_lost` is a lower bound of what elections lost in that time.
+    fault. `moved_to_silent` partitions got a leader that does not answer either: one of `silent_leaders`.
+    `records_lost` is a lower bound of what elections lost in that time.
     """
 
     kind: FaultKind
@@ -101,6 +102,8 @@ class FaultOutcome:
     without_leader: int = 0
     records_lost: int = 0
     after_ms: int = 0
+    moved_to_silent: int = 0
+    silent_leaders: tuple[int, ...] = ()
 
 
 class Faults(Protocol):

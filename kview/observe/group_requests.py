@@ -108,6 +108,8 @@ class GroupRequests:
                 if known is None:
                     continue
                 if known.missing_ms != UNKNOWN and groups.is_gone(entry):
+                    if not known.is_steady(at_ms):
+                        continue
                     if known.type == GroupType.CLASSIC:
                         del self.state.groups[entry.group_id]
                     known.vouched = True

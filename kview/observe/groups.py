@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from kview.model.failures import NO_FAILURE, Cause
+from kview.model.failures import NO_FAILURE, Cause, FailureKind
 from kview.model.snapshot import Groups, Ids, Longs, Members, Offsets, Strings, empty
 from kview.model.states import GroupState, GroupType
 from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN, UNKNOWN_ID
@@ -26,8 +26,15 @@ MISSING_MOST_MS = 60_000
 """How long a group is kept that no broker lists while its expected coordinator refuses to describe it.
 Clusters other than Apache Kafka may choose coordinators differently."""
 
+STEADY_MS = 5_000
+"""How long a group's coordinator must be the same and answer before it counts that no broker has the group. A
+broker that was restarted may still be loading its groups."""
+
 SINGLE_FETCHES = 3
 """Groups requested per observation from brokers before 3.0, which take only one group per request."""
+
+AWAY = frozenset({FailureKind.COORDINATOR_GONE, FailureKind.COORDINATOR_SILENT})
+"""Why a group's figures are old if its coordinator cannot have answered."""
 
 Owned = tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -70,6 +77,8 @@ class GroupFacts:
     vouched: bool = False
     """Whether its coordinator has loaded its groups since `missing_ms`, for a type that DescribeGroups does
     not know."""
+    unsteady_ms: int = UNKNOWN
+    """When its coordinator last was unknown, silent or another one, UNKNOWN if it never was."""
     commits: GroupCommits | None = None
     committed_ms: int = UNKNOWN
     rows: "CommitRows | None" = None
@@ -78,6 +87,10 @@ class GroupFacts:
     def refused(self) -> int:
         """Kafka's error number with which the coordinator refuses a part of what is asked for, or 0."""
         return self.commits_refused or self.description_refused
+
+    def is_steady(self, now_ms: int) -> bool:
+        """Return whether its coordinator has been the same and has answered for STEADY_MS."""
+        return self.unsteady_ms == UNKNOWN or now_ms - self.unsteady_ms >= STEADY_MS
 
     def moved_to(self, coordinator: int) -> None:
         """Note another coordinator, which has not refused anything."""
@@ -151,27 +164,30 @@ def settle(
 
     A group that no list has may be gone, or its coordinator may have resigned while the new one is still
     loading. So the broker that has to know (`owner_of`) is asked for its description. Only if nobody knows
-    which broker that is (None), the lists of all `brokers` decide.
+    which broker that is (None), the lists of all `brokers` decide. Nothing is dropped soon after a
+    coordinator was restarted or changed.
     """
     everyone = set(brokers)
     complete = bool(everyone) and everyone <= lists.keys()
     there = frozenset().union(*lists.values())
     for name, known in list(facts.items()):
+        owner = owner_of(name)
+        if known.cause.kind in AWAY or owner not in (None, known.coordinator):
+            known.unsteady_ms = now_ms
         if name in there:
             known.missing_ms, known.vouched = UNKNOWN, False
             if known.type != GroupType.CLASSIC:
                 known.description_refused = 0  # it is only asked for while the group is missing
             continue
-        owner = owner_of(name)
         if owner is None:
-            if complete and known.coordinator in everyone:
+            if complete and known.coordinator in everyone and known.is_steady(now_ms):
                 del facts[name]
             continue
         if known.missing_ms == UNKNOWN:
             known.missing_ms = now_ms
         resigned = NOT_COORDINATOR in (known.description_refused, known.commits_refused)
         elsewhere = resigned and now_ms - known.missing_ms > MISSING_MOST_MS
-        if (known.vouched and owner in lists) or (complete and elsewhere):
+        if (known.vouched and owner in lists and known.is_steady(now_ms)) or (complete and elsewhere):
             del facts[name]
         elif owner not in (NO_BROKER, known.coordinator):
             known.moved_to(owner)

@@ -72,7 +72,7 @@ def _head(view: View, name: str, zone: tzinfo | None) -> list[str]:
 
 def _answering(view: View) -> str:
     """Return the number of brokers, and how many of them answer if not all do."""
-    found = answering(view.snapshot)
+    found = answering(view)
     return words.answering(found.answer, found.all)
 
 

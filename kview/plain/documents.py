@@ -47,7 +47,7 @@ def _escaped(character: str) -> str:
 def document_of(view: View) -> schema.Document:
     """Return the view as a struct."""
     seen, head = view.snapshot.observation, view.headline
-    brokers = answering(view.snapshot)
+    brokers = answering(view)
     return schema.Document(
         format=schema.FORMAT,
         at_ms=seen.ended_ms,

@@ -63,7 +63,7 @@ def metrics(view: View, costs: Costs, version: str, limits: Limits = LIMITS) -> 
     If no broker answers, nothing else is known of the cluster but that.
     """
     yield from of_kview(view, costs, version)
-    brokers = answering(view.snapshot)
+    brokers = answering(view)
     yield from one("kview_brokers", "Brokers of the cluster.", brokers.all)
     yield from one("kview_answering_brokers", "Brokers that answer kview.", brokers.answer)
     yield _findings(view)

@@ -69,7 +69,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
     #small { height: 1fr; }
     Screen.-filtering #filter, Screen.-asking #prompt { display: block; }
     Screen.-filtering #status, Screen.-asking #status { display: none; }
-    Screen.-filtering.-wrong #status { display: block; }
+    Screen.-filtering.-wrong #status, Screen.-asking.-refused #status { display: block; }
     Input { background: $background; color: $foreground; border: none; padding: 0 1; height: 1; }
     Input:focus { border: none; background-tint: transparent 0%; }
     """

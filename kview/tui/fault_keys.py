@@ -134,7 +134,7 @@ class FaultKeys:
         found = outcome(view, hit.kind, hit.node, hit.led, hit.at_ms) if hit else None
         if found is not None:
             self._hit = None
-            lost = found.records_lost or found.without_leader
+            lost = found.records_lost or found.without_leader or found.moved_to_silent
             severity = Severity.WARN if lost else Severity.CALM
             is_over = all(fault.node != found.node for fault in self._in_force)
             undone_by = None if is_over else FaultCommand(FaultKind.START, found.node)

@@ -4,8 +4,7 @@ from datetime import datetime, time, tzinfo
 
 from kview.derive.times import FORMS, moment_of
 from kview.derive.view import LIVE
-from kview.language import words
-from kview.model.events import Severity
+from kview.language import glyphs, words
 from kview.model.ports import Moment
 from kview.model.units import UNKNOWN
 from kview.tui.dashboard import Dashboard
@@ -69,11 +68,22 @@ class TimeKeys:
             case "faster":
                 timeline.faster(1)
             case "go":
-                self._app.ask(Question("time", ASK_TIME, "jump", self._go))
+                self._app.ask(Question("time", ASK_TIME, "jump", self._go, self._problem))
             case "keep":
                 self._app.ask(Question("name", ASK_NAME, "keep", self._keep))
             case _:
                 raise ValueError(what)
+
+    def _problem(self, typed: str) -> str:
+        """Return why the prompt stays open: what was typed is not a time that can be shown."""
+        view, zone = self._app.view, self._app.zone
+        if view is None:
+            return ""
+        first_ms, last_ms = view.moment.first_ms, view.moment.last_ms
+        at_ms = asked_ms(typed, view.snapshot.observation.ended_ms, first_ms, last_ms, zone)
+        if at_ms is None:
+            return f"{typed!r} is not a valid time {glyphs.DOT} write {FORMS}"
+        return ends_before(at_ms, last_ms, zone) if UNKNOWN != last_ms < at_ms else ""
 
     def _go(self, typed: str) -> None:
         """Jump to the time that was typed."""
@@ -84,12 +94,8 @@ class TimeKeys:
         shown_ms = view.snapshot.observation.ended_ms
         at_ms = asked_ms(typed, shown_ms, moment.first_ms, moment.last_ms, self._app.zone)
         if at_ms is None:
-            self._app.say(StatusMessage(f"{typed!r} is not a valid time", f"write {FORMS}", Severity.WARN))
             return
         zone = self._app.zone
-        if moment.last_ms != UNKNOWN and at_ms > moment.last_ms:
-            self._app.say(StatusMessage(ends_before(at_ms, moment.last_ms, zone), severity=Severity.WARN))
-            return
         if moment.first_ms != UNKNOWN and at_ms < moment.first_ms:
             first = words.clock(moment.first_ms, zone, tenths=False)
             self._app.say(StatusMessage(f"the recording starts at {first}"))

@@ -118,10 +118,10 @@ def test_a_broker_that_is_gone_counts_while_partitions_still_name_it() -> None:
     state[4] = BrokerState.GONE
     gone = replace(snapshot, brokers=replace(table, state=state, answers=np.arange(6) != 4))
     last_ms = snapshot.observation.began_ms
-    assert answering(gone) == Answering(5, 6, last_ms)
+    assert answering(one(gone)) == Answering(5, 6, last_ms)
     moved = replace(parts, replicas=np.where(parts.replicas == 4, NO_BROKER, parts.replicas))
     decommissioned = replace(gone, partitions=moved)
-    assert answering(decommissioned) == Answering(5, 5, last_ms)
+    assert answering(one(decommissioned)) == Answering(5, 5, last_ms)
 
 
 def test_when_nobody_answers_there_is_nothing_to_say_about_groups() -> None:
@@ -134,7 +134,7 @@ def test_when_nobody_answers_there_is_nothing_to_say_about_groups() -> None:
     assert len(said(view)) == 1 and said(view)[0].startswith(
         "no broker has answered for 1.1 s (all accept connections but do not answer): all figures are at"
     )
-    assert answering(view.snapshot).answer == 0
+    assert answering(view).answer == 0
 
 
 def test_a_partition_counts_once_as_the_worst_that_is_true_of_it() -> None:

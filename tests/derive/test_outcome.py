@@ -71,3 +71,24 @@ def test_a_crash_and_a_clean_stop_say_what_they_did_and_what_was_lost() -> None:
     assert faults.outcome(stopped) == (
         "broker 4 stopped cleanly: 3 partitions got new leaders before it exited; no loss seen"
     )
+
+
+def test_a_new_leader_that_does_not_answer_is_no_new_leader_for_clients() -> None:
+    world = default_world()
+    world.logs = [log for log in world.logs if log.topic != "audit-log"]
+    snapshots = [world.tick() for _ in range(2)]
+    heirs = {next(id for id in log.isr if id != 4) for log in world.logs if log.leader == 4}
+    heir = min(heirs)
+    world.crash(heir)
+    snapshots += [world.tick() for _ in range(3)]
+    for log in world.logs:
+        if log.leader == 4:
+            log.leader, log.epoch = heir, log.epoch + 1
+    *_, then = views(snapshots)
+    *_, stopped = views([*snapshots, world.tick()])
+    found = outcome(stopped, FaultKind.STOP, 4, led_by(then, 4), then.snapshot.observation.ended_ms)
+    assert found is not None and (found.moved, found.moved_to_silent, found.silent_leaders) == (0, 3, (heir,))
+    assert faults.outcome(found) == (
+        f"broker 4 stopped cleanly: 3 partitions moved to broker {heir}, which does not answer: they cannot"
+        " be read or written until an answering broker leads them; no loss seen elsewhere"
+    )

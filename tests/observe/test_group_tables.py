@@ -1,7 +1,8 @@
 """What coordinators answer about groups, as tables, without sockets."""
 
+import asyncio
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kview.model.failures import NO_FAILURE, Cause, FailureKind, refused
 from kview.model.units import NO_OFFSET
 from kview.observe import coordinators, groups
-from kview.observe.groups import GroupFacts, GroupTables
+from kview.observe.group_requests import GroupRequests
+from kview.observe.groups import STEADY_MS, GroupFacts, GroupTables
 from kview.wire.offset_fetch import GroupCommits, TopicCommits
 
 
@@ -170,3 +172,30 @@ def test_a_groups_partition_is_javas(group: str, partition: int) -> None:
 
 def test_javas_hash_is_over_utf_16() -> None:
     assert coordinators.java_hash("\U0001f600") == 1772899  # a surrogate pair
+
+
+@pytest.mark.parametrize("owner", [3, None])
+def test_a_group_is_not_gone_while_its_restarted_coordinator_may_still_be_loading(owner: int | None) -> None:
+    facts = {"g": GroupFacts("g", "classic", "Stable", 3, cause=Cause(FailureKind.COORDINATOR_SILENT))}
+    lists: dict[int, frozenset[str]] = {3: frozenset(), 4: frozenset()}
+    dead = SimpleNamespace(groups=[SimpleNamespace(group_id="g", error_code=0, group_state="Dead")])
+
+    def observed(at_ms: int) -> None:
+        """Broker 3 does not list the group, and says that it does not know it."""
+
+        async def ask(_: Any) -> tuple[Any, int]:
+            return dead, at_ms
+
+        groups.settle(facts, lists, [3, 4], lambda _: owner, at_ms)
+        state = SimpleNamespace(groups=facts, succeeded=lambda *_: None)
+        requests, link = GroupRequests(cast(Any, None), cast(Any, state)), cast(Any, SimpleNamespace(ask=ask))
+        if owner is not None:
+            asyncio.run(requests.describe_groups(link, 3, ["g"]))
+        for known in facts.values():
+            known.cause = NO_FAILURE
+
+    for at_ms in range(1_000, 1_000 + STEADY_MS, 1_000):
+        observed(at_ms)
+        assert "g" in facts, f"{at_ms - 1_000} ms after the restart"
+    observed(1_000 + STEADY_MS)
+    assert not facts, "it has had the time to load"

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from kview.derive.brokers import overdue
 from kview.derive.view import View
 from kview.language.findings import sentences
 from kview.model.findings import FindingKind
@@ -32,6 +33,10 @@ def said(view: View, later_ms: int = 0, source: SourceInfo = SOURCE) -> str:
     return content(badge(view, source.fresh_ms, source.late_ms, now_of(view) + later_ms)).strip()
 
 
+def texts(view: View) -> list[str]:
+    return list(sentences(view.headline.findings, now_of(view)))
+
+
 def header(view: View, cells: int, label: str = "simulated") -> str:
     now_ms = now_of(view)
     made = header_line(view, SourceInfo(label), False, now_ms, now_ms, UTC, cells)
@@ -43,6 +48,26 @@ def test_a_badge_is_green_only_if_every_broker_answers() -> None:
     assert said(state(HEALTHY)) == "● updated 0.3 s ago"
     assert said(state(CRASH)) == "▲ 5 of 6 brokers answer"
     assert said(state(BACK)) == "● updated 0.3 s ago"
+
+
+def test_a_slow_broker_answers_even_while_it_owes_an_answer() -> None:
+    view = state(HEALTHY)
+    table, began_ms = view.snapshot.brokers, view.snapshot.observation.began_ms
+    owing = replace(table, answers=np.zeros(len(table), np.bool_))
+
+    def owes(answered_ms: int) -> View:
+        """The view if every broker owes an answer, and gave the last one then."""
+        brokers = replace(owing, answered_ms=np.full(len(table), answered_ms))
+        *_, seen = views([replace(view.snapshot, brokers=brokers)])
+        return seen
+
+    slow = owes(began_ms + 1)
+    assert said(slow) == "● updated 0.3 s ago" and "6 brokers" in header(slow, 160)
+    assert not slow.brokers.late.any() and not any("owe" in text for text in texts(slow))
+    quiet = owes(began_ms - 1)
+    assert said(quiet) == "▲ 0 of 6 brokers answer" and quiet.brokers.late.all()
+    is_slow = replace(quiet.brokers, late=overdue(quiet.snapshot, np.full(len(table), began_ms - 30_000)))
+    assert said(replace(quiet, brokers=is_slow)) == "● updated 0.3 s ago", "the rows say `slow`"
 
 
 def test_where_nobody_answers_a_badge_says_since_when() -> None:

@@ -58,7 +58,7 @@ class Outcome:
 
 def outcome_of(view: View, judgement: Judgement, watched_ms: int, rules: Rules) -> Outcome:
     """Return the outcome of a check that ends with `view`."""
-    snapshot, brokers = view.snapshot, answering(view.snapshot)
+    snapshot, brokers = view.snapshot, answering(view)
     return Outcome(
         at_ms=snapshot.observation.ended_ms,
         watched_ms=watched_ms,

@@ -106,7 +106,7 @@ class BrokerRows(Keyed[BrokerKey]):
         above = self._before
         super().__init__([*ids[:above], *keys[: self._wrong], *ids[above:], *keys[self._wrong :]])
         self._view = view
-        self._last_ms = answering(view.snapshot).last_ms
+        self._last_ms = answering(view).last_ms
         self._options = options
         self.panel, self.sorts = PANEL, SORTS
         hidden = len(view.snapshot.brokers) - len(self._order)

@@ -257,12 +257,20 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         self.query_one(Prompt).ask(question)
 
     def _end_question(self) -> Question | None:
+        if self.has_class("-refused"):
+            self.remove_class("-refused")
+            self.dashboard.clear_message()
         question = self.query_one(Prompt).leave()
         self._focus_panel()
         return question
 
     @on(Input.Submitted, "#prompt")
     def _answered(self, event: Input.Submitted) -> None:
+        asked, typed = self.query_one(Prompt).question, event.value.strip()
+        if asked is not None and typed and (wrong := asked.problem(typed)):
+            self.add_class("-refused")
+            self.dashboard.say(StatusMessage(wrong, severity=Severity.WARN))
+            return
         question = self._end_question()
         if question is not None:
             question.answer(event.value.strip())

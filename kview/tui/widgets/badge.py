@@ -12,7 +12,7 @@ def badge(view: View, fresh_ms: int, late_ms: int, now_ms: int) -> Line:
 
     It is green only if the view is at most `fresh_ms` old.
     """
-    found = answering(view.snapshot)
+    found = answering(view)
     age_ms = now_ms - view.snapshot.observation.ended_ms
     if age_ms > late_ms or not (found.answer or late(view.snapshot.brokers).any()):
         text = "no answer yet"

@@ -122,7 +122,7 @@ def _fitting(view: View, name: Line, has_badge: bool, cells: int) -> Line:
 def _facts(view: View, said: frozenset[Fact], has_badge: bool) -> list[Line]:
     """Return what is said of the cluster, in order. How many brokers answer is left to the badge, if any."""
     table, head, seen = view.snapshot.brokers, view.headline, view.snapshot.observation
-    found = answering(view.snapshot)
+    found = answering(view)
     up = int((table.state == BrokerState.UP).sum())
     all_of = max(up, found.all)
     if has_badge and found.answer == up:

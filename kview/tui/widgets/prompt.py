@@ -20,6 +20,8 @@ class Question:
     hint: str
     enter: str
     answer: Callable[[str], None]
+    problem: Callable[[str], str] = lambda typed: ""
+    """Returns what is wrong with what was typed, '' if nothing is. The line stays open until nothing is."""
 
 
 def fitting(hint: str, cells: int) -> str:
