@@ -74,7 +74,7 @@ class Phase:
     """The same for partitions of internal topics."""
     internal_total: int = 0
     last_ms: int = UNKNOWN
-    """When a count last grew, epoch ms. UNKNOWN if the kind has no count."""
+    """When a count last changed, epoch ms. UNKNOWN if the kind has no count."""
 
     @property
     def is_complete(self) -> bool:

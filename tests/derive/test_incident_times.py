@@ -1,0 +1,53 @@
+"""The times that an incident tells: a count is never told before it was true."""
+
+from kview.derive.view import View
+from kview.language import incidents as words
+from kview.model.incidents import Incident, PhaseKind
+from kview.recording.fact_rows import incident_row
+from tests.worlds import default_world
+from tests.worlds.small import watch
+
+CRASHED_S, BACK_S = {5: 3, 12: 4}, {40: 3, 60: 4}
+
+
+def two_lost() -> list[View]:
+    """Broker 3 is lost, broker 4 seven seconds later, and they are back 20 s apart."""
+    world = default_world()
+
+    def each(second: int) -> None:
+        if second in CRASHED_S:
+            world.crash(CRASHED_S[second])
+        if second in BACK_S:
+            world.back(BACK_S[second])
+
+    return watch(world, 70, each)
+
+
+def only(view: View) -> Incident:
+    (incident,) = view.incidents
+    return incident
+
+
+def test_counts_that_grow_later_are_told_with_the_time_at_which_they_were_true() -> None:
+    incident = only(two_lost()[-1])
+    told = words.sentence(incident, incident.ended_ms)
+    assert told.startswith("brokers 3 and 4 silent by +7.0 s ▸ +0.0 s … +7.")
+    assert "▸ +35 s … +55 s 2 of 2 brokers back" in told
+    row, back = incident_row(incident, {}), incident.phase(PhaseKind.BACK)
+    assert back and (row["back_ms"], row["back_all_ms"]) == (35_100, 55_100)
+    assert row["elected_all_ms"] == row["moves_all_ms"] == 55_100, "only broker 4 has some partitions"
+
+
+def test_what_was_led_again_and_then_lost_again_is_not_told_as_led() -> None:
+    world = default_world()
+
+    def each(second: int) -> None:
+        if second == 5:
+            world.crash(4)
+        if second == 20:
+            for broker in range(6):
+                world.crash(broker)
+
+    incident = only(watch(world, 25, each)[-1])
+    assert incident.phase(PhaseKind.ELECTED)
+    assert not any(PhaseKind.ELECTED in stage.kinds for stage in words.stages(incident))
