@@ -108,9 +108,14 @@ def followed(one: Open, step: Step, counted: Longs, none_since: int) -> Open:
     internal = int(table.internal[hit.rows].sum())
     leaderless = (table.leader[hit.rows] == NO_BROKER) & ~hit.elsewhere
     known = hit.gone != UNKNOWN
+    brokers = now.snapshot.brokers
+    up = brokers.id[np.asarray(brokers.state == BrokerState.UP, np.bool_)].tolist()
+    silent = brokers.id[np.asarray(brokers.state == BrokerState.SILENT, np.bool_)]
     gone = int(hit.gone[known].sum()) if known.any() else UNKNOWN if hit.orphan.any() else 0
     made = replace(
         incident,
+        away=tuple(id for id in incident.brokers if id not in up),
+        unfenced=int(np.isin(silent, incident.brokers).sum()),
         partitions=len(hit) - internal,
         internal_partitions=internal,
         hit=hits.named(hit, table),

@@ -196,9 +196,7 @@ def waits_for(incident: Incident, terse: bool = False) -> str:
         return "waiting for a majority of controllers"
     if incident.none_answers:
         return "waiting for any broker" if terse else "waiting for any broker to answer"
-    fenced, is_back = incident.phase(PhaseKind.FENCED), incident.phase(PhaseKind.BACK)
-    is_listed = incident.kind is IncidentKind.BROKERS and not (fenced and fenced.is_complete)
-    if is_listed and not (is_back and is_back.is_complete):
+    if incident.unfenced:
         return "waiting for fencing"
     if incident.leaderless:
         mine = incident.leaderless - incident.internal_leaderless
@@ -207,8 +205,8 @@ def waits_for(incident: Incident, terse: bool = False) -> str:
         return f"{nouns.partitions(mine, incident.internal_leaderless)} without a leader"
     if incident.is_waiting:
         return "waiting for watermarks"
-    if incident.kind is IncidentKind.BROKERS and not (is_back and is_back.is_complete):
-        return f"waiting for {nouns.some_brokers(incident.brokers)}"
+    if incident.away:
+        return f"waiting for {nouns.some_brokers(incident.away)}"
     return "waiting for full ISR"
 
 

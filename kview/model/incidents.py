@@ -125,6 +125,10 @@ class Incident:
     phases: tuple[Phase, ...]
     """In the order in which they were first seen."""
     brokers: tuple[int, ...] = ()
+    away: tuple[int, ...] = ()
+    """Those of the brokers that are not back: they are silent, fenced, starting or no longer listed."""
+    unfenced: int = 0
+    """How many of them are silent, and still have to be fenced."""
     controllers: tuple[int, ...] = ()
     ended_ms: int = UNKNOWN
     """UNKNOWN while it goes on."""

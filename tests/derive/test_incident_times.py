@@ -51,3 +51,11 @@ def test_what_was_led_again_and_then_lost_again_is_not_told_as_led() -> None:
     incident = only(watch(world, 25, each)[-1])
     assert incident.phase(PhaseKind.ELECTED)
     assert not any(PhaseKind.ELECTED in stage.kinds for stage in words.stages(incident))
+
+
+def test_it_waits_for_fencing_only_while_a_silent_broker_is_not_fenced() -> None:
+    made = two_lost()
+    assert words.waits_for(only(made[18])) == "waiting for fencing", "broker 3 is fenced, 4 is not"
+    assert "without a leader" in words.waits_for(only(made[30]))
+    assert only(made[30]).away == (3, 4) and only(made[45]).away == (4,)
+    assert (only(made[18]).unfenced, only(made[30]).unfenced) == (1, 0)
