@@ -152,10 +152,10 @@ class Incident:
     gone_partitions: int = 0
     """The number of partitions that lost these records."""
     waited_ms: int = UNKNOWN
-    """An upper bound of how long an acks=all producer waited on a frozen partition, so far or in all;
-    UNKNOWN if no watermark froze. A wait in which two incidents had a part counts in one of them only."""
+    """An upper bound of how long an acks=all producer waited on a partition, so far or in all, because
+    its watermark was frozen or nobody led it; UNKNOWN if there was none. A wait in which two incidents had a part counts in one of them only."""
     is_waiting: bool = False
-    """Whether some watermark is still frozen, so that `waited_ms` grows."""
+    """Whether some watermark is still frozen or some partition has no leader, so that `waited_ms` grows."""
     groups: tuple[str, ...] = ()
     """The groups with members that had to wait, by name; not all of them if there are many."""
     groups_count: int = 0

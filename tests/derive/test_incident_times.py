@@ -59,3 +59,11 @@ def test_it_waits_for_fencing_only_while_a_silent_broker_is_not_fenced() -> None
     assert "without a leader" in words.waits_for(only(made[30]))
     assert only(made[30]).away == (3, 4) and only(made[45]).away == (4,)
     assert (only(made[18]).unfenced, only(made[30]).unfenced) == (1, 0)
+
+
+def test_producers_wait_for_a_partition_without_a_leader_too() -> None:
+    made = two_lost()
+    alone, over = only(made[30]), only(made[-1])
+    assert alone.leaderless and alone.is_waiting
+    assert alone.waited_ms == made[30].snapshot.observation.ended_ms - made[4].snapshot.observation.began_ms
+    assert over.waited_ms >= 48_000 and not over.is_waiting, "broker 4 was away for 48 s"
