@@ -88,6 +88,14 @@ def lasted_ms(incident: Incident, now_ms: int) -> int:
     return max(0, (now_ms if incident.is_open else incident.ended_ms) - incident.began_ms)
 
 
+def length(incident: Incident, now_ms: int) -> str:
+    """Return how long an incident has lasted in words: `≤ 48 s` if it may have begun later than that."""
+    lasts_ms = lasted_ms(incident, now_ms)
+    if incident.not_before_ms == UNKNOWN:
+        return duration(lasts_ms)
+    return f"≤ {duration(lasts_ms + incident.began_ms - incident.not_before_ms)}"
+
+
 def first_seen(incident: Incident) -> str:
     """Return that the moment shown is the first one that has the incident."""
     late_ms = incident.seen_ms - incident.began_ms
@@ -215,13 +223,17 @@ def outcome(incident: Incident) -> str:
     if incident.is_open:
         return ""
     how = phase_text(incident.phases[-1], incident)
-    return f"{how} after {duration(incident.ended_ms - incident.began_ms)}"
+    return f"{how} after {length(incident, incident.ended_ms)}"
 
 
 def consequences(incident: Incident, internal: bool = False) -> list[str]:
     """Return what followed from an incident, each as a few words, the most important first."""
     if incident.kind is IncidentKind.QUORUM:
-        return ["no elections, no fencing and no new topics meanwhile"]
+        parts = ["no elections, no fencing and no new topics meanwhile"]
+        if incident.not_before_ms != UNKNOWN:
+            early_ms = incident.began_ms - incident.not_before_ms
+            parts.append(f"may have begun up to {duration(early_ms)} earlier, when no broker answered")
+        return parts
     parts = []
     if without := without_leader(incident):
         parts.append(without)

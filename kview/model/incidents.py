@@ -125,6 +125,9 @@ class Incident:
     phases: tuple[Phase, ...]
     """In the order in which they were first seen."""
     brokers: tuple[int, ...] = ()
+    not_before_ms: int = UNKNOWN
+    """The earliest moment at which it can have begun, in epoch ms, if nobody could tell until `began_ms`
+    because no broker answered. UNKNOWN if `began_ms` is when it began."""
     away: tuple[int, ...] = ()
     """Those of the brokers that are not back: they are silent, fenced, starting or no longer listed."""
     unfenced: int = 0
@@ -152,8 +155,9 @@ class Incident:
     gone_partitions: int = 0
     """The number of partitions that lost these records."""
     waited_ms: int = UNKNOWN
-    """An upper bound of how long an acks=all producer waited on a partition, so far or in all, because
-    its watermark was frozen or nobody led it; UNKNOWN if there was none. A wait in which two incidents had a part counts in one of them only."""
+    """An upper bound of how long an acks=all producer waited on a partition, so far or in all, because its
+    watermark was frozen or nobody led it; UNKNOWN if there was none. A wait in which two incidents had a part
+    counts in one of them only."""
     is_waiting: bool = False
     """Whether some watermark is still frozen or some partition has no leader, so that `waited_ms` grows."""
     groups: tuple[str, ...] = ()

@@ -1,8 +1,13 @@
 """The times that an incident tells: a count is never told before it was true."""
 
+from dataclasses import replace
+
+from kview.derive.fold import State, step
 from kview.derive.view import View
 from kview.language import incidents as words
-from kview.model.incidents import Incident, PhaseKind
+from kview.model.events import EventKind
+from kview.model.failures import FailureKind
+from kview.model.incidents import Incident, IncidentKind, PhaseKind
 from kview.recording.fact_rows import incident_row
 from tests.worlds import default_world
 from tests.worlds.small import watch
@@ -67,3 +72,23 @@ def test_producers_wait_for_a_partition_without_a_leader_too() -> None:
     assert alone.leaderless and alone.is_waiting
     assert alone.waited_ms == made[30].snapshot.observation.ended_ms - made[4].snapshot.observation.began_ms
     assert over.waited_ms >= 48_000 and not over.is_waiting, "broker 4 was away for 48 s"
+
+
+def test_a_quorum_that_nobody_could_ask_is_dated_by_who_told_first() -> None:
+    world, state, made = default_world(), State(), []
+    for second in range(25):
+        if second in (5, 20):
+            for broker in range(6):
+                world.cut(broker, FailureKind.REFUSED) if second == 5 else world.back(broker)
+        snapshot = world.tick()
+        if second >= 5:
+            asked = replace(snapshot.observation, quorum_received_ms=made[4].snapshot.observation.ended_ms)
+            snapshot = replace(snapshot, observation=asked)
+        state, view = step(state, snapshot)
+        made.append(view)
+    told = [one for one in made[-1].incidents if one.kind is IncidentKind.QUORUM]
+    assert [one.began_ms for one in told] == [made[20].snapshot.observation.ended_ms]
+    assert told[0].not_before_ms == made[4].snapshot.observation.ended_ms
+    assert words.length(told[0], told[0].began_ms) == "≤ 16 s"
+    (event,) = (one for one in made[-1].events if one.kind is EventKind.QUORUM_LOST)
+    assert event.at_ms == told[0].began_ms

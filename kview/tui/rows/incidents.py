@@ -73,7 +73,7 @@ class IncidentRows(Keyed[tuple[object, ...]]):
             (
                 line(Span(words.clock(one.began_ms, self._zone, tenths=False), Role.DIM)),
                 line(Span(said.title(one), ROLES[one.severity] if one.is_open else Role.TEXT)),
-                figure(words.duration(said.lasted_ms(one, now_ms)), role),
+                figure(said.length(one, now_ms), role),
                 figure(words.count(one.partitions), role),
                 figure(words.count(one.moved), role),
                 figure(words.duration(one.waited_ms), role),
@@ -169,7 +169,7 @@ class EventRows(Keyed[tuple[object, ...]]):
     """The events, newest first."""
 
     def __init__(self, view: View, options: Options, zone: tzinfo | None) -> None:
-        newest: list[Event] = list(reversed(view.events))
+        newest = sorted(reversed(view.events), key=lambda event: event.at_ms, reverse=True)
         if options.wanted:
             about = [event.brokers for event in newest]
             passing = passing_texts([sentence(event) for event in newest], about, options.wanted)
