@@ -29,11 +29,6 @@ class Open:
 
     incident: Incident
     hit: Hit
-    froze_ms: int = UNKNOWN
-    """The last moment at which the watermarks that are frozen now may have moved; UNKNOWN if none is
-    frozen."""
-    waited_ms: int = UNKNOWN
-    """The longest wait in earlier freezes."""
     groups: frozenset[str] = frozenset()
 
 
@@ -93,24 +88,21 @@ def followed(one: Open, step: Step, counted: Longs, none_since: int) -> Open:
     `counted` are the rows of the frozen and leaderless partitions that count here.
     """
     now, incident = step.now, one.incident
-    frozen = counted[now.frozen_since_ms[counted] != UNKNOWN]
     hit = hits.follow(one.hit, step.then, now, step.alignment, incident.began_ms, counted)
-    froze_ms, waited_ms = one.froze_ms, one.waited_ms
-    if len(frozen) and froze_ms == UNKNOWN:
-        mine = np.isin(one.hit.rows, frozen)
-        since = now.frozen_since_ms[one.hit.rows] - max(0, now.interval_ms)
-        froze_ms = int(np.where(one.hit.elsewhere, step.then_ms, since)[mine].min())
-    so_far_ms = waited_ms if froze_ms == UNKNOWN else max(waited_ms, step.now_ms - froze_ms)
-    if not len(frozen):
-        froze_ms, waited_ms = UNKNOWN, so_far_ms
+    hit, longest_ms = _waits(one.hit, hit, step, counted)
     groups = one.groups | _waiting(hit, step) if len(one.groups) < MAX_GROUPS else one.groups
     table = now.snapshot.partitions
     internal = int(table.internal[hit.rows].sum())
     leaderless = (table.leader[hit.rows] == NO_BROKER) & ~hit.elsewhere
     known = hit.gone != UNKNOWN
+    brokers = now.snapshot.brokers
+    up = brokers.id[np.asarray(brokers.state == BrokerState.UP, np.bool_)].tolist()
+    silent = brokers.id[np.asarray(brokers.state == BrokerState.SILENT, np.bool_)]
     gone = int(hit.gone[known].sum()) if known.any() else UNKNOWN if hit.orphan.any() else 0
     made = replace(
         incident,
+        away=tuple(id for id in incident.brokers if id not in up),
+        unfenced=int(np.isin(silent, incident.brokers).sum()),
         partitions=len(hit) - internal,
         internal_partitions=internal,
         hit=hits.named(hit, table),
@@ -119,12 +111,30 @@ def followed(one: Open, step: Step, counted: Longs, none_since: int) -> Open:
         internal_leaderless=int((leaderless & table.internal[hit.rows]).sum()),
         gone=gone,
         gone_partitions=int((hit.gone[known] > 0).sum()),
-        waited_ms=so_far_ms,
-        is_waiting=len(frozen) > 0,
+        waited_ms=max(incident.waited_ms, longest_ms),
+        is_waiting=len(counted) > 0,
         groups=tuple(sorted(groups)[:MAX_GROUPS_NAMED]),
         groups_count=len(groups),
     )
-    return Open(phases.followed(made, hit, now, none_since), hit, froze_ms, waited_ms, groups)
+    return Open(phases.followed(made, hit, now, none_since), hit, groups)
+
+
+def _waits(before: Hit, hit: Hit, step: Step, counted: Longs) -> tuple[Hit, int]:
+    """Return the hit with since when each partition has made acks=all producers wait, and the longest wait so
+    far of those that waited until this step; UNKNOWN if none did.
+
+    They wait while the watermark is frozen or nobody leads.
+    """
+    now, rows = step.now, hit.rows
+    frozen, silent = now.frozen_since_ms[rows], now.leader_lost_since_ms[rows]
+    earlier = np.where(frozen != UNKNOWN, frozen, silent)
+    known = (earlier != UNKNOWN) & ~before.elsewhere
+    since = np.where(known, earlier - max(0, now.interval_ms), step.then_ms)
+    since = np.where(before.waits_ms != UNKNOWN, before.waits_ms, since)
+    here = np.isin(rows, counted)
+    waited = here | (before.waits_ms != UNKNOWN)
+    longest_ms = step.now_ms - int(since[waited].min()) if waited.any() else UNKNOWN
+    return replace(hit, waits_ms=np.where(here, since, UNKNOWN)), longest_ms
 
 
 def _waiting(hit: Hit, step: Step) -> frozenset[str]:

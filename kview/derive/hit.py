@@ -76,6 +76,8 @@ class Hit:
     """A lower bound of the records of the old leader that the new one lacks, UNKNOWN if not known."""
     elsewhere: Flags
     """Whether the watermark is frozen or nobody leads, and that counts in another incident."""
+    waits_ms: Longs
+    """The last moment at which the watermark may have moved; UNKNOWN if it is not frozen and led."""
 
     @property
     def to_another(self) -> Flags:
@@ -90,7 +92,9 @@ class Hit:
         """Return a hit without partitions."""
         long, id, flag = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.bool_)
         lists = np.empty((0, 0), np.int32)
-        return Hit(long, id, id, lists, long, flag, flag, flag, long, id, id, lists, long, flag, long, flag)
+        return Hit(
+            long, id, id, lists, long, flag, flag, flag, long, id, id, lists, long, flag, long, flag, long
+        )
 
     def carried(self, alignment: Alignment) -> "Hit":
         """Return the hit in this step's rows, without partitions that were deleted."""
@@ -187,6 +191,7 @@ def _of_layer(layer: Layer, rows: Longs, ends: Longs, own: bool, orphan: bool = 
         false,
         unknown,
         false,
+        unknown,
     )
 
 

@@ -265,8 +265,16 @@ def _quorum(before: Incidents, step: Step) -> Incidents:
     state = replace(before, quorum_since_ms=since)
     sure = found.kind is FindingKind.QUORUM_LOST or step.now_ms - since >= QUORUM_AFTER_MS
     if at is None and sure:
-        phase = Phase(PhaseKind.QUORUM_LOST, since)
-        made = Incident(IncidentKind.QUORUM, since, step.now_ms, (phase,), controllers=found.controllers)
+        none_told = none_answer_since(step.then.snapshot.brokers) != UNKNOWN
+        began_ms = step.now_ms if none_told else since
+        made = Incident(
+            IncidentKind.QUORUM,
+            began_ms,
+            step.now_ms,
+            (Phase(PhaseKind.QUORUM_LOST, began_ms),),
+            not_before_ms=since if none_told else UNKNOWN,
+            controllers=found.controllers,
+        )
         return replace(state, open=(*state.open, Open(made, Hit.none())))
     return state
 

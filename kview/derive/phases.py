@@ -92,8 +92,8 @@ def _noted(
     counts = count.mine, total.mine, count.internal, total.internal
     if old is None:
         return Phase(kind, at_ms, *counts, last_ms=at_ms)
-    grew = count.mine + count.internal > old.count + old.internal_count
-    return Phase(kind, old.at_ms, *counts, last_ms=now_ms if grew else old.last_ms)
+    changed = counts[::2] != (old.count, old.internal_count)
+    return Phase(kind, old.at_ms, *counts, last_ms=now_ms if changed else old.last_ms)
 
 
 def _phases(incident: Incident, hit: Hit, now: Seen, none_since: int) -> tuple[Phase, ...]:
@@ -127,7 +127,10 @@ def _phases(incident: Incident, hit: Hit, now: Seen, none_since: int) -> tuple[P
         out = _count_in(now, incident, BrokerState.FENCED, BrokerState.GONE) + brokers.mine - listed
         note(PhaseKind.FENCED, _Count(out).most(phases.get(PhaseKind.FENCED)), brokers)
         note(PhaseKind.BACK, _Count(_count_in(now, incident, BrokerState.UP)), brokers)
-    note(PhaseKind.ELECTED, of(hit.orphan & hit.moved & led), of(hit.orphan))
+    again = hit.orphan & hit.moved & led
+    if again.any() or PhaseKind.ELECTED in phases:  # one that is back before it was fenced leads as before
+        again |= hit.orphan & ~hit.elsewhere & led
+    note(PhaseKind.ELECTED, of(again), of(hit.orphan))
     if PhaseKind.FROZEN in phases:
         note(PhaseKind.MOVES, of(hit.frozen & ~is_frozen & led), of(hit.frozen))
     return tuple(sorted(phases.values(), key=lambda phase: (phase.at_ms, ORDER.index(phase.kind))))

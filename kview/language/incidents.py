@@ -19,11 +19,20 @@ second, and may wait a second for an answer."""
 
 
 class Stage(NamedTuple):
-    """What happened at one moment of an incident. `after_ms` is the time since the incident began."""
+    """What happened in an incident, from `after_ms` to `until_ms` after it began.
+
+    The text has the counts as they were at the end of that time.
+    """
 
     after_ms: int
+    until_ms: int
     text: str
     kinds: tuple[PhaseKind, ...]
+
+    @property
+    def when(self) -> str:
+        """`+8.7 s`, or `+1 m 37 s … +2 m 51 s` if it took some time."""
+        return during(self.after_ms, self.until_ms)
 
 
 def title(incident: Incident) -> str:
@@ -53,9 +62,38 @@ def after(length_ms: int) -> str:
     return f"+{duration(length_ms)}"
 
 
+def during(first_ms: int, last_ms: int) -> str:
+    """Return the time from one moment of an incident to another: `+9.1 s … +20 s`."""
+    return after(first_ms) if first_ms == last_ms else f"{after(first_ms)} {glyphs.ELLIPSIS} {after(last_ms)}"
+
+
+def began_until_ms(incident: Incident) -> int:
+    """Return how long after its first sign an incident still lost brokers, 0 if it lost all at once."""
+    first = incident.phases[:1]
+    return _until_ms(first[0]) - incident.began_ms if first and first[0].kind in _BEGINNINGS else 0
+
+
+def _until_ms(phase: Phase) -> int:
+    """Return when a phase had its counts: the moment when it began, if they changed soon after it."""
+    return phase.last_ms if phase.last_ms - phase.at_ms >= _LATER_MS else phase.at_ms
+
+
+_LATER_MS = 1_500
+"""Counts that change within this time are of one moment: kview looks once a second, and an observation takes
+some time itself."""
+
+
 def lasted_ms(incident: Incident, now_ms: int) -> int:
     """Return how long an incident has lasted, or lasted in all."""
     return max(0, (now_ms if incident.is_open else incident.ended_ms) - incident.began_ms)
+
+
+def length(incident: Incident, now_ms: int) -> str:
+    """Return how long an incident has lasted in words: `≤ 48 s` if it may have begun later than that."""
+    lasts_ms = lasted_ms(incident, now_ms)
+    if incident.not_before_ms == UNKNOWN:
+        return duration(lasts_ms)
+    return f"≤ {duration(lasts_ms + incident.began_ms - incident.not_before_ms)}"
 
 
 def first_seen(incident: Incident) -> str:
@@ -70,21 +108,28 @@ _SEEN_LATE_MS = 500
 
 
 def stages(incident: Incident, terse: bool = False) -> list[Stage]:
-    """Return the stages of an incident after its beginning. What was seen in one observation is one stage.
+    """Return the stages of an incident after its beginning. What was seen at the same time is one stage.
 
     Terse stages do not count partitions of internal topics, unless there are no others.
     """
-    rest = [phase for phase in incident.phases if phase.kind not in _BEGINNINGS]
+    rest = [phase for phase in incident.phases if phase.kind not in _BEGINNINGS and not _is_undone(phase)]
     made = []
-    for at_ms, together in groupby(rest, key=lambda phase: phase.at_ms):
+    for (at_ms, until_ms), together in groupby(rest, key=lambda phase: (phase.at_ms, _until_ms(phase))):
         phases = [phase for phase in together if not _is_said(phase, incident)]
         texts = [text for phase in phases if (text := phase_text(phase, incident, terse))]
         if texts:
-            made.append(Stage(at_ms - incident.began_ms, ", ".join(texts), tuple(p.kind for p in phases)))
+            times = at_ms - incident.began_ms, until_ms - incident.began_ms
+            made.append(Stage(*times, ", ".join(texts), tuple(p.kind for p in phases)))
     return made
 
 
 _BEGINNINGS = frozenset({PhaseKind.SILENT, PhaseKind.STOPPED, PhaseKind.QUORUM_LOST})
+
+
+def _is_undone(phase: Phase) -> bool:
+    """Return whether nothing is left of a repair: all that was led again was lost again."""
+    is_repair = phase.kind in (PhaseKind.ELECTED, PhaseKind.MOVES, PhaseKind.BACK)
+    return is_repair and not phase.count and not phase.internal_count
 
 
 def _is_said(phase: Phase, incident: Incident) -> bool:
@@ -159,9 +204,7 @@ def waits_for(incident: Incident, terse: bool = False) -> str:
         return "waiting for a majority of controllers"
     if incident.none_answers:
         return "waiting for any broker" if terse else "waiting for any broker to answer"
-    fenced, is_back = incident.phase(PhaseKind.FENCED), incident.phase(PhaseKind.BACK)
-    is_listed = incident.kind is IncidentKind.BROKERS and not (fenced and fenced.is_complete)
-    if is_listed and not (is_back and is_back.is_complete):
+    if incident.unfenced:
         return "waiting for fencing"
     if incident.leaderless:
         mine = incident.leaderless - incident.internal_leaderless
@@ -170,8 +213,8 @@ def waits_for(incident: Incident, terse: bool = False) -> str:
         return f"{nouns.partitions(mine, incident.internal_leaderless)} without a leader"
     if incident.is_waiting:
         return "waiting for watermarks"
-    if incident.kind is IncidentKind.BROKERS and not (is_back and is_back.is_complete):
-        return f"waiting for {nouns.some_brokers(incident.brokers)}"
+    if incident.away:
+        return f"waiting for {nouns.some_brokers(incident.away)}"
     return "waiting for full ISR"
 
 
@@ -180,13 +223,17 @@ def outcome(incident: Incident) -> str:
     if incident.is_open:
         return ""
     how = phase_text(incident.phases[-1], incident)
-    return f"{how} after {duration(incident.ended_ms - incident.began_ms)}"
+    return f"{how} after {length(incident, incident.ended_ms)}"
 
 
 def consequences(incident: Incident, internal: bool = False) -> list[str]:
     """Return what followed from an incident, each as a few words, the most important first."""
     if incident.kind is IncidentKind.QUORUM:
-        return ["no elections, no fencing and no new topics meanwhile"]
+        parts = ["no elections, no fencing and no new topics meanwhile"]
+        if incident.not_before_ms != UNKNOWN:
+            early_ms = incident.began_ms - incident.not_before_ms
+            parts.append(f"may have begun up to {duration(early_ms)} earlier, when no broker answered")
+        return parts
     parts = []
     if without := without_leader(incident):
         parts.append(without)
@@ -273,7 +320,10 @@ def partition_names(names: list[tuple[str, int]], total: int) -> str:
 
 def sentence(incident: Incident, now_ms: int) -> str:
     """Return an incident in one line: what it began with, its stages, and what it waits for or its end."""
-    parts = [title(incident), *(f"{after(stage.after_ms)} {stage.text}" for stage in stages(incident))]
+    begun = title(incident)
+    if until_ms := began_until_ms(incident):
+        begun = f"{begun} by {after(until_ms)}"
+    parts = [begun, *(f"{stage.when} {stage.text}" for stage in stages(incident))]
     if incident.is_open:
         parts.append(f"{waits_for(incident)} ({after(lasted_ms(incident, now_ms))})")
     return f" {glyphs.MARK} ".join(parts)

@@ -74,7 +74,7 @@ class Phase:
     """The same for partitions of internal topics."""
     internal_total: int = 0
     last_ms: int = UNKNOWN
-    """When a count last grew, epoch ms. UNKNOWN if the kind has no count."""
+    """When a count last changed, epoch ms. UNKNOWN if the kind has no count."""
 
     @property
     def is_complete(self) -> bool:
@@ -125,6 +125,13 @@ class Incident:
     phases: tuple[Phase, ...]
     """In the order in which they were first seen."""
     brokers: tuple[int, ...] = ()
+    not_before_ms: int = UNKNOWN
+    """The earliest moment at which it can have begun, in epoch ms, if nobody could tell until `began_ms`
+    because no broker answered. UNKNOWN if `began_ms` is when it began."""
+    away: tuple[int, ...] = ()
+    """Those of the brokers that are not back: they are silent, fenced, starting or no longer listed."""
+    unfenced: int = 0
+    """How many of them are silent, and still have to be fenced."""
     controllers: tuple[int, ...] = ()
     ended_ms: int = UNKNOWN
     """UNKNOWN while it goes on."""
@@ -148,10 +155,11 @@ class Incident:
     gone_partitions: int = 0
     """The number of partitions that lost these records."""
     waited_ms: int = UNKNOWN
-    """An upper bound of how long an acks=all producer waited on a frozen partition, so far or in all;
-    UNKNOWN if no watermark froze. A wait in which two incidents had a part counts in one of them only."""
+    """An upper bound of how long an acks=all producer waited on a partition, so far or in all, because its
+    watermark was frozen or nobody led it; UNKNOWN if there was none. A wait in which two incidents had a part
+    counts in one of them only."""
     is_waiting: bool = False
-    """Whether some watermark is still frozen, so that `waited_ms` grows."""
+    """Whether some watermark is still frozen or some partition has no leader, so that `waited_ms` grows."""
     groups: tuple[str, ...] = ()
     """The groups with members that had to wait, by name; not all of them if there are many."""
     groups_count: int = 0

@@ -73,7 +73,7 @@ class IncidentRows(Keyed[tuple[object, ...]]):
             (
                 line(Span(words.clock(one.began_ms, self._zone, tenths=False), Role.DIM)),
                 line(Span(said.title(one), ROLES[one.severity] if one.is_open else Role.TEXT)),
-                figure(words.duration(said.lasted_ms(one, now_ms)), role),
+                figure(said.length(one, now_ms), role),
                 figure(words.count(one.partitions), role),
                 figure(words.count(one.moved), role),
                 figure(words.duration(one.waited_ms), role),
@@ -169,7 +169,7 @@ class EventRows(Keyed[tuple[object, ...]]):
     """The events, newest first."""
 
     def __init__(self, view: View, options: Options, zone: tzinfo | None) -> None:
-        newest: list[Event] = list(reversed(view.events))
+        newest = sorted(reversed(view.events), key=lambda event: event.at_ms, reverse=True)
         if options.wanted:
             about = [event.brokers for event in newest]
             passing = passing_texts([sentence(event) for event in newest], about, options.wanted)
@@ -204,24 +204,24 @@ def incident_of(view: View, key: Hashable) -> Incident | None:
 
 
 def stage_lines(incident: Incident, now_ms: int, zone: tzinfo | None) -> list[Line]:
-    """Return the stopwatch: a line for each stage with its time of day and its time since the beginning."""
+    """Return the stopwatch: a line for each stage with its time of day and its times since the beginning."""
 
-    def row(at_ms: int, after_ms: int, *what: Span) -> Line:
-        clock = Span(f"  {words.clock(at_ms, zone)}  ", Role.DIM)
-        return line(clock, Span(f"{said.after(after_ms):>9}  ", Role.HEAD), *what)
+    told = said.stages(incident)
+    begun = said.during(0, said.began_until_ms(incident))
+    width = max(9, len(begun), *(len(stage.when) for stage in told), 0)
 
-    made = [row(incident.began_ms, 0, Span(said.title(incident), _role(PhaseKind.SILENT, incident)))]
+    def row(after_ms: int, when: str, *what: Span) -> Line:
+        clock = Span(f"  {words.clock(incident.began_ms + after_ms, zone)}  ", Role.DIM)
+        return line(clock, Span(f"{when:>{width}}  ", Role.HEAD), *what)
+
+    made = [row(0, begun, Span(said.title(incident), _role(PhaseKind.SILENT, incident)))]
     made += [
-        row(
-            incident.began_ms + stage.after_ms,
-            stage.after_ms,
-            Span(stage.text, _role(stage.kinds[-1], incident)),
-        )
-        for stage in said.stages(incident)
+        row(stage.after_ms, stage.when, Span(stage.text, _role(stage.kinds[-1], incident))) for stage in told
     ]
     if incident.is_open:
         waits = Span(f"{glyphs.ELLIPSIS} {said.waits_for(incident)}", ROLES[incident.severity])
-        made.append(row(now_ms, said.lasted_ms(incident, now_ms), waits))
+        lasted_ms = said.lasted_ms(incident, now_ms)
+        made.append(row(lasted_ms, said.after(lasted_ms), waits))
     return made
 
 

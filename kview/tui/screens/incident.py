@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from kview.derive.view import View
-from kview.language import glyphs, words
+from kview.language import glyphs
 from kview.language import incidents as said
 from kview.model.incidents import Incident
 from kview.tui.actions import Where, bindings
@@ -36,7 +36,7 @@ def incident_lines(
     name = Span(said.title(incident), Role.BRIGHT)
     how = said.outcome(incident) or said.waits_for(incident)
     head = line(sign, name, Span(f"  {glyphs.DOT}  {how}", ROLES[incident.severity]))
-    lasted = words.duration(said.lasted_ms(incident, now_ms))
+    lasted = said.length(incident, now_ms)
     right = line(
         Span(f"  {'going on for' if incident.is_open else 'lasted'} ", Role.DIM),
         Span(f"{lasted} ", Role.BRIGHT),

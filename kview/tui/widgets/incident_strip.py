@@ -74,10 +74,13 @@ def _role(text: str, incident: Incident) -> Role:
 def _stages(incident: Incident, cells: int, role: Role) -> Line:
     """Return the stages in full if there is room, else in fewer words and without the earliest ones."""
     label = Span(LABEL, Role.ALERT if role is Role.RISK else role)
-    begin = line(label, Span(said.title(incident), role))
+    begun = said.title(incident)
+    if until_ms := said.began_until_ms(incident):
+        begun = f"{begun} by {said.after(until_ms)}"
+    begin = line(label, Span(begun, role))
     choices = [(begin, _told(incident, role, terse=False))]
     short = said.stages(incident, terse=True)
-    if short and short[0].after_ms == 0:  # seen together with the beginning
+    if short and short[0].until_ms == 0:  # seen together with the beginning
         both = (*begin, Span(f", {short[0].text}", Role.TEXT))
         choices += [(both, kept) for kept in _shorter(_told(incident, role, terse=True)[1:])]
     choices += [(begin, kept) for kept in _shorter(_told(incident, role, terse=True))]
@@ -97,7 +100,7 @@ def _told(incident: Incident, role: Role, terse: bool) -> list[Line]:
     made = []
     for at, stage in enumerate(told):
         how = Role.TEXT if incident.is_open else role if at == last else Role.DIM
-        made.append(line(Span(f"{said.after(stage.after_ms)} ", Role.DIM), Span(stage.text, how)))
+        made.append(line(Span(f"{stage.when} ", Role.DIM), Span(stage.text, how)))
     if incident.is_open:
         made.append(line(Span(f"{glyphs.ELLIPSIS} {said.waits_for(incident, terse)}", Role.DIM)))
     return made
