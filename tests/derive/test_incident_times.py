@@ -75,7 +75,8 @@ def test_producers_wait_for_a_partition_without_a_leader_too() -> None:
 
 
 def test_a_quorum_that_nobody_could_ask_is_dated_by_who_told_first() -> None:
-    world, state, made = default_world(), State(), []
+    world, state = default_world(), State()
+    made: list[View] = []
     for second in range(25):
         if second in (5, 20):
             for broker in range(6):
