@@ -162,16 +162,16 @@ def test_a_finding_is_shown_whole_or_counted(name: str) -> None:
         rest, left = " ".join(" ".join(map(content, drawn)).split()), 0
         if counted := re.search(r" ·? ?(\d+) more findings?$", rest):
             rest, left = rest[: counted.start()], int(counted[1])
-        for whole in said[: len(said) - left]:
+        if rest.endswith("…"):  # not even the first one fits
+            assert (rows, left) == (1, len(said) - 1), f"{cells} × {rows}: {rest}"
+            assert said[0][0].startswith(rest.lstrip("✕▲●· ")[:-1])
+            continue
+        for whole in said:
             rest = rest.lstrip("✕▲●· ")
             text = next((text for text in whole if rest.startswith(text)), None)
-            if text is None:  # not even the first one fits
-                assert (rows, left) == (1, len(said) - 1) and rest.endswith("…"), f"{cells} × {rows}: {rest}"
-                assert whole[0].startswith(rest[:-1])
-                break
-            rest = rest.removeprefix(text)
-        else:
-            assert not rest, f"{cells} × {rows}: {rest}"
+            left -= text is None
+            rest = rest.removeprefix(text or "")
+        assert not rest and not left, f"{cells} × {rows}: {rest}"
 
 
 def test_a_sentence_that_is_longer_than_the_headline_is_cut_after_a_word() -> None:
@@ -226,3 +226,12 @@ async def test_the_figures_of_a_cluster_that_does_not_answer_are_not_green_on_th
         app.feed.show(state(CRASH))
         await until(pilot, lambda: "▲ 5 of 6 brokers answer" in text(app), "a broker that does not answer")
         assert "seen" not in text(app).splitlines()[0]
+
+
+def test_a_sentence_without_room_leaves_it_to_the_next_one() -> None:
+    view = state(BACK)
+    findings = list(view.headline.findings)
+    findings.insert(1, next(one for one in findings if one.kind is FindingKind.LEADER_RECORDS_LOST))
+    lines = [content(made) for made in headline_lines(findings, now_of(view), 80, 1)]
+    assert lines[0].startswith(" ● cluster healthy") and "audit-export stopped" in " ".join(lines)
+    assert any(re.search(r"\d+ more finding", one) for one in lines)

@@ -157,27 +157,43 @@ def headline_lines(findings: Sequence[Finding], now_ms: int, cells: int, rows: i
     """
     if not findings:
         return [line(" ")]
-    shown, lines = _fitted(_signed(findings, sentences(findings, now_ms)), cells, rows)
+    shown, lines = _fitted(findings, sentences(findings, now_ms), cells, rows)
     if shown < len(findings):
-        more, terse = _fitted(_signed(findings, sentences(findings, now_ms, terse=True)), cells, rows)
+        more, terse = _fitted(findings, sentences(findings, now_ms, terse=True), cells, rows)
         lines = terse if more > shown else lines
     return [cut(made, cells) for made in lines]
 
 
-def _fitted(signed: Sequence[Line], cells: int, rows: int) -> tuple[int, list[Line]]:
-    """Return how many sentences fit, and the lines with these and the number of the others."""
-    for shown in range(len(signed), 0, -1):
-        lines = _flowed([*signed[:shown], *_counted(len(signed) - shown)], cells)
-        if len(lines) <= rows:
-            return shown, lines
-    left = _counted(len(signed) - 1)
+def _fitted(
+    findings: Sequence[Finding], said: Sequence[str], cells: int, rows: int
+) -> tuple[int, list[Line]]:
+    """Return how many sentences fit, and the lines with these and the number of the others.
+
+    A sentence that does not fit leaves its room to the ones after it.
+    """
+    chosen: list[int] = []
+    lines: list[Line] = []
+    for place in range(len(findings)):
+        more = [*chosen, place]
+        signed = _signed([findings[at] for at in more], [said[at] for at in more])
+        made = _flowed([*signed, *_counted(len(findings) - len(more))], cells)
+        if len(made) <= rows:
+            chosen, lines = more, made
+        elif not chosen:
+            return 0, _cut_first(_signed(findings[:1], said[:1]), len(findings) - 1, cells, rows)
+    return len(chosen), lines
+
+
+def _cut_first(signed: Sequence[Line], others: int, cells: int, rows: int) -> list[Line]:
+    """Return the first sentence, which is too long for all lines, and the number of the others."""
+    left = _counted(others)
     end: Line = (Span(_BETWEEN, Role.DIM), *left[0]) if left else ()
-    lines = _flowed(signed[:1], cells)
+    lines = _flowed(signed, cells)
     *whole, last = lines[:rows]
     for left_out in lines[rows:]:
         *before, text = last
         last = (*before, text._replace(text=f"{text.text} {left_out[-1].text}"))
-    return 0, [*whole, (*_cut_after_word(last, cells - line_width(end)), *end)]
+    return [*whole, (*_cut_after_word(last, cells - line_width(end)), *end)]
 
 
 _BETWEEN = f" {glyphs.DOT} "
