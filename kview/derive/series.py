@@ -1,6 +1,7 @@
-"""Series for sparklines: the last values of each key."""
+"""Series for sparklines and plots: the last values of each key, and their known stretches."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from kview.derive.rates import LOOK_BACK_MS
@@ -29,3 +30,15 @@ def extended(
         held: Series = before.get(key, ())
         made.append((*(held[-old:] if old else ()), value))
     return tuple(made)
+
+
+def stretches(values: Sequence[float]) -> Iterator[tuple[int, list[float]]]:
+    """Yield the runs of known values, each with the position of its first, because plotext cannot handle
+    NaN."""
+    known: list[float] = []
+    for place, value in enumerate((*values, math.nan)):
+        if math.isfinite(value):
+            known.append(value)
+        elif known:
+            yield place - len(known), known
+            known = []

@@ -217,11 +217,6 @@ class BatchSession:
             if self._session is not None:
                 self._session.sparkContext.cancelAllJobs()
 
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether `cancel` was called."""
-        return self._cancelled
-
     def error_of(self, error: Exception) -> KviewError:
         """Return what a failed job means for the user. The log file has all of it."""
         _log.error("a Spark job failed", exc_info=error)

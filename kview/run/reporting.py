@@ -123,22 +123,6 @@ class Reporting:
             self._on_progress(self._progress)
 
 
-def make_report(
-    paths: Sequence[str],
-    question: "Question | None" = None,
-    *,
-    master: str = "",
-    heap_mb: int | None = None,
-    cache: Path | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-) -> Report:
-    """Return a report about recordings; see `Reporting`. Raises KviewError."""
-    reporting = Reporting(
-        paths, question, master=master, heap_mb=heap_mb, cache=cache, on_progress=on_progress
-    )
-    return reporting.make()
-
-
 def recordings(paths: Sequence[str]) -> list[Path]:
     """Return the folders of recordings that these paths stand for.
 

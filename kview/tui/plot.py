@@ -1,9 +1,10 @@
 """Curves drawn with characters: plots, which plotext draws, and sparklines."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from kview.derive.series import stretches
 from kview.language import glyphs, words
 from kview.language.glyphs import LEVELS
 from kview.model.units import PENDING_RATE
@@ -81,7 +82,7 @@ def curve(
         ruler = figure.ruler(axis, 0)
         ruler.lim(*_limits(end, count, dots))
         ruler.frequency(0)
-    for first, known in _stretches(values):
+    for first, known in stretches(values):
         places, heights = _columns(first, known, last / max(1, cells * across - 1))
         signal = figure.signal(places, heights, marker="braille" if braille else "*")
         figure.draw(signal.fillx() if filled else signal.lines())
@@ -239,15 +240,3 @@ def _with_axes(drawn: Sequence[Line], top: float, room: int, frame: Frame) -> li
         )
     )
     return lines
-
-
-def _stretches(values: Sequence[float]) -> Iterator[tuple[int, list[float]]]:
-    """Yield the runs of known values, each with the position of its first, because plotext cannot handle
-    NaN."""
-    known: list[float] = []
-    for place, value in enumerate((*values, math.nan)):
-        if math.isfinite(value):
-            known.append(value)
-        elif known:
-            yield place - len(known), known
-            known = []

@@ -5,8 +5,6 @@ import re
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-import numpy as np
-
 from kview.language import words
 from kview.language.glyphs import printable
 from kview.plain.report.plots import Plot
@@ -89,8 +87,3 @@ def _on_page(drawn: str) -> str:
     for number, colour in enumerate(_SERIES, 1):
         element = element.replace(colour, f"var(--series-{number})")
     return element.replace(_INK, "var(--ink)").replace(_GRID, "var(--grid)")
-
-
-def is_drawable(plot: Plot) -> bool:
-    """Return whether some figure of a plot is known."""
-    return any(bool(np.isfinite(line.values).any()) for line in plot.lines)

@@ -7,7 +7,7 @@ from pathlib import Path
 from kview.language import glyphs, reports
 from kview.language.glyphs import SIGNS, printable
 from kview.model.report import Report
-from kview.plain.report.charts import is_drawable, svg
+from kview.plain.report.charts import svg
 from kview.plain.report.plots import plots
 from kview.plain.report.shown import tables
 from kview.plain.report.summary import lines
@@ -29,7 +29,7 @@ def page(report: Report, zone: tzinfo | None = None) -> str:
     drawn = [
         {"title": printable(plot.title), "svg": Markup(svg(plot, zone))}  # matplotlib escapes names itself
         for plot in plots(report)
-        if is_drawable(plot)
+        if any(line.is_known for line in plot.lines)
     ]
     periods = [report.period, *([report.against] if report.against is not None else [])]
     notes = dict.fromkeys(printable(reports.note(note)) for period in periods for note in period.notes)

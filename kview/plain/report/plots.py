@@ -22,6 +22,11 @@ class PlotLine:
     name: str
     values: Floats
 
+    @property
+    def is_known(self) -> bool:
+        """Whether some value is known."""
+        return bool(np.isfinite(self.values).any())
+
 
 @dataclass(frozen=True, slots=True)
 class Plot:

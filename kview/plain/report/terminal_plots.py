@@ -1,12 +1,11 @@
 """Plots as lines of text, drawn by plotext."""
 
 import math
-from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
 import numpy as np
 
-from kview.derive.view import Floats
+from kview.derive.series import stretches
 from kview.language import words
 from kview.language.glyphs import printable
 from kview.plain.report.plots import Plot
@@ -28,14 +27,12 @@ def drawn(plot: Plot, width: int, ascii_only: bool, zone: tzinfo | None = None) 
     figure = plotext.figure
     figure.clear()
     figure.plot_size(width, ROWS)
-    greatest = max(
-        (float(np.nanmax(line.values)) for line in plot.lines if _is_known(line.values)), default=0.0
-    )
+    greatest = max((float(np.nanmax(line.values)) for line in plot.lines if line.is_known), default=0.0)
     top = _nice(greatest)
     markers = _ASCII_MARKERS if ascii_only else _MARKERS
     # The first line is drawn last, so that it is not covered.
     for number, line in reversed(list(enumerate(plot.lines))):
-        for first, values in _stretches(line.values.tolist()):
+        for first, values in stretches(line.values.tolist()):
             places = list(range(first, first + len(values)))
             figure.draw(figure.signal(places, values, marker=markers[number % len(markers)]).lines())
     last = len(plot.at_ms) - 1
@@ -50,10 +47,6 @@ def drawn(plot: Plot, width: int, ascii_only: bool, zone: tzinfo | None = None) 
         f"{samples[number % len(samples)]} {printable(line.name)}" for number, line in enumerate(plot.lines)
     )
     return [legend, *(row.rstrip().translate(_CORNERS if ascii_only else {}) for row in rows)]
-
-
-def _is_known(values: Floats) -> bool:
-    return bool(np.isfinite(values).any())
 
 
 def _nice(value: float) -> float:
@@ -77,17 +70,3 @@ def _times(plot: Plot, last: int, zone: tzinfo | None) -> tuple[list[int], list[
 
 _SHORT = datetime(2000, 1, 1, 0, 10) - datetime(2000, 1, 1)
 """Below this, seconds matter on the axis of time."""
-
-
-def _stretches(values: Sequence[float]) -> list[tuple[int, list[float]]]:
-    """Return the runs of known values, each with the place of its first: plotext cannot handle NaN."""
-    made: list[tuple[int, list[float]]] = []
-    before = False
-    for place, value in enumerate(values):
-        if math.isfinite(value):
-            if before:
-                made[-1][1].append(value)
-            else:
-                made.append((place, [value]))
-        before = math.isfinite(value)
-    return made
