@@ -17,6 +17,7 @@ import pytest
 from kview.model.snapshot import Snapshot, Table
 from kview.model.states import REBALANCING, BrokerState
 from kview.model.units import UNKNOWN
+from kview.simulate.traffic.member import Phase, SimulatedMember
 from kview.simulate.world import GroupSpec, TopicSpec, default_world
 from tests.school.both_ways import BothWays, both_ways, rows
 from tests.waiting import PATIENCE_S, wait_until
@@ -155,6 +156,12 @@ def states(snapshot: Snapshot) -> dict[int, str]:
     return dict(zip(snapshot.brokers.id.tolist(), snapshot.brokers.state.tolist(), strict=True))
 
 
+def leave_after_death(member: SimulatedMember) -> None:
+    """Say the good-bye that a member that died owes its coordinator."""
+    member.phase = Phase.JOINING
+    member.leave()
+
+
 def test_camera_and_observer_see_the_same() -> None:
     topics = (TopicSpec("invoice", 10, 3), TopicSpec("payment", 6, 3, {"min.insync.replicas": "2"}))
     settings = {"broker.session.timeout.ms": "6000", "group.initial.rebalance.delay.ms": "0"}
@@ -179,8 +186,13 @@ def test_camera_and_observer_see_the_same() -> None:
         agreed(cluster, lambda seen: states(seen)[2] == UP, "the end of the hang")
 
         spec = GroupSpec("invoice-group", ("invoice",), 3)
-        cluster.act(lambda: engine.traffic.add_member(spec))
+        dead = engine.traffic.members[spec.name][0]
+        cluster.act(dead.die)
+        for _ in range(2):
+            cluster.act(lambda: engine.traffic.add_member(spec))
+        # The coordinator waits for the member that says nothing, and so the rebalance lasts until it leaves.
         agreed(cluster, lambda seen: bool(set(seen.groups.state) & REBALANCING), "a rebalance", in_a_row=1)
+        cluster.act(lambda: leave_after_death(dead))
         agreed(
             cluster,
             lambda seen: (seen.groups.members == 4).any() and set(seen.groups.state) == {"Stable"},
