@@ -10,9 +10,10 @@ line prints that sentence without a traceback. Any other exception is a bug and 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Self, TypeAlias
+
+from msgspec import Struct
 
 ErrorValue: TypeAlias = str | int | float | tuple[str | tuple[str, str], ...]
 """A value of an error: a name, a number, a list of names, or a list of addresses, each with the value of the
@@ -233,8 +234,7 @@ class ErrorKind(StrEnum):
     FILE_NOT_WRITTEN = "file not written"
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorFacts:
+class ErrorFacts(Struct, frozen=True):
     """An error as data, to compare it or to send it to another process. `error_of` converts it back."""
 
     kind: ErrorKind

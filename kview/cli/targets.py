@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kview.cli.values import address_map, bootstrap_servers
 from kview.errors import BadUse, ErrorKind
@@ -52,8 +53,7 @@ def target_options(command: F) -> F:
     return command
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A cluster. `unused` are the keys in `file` that kview does not use."""
 
     name: str

@@ -1,8 +1,9 @@
 """How to get through to a cluster's brokers: TLS, a login, and addresses that are mapped to others."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from kview.config.secret import HIDDEN, Secret
 from kview.model.address import Address
@@ -42,8 +43,7 @@ WITH_PASSWORD = frozenset({Mechanism.PLAIN, Mechanism.SCRAM_SHA_256, Mechanism.S
 """The mechanisms with a user name and a password."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """A client's certificate with its chain, and its private key, both as PEM.
 
     `source` names the file, for errors. `password` is that of an encrypted key.
@@ -55,8 +55,7 @@ class Identity:
     password: Secret | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Tls:
+class Tls(Struct, frozen=True):
     """Which servers to trust, and who kview is.
 
     `authorities` are certificates as PEM, '' for those that this machine trusts.
@@ -67,8 +66,7 @@ class Tls:
     check_host_name: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class OAuth:
+class OAuth(Struct, frozen=True):
     """Client credentials (RFC 6749, section 4.4) and the endpoint that gives a token for them."""
 
     token_url: str
@@ -86,8 +84,7 @@ class OAuth:
         return f"{scheme}{mark}{HIDDEN * bool(at)}{at}{host}{slash}{path}{query}{HIDDEN * bool(query)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Login:
+class Login(Struct, frozen=True):
     """How to log in. `oauth` is set for OAUTHBEARER; `user` and `password` are for WITH_PASSWORD."""
 
     mechanism: Mechanism
@@ -97,8 +94,7 @@ class Login:
     oauth: OAuth | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Security:
+class Security(Struct, frozen=True):
     """Everything that a connection needs besides an address.
 
     `tls` and `login` are set if, and only if, the protocol has them. `routes` says where to connect instead

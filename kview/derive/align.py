@@ -4,10 +4,10 @@ Everything that is carried from step to step is aligned here.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.model.snapshot import Longs, Offsets, Partitions
@@ -19,8 +19,7 @@ MOST_LISTED = 10_000
 times quicker than a binary search."""
 
 
-@dataclass(frozen=True, slots=True)
-class Alignment:
+class Alignment(Struct, frozen=True):
     """The earlier row of each row.
 
     `rows[i]` is the earlier row of row i, or −1 if the row is new. `rows` is None if every row stayed where

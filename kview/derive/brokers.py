@@ -1,9 +1,8 @@
 """Brokers: since when they have been silent, when the cluster will fence them, and their leaders and
 rates."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import positions, take
@@ -21,8 +20,7 @@ HEARD_MARGIN_MS = 1_500
 broker. Brokers fetch at least every 500 ms."""
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
+class Silence(Struct, frozen=True):
     """Which brokers do not answer us. The arrays have the rows of `Brokers`."""
 
     ids: Ids
@@ -93,8 +91,7 @@ def fencing_due(snapshot: Snapshot, quiet: Silence, unreached: Flags, led_since_
     return np.where(usable, begins + timeout, UNKNOWN)
 
 
-@dataclass(frozen=True, slots=True)
-class Answering:
+class Answering(Struct, frozen=True):
     """How many brokers answer us, out of how many."""
 
     answer: int

@@ -1,9 +1,10 @@
 """Committed offsets over time, as columns that are carried from step to step. `moves` fills them."""
 
-from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment
@@ -27,8 +28,7 @@ _COUNTERS = ("moves", "passed", "group_moves")
 """Columns of which only differences matter. They start from 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What one observation says about the committed offsets. The arrays have the rows of `Offsets`."""
 
     committed: Longs
@@ -58,8 +58,7 @@ class Reading:
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class CommitsThen:
+class CommitsThen(Struct, frozen=True):
     """The committed offsets at a moment of the past. The arrays have the rows of `Offsets`."""
 
     at_ms: int
@@ -74,8 +73,7 @@ class CommitsThen:
     group_moves: Longs
 
 
-@dataclass(frozen=True, slots=True)
-class Commits:
+class Commits(Struct, frozen=True):
     """What is known about the past of each committed offset.
 
     The arrays have the rows of `Offsets`, with UNKNOWN for what was not seen.
@@ -141,7 +139,9 @@ class Commits:
     @staticmethod
     def none(rows: int) -> "Commits":
         """Return the state before any reading."""
-        columns = {f.name: np.full(rows, _fill(f.name)) for f in fields(Commits) if f.name != "history"}
+        columns = {
+            name: np.full(rows, _fill(name)) for name in Commits.__struct_fields__ if name != "history"
+        }
         return Commits(**columns, history=())
 
 
@@ -155,7 +155,7 @@ def carried(commits: Commits, alignment: Alignment) -> Commits:
         return commits
 
     def columns(of: Commits | CommitsThen) -> dict[str, Any]:
-        names = [f.name for f in fields(of) if f.name not in ("history", "at_ms")]
+        names = [name for name in of.__struct_fields__ if name not in ("history", "at_ms")]
         return {name: alignment.carry(getattr(of, name), _fill(name)) for name in names}
 
     history = each(commits.history, lambda then: replace(then, **columns(then)))

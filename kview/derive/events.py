@@ -1,9 +1,8 @@
 """Events: the differences between two steps. All changes of one kind form one event, not one per
 partition."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, same
@@ -79,8 +78,7 @@ def topic_events(before: Snapshot, now: Snapshot) -> tuple[Event, ...]:
     return tuple(made)
 
 
-@dataclass(frozen=True, slots=True)
-class _Picker:
+class _Picker(Struct, frozen=True):
     """Makes an event from a mask over partitions."""
 
     table: Partitions

@@ -5,9 +5,9 @@ Silence alone proves nothing, because the network between kview and a broker may
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, positions, take
@@ -36,8 +36,7 @@ Proofs = Mapping[int, int]
 """By broker that does not answer us: when we last saw a sign that it lives, epoch ms."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """What is known about brokers that do not answer us. The arrays have the rows of `Brokers`.
 
     A silent broker that is neither lost nor unreached may be either: nobody has told us yet.

@@ -1,8 +1,7 @@
 """What a recording keeps of a view besides its snapshot. It is small, so that many can wait to be written."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from kview.derive.view import GroupFigures, View
 from kview.model.findings import Finding
@@ -11,8 +10,7 @@ from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What the fold concluded at one observation."""
 
     findings: tuple[Finding, ...]

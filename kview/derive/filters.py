@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+
+from msgspec import Struct
 
 from kview.derive.matching import bad_pattern
 from kview.derive.statuses import PartitionStatus, Verdict
@@ -39,8 +40,7 @@ class Problem(StrEnum):
     TOO_MANY = "too many"
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """One condition. `texts` are alternatives, in lower case unless it `is_pattern`: then it is one regular
     expression. A `negated` term holds where the condition does not."""
 
@@ -50,8 +50,7 @@ class Term:
     is_pattern: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """The terms of a filter, none of them if it cannot be used: then `problem` says why, about `wrong`."""
 
     terms: tuple[Term, ...] = ()

@@ -14,10 +14,10 @@ offset that skips records after a long rest depend on more than SETTLE_MS.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
+from msgspec.structs import replace
 
 from kview.derive import commits as past
 from kview.derive import incidents as incidents_

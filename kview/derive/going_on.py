@@ -1,9 +1,10 @@
 """Incidents that go on: what each step adds to them, and in which of them a partition in trouble counts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kview.derive import hit as hits
 from kview.derive import phases
@@ -23,8 +24,7 @@ MAX_GROUPS = 1_000
 MAX_GROUPS_NAMED = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(Struct, frozen=True):
     """An incident that goes on, and what is needed to follow it."""
 
     incident: Incident
@@ -32,8 +32,7 @@ class Open:
     groups: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """What one step of the fold saw."""
 
     then: Seen

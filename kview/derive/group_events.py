@@ -1,8 +1,7 @@
 """Group events: groups that come and go, rebalances, changes of state, resets of offsets and lost records."""
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from kview.derive.align import same
 from kview.derive.commits import Commits

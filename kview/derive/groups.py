@@ -1,11 +1,11 @@
 """Groups: the sums and the worst values over the groups' rows of `Offsets`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from kview.derive import order
@@ -39,8 +39,7 @@ TREND_NOISE_MS = 1_000
 """Changes of lag in time below this, or below a tenth of the lag, are not a trend."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupLags:
+class GroupLags(Struct, frozen=True):
     """The lag of each group. The arrays have the rows of `Groups`."""
 
     index: Longs
@@ -79,8 +78,7 @@ def _uncommitted(snapshot: Snapshot, figures: OffsetFigures) -> NDArray[np.bool_
     return np.asarray(owned & (rows >= 0) & (offsets.committed == NO_OFFSET) & ~empty, np.bool_)
 
 
-@dataclass(frozen=True, slots=True)
-class BehindSeries:
+class BehindSeries(Struct, frozen=True):
     """The groups' lag in time at the moments of the last TREND_BACK_MS, oldest first."""
 
     names: Strings = field(default_factory=lambda: np.empty(0, object))
@@ -103,8 +101,7 @@ class BehindSeries:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class GroupSeries:
+class GroupSeries(Struct, frozen=True):
     """The past of the groups."""
 
     lag: Mapping[str, Series] = field(default_factory=dict)

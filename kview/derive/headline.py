@@ -1,9 +1,9 @@
 """The headline, which says whether anything is wrong: one severity and the findings, the worst first."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from kview.derive.brokers import Silence, none_answer_since
 from kview.derive.group_findings import group_findings, groups_ok, heeded

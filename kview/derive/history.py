@@ -4,8 +4,9 @@ Recent observations are kept close together, older ones further apart.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
+
+from msgspec import Struct
 
 
 class Dated(Protocol):
@@ -20,8 +21,7 @@ class Dated(Protocol):
 Layer = TypeVar("Layer", bound=Dated)
 
 
-@dataclass(frozen=True, slots=True)
-class Thinning:
+class Thinning(Struct, frozen=True):
     """Keeps one layer per `bucket_ms` of absolute time for layers younger than `age_ms`.
 
     The last layer of a bucket is kept. Buckets nest, because each width divides the next. So which layers

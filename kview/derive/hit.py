@@ -4,9 +4,10 @@ Only these rows are looked at in each step, not the whole table.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment
@@ -24,8 +25,7 @@ LEFT_BEFORE_MS = 3_000
 """A broker that stops cleanly gives its leaderships away for this long before it stops answering."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """The leaders and ISRs from an observation on. The arrays have the rows of `Partitions`."""
 
     at_ms: int
@@ -47,8 +47,7 @@ class Layer:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """The partitions hit. The arrays have an element for each of them."""
 
     rows: Longs
@@ -108,7 +107,7 @@ class Hit:
 
     def take(self, which: NDArray[np.bool_]) -> "Hit":
         """Return the partitions that a mask over them selects."""
-        return Hit(**{name: getattr(self, name)[which] for name in self.__slots__})
+        return Hit(**{name: getattr(self, name)[which] for name in self.__struct_fields__})
 
     def joined(self, later: "Hit") -> "Hit":
         """Return these partitions and those of brokers that were lost later, which may have led some of
@@ -129,7 +128,7 @@ class Hit:
         if not len(self):
             return more
         made = {}
-        for name in self.__slots__:
+        for name in self.__struct_fields__:
             a, b = getattr(self, name), getattr(more, name)
             if a.ndim == 2:
                 width = max(a.shape[1], b.shape[1])

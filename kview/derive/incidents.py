@@ -8,9 +8,9 @@ While no broker answers at all, nobody can tell whether the cluster or only kvie
 belong to one incident that says just that, and nothing else is concluded until one answers again.
 """
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kview.derive import hit as hits
 from kview.derive.brokers import late, none_answer_since
@@ -51,8 +51,7 @@ _NO_ROWS = np.empty(0, np.int64)
 _CANNOT_ACT = (FindingKind.NO_CONTROLLER, FindingKind.QUORUM_LOST, FindingKind.QUORUM_SILENT)
 
 
-@dataclass(frozen=True, slots=True)
-class Incidents:
+class Incidents(Struct, frozen=True):
     """What is carried from step to step."""
 
     layers: tuple[Layer, ...] = ()

@@ -1,8 +1,7 @@
 """Where logs ended at moments of the past, which tell how old the oldest unread record of a group is."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, rows_at, same, take
@@ -24,8 +23,7 @@ SEEDS = 8
 readings, a partition has at most 30 points."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndsThen:
+class EndsThen(Struct, frozen=True):
     """Where every partition's log ended in one observation. The arrays have the rows of `Partitions`."""
 
     at_ms: int
@@ -33,8 +31,7 @@ class EndsThen:
     ends: Longs
 
 
-@dataclass(frozen=True, slots=True)
-class Points:
+class Points(Struct, frozen=True):
     """Points of (time, log end) by partition: seeds from ListOffsets by timestamp, then readings.
 
     The arrays have the rows of `Partitions`. `seed_ms` and `seed_ends` are (rows, SEEDS) matrices in order of

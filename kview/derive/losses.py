@@ -1,8 +1,7 @@
 """Records that were deleted before a group read them: between its committed offset and the log start."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment
@@ -17,16 +16,14 @@ PAST_AFTER_MS = 60_000
 _ABOVE, _BELOW = 0, 1
 
 
-@dataclass(frozen=True, slots=True)
-class LogStarts:
+class LogStarts(Struct, frozen=True):
     """The log starts of the offsets' partitions in one observation. The arrays have the rows of `Offsets`."""
 
     offset: Longs
     received_ms: Longs
 
 
-@dataclass(frozen=True, slots=True)
-class Losses:
+class Losses(Struct, frozen=True):
     """What each row's group lost. The arrays have the rows of `Offsets`."""
 
     gap: Longs

@@ -2,9 +2,10 @@
 they were read."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kview.derive.commits import HISTORY_RULE, PAUSE_MS, STOPPED_AFTER_MS, Commits, CommitsThen, Reading
@@ -29,8 +30,7 @@ UNUSUAL_FACTOR = 5.0
 """An offset that passes the log start at this many times its pace has skipped what was deleted."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Moves:
+class _Moves(Struct, frozen=True):
     """What the offsets did between two readings, as masks."""
 
     first: NDArray[np.bool_]
@@ -144,7 +144,7 @@ def follow(before: Commits, now: Reading) -> Commits:
         group_moves=before.group_moves + group_moved,
         history=(),
     )
-    names = [f.name for f in fields(CommitsThen) if f.name != "at_ms"]
+    names = [name for name in CommitsThen.__struct_fields__ if name != "at_ms"]
     layer = CommitsThen(at_ms=now.now_ms, **{name: getattr(made, name) for name in names})
     return replace(made, history=thinned((*before.history, layer), now.now_ms, HISTORY_RULE))
 
@@ -218,6 +218,6 @@ def _since(within: Sequence[CommitsThen], commits: Commits, after_gap: NDArray[n
     timed = np.array([then.moved_ms > commits.resumed_ms for then in within])
     layer = np.where(after_gap & timed.any(0), timed.argmax(0), 0)
     rows = np.arange(len(layer))
-    names = [f.name for f in fields(CommitsThen) if f.name != "at_ms"]
+    names = [name for name in CommitsThen.__struct_fields__ if name != "at_ms"]
     picked = {name: np.array([getattr(then, name) for then in within])[layer, rows] for name in names}
     return CommitsThen(at_ms=within[0].at_ms, **picked)

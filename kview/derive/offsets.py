@@ -4,10 +4,11 @@ A cell that was not read again keeps its last figures.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, take
@@ -44,8 +45,7 @@ _KEPT: dict[str, Any] = {
 past."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """The figures that do not change while a cell is not read again. The arrays have the rows of
     `Offsets`."""
 
@@ -71,8 +71,7 @@ class Kept:
         return Kept(alignment.carry(self.of_ms, UNKNOWN), columns)
 
 
-@dataclass(frozen=True, slots=True)
-class Lags:
+class Lags(Struct, frozen=True):
     """LOG-END-OFFSET and LAG, as in `Reading`. The arrays have the rows of `Offsets`."""
 
     end: Longs
@@ -102,8 +101,7 @@ def record_lag(table: Partitions, rows: Longs, offsets: Offsets) -> Lags:
     return Lags(end, end_ms, lag, beyond)
 
 
-@dataclass(frozen=True, slots=True)
-class Earlier:
+class Earlier(Struct, frozen=True):
     """What the previous observation said about the rows of this one. The arrays have the rows of
     `Offsets`."""
 
@@ -164,8 +162,7 @@ def reading(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Led:
+class Led(Struct, frozen=True):
     """What the figures of a group's partition need to know about the partition.
 
     The arrays have the rows of `Partitions`.
@@ -179,8 +176,7 @@ class Led:
     """The partitions whose leaders do not answer us, and may live for all we know."""
 
 
-@dataclass(frozen=True, slots=True)
-class Followed:
+class Followed(Struct, frozen=True):
     """What is known about the groups' partitions, from this snapshot's readings and from earlier steps."""
 
     read: Reading

@@ -1,8 +1,7 @@
 """What a fault led to, from the views before and after it."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from kview.derive.align import align_partitions, positions, take
 from kview.derive.brokers import silence
@@ -13,8 +12,7 @@ from kview.model.snapshot import Flags, Ids, Partitions
 from kview.model.units import NO_BROKER
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Led:
+class Led(Struct, frozen=True, eq=False):
     """The partitions of the user's topics that a broker led: the marked rows of a table."""
 
     table: Partitions

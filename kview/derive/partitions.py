@@ -1,8 +1,7 @@
 """Partitions: status, severity, uncommitted records, and the log end of each replica."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment, take
@@ -28,8 +27,7 @@ _STATUS_WORDS = np.array([*STATUSES, None], object)[:-1]
 _SEVERITY_WORDS = np.array([*(SEVERITIES.get(s, Severity.CALM) for s in STATUSES), None], object)[:-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """What follows from leaders, ISRs and silent brokers alone.
 
     Matrices have the shape of `replicas`.
@@ -42,8 +40,7 @@ class Placement:
     leader_silent_since_ms: Longs
 
 
-@dataclass(frozen=True, slots=True)
-class Unreached:
+class Unreached(Struct, frozen=True):
     """What lives, but does not answer us: leaders, and replicas as a matrix of the shape of `replicas`."""
 
     leader: Flags
@@ -175,8 +172,7 @@ def uncommitted(table: Partitions, in_rate: Floats, leader_silent_since: Longs) 
     return np.where((leader_silent_since != UNKNOWN) | (table.leader < 0), UNKNOWN, gap)
 
 
-@dataclass(frozen=True, slots=True)
-class Readings:
+class Readings(Struct, frozen=True):
     """The log end that each replica reported for itself, when it was received, and the size of the log.
 
     The matrices have the shape of `Partitions.replicas`.

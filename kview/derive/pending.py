@@ -4,9 +4,9 @@ The view shows what the snapshot itself contains, and marks everything else as p
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from kview.derive.evidence import undecided
 from kview.derive.statuses import RANK

@@ -1,8 +1,8 @@
 """The stopwatch of an incident: which stage began when, and how far it has come."""
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kview.derive.hit import Hit
 from kview.derive.seen import Seen
@@ -61,8 +61,7 @@ def _count_in(now: Seen, incident: Incident, *states: BrokerState) -> int:
     return sum(state in states for state in mine)
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
+class _Count(Struct, frozen=True):
     """How many of the user's and of the internal partitions a mask over the hit partitions selects."""
 
     mine: int

@@ -1,9 +1,9 @@
 """The controllers: whether one is active and can act, and which voters of the quorum are lost."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from kview.model.events import Severity
 from kview.model.failures import FailureKind, Part
@@ -42,8 +42,7 @@ _NOBODY_ACTS = frozenset({FindingKind.NO_CONTROLLER, FindingKind.QUORUM_LOST})
 """Findings that mean that no broker can be fenced."""
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """The term of the active controller: its id and epoch, and since when it has been seen to lead."""
 
     controller: int = UNKNOWN_ID

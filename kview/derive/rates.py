@@ -3,9 +3,8 @@
 A rate is per second between the two readings, not between observations.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment
@@ -28,8 +27,7 @@ SETTLE_MS = 60_000
 recognised shortly after its beginning, so events are kept for as much less than the look-back."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ends:
+class Ends(Struct, frozen=True):
     """Where a log ended in its last reading, and how fast it grew since the previous reading."""
 
     value: Longs

@@ -1,9 +1,9 @@
 """The groups that read each topic: how many there are, and which of them has the largest lag."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import first_rows, group_rows
@@ -14,8 +14,7 @@ from kview.model.snapshot import Flags, Longs
 from kview.model.units import NO_OFFSET, PENDING_RATE, UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class TopicReaders:
+class TopicReaders(Struct, frozen=True):
     """The readers of topics. The arrays have the rows of `View.topics`.
 
     Groups that are ignored or abandoned do not count, because nobody waits for them.

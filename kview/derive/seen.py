@@ -1,7 +1,5 @@
 """What a step saw: the standing of the cluster, and what was concluded from it with the past's help."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from kview.derive.evidence import Evidence
@@ -14,8 +12,7 @@ from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class Seen(Standing):
+class Seen(Standing, frozen=True):
     """The standing of the cluster in one snapshot, together with what the next step's events need."""
 
     known: Evidence

@@ -1,6 +1,7 @@
 """The figures of a moment: those that are added to series, and the view, on which nothing depends."""
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kview.derive import lag
 from kview.derive.brokers import broker_figures, led_rates, none_answer_since, total_out
@@ -17,8 +18,7 @@ from kview.derive.view import Floats, OffsetFigures, View
 from kview.model.units import UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """The figures of one moment that are added to series."""
 
     in_rate: Floats

@@ -1,11 +1,11 @@
 """Slow brokers, which take much longer to answer than their peers, or than they usually do themselves."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from statistics import median_low
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct, field
 
 from kview.derive.history import Thinning, thinned
 from kview.derive.rates import LOOK_BACK_MS
@@ -51,16 +51,14 @@ class Timed(Protocol):
     def latency_us(self) -> Longs: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Latencies:
+class Latencies(Struct, frozen=True):
     """The latencies of one observation in microseconds, by broker."""
 
     at_ms: int
     of: Mapping[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Spell:
+class Spell(Struct, frozen=True):
     """A period in which a broker answers more slowly than usual."""
 
     usual_us: float
@@ -77,8 +75,7 @@ class Spell:
         return self.stretches[0][0] if self.stretches else UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class Slowness:
+class Slowness(Struct, frozen=True):
     """Which brokers are slow, and what that is judged by."""
 
     past: tuple[Latencies, ...] = ()

@@ -1,6 +1,6 @@
 """The state of the cluster in one snapshot: silent brokers, ISRs, and what each replica answered."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from kview.derive.align import same
 from kview.derive.brokers import Silence, silence
@@ -9,8 +9,7 @@ from kview.model.snapshot import Partitions, Snapshot
 from kview.model.units import UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """The state of the cluster in one snapshot.
 
     Placement and readings have the rows of the snapshot's partitions.

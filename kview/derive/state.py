@@ -1,9 +1,9 @@
 """The state of the fold: what is carried from step to step."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from kview.derive.commits import Commits, Reading
 from kview.derive.evidence import Proofs
@@ -27,8 +27,7 @@ from kview.model.snapshot import Longs, Snapshot
 _NONE = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """What is carried from step to step: the previous snapshot, what was seen in it, and bounded series.
 
     States are frozen, and columns are never written to.

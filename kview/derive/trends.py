@@ -4,9 +4,8 @@ A trend that was shown holds for a while without new evidence, so that a verdict
 less is known.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment
@@ -53,8 +52,7 @@ KEPT_MS = {KEEPS_UP: 60_000, FALLS_BEHIND: 300_000}
 """For how long a trend holds without new evidence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trends:
+class Trends(Struct, frozen=True):
     """The last trend of each row. The arrays have the rows of `Offsets`."""
 
     shown: Longs
@@ -126,8 +124,7 @@ def _chance_s(commits: Commits) -> Floats:
     return MIN_GROWTH_S + 2 * np.where(commits.gap_ms == UNKNOWN, 0, commits.gap_ms) / 1000
 
 
-@dataclass(frozen=True, slots=True)
-class _Sums:
+class _Sums(Struct, frozen=True):
     """By how much lag grew without falling back, and by how much it shrank without growing again.
 
     Of the row itself; or of its group if the row moved too rarely, or if its reader reads partitions in turn.

@@ -6,9 +6,9 @@ moves between them. So lag in time grows with the clock as long as a commit stan
 because readings of the past are dropped.
 """
 
-from dataclasses import dataclass, fields
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from kview.derive.align import Alignment, take
 from kview.derive.lag import Points, gathered
@@ -20,8 +20,7 @@ SHARP_MS = 2_000
 """A lag in time is exact if the two moments lie no further apart than this, or than a tenth of the lag."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(Struct, frozen=True):
     """Between which two moments each row's oldest unread record was written.
 
     The arrays have the rows of `Offsets`. UNKNOWN if there is no such moment.
@@ -51,14 +50,13 @@ class Unread:
         if alignment.rows is None:
             return self
         columns = {
-            f.name: alignment.carry(getattr(self, f.name), f.name != "guess" and UNKNOWN)
-            for f in fields(self)
+            name: alignment.carry(column, name != "guess" and UNKNOWN)
+            for name, column in asdict(self).items()
         }
         return Unread(**columns)
 
 
-@dataclass(frozen=True, slots=True)
-class Behind:
+class Behind(Struct, frozen=True):
     """Lag in time. The arrays have the rows of `Offsets`."""
 
     ms: Longs

@@ -3,9 +3,8 @@
 A group has the worst verdict of its partitions.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.commits import STOPPED_AFTER_MS, Commits
@@ -60,8 +59,7 @@ def severity(verdict: Verdict, lost: int, is_old: bool) -> Severity:
     return Severity.WARN if is_old and SEVERITIES[verdict] is Severity.CALM else SEVERITIES[verdict]
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
+class Circumstances(Struct, frozen=True):
     """The lag, the leader, the members and the trend of each partition that a group has committed to or owns.
 
     A verdict follows from these and from the commits. The arrays have the rows of `Offsets`.
@@ -94,8 +92,7 @@ class Circumstances:
         return self.leader_silent | self.no_leader
 
 
-@dataclass(frozen=True, slots=True)
-class Reasons:
+class Reasons(Struct, frozen=True):
     """Why each verdict is what it is. The arrays have the rows of `Offsets`."""
 
     kind: NDArray[np.object_]

@@ -5,9 +5,8 @@ float64 per second with NaN for "not known". Offsets and counts are int64 with U
 milliseconds UTC.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.statuses import (
@@ -53,8 +52,7 @@ LIVE = Moment()
 NO_AGGREGATES = Aggregates()
 
 
-@dataclass(frozen=True, slots=True)
-class Headline:
+class Headline(Struct, frozen=True):
     """Whether anything is wrong: one severity and the findings, the worst first.
 
     If nothing is wrong, there is a calm finding. Severity and findings include internal topics.
@@ -75,8 +73,7 @@ class Headline:
     """What kview itself costs the cluster."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerFigures:
+class BrokerFigures(Struct, frozen=True):
     """The figures of brokers. The arrays have the rows of `snapshot.brokers`."""
 
     severity: Strings
@@ -116,8 +113,7 @@ class BrokerFigures:
     """Whether the broker is up and leads nothing, although it is the preferred leader of some partition."""
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionFigures:
+class PartitionFigures(Struct, frozen=True):
     """The figures of partitions. The arrays have the rows of `snapshot.partitions`.
 
     Matrices have the shape of `replicas` in that table.
@@ -170,8 +166,7 @@ class PartitionFigures:
 _IS_ALARM = np.array([status in SEVERITIES for status in STATUSES])
 
 
-@dataclass(frozen=True, slots=True)
-class TopicFigures:
+class TopicFigures(Struct, frozen=True):
     """The figures of topics: one row per topic, sorted by name."""
 
     topic: Strings
@@ -201,8 +196,7 @@ class TopicFigures:
     in_series: tuple[tuple[float, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupFigures:
+class GroupFigures(Struct, frozen=True):
     """The figures of groups. The arrays have the rows of `snapshot.groups`."""
 
     severity: Strings
@@ -247,8 +241,7 @@ class GroupFigures:
     answer; UNKNOWN if they are of this observation."""
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetFigures:
+class OffsetFigures(Struct, frozen=True):
     """The figures of groups' partitions. The arrays have the rows of `snapshot.offsets`."""
 
     partition_row: Longs
@@ -284,8 +277,7 @@ SERIES_POINTS = 60
 """The number of points in a sparkline's series: the last minute at the default interval."""
 
 
-@dataclass(frozen=True, slots=True)
-class Throughput:
+class Throughput(Struct, frozen=True):
     """Direct rates of the last minute, for plots.
 
     `at_ms` has n moments, and `in_rates` has n rates per topic, NaN if a rate is not known.
@@ -298,8 +290,7 @@ class Throughput:
     total_out: float
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """One moment, shared by every panel. `events` has the latest events of the look-back, oldest first."""
 
     snapshot: Snapshot

@@ -1,8 +1,7 @@
 """Watermarks that stand still although they should move. They are recognised by readings alone."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from kview.derive.align import Alignment
 from kview.derive.rates import LOOK_BACK_MS, SETTLE_MS
@@ -14,8 +13,7 @@ FROZEN_AFTER_MS = 1_500
 at least every 500 ms."""
 
 
-@dataclass(frozen=True, slots=True)
-class Watermarks:
+class Watermarks(Struct, frozen=True):
     """The last reading of each watermark, and since when the watermark has stood still.
 
     The arrays have the rows of `Partitions`.

@@ -7,9 +7,9 @@ them.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from kview.derive.view import Floats
 from kview.model.aggregates import BLOCK_S, SUMS, Block, Key, Kind, Rollups, Sum
@@ -26,8 +26,7 @@ seconds it is not known yet how much was read."""
 PERCENTS = (50, 95, 99)
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """A window's figures, one row per key.
 
     Sums are int64. Rates are per second, NaN if no second of the window is known. Times are partitions ×

@@ -1,7 +1,8 @@
 """Adjustments of a simulated cluster that are not faults: its traffic, its links and its settings."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from kview.errors import ErrorFacts
 from kview.model.units import UNKNOWN_ID
@@ -28,8 +29,7 @@ class AdjustmentKind(StrEnum):
     """Partitions of a topic that have no leader get one, even if it lacks committed records."""
 
 
-@dataclass(frozen=True, slots=True)
-class Adjustment:
+class Adjustment(Struct, frozen=True):
     """One adjustment. `name` is that of a producer, group or topic, and `broker` a broker's id."""
 
     kind: AdjustmentKind
@@ -40,8 +40,7 @@ class Adjustment:
     value: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AdjustmentReply:
+class AdjustmentReply(Struct, frozen=True):
     """The outcome of an adjustment: None if it was made, else why it was refused."""
 
     refused: ErrorFacts | None = None

@@ -5,10 +5,10 @@ in which they arrive. Rates, wider windows, skew and percentiles are derived fro
 (`kview.derive.windows`).
 """
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct, field
 
 from kview.errors import ErrorFacts
 from kview.model.snapshot import Longs
@@ -42,8 +42,7 @@ class Kind(StrEnum):
     GROUP = "group"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Key:
+class Key(Struct, frozen=True, order=True):
     """The kind and the name of a roll-up's subject. The name is '' for CLUSTER and INTERNAL."""
 
     kind: Kind
@@ -83,8 +82,7 @@ class Sum(StrEnum):
 SUMS = tuple(Sum)
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """The roll-ups of one minute.
 
     Row i belongs to key i of `Rollups.keys`. A key that became known later has no row, which means 0. Do not
@@ -106,8 +104,7 @@ class Block:
     BLOCK_S]."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rollups:
+class Rollups(Struct, frozen=True):
     """One-second roll-ups. Later roll-ups share the blocks that did not change."""
 
     keys: tuple[Key, ...] = ()
@@ -134,8 +131,7 @@ class SparkState(StrEnum):
     """The job has ended. It starts again at `SparkStatus.next_start_ms`, or when the user asks for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SparkStatus:
+class SparkStatus(Struct, frozen=True):
     """The state of Spark's job, with its reason and times."""
 
     state: SparkState = SparkState.OFF
@@ -148,8 +144,7 @@ class SparkStatus:
     it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregates:
+class Aggregates(Struct, frozen=True):
     """The part of a view that comes from Spark."""
 
     status: SparkStatus = field(default_factory=SparkStatus)

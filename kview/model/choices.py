@@ -1,20 +1,19 @@
 """The choices of a user that are kept for a cluster between runs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class KeptSort:
+
+class KeptSort(Struct, frozen=True):
     """A panel's order: the column, '' for the panel's own order, and the direction."""
 
     column: str
     descending: bool
 
 
-@dataclass(frozen=True, slots=True)
-class KeptChoices:
+class KeptChoices(Struct, frozen=True):
     """The filter, the orders by panel, and the screen shown last, by the names that the screen gives them."""
 
     filter: str = ""

@@ -1,7 +1,8 @@
 """Events: what changed between two observations, as facts. `kview.language.events` puts them into words."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from kview.model.failures import FailureKind
 from kview.model.units import UNKNOWN
@@ -77,8 +78,7 @@ SEVERITY_ORDER = (Severity.RISK, Severity.WARN, Severity.GOOD, Severity.CALM)
 """The severities, the worst first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """Something that changed, seen at `at_ms` (epoch ms of the observation, or of the first sign of it).
 
     Counts that do not belong to the kind are 0, or UNKNOWN if 0 would be a possible value.

@@ -1,8 +1,9 @@
 """Faults on a simulated cluster: the command, its outcome, and the faults in force."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
+
+from msgspec import Struct
 
 from kview.errors import ErrorFacts
 from kview.model.units import UNKNOWN_ID
@@ -38,8 +39,7 @@ class FaultState(StrEnum):
     SLOW = "slow"
 
 
-@dataclass(frozen=True, slots=True)
-class FaultCommand:
+class FaultCommand(Struct, frozen=True):
     """A command for a node, a rack or the entire cluster. `slow_ms` is for SLOW."""
 
     kind: FaultKind
@@ -48,8 +48,7 @@ class FaultCommand:
     slow_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FaultDone:
+class FaultDone(Struct, frozen=True):
     """A command that was carried out on `nodes`, which all have the role `role`.
 
     For UNDO, these are the nodes that had a fault. `ended` has the faults that START ended.
@@ -63,8 +62,7 @@ class FaultDone:
     ended: tuple[FaultState, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveFault:
+class ActiveFault(Struct, frozen=True):
     """A fault in force. A node that is hung and slow has two faults. `slow_ms` is for SLOW."""
 
     node: int
@@ -73,8 +71,7 @@ class ActiveFault:
     role: NodeRole = NodeRole.BROKER
 
 
-@dataclass(frozen=True, slots=True)
-class FaultReply:
+class FaultReply(Struct, frozen=True):
     """The outcome of a command, which was either done or refused.
 
     `undone_by` undoes what was done or, after a refusal, removes the obstacle. It is None if no command does.
@@ -87,8 +84,7 @@ class FaultReply:
     active: tuple[ActiveFault, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FaultOutcome:
+class FaultOutcome(Struct, frozen=True):
     """What a fault on a broker led to, once the broker leads nothing any more.
 
     `moved` partitions got another leader and `without_leader` got none, `after_ms` milliseconds after the

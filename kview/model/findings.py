@@ -1,7 +1,8 @@
 """Findings: what is wrong now, as facts. `kview.language.findings` puts them into words."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from kview.model.events import Severity
 from kview.model.failures import NO_FAILURE, Cause
@@ -84,8 +85,7 @@ class FindingKind(StrEnum):
     """Partitions are not led by their preferred leaders, although these are up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """Something that is wrong now, or the statement that nothing is."""
 
     kind: FindingKind

@@ -1,7 +1,8 @@
 """The leaders and ISRs that a partition had, as a recording has them."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from kview.model.units import UNKNOWN
 
@@ -15,8 +16,7 @@ class Led(NamedTuple):
     isr: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionHistory:
+class PartitionHistory(Struct, frozen=True):
     """What a partition went through, the newest first. The last one was so when reading began."""
 
     led: tuple[Led, ...] = ()

@@ -1,8 +1,9 @@
 """Incidents: a fault, its consequences and its end, as facts. `kview.language.incidents` puts them into
 words."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from kview.model.events import Severity
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
@@ -60,8 +61,7 @@ ENDS = frozenset(
 """The phases that end an incident."""
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """A stage of an incident, first seen at `at_ms` (epoch ms)."""
 
     kind: PhaseKind
@@ -82,8 +82,7 @@ class Phase:
         return (self.count, self.internal_count) == (self.total, self.internal_total)
 
 
-@dataclass(frozen=True, slots=True)
-class HitPartition:
+class HitPartition(Struct, frozen=True):
     """A partition that an incident hit: its leader and its ISR before and after.
 
     `leader_after` and `epoch_after` are those of the first election within the incident, NO_BROKER if there
@@ -112,8 +111,7 @@ class HitPartition:
         return self.moved and self.leader_after == self.leader_before
 
 
-@dataclass(frozen=True, slots=True)
-class Incident:
+class Incident(Struct, frozen=True):
     """A fault and what followed from it. Incidents that are over do not change any more."""
 
     kind: IncidentKind

@@ -8,6 +8,8 @@ nothing here is recorded.
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
+from msgspec import Struct
+
 from kview.model.failures import NO_FAILURE, Cause
 from kview.model.units import NO_BROKER, UNKNOWN
 
@@ -35,21 +37,19 @@ class StartKind(StrEnum):
     TIME = "time"
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """From where on records are read. `value` is an offset or a time in epoch ms."""
 
     kind: StartKind = StartKind.LATEST
     value: int = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class RecordsRequest:
+class RecordsRequest(Struct, frozen=True):
     """A request for at most `count` records of a partition. `request_bytes` limits each fetch."""
 
     topic: str
     partition: int
-    start: Start = field(default_factory=Start)
+    start: Start = Start()
     count: int = DEFAULT_RECORDS
     isolation: Isolation = Isolation.READ_COMMITTED
     request_bytes: int = DEFAULT_REQUEST_BYTES
@@ -85,16 +85,14 @@ class Payload:
 NULL = Payload(None, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Struct, frozen=True):
     """A header of a record."""
 
     name: Payload
     value: Payload
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """A record. `timestamp_ms` is UNKNOWN if it has none. `headers` may be the first of `header_count`."""
 
     offset: int
@@ -123,8 +121,7 @@ class DamageKind(StrEnum):
     """It has a format or a compression that kview does not know."""
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(Struct, frozen=True):
     """A batch that cannot be shown: its first offset, its size as stored, and why."""
 
     offset: int
@@ -154,8 +151,7 @@ class InspectionFailureKind(StrEnum):
     """There is no connection to the cluster at the moment."""
 
 
-@dataclass(frozen=True, slots=True)
-class InspectionFailure:
+class InspectionFailure(Struct, frozen=True):
     """Why a request was not answered. `broker` is the one that was asked, if it matters."""
 
     kind: InspectionFailureKind = InspectionFailureKind.NONE
@@ -171,16 +167,14 @@ class InspectionFailure:
 NO_INSPECTION_FAILURE = InspectionFailure()
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """What an answer cost the cluster: requests, and bytes on the wire in both directions."""
 
     requests: int = 0
     bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RecordsAnswer:
+class RecordsAnswer(Struct, frozen=True):
     """The records that were read, in the order of their offsets.
 
     The partition had the offsets from `log_start` up to, but not including, `end` (UNKNOWN if not known).
@@ -246,16 +240,14 @@ class Setting:
         return self.source is not SettingSource.DEFAULT
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsRequest:
+class SettingsRequest(Struct, frozen=True):
     """A request for the settings of a topic, or of a broker if `topic` is ''."""
 
     topic: str = ""
     broker: int = NO_BROKER
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsAnswer:
+class SettingsAnswer(Struct, frozen=True):
     """The settings of a topic or a broker, sorted by name."""
 
     request: SettingsRequest
@@ -265,15 +257,13 @@ class SettingsAnswer:
     asked_ms: int = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class DirectoriesRequest:
+class DirectoriesRequest(Struct, frozen=True):
     """A request for the log directories of a broker."""
 
     broker: int
 
 
-@dataclass(frozen=True, slots=True)
-class Directory:
+class Directory(Struct, frozen=True):
     """A log directory. Sizes are in bytes, UNKNOWN if the broker does not tell them (before Kafka 3.3)."""
 
     path: str
@@ -292,8 +282,7 @@ class Directory:
     """Whether the broker places no new replicas there."""
 
 
-@dataclass(frozen=True, slots=True)
-class DirectoriesAnswer:
+class DirectoriesAnswer(Struct, frozen=True):
     """The log directories of a broker, sorted by path."""
 
     request: DirectoriesRequest
@@ -303,16 +292,14 @@ class DirectoriesAnswer:
     asked_ms: int = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class FirstRecordRequest:
+class FirstRecordRequest(Struct, frozen=True):
     """A request for the offset and the timestamp of a partition's first record. It reads no record."""
 
     topic: str
     partition: int
 
 
-@dataclass(frozen=True, slots=True)
-class FirstRecordAnswer:
+class FirstRecordAnswer(Struct, frozen=True):
     """A partition's first record: its offset and its timestamp in epoch ms, UNKNOWN if there is none."""
 
     request: FirstRecordRequest

@@ -1,9 +1,10 @@
 """Notices: what kview reports about itself, such as a recording that stopped or a command that failed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from kview.errors import ErrorFacts
 from kview.model.events import Severity
@@ -97,8 +98,7 @@ _SEVERITIES: Mapping[NoticeKind, Severity] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """A report about kview itself, with values by name."""
 
     kind: NoticeKind

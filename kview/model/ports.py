@@ -4,8 +4,9 @@ The room `run` implements them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
+
+from msgspec import Struct
 
 from kview.model.history import PartitionHistory
 from kview.model.inspection import (
@@ -47,8 +48,7 @@ class TimeMark(NamedTuple):
     ended_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """Which moment a view shows, and how time continues from there."""
 
     live: bool = True

@@ -1,6 +1,6 @@
 """The snapshot: what one observation of a cluster saw, as columns.
 
-Every table is a frozen dataclass of numpy arrays of equal length, with one row per key, sorted by key.
+Every table is a frozen struct of numpy arrays of equal length, with one row per key, sorted by key.
 Strings are object arrays of interned `str`. Replica lists are int32 matrices, padded on the right with
 NO_BROKER. Offsets and sizes are int64, times are epoch milliseconds UTC as int64. Unknown values are
 `UNKNOWN` (`UNKNOWN_ID` in int32 columns), never 0.
@@ -9,18 +9,18 @@ Consecutive snapshots share the arrays that did not change, so `a.topic is b.top
 rows". Do not write to the arrays.
 """
 
-from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Self, TypeVar, get_args
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kview.model.failures import FailureKind, Part
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """The type of a column: its numpy dtype, and whether a row is a single value (1) or a padded list (2)."""
 
     dtype: Any
@@ -34,20 +34,18 @@ Flags = Annotated[NDArray[np.bool_], Column(np.bool_)]
 IdMatrix = Annotated[NDArray[np.int32], Column(np.int32, 2)]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Base class of the tables, which have columns of equal length. `len` is the number of rows."""
 
     def __len__(self) -> int:
-        return len(getattr(self, fields(self)[0].name))
+        return len(getattr(self, self.__struct_fields__[0]))
 
     def take(self, rows: NDArray[Any]) -> Self:
         """Return a table of the same type with only `rows` (indices or a mask), in that order."""
-        return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+        return replace(self, **{name: getattr(self, name)[rows] for name in self.__struct_fields__})
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """A part of an observation that failed, with the broker that was asked and the reason.
 
     `code` is Kafka's error number, UNKNOWN_ID if the broker did not answer with one. `shown_since_ms` is when
@@ -61,8 +59,7 @@ class Failure:
     shown_since_ms: int = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """When, how and at what cost a snapshot was taken.
 
     `controller_id` is the active controller: the quorum's leader, or with ZooKeeper the one in Metadata.
@@ -95,8 +92,7 @@ class Observation:
         return self.sequence >= before.sequence
 
 
-@dataclass(frozen=True, slots=True)
-class Brokers(Table):
+class Brokers(Table, frozen=True):
     """The brokers, one per row. Key: id.
 
     `since_ms` is when the broker's state began (for SILENT: the first request that it failed to answer).
@@ -123,8 +119,7 @@ class Brokers(Table):
     session_timeout_ms: Longs
 
 
-@dataclass(frozen=True, slots=True)
-class Partitions(Table):
+class Partitions(Table, frozen=True):
     """The partitions, one per row. Key: topic, partition.
 
     Each `*_ms` is when the offset in the column before it was received. `error_code` is Kafka's error number
@@ -153,8 +148,7 @@ class Partitions(Table):
     error_code: Ids
 
 
-@dataclass(frozen=True, slots=True)
-class Replicas(Table):
+class Replicas(Table, frozen=True):
     """The replicas, one per row, in the order of the partitions' rows and then of the replica list.
 
     `row` is the partition's row in `Partitions`. `log_end` is what the replica's broker itself answered, at
@@ -170,8 +164,7 @@ class Replicas(Table):
     size_bytes: Longs
 
 
-@dataclass(frozen=True, slots=True)
-class TimePoints(Table):
+class TimePoints(Table, frozen=True):
     """The answers of ListOffsets by timestamp.
 
     `offset` is the first record at or after `timestamp_ms`, the log end if every record is older, or UNKNOWN.
@@ -184,8 +177,7 @@ class TimePoints(Table):
     received_ms: Longs
 
 
-@dataclass(frozen=True, slots=True)
-class Groups(Table):
+class Groups(Table, frozen=True):
     """The groups, one per row. Key: group.
 
     `error` is a FailureKind's value that says why the figures are old, or '' if they are not. `error_code` is
@@ -203,8 +195,7 @@ class Groups(Table):
     error_code: Ids
 
 
-@dataclass(frozen=True, slots=True)
-class Members(Table):
+class Members(Table, frozen=True):
     """The members, one per row. Key: group, member_id (Kafka's CONSUMER-ID).
 
     `assigned` is the number of the member's partitions.
@@ -217,8 +208,7 @@ class Members(Table):
     assigned: Ids
 
 
-@dataclass(frozen=True, slots=True)
-class Offsets(Table):
+class Offsets(Table, frozen=True):
     """The offsets, one per row, of each group's committed or owned partitions. Key: group, topic, partition.
 
     `committed` is NO_OFFSET if the group has committed nothing. `owner` is a member id, '' if no member owns
@@ -233,8 +223,7 @@ class Offsets(Table):
     received_ms: Longs
 
 
-@dataclass(frozen=True, slots=True)
-class Quorum(Table):
+class Quorum(Table, frozen=True):
     """The nodes of the KRaft quorum, one per row. Key: node."""
 
     node: Ids
@@ -244,8 +233,7 @@ class Quorum(Table):
     last_caught_up_ms: Longs
 
 
-@dataclass(frozen=True, slots=True)
-class Reassignments(Table):
+class Reassignments(Table, frozen=True):
     """The partitions under reassignment, one per row. Key: topic, partition."""
 
     topic: Strings
@@ -254,8 +242,7 @@ class Reassignments(Table):
     removing: IdMatrix
 
 
-@dataclass(frozen=True, slots=True)
-class TopicConfigs(Table):
+class TopicConfigs(Table, frozen=True):
     """The settings of topics, one per row. Key: topic, name.
 
     `source` is Kafka's name for the origin of the value.
@@ -272,7 +259,10 @@ AnyTable = TypeVar("AnyTable", bound=Table)
 
 def columns(table: type[Table]) -> dict[str, Column]:
     """Return the types of a table's columns by name, in order."""
-    return {f.name: next(a for a in get_args(f.type) if isinstance(a, Column)) for f in fields(table)}
+    return {
+        name: next(a for a in get_args(kind) if isinstance(a, Column))
+        for name, kind in table.__annotations__.items()
+    }
 
 
 def empty(table: type[AnyTable]) -> AnyTable:
@@ -282,8 +272,7 @@ def empty(table: type[AnyTable]) -> AnyTable:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """What one observation saw: how the observation was made, and one table per subject."""
 
     observation: Observation

@@ -4,9 +4,11 @@ A large answer or a slow broker therefore delays no observation, and its cost is
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kview.model.address import Address
 from kview.model.failures import Cause, FailureKind
@@ -41,8 +43,7 @@ class OutOfTime(Exception):
     """Raised at the deadline."""
 
 
-@dataclass(slots=True)
-class Ticket:
+class Ticket(Struct):
     """A question on its way. Any thread may set `cancelled`."""
 
     cancelled: bool = False

@@ -1,9 +1,10 @@
 """What of a Metadata answer to believe, in view of what is already known about the cluster."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kview.model.failures import NO_FAILURE, Cause, FailureKind, refused
 from kview.model.units import NO_BROKER
@@ -14,8 +15,7 @@ NOT_THERE = frozenset({3, 100})
 """Kafka's errors UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID, which say that a topic does not exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class Believed:
+class Believed(Struct, frozen=True):
     """The rows to show after an answer, and what is wrong with the answer, if anything."""
 
     layout: Layout

@@ -1,11 +1,11 @@
 """The table of brokers: which are listed, which answer, what the quorum sees of them, and since when."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from kafka.protocol.admin import DescribeClusterRequest
+from msgspec import Struct
 
 from kview.model.failures import FailureKind, refused
 from kview.model.snapshot import Brokers, Quorum
@@ -20,8 +20,7 @@ GRACE_MS = 3_000
 port accepts connections, and a busy machine takes longer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(Struct, frozen=True):
     """A link's knowledge: since when its broker is silent (or UNKNOWN), its last answer, and the reason."""
 
     failing_since_ms: int = UNKNOWN
@@ -49,8 +48,7 @@ Leads = Callable[[int], frozenset[tuple[str, int, int]]]
 """Returns the (topic, partition, leader epoch) of what a broker leads according to metadata."""
 
 
-@dataclass(slots=True)
-class BrokerFacts:
+class BrokerFacts(Struct):
     """The facts known about a broker, which stay even when the cluster no longer lists it."""
 
     address: BrokerAddress
@@ -71,8 +69,7 @@ class BrokerFacts:
     """Whether it has been fenced since before kview's first observation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(Struct, frozen=True):
     """A broker as listed by DescribeCluster."""
 
     address: BrokerAddress

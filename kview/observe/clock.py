@@ -2,10 +2,10 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
@@ -26,8 +26,7 @@ def steady_s() -> float:
     return time.monotonic() if boot is None else time.clock_gettime(boot)
 
 
-@dataclass(frozen=True, slots=True)
-class Jump:
+class Jump(Struct, frozen=True):
     """The clock was set by `by_ms`, and shows `now_ms` now.
 
     The times from `since_ms` to now are the new clock's, and all others are the old clock's.

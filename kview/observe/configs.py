@@ -1,11 +1,11 @@
 """DescribeConfigs (32): the few settings of topics and brokers that figures depend on, by name."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from kafka.protocol.admin import DescribeConfigsRequest
+from msgspec import Struct
 
 from kview.model.failures import refused
 from kview.model.snapshot import Ids, TopicConfigs
@@ -33,8 +33,7 @@ SOURCES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TopicSettings:
+class TopicSettings(Struct, frozen=True):
     """The settings of one incarnation of a topic as (name, value, source), sorted by name.
 
     They were received at `received_ms`.

@@ -1,9 +1,10 @@
 """Which broker coordinates a group: the leader of the group's partition of `__consumer_offsets`."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count
+
+from msgspec import Struct, field
 
 from kview.model.failures import NOT_AUTHORIZED
 from kview.model.units import NO_BROKER
@@ -68,8 +69,7 @@ NOT_LISTED = NOT_AUTHORIZED | {
 groups out that kview may not see."""
 
 
-@dataclass(slots=True)
-class Heard:
+class Heard(Struct):
     """Whose groups have been listed at least once, so that no group is missing.
 
     A broker lists the groups of the partitions that it has loaded, and does not say which these are. So it is

@@ -1,11 +1,11 @@
 """Requests for metadata and offsets, as coroutines that put their answer or failure into the state."""
 
 import logging
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 
 from kview.model.failures import Cause, FailureKind, Part
 from kview.model.units import NO_BROKER
@@ -29,8 +29,7 @@ OUTDATED_MOST_S = 60.0
 backup continues in an older state."""
 
 
-@dataclass(slots=True)
-class FastLane:
+class FastLane(Struct):
     """The requests of one observation, by subject.
 
     Network errors are not raised but become failures.

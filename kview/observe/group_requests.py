@@ -1,11 +1,11 @@
 """The requests about groups, as coroutines that put their answer or failure into the state."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+from msgspec import Struct, field
 
 from kview.model.failures import NOT_AUTHORIZED, Part, refused
 from kview.model.states import GroupType
@@ -21,8 +21,7 @@ GROUPS_A_REQUEST = 500
 """Groups per request. With ten members each, the answer is about 100 KB."""
 
 
-@dataclass(slots=True)
-class GroupRequests:
+class GroupRequests(Struct):
     """The requests about groups of one observation.
 
     Network errors are not raised but become failures.

@@ -1,9 +1,10 @@
 """What to ask which broker about groups in an observation, and what the answers mean together."""
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from kview.model.snapshot import Failure
 from kview.model.states import GroupType
@@ -17,8 +18,7 @@ from kview.observe.state import State
 Ask = Callable[[], Coroutine[Any, Any, None]]
 
 
-@dataclass(slots=True)
-class GroupRounds:
+class GroupRounds(Struct):
     """Lists groups in every `list_rounds`-th observation, and in each one while something is unclear.
 
     Lists are compared only with others of the same round. So a round waits for brokers that are merely slow.

@@ -1,14 +1,16 @@
 """Groups, their members and their committed offsets, as they are turned from answers to facts to tables."""
 
+import dataclasses
 import struct
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from msgspec import Struct, field
 
 from kview.model.failures import NO_FAILURE, Cause, FailureKind
 from kview.model.snapshot import Groups, Ids, Longs, Members, Offsets, Strings, empty
@@ -39,8 +41,7 @@ AWAY = frozenset({FailureKind.COORDINATOR_GONE, FailureKind.COORDINATOR_SILENT})
 Owned = tuple[tuple[str, tuple[int, ...]], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MemberFacts:
+class MemberFacts(Struct, frozen=True):
     """A member of a classic group, and the partitions it owns."""
 
     id: str
@@ -49,8 +50,7 @@ class MemberFacts:
     owned: Owned
 
 
-@dataclass(slots=True)
-class GroupFacts:
+class GroupFacts(Struct):
     """The facts known about a group.
 
     While its coordinator does not answer, the figures stay and become older.
@@ -104,7 +104,7 @@ class CommitRows:
     `place` is each row's index in the concatenated answer, or −1.
     """
 
-    key: object = field(repr=False)
+    key: object = dataclasses.field(repr=False)
     topic: Strings
     partition: Ids
     owner: Strings
@@ -273,8 +273,7 @@ def _committed(known: GroupFacts, rows: CommitRows) -> Longs:
     return out
 
 
-@dataclass(slots=True)
-class GroupTables:
+class GroupTables(Struct):
     """The tables of the groups.
 
     Each observation rebuilds the tables, and shares the columns that are unchanged.

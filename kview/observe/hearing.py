@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from kview.model.failures import NO_FAILURE, Cause, FailureKind, Part, refused
 from kview.model.snapshot import Failure
@@ -37,8 +38,7 @@ LATE_LEAST_S = 10.0
 """The least age of such figures. A coordinator that stops for some seconds is noticed by its silence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """How often figures of groups are read."""
 
     interval_s: float

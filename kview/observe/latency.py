@@ -6,9 +6,10 @@ for 300 ms in every 500 ms may answer each burst at once, and large answers take
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from statistics import median
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from kview.model.units import UNKNOWN
 
@@ -27,8 +28,7 @@ WINDOW = 0.7
 """The share of the interval in which they go out. The rest belongs to the next observation."""
 
 
-@dataclass(slots=True)
-class Latency:
+class Latency(Struct):
     """The durations of one broker's small requests, in seconds."""
 
     _new: list[float] = field(default_factory=list)
@@ -68,8 +68,7 @@ class Probed(Protocol):
         """Send a small request and measure it, unless one is in flight."""
 
 
-@dataclass(slots=True)
-class Probes:
+class Probes(Struct):
     """Plans the small requests: `call_later` takes seconds and what to do then."""
 
     call_later: Callable[[float, Callable[[], None]], object]

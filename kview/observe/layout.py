@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kview.model.snapshot import Flags, IdMatrix, Ids, Strings
@@ -16,8 +17,7 @@ from kview.wire.metadata import Topics
 Rows = NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Rows of partitions by topic and partition, and rows of replicas in the order of the replica lists.
 
     `topic_number` numbers the topics in order. `first` maps each topic to its first row and the row after its
@@ -142,9 +142,9 @@ def layout(seen: Topics, previous: Layout | None) -> Layout:
 
 def _shared(new: Layout, previous: Layout) -> Layout:
     same: dict[str, Any] = {
-        f.name: getattr(previous, f.name)
-        for f in fields(new)
-        if f.name != "first" and np.array_equal(getattr(new, f.name), getattr(previous, f.name))
+        name: getattr(previous, name)
+        for name in new.__struct_fields__
+        if name != "first" and np.array_equal(getattr(new, name), getattr(previous, name))
     }
     return replace(new, **same)
 

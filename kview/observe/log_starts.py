@@ -8,9 +8,8 @@ A group may also delete what it has read, up to its commits. So a commit proves 
 above it is older. That is why the log starts near commits are read before the commits.
 """
 
-from dataclasses import dataclass, field
-
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from kview.model.snapshot import Flags, Longs, Offsets
@@ -30,8 +29,7 @@ SMOOTHING = 0.3
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class _Track:
+class _Track(Struct, frozen=True):
     """Offsets that move, each with the time it was received and its rate in records per second."""
 
     offset: Longs
@@ -53,8 +51,7 @@ def _track(offset: Longs, at_ms: Longs) -> _Track:
     return _Track(offset, at_ms, np.zeros(len(offset)))
 
 
-@dataclass(slots=True)
-class LogStarts:
+class LogStarts(Struct):
     """Finds the partitions whose log start matters now."""
 
     _columns: tuple[object, ...] = ()

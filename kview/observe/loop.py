@@ -4,8 +4,9 @@ import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from kview.observe.access import Access
 from kview.observe.renewal import Renewal
@@ -19,8 +20,7 @@ LOOKUPS_AT_ONCE = 8
 connect."""
 
 
-@dataclass(slots=True)
-class Meter:
+class Meter(Struct):
     """The cost of observing so far."""
 
     requests: int = 0
@@ -28,8 +28,7 @@ class Meter:
     bytes_received: int = 0
 
 
-@dataclass(slots=True)
-class Loop:
+class Loop(Struct):
     """The selector, clocks, meter and access to brokers that links share.
 
     Other threads may call only `run` and `stop`.

@@ -1,8 +1,9 @@
 """What to ask which broker about offsets in an observation: log starts, log ends and high watermarks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec import Struct, field
 
 from kview.model.snapshot import Flags
 from kview.observe.budget import Budget, Shares
@@ -14,8 +15,7 @@ from kview.observe.log_starts import LogStarts
 from kview.observe.state import State
 
 
-@dataclass(slots=True)
-class OffsetRounds:
+class OffsetRounds(Struct):
     """Asks followers and leaders for their shares, and for the log starts that matter now.
 
     All log starts are asked for in every `log_start_rounds`-th observation.

@@ -3,11 +3,11 @@
 A broker forwards this request to the controller.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from kafka.protocol.admin import DescribeQuorumRequest
+from msgspec import Struct
 
 from kview.model.failures import Cause, FailureKind, refused
 from kview.model.snapshot import Quorum
@@ -19,8 +19,7 @@ from kview.observe.layout import strings
 TOPIC = "__cluster_metadata"
 
 
-@dataclass(frozen=True, slots=True)
-class QuorumSeen:
+class QuorumSeen(Struct, frozen=True):
     """The active controller's answer about its quorum, received at `received_ms`."""
 
     controller_id: int

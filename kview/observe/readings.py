@@ -1,9 +1,9 @@
 """Offsets as brokers answered them, in the rows of a layout, each with the time it was received."""
 
-from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.model.failures import Cause, FailureKind
@@ -26,8 +26,7 @@ def _no_error(rows: int) -> Ids:
     return np.zeros(rows, np.int32)
 
 
-@dataclass(slots=True)
-class Readings:
+class Readings(Struct):
     """The offsets that brokers reported last: one row for each partition, and for each replica.
 
     Columns named `…_ms` say when the offset next to them was received. The functions below change the arrays
@@ -74,10 +73,10 @@ def carried(readings: Readings, old: Layout, new: Layout) -> Readings:
     partition_rows = None if same_partitions(old, new) else old_rows(new, old)
     replica_rows = old_replica_rows(new, old)
     moved: dict[str, Any] = {}
-    for column in fields(readings):
-        rows = replica_rows if column.name.startswith("replica_") else partition_rows
-        values = getattr(readings, column.name)
-        moved[column.name] = values if rows is None else _moved(values, rows)
+    for name in readings.__struct_fields__:
+        rows = replica_rows if name.startswith("replica_") else partition_rows
+        values = getattr(readings, name)
+        moved[name] = values if rows is None else _moved(values, rows)
     return Readings(**moved)
 
 
@@ -167,8 +166,7 @@ def read_leader(
     readings.high_watermark_ms[rows[good]] = at_ms
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """The rows of `layout` to ask one broker for: those of partitions it leads, and those it follows."""
 
     layout: Layout

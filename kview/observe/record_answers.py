@@ -1,7 +1,8 @@
 """From the bytes of a Fetch answer to records: what is left out, what is damaged, and how much is kept."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from kview.model.inspection import NULL, Damage, DamageKind, Header, Payload, Record, TimeType
 from kview.model.units import UNKNOWN
@@ -19,8 +20,7 @@ DAMAGE_MAX = 100
 """Limit of the damaged batches that an answer names."""
 
 
-@dataclass(slots=True)
-class Part:
+class Part(Struct):
     """What the records of one Fetch answer contain.
 
     `first` and `next` are the offset of the first complete batch, and the one after the last complete batch

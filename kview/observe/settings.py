@@ -1,10 +1,9 @@
 """The options and limits of observing."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class ObserveSettings:
+class ObserveSettings(Struct, frozen=True):
     """The options of observing: how often to ask for what, and how long to wait.
 
     Observations are `interval_s` apart.

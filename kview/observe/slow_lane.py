@@ -6,9 +6,9 @@ controller holds back nothing that a broker can answer by itself.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from kview.model.failures import NOT_AUTHORIZED, Cause, FailureKind, Part, refused
 from kview.model.units import NO_BROKER, UNKNOWN
@@ -47,15 +47,13 @@ the next metadata says which broker it is."""
 FORWARDED = (Part.QUORUM, Part.REASSIGNMENTS)
 
 
-@dataclass(slots=True)
-class _Running:
+class _Running(Struct):
     part: Part
     since_s: float
     overdue: bool = False
 
 
-@dataclass(slots=True)
-class SlowLane:
+class SlowLane(Struct):
     """Decides once per observation what to ask which broker, and stores the answers as they arrive."""
 
     loop: Loop

@@ -1,9 +1,10 @@
 """The state of a cluster as seen so far, and the snapshot made from it."""
 
-from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kview.model.failures import NO_FAILURE, Cause, Part
 from kview.model.snapshot import (
@@ -37,8 +38,7 @@ from kview.wire.metadata import BrokerAddress, MetadataAnswer, Topics
 NO_TOPICS = layout(Topics([], []), None)
 
 
-@dataclass(slots=True)
-class State:
+class State(Struct):
     """Everything answered so far, each part with its own age.
 
     The state is changed only on the loop's thread.
@@ -113,7 +113,7 @@ class State:
 
     def clock_set(self, jump: Jump) -> None:
         """Move the times of the answers to the new clock. Time points are asked for again."""
-        times = [column.name for column in fields(Readings) if column.name.endswith("_ms")]
+        times = [name for name in Readings.__struct_fields__ if name.endswith("_ms")]
         self.readings = replace(self.readings)  # the arrays of earlier snapshots stay as they were
         jump.move(self.readings, *times)
         for facts in self.brokers.values():
@@ -168,9 +168,9 @@ class State:
             new = replace(
                 new,
                 **{
-                    f.name: shared(getattr(new, f.name), getattr(last, f.name))
-                    for f in fields(Snapshot)
-                    if f.name != "observation"
+                    name: shared(getattr(new, name), getattr(last, name))
+                    for name in Snapshot.__struct_fields__
+                    if name != "observation"
                 },
             )
         self._last = new
@@ -219,10 +219,10 @@ class State:
 def shared(new: AnyTable, last: AnyTable) -> AnyTable:
     """Return `new` with the arrays of `last` wherever they are equal, so that `is` shows what changed."""
     same = {
-        f.name: getattr(last, f.name)
-        for f in fields(new)
-        if getattr(new, f.name) is not getattr(last, f.name)
-        and np.array_equal(getattr(new, f.name), getattr(last, f.name))
+        name: getattr(last, name)
+        for name in new.__struct_fields__
+        if getattr(new, name) is not getattr(last, name)
+        and np.array_equal(getattr(new, name), getattr(last, name))
     }
     return replace(new, **same) if same else new
 

@@ -1,8 +1,8 @@
 """ListOffsets by timestamp: where logs ended some time ago, so that lag in time is right from the start."""
 
-from dataclasses import dataclass, field, replace
-
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kview.model.snapshot import Flags, Longs, TimePoints, empty
 from kview.model.units import UNKNOWN
@@ -16,8 +16,7 @@ KEPT_MS = 600_000
 """Time for which answers are stored, which is as long as the look-back of the fold."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(Struct, frozen=True):
     """One answer: where the logs of some partitions ended at `timestamp_ms`, UNKNOWN if nobody can tell."""
 
     rows: Rows
@@ -26,8 +25,7 @@ class _Answer:
     received_ms: int
 
 
-@dataclass(slots=True)
-class Points:
+class Points(Struct):
     """The answers of the last ten minutes about the partitions that exist now."""
 
     _layout: Layout | None = None

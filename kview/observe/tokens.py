@@ -11,10 +11,11 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from kafka.net.sasl.oauth import AbstractTokenProvider
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kview.config.secret import Secret
 from kview.config.security import OAuth
@@ -57,8 +58,7 @@ class Threads(Protocol):
         """Do work that blocks, on a thread of its own, and return its result."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """A token, when another one should be fetched, and until when this one is valid (monotonic seconds)."""
 
     text: Secret

@@ -13,7 +13,7 @@ So a partition that did not change has no changed column, even though all its va
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,9 @@ LATEST = UNKNOWN + 2
 time is that far below zero."""
 
 TABLES: dict[str, type[Table]] = {
-    f.name: f.type for f in fields(Snapshot) if isinstance(f.type, type) and issubclass(f.type, Table)
+    name: kind
+    for name, kind in Snapshot.__annotations__.items()
+    if isinstance(kind, type) and issubclass(kind, Table)
 }
 
 COLUMNS = {table: columns(kind) for table, kind in TABLES.items()}

@@ -1,11 +1,12 @@
 """The columns of a recording on disk as Arrow types, and the rows of one observation."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec.structs import asdict
 
 from kview.derive.deltas import OffsetDeltas, PartitionDeltas
 from kview.model.failures import FailureKind, Part
@@ -153,11 +154,9 @@ class Entry:
 
     def _observation(self) -> list[pa.Array]:
         seen = self.snapshot.observation
-        row: dict[str, Any] = {f.name: getattr(seen, f.name) for f in fields(seen)}
+        row: dict[str, Any] = asdict(seen)
         row |= {"sequence": self.sequence, "observed_sequence": seen.sequence}
-        row["failures"] = [
-            {f.name: getattr(failure, f.name) for f in fields(failure)} for failure in seen.failures
-        ]
+        row["failures"] = list(map(asdict, seen.failures))
         row["capabilities"], row["asked"] = sorted(seen.capabilities), list(seen.asked)
         return [pa.array([row[field.name]], field.type) for field in OBSERVATIONS]
 

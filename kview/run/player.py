@@ -5,7 +5,8 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kview.derive import slowness
 from kview.derive.fold import State, advance, fold_on, fold_to, step

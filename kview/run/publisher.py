@@ -3,7 +3,8 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kview.derive.view import NO_AGGREGATES, View
 from kview.model.aggregates import Aggregates

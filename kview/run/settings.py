@@ -1,8 +1,9 @@
 """The user's choices for a run, as a single value."""
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from kview.model.address import Address
 
@@ -23,8 +24,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """What to record, and where.
 
     With a `folder`, the complete run is recorded to that folder. Without a folder, a dashboard's last hour is
@@ -36,8 +36,7 @@ class Record:
     upload: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Display:
+class Display(Struct, frozen=True):
     """How often to observe and how to draw.
 
     A `format` of None selects a dashboard on a terminal, and text elsewhere.

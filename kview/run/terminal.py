@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 PLAIN_TERMINALS = ("linux",)
 """Terminals whose fonts lack most of the glyphs. The kernel's own console has only 256 or 512 of them."""
@@ -10,8 +11,7 @@ PLAIN_TERMINALS = ("linux",)
 DUMB = "dumb"
 
 
-@dataclass(frozen=True, slots=True)
-class Terminal:
+class Terminal(Struct, frozen=True):
     """What the output can show.
 
     `dashboard`: a dashboard can be drawn. `ascii_only`: glyphs, lines and plots need ASCII stand-ins.

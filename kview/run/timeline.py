@@ -4,9 +4,10 @@ recording."""
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from kview.derive.time_marks import time_marks
 from kview.derive.view import View

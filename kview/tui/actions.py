@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 
+from msgspec import Struct, field
 from textual.binding import Binding
 
 from kview.tui.key_names import key_name
@@ -47,8 +47,7 @@ class Kind(StrEnum):
     MOVING = "moving"
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """What a key does.
 
     `name` is the action's name in key files, `keys` are its keys as Textual calls them, and `run` is the
@@ -89,8 +88,7 @@ class Action:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(Struct, frozen=True):
     """The keys in force: those of the table, and those that a key file gives instead."""
 
     actions: Sequence[Action]

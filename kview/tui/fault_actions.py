@@ -1,6 +1,6 @@
 """The actions of faults. Their keys are capital letters and need a lab."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from kview.language.faults import does
 from kview.model.faults import FaultKind
@@ -10,8 +10,7 @@ SLOW_BY_MS = 200
 """How much `W` slows a broker down: enough for followers to fall behind, but not enough to look dead."""
 
 
-@dataclass(frozen=True, slots=True)
-class FaultKey:
+class FaultKey(Struct, frozen=True):
     """A fault's action and the key that it has by default.
 
     `aims` is what has to be selected: `broker` for a broker, `rack` for a broker whose rack is hit, '' for

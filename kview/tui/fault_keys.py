@@ -1,7 +1,8 @@
 """The fault keys: which of them work on the screen shown, and what each of them does."""
 
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from kview.derive.outcome import Led, led_by, outcome
 from kview.derive.view import View

@@ -3,7 +3,7 @@
 A larger screen shows more rows, not larger panels.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 MIN_WIDTH = 60
 MIN_HEIGHT = 15
@@ -31,8 +31,7 @@ CHROME = 3
 """The number of lines for the header, the status line and the key line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(Struct, frozen=True):
     """The heights of the panels in lines and their widths in cells, 0 if a panel is not shown.
 
     With `side_by_side`, throughput is to the right of brokers, and groups are to the right of partitions.

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from msgspec import Struct
+
 from kview.derive.filters import Filter, parse
 from kview.derive.view import View
 from kview.language.lists import GroupList
@@ -11,8 +13,7 @@ from kview.tui.actions import Keys
 from kview.tui.keys import DEFAULT_KEYS
 
 
-@dataclass(frozen=True, slots=True)
-class Sort:
+class Sort(Struct, frozen=True):
     """An order of rows by a column, or the panel's own order if `column` is ''."""
 
     column: str = ""

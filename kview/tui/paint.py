@@ -1,8 +1,8 @@
 """Makes palettes from themes, and strips from lines. Roles become styles here."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
@@ -13,8 +13,7 @@ from kview.language.glyphs import plain
 from kview.tui.text import Line, Role, cut, line_width
 
 
-@dataclass(frozen=True, slots=True)
-class Palette:
+class Palette(Struct, frozen=True):
     """A style for every role.
 
     `selected` and `marked` are the backgrounds of a table's selected row, with and without focus.

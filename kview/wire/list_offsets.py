@@ -6,11 +6,11 @@ adds nothing that kview needs. Every broker from Kafka 2.2 to 4.3 supports v5.
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.wire.message import Message
@@ -39,8 +39,7 @@ def _answer_type(version: int) -> np.dtype[np.void]:
     return np.dtype([("partition", ">i4"), ("error", ">i2"), ("timestamp", ">i8"), ("offset", ">i8"), *epoch])
 
 
-@dataclass(frozen=True, slots=True)
-class TopicOffsets:
+class TopicOffsets(Struct, frozen=True):
     """One topic of an answer, as arrays of equal length in the broker's own order."""
 
     topic: str
@@ -50,8 +49,7 @@ class TopicOffsets:
     offset: NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class ListOffsetsAnswer:
+class ListOffsetsAnswer(Struct, frozen=True):
     """A decoded answer, with topics in the broker's own order."""
 
     throttle_time_ms: int

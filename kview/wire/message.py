@@ -2,8 +2,9 @@
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from kview.wire.kafka_internals import response_header
 from kview.wire.primitives import INT32, string
@@ -11,8 +12,7 @@ from kview.wire.primitives import INT32, string
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHeader:
+class RequestHeader(Struct, frozen=True):
     """The part of a request header that kafka-python's parser needs."""
 
     api_key: int

@@ -9,11 +9,11 @@ create any.
 import struct
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+from msgspec import Struct
 
 from kview.wire.message import Message
 from kview.wire.primitives import MalformedBytes, Reader
@@ -27,8 +27,7 @@ _MOST_REPLICAS = 126
 """Replica lists of up to 126 ids store their length + 1 in one byte. The decoder relies on this."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerAddress:
+class BrokerAddress(Struct, frozen=True):
     """A broker in an answer, with its address."""
 
     id: int
@@ -37,8 +36,7 @@ class BrokerAddress:
     rack: str
 
 
-@dataclass(frozen=True, slots=True)
-class TopicRow:
+class TopicRow(Struct, frozen=True):
     """A topic of an answer.
 
     Its `count` partitions start at index `first` of `Topics.partitions`.
@@ -52,8 +50,7 @@ class TopicRow:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionRow:
+class PartitionRow(Struct, frozen=True):
     """A partition of an answer."""
 
     error: int
@@ -65,16 +62,14 @@ class PartitionRow:
     offline: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Topics:
+class Topics(Struct, frozen=True):
     """The topics of an answer and their partitions, in the broker's own order."""
 
     topics: list[TopicRow]
     partitions: list[PartitionRow]
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataAnswer:
+class MetadataAnswer(Struct, frozen=True):
     """An answer whose topics are still encoded.
 
     If `topics_bytes` equals that of an earlier answer, the topics have not changed. `topics` decodes them.

@@ -5,11 +5,11 @@ epoch (sent as null and −1). v10 names topics only by id and is not used.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.wire.message import Message
@@ -28,8 +28,7 @@ _NULL_OR_EMPTY = 1
 """The length byte of a compact string is 0 for null and 1 for ''."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopicCommits:
+class TopicCommits(Struct, frozen=True):
     """The offsets that one group has committed for one topic."""
 
     topic: str
@@ -38,8 +37,7 @@ class TopicCommits:
     error: NDArray[np.int16]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupCommits:
+class GroupCommits(Struct, frozen=True):
     """The offsets that one group has committed, or the error for that group."""
 
     group: str
@@ -47,8 +45,7 @@ class GroupCommits:
     topics: tuple[TopicCommits, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetFetchAnswer:
+class OffsetFetchAnswer(Struct, frozen=True):
     """A decoded answer for one or more groups."""
 
     throttle_time_ms: int

@@ -1,10 +1,9 @@
 """What the loss of a broker or a rack takes away, against a count by hand of every partition."""
 
-from dataclasses import replace
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kview.derive.checks.impact import Standing, losses
 from kview.derive.checks.judge import Watch

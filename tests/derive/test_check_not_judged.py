@@ -1,10 +1,10 @@
 """What a check cannot judge: it says so, says why, and does not end as healthy."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.checks.cluster import NO_LINK_TAKES_US
 from kview.derive.checks.failed_parts import KINDS, METADATA_KINDS, TOLD_ELSEWHERE

@@ -1,10 +1,10 @@
 """What a check finds, since when, what it cannot judge, and what makes it fail."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.checks.cluster import Limits
 from kview.derive.checks.judge import Watch, more_tells

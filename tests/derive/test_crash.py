@@ -1,9 +1,8 @@
 """A broker's crash second by second: what the headline, the events and the figures say."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.view import PartitionStatus, Reason, Verdict, View
 from kview.model.events import EventKind, Severity

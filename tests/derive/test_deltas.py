@@ -1,11 +1,11 @@
 """Deltas between two snapshots: additive, never negative, and counted as what they are."""
 
 import itertools
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.deltas import (
     MAX_INTERVAL_MS,

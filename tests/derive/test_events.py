@@ -1,9 +1,10 @@
 """Events: each kind from the smallest difference that makes it, and silence where nothing happened."""
 
-from dataclasses import replace
+import dataclasses
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.events import MAX_EVENTS, kept
 from kview.derive.fold import State, step
@@ -50,7 +51,8 @@ def test_partitions_added() -> None:
     state = after(world)
     first = world.log("payment", 5)
     world.logs = sorted(
-        [*world.logs, replace(first, partition=6, ends=dict(first.ends), seen={})], key=lambda log: log.key
+        [*world.logs, dataclasses.replace(first, partition=6, ends=dict(first.ends), seen={})],
+        key=lambda log: log.key,
     )
     assert happened(state, world) == [
         Event(0, EventKind.PARTITIONS_ADDED, Severity.CALM, topic="payment", before=6, after=7)

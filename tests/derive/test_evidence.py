@@ -1,10 +1,10 @@
 """Silent brokers: what is claimed about them needs somebody who answers."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.view import PartitionStatus, Verdict, View
 from kview.language.findings import sentences

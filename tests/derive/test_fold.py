@@ -1,9 +1,8 @@
 """The fold as a whole: pure, bounded, with a look-back, blind to rows that come and go elsewhere."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.commits import HISTORY_RULE
 from kview.derive.fold import LOOK_BACK_MS, State, step

@@ -1,9 +1,8 @@
 """Groups at ends that moved away or are not known: recreated topics, resets, lost leaders, frozen writers."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.fold import State, step
 from kview.derive.view import Verdict, View

@@ -1,10 +1,10 @@
 """The headline: its scope, its groups, and leaders that are not where they should be."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.brokers import Answering, answering
 from kview.derive.fold import State, step

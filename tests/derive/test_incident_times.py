@@ -1,6 +1,6 @@
 """The times that an incident tells: a count is never told before it was true."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from kview.derive.fold import State, step
 from kview.derive.view import View

@@ -1,11 +1,10 @@
 """Incidents: what begins one, how it goes on, and when it ends."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kview.derive.controllers import ControllerState, controllers
 from kview.derive.fold import State, fold_to, step

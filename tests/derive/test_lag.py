@@ -1,12 +1,12 @@
 """Lag in time: between the points, never beyond them; against a plain calculation."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kview.derive.fold import State, step
 from kview.derive.history import Thinning, thinned

@@ -2,10 +2,10 @@
 groups."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.align import partition_rows
 from kview.derive.view import Verdict, View

@@ -4,13 +4,13 @@ snapshots."""
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kview.derive.align import Alignment
 from kview.derive.fold import State, step

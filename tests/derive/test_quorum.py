@@ -1,10 +1,10 @@
 """The controller quorum in the headline: what is said when controllers do not answer or fetch."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.fold import State, step
 from kview.derive.view import View

@@ -1,9 +1,8 @@
 """Who reads each topic, against a plain loop over the offsets."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.fold import State
 from kview.derive.readers import readers_of, topic_readers

@@ -1,8 +1,7 @@
 """Slow brokers: compared with their peers, or with their own past."""
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from kview.derive.fold import State, step
 from kview.derive.slowness import Slowness, follow

@@ -1,10 +1,10 @@
 """Verdicts of different groups on a healthy cluster."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.fold import State, step
 from kview.derive.groups import BehindSeries, trend

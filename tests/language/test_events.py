@@ -1,10 +1,11 @@
 """Events in words: every kind, from folds of worlds in which it happens."""
 
+import dataclasses
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.fold import State, step
 from kview.language.events import sentence
@@ -78,7 +79,7 @@ def folded() -> tuple[Event, ...]:
     grown = default_world()
     state, _ = step(State(), grown.tick())
     log = grown.log("payment", 5)
-    grown.logs.append(replace(log, partition=6, ends=dict(log.ends), seen={}))
+    grown.logs.append(dataclasses.replace(log, partition=6, ends=dict(log.ends), seen={}))
     grown.logs.sort(key=lambda log: log.key)
     _, view = step(state, grown.tick())
     return (

@@ -1,11 +1,11 @@
 """Findings in words: every kind, from folds of worlds in which it occurs."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.fold import State, step
 from kview.derive.pending import pending

@@ -1,8 +1,7 @@
 """A broker's way through its states, without sockets."""
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from kview.language import brokers as words
 from kview.model.failures import FailureKind

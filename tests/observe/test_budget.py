@@ -1,6 +1,6 @@
 """What one observation reads if the budget does not allow everything."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from kview.observe.budget import BYTES_A_READING, Budget
 from kview.observe.layout import Layout, layout

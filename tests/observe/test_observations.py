@@ -4,12 +4,12 @@ import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
 import pytest
 from kafka.protocol.admin import DeleteTopicsRequest
+from msgspec.structs import replace
 
 from kview.derive.fold import State as Fold
 from kview.derive.fold import step

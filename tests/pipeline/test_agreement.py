@@ -1,12 +1,12 @@
 """Spark's stream, Spark's batch and DuckDB count the same figures."""
 
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from kview.model.aggregates import SUMS, Aggregates, Sum

@@ -2,7 +2,6 @@
 recording."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from kview.derive.deltas import offset_deltas, partition_deltas

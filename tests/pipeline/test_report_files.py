@@ -3,13 +3,13 @@
 import json
 import os
 import shutil
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from kview.derive.view import View

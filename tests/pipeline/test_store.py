@@ -1,10 +1,9 @@
 """Roll-ups are added up correctly in whatever pieces they arrive."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kview.model.aggregates import BLOCK_S, SET_BACK_MS, SUMS, Block, Key, Kind, Rollups
 from kview.model.units import UNKNOWN

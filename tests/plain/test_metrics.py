@@ -1,9 +1,8 @@
 """A view as Prometheus metrics."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.fold import State, step
 from kview.derive.view import View

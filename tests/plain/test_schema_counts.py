@@ -1,7 +1,8 @@
 """The schema says what every kind of finding is, and what its count means."""
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kview.derive.view import Reason
 from kview.language.findings import sentence

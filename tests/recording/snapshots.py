@@ -2,12 +2,12 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import Failure, Observation, Replicas, Snapshot, columns, empty
@@ -31,10 +31,10 @@ def assert_equal(read: Snapshot, written: Snapshot) -> None:
     """Check that two snapshots have the same values of the same types in every column."""
     assert read.observation == written.observation
     for name in TABLES:
-        for column in fields(TABLES[name]):
-            got, expected = (getattr(getattr(s, name), column.name) for s in (read, written))
-            assert got.dtype == expected.dtype, f"{name}.{column.name}"
-            assert np.array_equal(got, expected), f"{name}.{column.name}: {got} for {expected}"
+        for column in TABLES[name].__struct_fields__:
+            got, expected = (getattr(getattr(s, name), column) for s in (read, written))
+            assert got.dtype == expected.dtype, f"{name}.{column}"
+            assert np.array_equal(got, expected), f"{name}.{column}: {got} for {expected}"
 
 
 def assert_all_equal(read: Sequence[Snapshot], written: Sequence[Snapshot]) -> None:

@@ -2,10 +2,10 @@
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kview.errors import BadUse, ErrorKind
 from kview.model.snapshot import Snapshot

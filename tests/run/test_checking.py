@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.errors import BadUse, CheckUnfinished, ClusterUnreachable, ErrorKind, KviewError
 from kview.model.failures import FailureKind, Part

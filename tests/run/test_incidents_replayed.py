@@ -1,9 +1,9 @@
 """A recording on disk has the incidents of the run: a crash, a hang and the loss of a rack."""
 
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict
 
 from kview.derive.fold import State, fold_to, step
 from kview.derive.time_marks import time_marks
@@ -56,7 +56,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[View]]:
 
 def facts(incident: Incident) -> dict[str, object]:
     """Everything that is known about an incident, by name."""
-    return {field.name: getattr(incident, field.name) for field in fields(incident)}
+    return asdict(incident)
 
 
 def test_a_replay_finds_what_was_seen_live(run: tuple[Path, list[View]]) -> None:

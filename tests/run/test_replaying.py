@@ -3,10 +3,10 @@
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kview.cli.replay import SPEEDS as CLI_SPEEDS
 from kview.derive.fold import State, step

@@ -3,10 +3,10 @@
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.fold import State, step
 from kview.derive.view import LIVE, View

@@ -3,12 +3,12 @@
 import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kview.config.security import Security
 from kview.derive.view import View

@@ -1,7 +1,8 @@
 """Views with one part that cannot be read, as a bug in `derive` would make them."""
 
-from dataclasses import replace
 from typing import Any, NoReturn
+
+from msgspec.structs import replace
 
 from kview.derive.view import View
 

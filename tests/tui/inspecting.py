@@ -1,7 +1,8 @@
 """A cluster's records and settings for the screen's tests, good and hostile."""
 
 import asyncio
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kview.model.inspection import (
     NO_INSPECTION_FAILURE,

@@ -1,10 +1,10 @@
 """Clusters with many brokers, topics with long names, and controllers that are lost."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from msgspec.structs import replace
 
 from kview.derive.view import View
 from kview.model.snapshot import Snapshot

@@ -1,7 +1,8 @@
 """Views of moments that are not live: paused, incomplete, and of a replay."""
 
-from dataclasses import replace
 from functools import cache
+
+from msgspec.structs import replace
 
 from kview.derive.fold import State, step
 from kview.derive.view import View

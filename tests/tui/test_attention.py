@@ -1,9 +1,9 @@
 """The partitions in sight, which the observer learns, and Delete on a broker that is gone."""
 
-from dataclasses import replace
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.view import View
 from kview.model.states import BrokerState

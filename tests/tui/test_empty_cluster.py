@@ -1,8 +1,7 @@
 """A cluster without topics: every screen is drawn, and says that there are none."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.view import View
 from kview.model.failures import FailureKind, Part

@@ -2,10 +2,10 @@
 
 import json
 import re
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+from msgspec.structs import replace
 
 from kview.derive.fold import State, fold_to, step
 from kview.derive.verdicts import severity

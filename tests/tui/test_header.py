@@ -1,12 +1,12 @@
 """The top lines: the badge never claims more than was answered, and what matters most stays longest."""
 
 import re
-from dataclasses import replace
 from datetime import UTC
 from itertools import product
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.brokers import overdue
 from kview.derive.view import View

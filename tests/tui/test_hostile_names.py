@@ -1,11 +1,12 @@
 """Names that try to move the cursor, break lines or turn the writing around: no screen lets them through."""
 
+import dataclasses
 import re
-from dataclasses import replace
 from unicodedata import category
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.view import View
 from kview.model.snapshot import Snapshot, Strings
@@ -110,6 +111,6 @@ async def test_events_members_and_hosts_are_shown_as_harmless_too() -> None:
 @running
 async def test_the_filter_shows_a_hostile_name_too(evil: str) -> None:
     async with dashboard(hostile_view(evil)) as (app, _):
-        app.set_options(replace(app.options, filter=f"t{evil}"))
+        app.set_options(dataclasses.replace(app.options, filter=f"t{evil}"))
         for drawn in lines(app):
             assert_harmless(drawn)

@@ -1,8 +1,7 @@
 """The incident strip, the Events screen, and an incident's own screen."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.view import View
 from kview.model.incidents import Incident

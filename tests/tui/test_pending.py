@@ -1,10 +1,10 @@
 """A moment whose past is not read yet: figures that need it are pending, and nothing claims to know them."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.fold import State, step
 from kview.derive.view import View

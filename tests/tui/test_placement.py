@@ -1,10 +1,10 @@
 """The placement screen: ← and → go through all topics, whatever happens to the order of the list, and above
 the table stands whether the topic survives the loss of a rack."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from kview.derive.view import View

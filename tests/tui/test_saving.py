@@ -3,11 +3,12 @@
 import csv
 import io
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from threading import Event
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.view import View
 from kview.errors import ErrorKind, KviewError

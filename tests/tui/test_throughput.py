@@ -2,10 +2,10 @@
 
 import math
 import re
-from dataclasses import replace
 from datetime import UTC
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from kview.derive.order import HOLD_MS

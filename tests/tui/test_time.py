@@ -2,10 +2,10 @@
 
 import re
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from datetime import UTC
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from kview.model.ports import Moment

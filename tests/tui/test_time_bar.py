@@ -1,9 +1,9 @@
 """The time bar: where the moment shown lies, the incidents around it, and what happened then."""
 
-from dataclasses import replace
 from datetime import UTC
 
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.time_marks import time_marks
 from kview.derive.view import View
@@ -32,7 +32,7 @@ def at(view: View, before_ms: int = 60_000, after_ms: int = 60_000, **moment: ob
     """The view as a moment between the first and the last one that can be shown."""
     shown_ms = view.snapshot.observation.ended_ms
     ends = {"first_ms": shown_ms - before_ms, "last_ms": shown_ms + after_ms}
-    return replace(view, moment=replace(PAUSED, **ends, **moment))  # type: ignore[arg-type]
+    return replace(view, moment=replace(PAUSED, **ends, **moment))
 
 
 def drawn(view: View, replay: bool = False, cells: int = CELLS) -> str:

@@ -1,7 +1,8 @@
 """States of the throughput screen: five minutes of traffic, with Spark in each of its states."""
 
-from dataclasses import replace
 from functools import cache
+
+from msgspec.structs import replace
 
 from kview.derive.view import View
 from kview.errors import ErrorKind, KviewError

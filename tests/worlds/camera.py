@@ -1,10 +1,10 @@
 """Takes snapshots of a world, as an observer would."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import (

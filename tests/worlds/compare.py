@@ -1,10 +1,12 @@
 """Compares two values made of dataclasses, arrays and tuples, and finds where they differ."""
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kview.derive.events import EVENTS_BACK_MS
 from kview.derive.view import GroupFigures, OffsetFigures, View
@@ -16,9 +18,9 @@ Figures = TypeVar("Figures", GroupFigures, OffsetFigures)
 
 def unlike(a: Any, b: Any, path: str = "") -> Iterator[str]:
     """Yield the paths at which `a` and `b` differ. NaN equals NaN."""
-    if is_dataclass(a) and type(a) is type(b):
-        for field in fields(a):
-            yield from unlike(getattr(a, field.name), getattr(b, field.name), f"{path}.{field.name}")
+    if type(a) is type(b) and names(a):
+        for name in names(a):
+            yield from unlike(getattr(a, name), getattr(b, name), f"{path}.{name}")
     elif isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         same = a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
         if not same:
@@ -30,12 +32,18 @@ def unlike(a: Any, b: Any, path: str = "") -> Iterator[str]:
         yield f"{path}: {a!r} is not {b!r}"
 
 
+def names(value: Any) -> tuple[str, ...]:
+    """The names of the fields of a struct or a dataclass, () for other values."""
+    if isinstance(value, Struct):
+        return value.__struct_fields__
+    return tuple(field.name for field in fields(value)) if is_dataclass(value) else ()
+
+
 def frozen(value: Any) -> Any:
     """Make every array in the value read-only, so that any write to one fails, and return the value."""
-    if is_dataclass(value):
-        for field in fields(value):
-            frozen(getattr(value, field.name))
-    elif isinstance(value, np.ndarray):
+    for name in names(value):
+        frozen(getattr(value, name))
+    if isinstance(value, np.ndarray):
         value.setflags(write=False)
     return value
 

@@ -1,9 +1,9 @@
 """Sequences of snapshots: a crash second by second, and wide clusters for benchmarks and large screens."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from kview.derive.align import partition_rows
 from kview.derive.fold import State, step

@@ -1,8 +1,9 @@
 """The camera, which makes a snapshot of a simulated cluster without sockets."""
 
 from collections.abc import Callable
-from dataclasses import fields, replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import (
@@ -176,7 +177,7 @@ class Camera:
         last = self._last
         if last is None:
             return made
-        names = [column.name for column in fields(Snapshot) if column.name != "observation"]
+        names = [name for name in Snapshot.__struct_fields__ if name != "observation"]
         return replace(made, **{name: shared(getattr(made, name), getattr(last, name)) for name in names})
 
     def _partition_row(self, key: TopicPartition, partition: PartitionImage) -> tuple[object, ...]:

@@ -2,10 +2,10 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kview.model.snapshot import AnyTable, columns
@@ -30,9 +30,9 @@ def table(kind: type[AnyTable], rows: Sequence[Sequence[Any]]) -> AnyTable:
 def shared(new: AnyTable, last: AnyTable) -> AnyTable:
     """Return `new` with the arrays of `last` wherever they are equal, so that `is` shows what changed."""
     same = {
-        f.name: getattr(last, f.name)
-        for f in fields(new)
-        if np.array_equal(getattr(new, f.name), getattr(last, f.name))
+        name: getattr(last, name)
+        for name in new.__struct_fields__
+        if np.array_equal(getattr(new, name), getattr(last, name))
     }
     return replace(new, **same) if same else new
 

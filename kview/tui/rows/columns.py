@@ -1,14 +1,14 @@
 """Columns of a table, and how they share its width. All functions here are pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 GAP = 2
 """The number of cells between two columns. A single cell would not separate figures clearly."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of at least `width` cells. With `flex` it gets a share of the cells left over, up to `most`.
 
     If the table is too narrow, the columns of the highest `rank` are left out first, and those of rank 0 are

@@ -1,10 +1,10 @@
 """The content of a table: a row's cells, and rows that are made on demand."""
 
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from msgspec import Struct, field
 
 from kview.model.snapshot import Flags
 from kview.tui.rows.columns import Column
@@ -75,8 +75,7 @@ def _none() -> Flags:
     return np.zeros(0, bool)
 
 
-@dataclass(frozen=True, slots=True)
-class NoRows:
+class NoRows(Struct, frozen=True):
     """The rows of a table that has no rows yet."""
 
     columns: Sequence[Column] = ()

@@ -5,9 +5,10 @@ They are the cluster's topics, its racks with their brokers, or its groups.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
+from msgspec import Struct
 
 from kview.derive.passing import Passing
 from kview.derive.readers import topic_readers
@@ -35,8 +36,7 @@ CLUSTER = Key(Kind.CLUSTER)
 INTERNAL = Key(Kind.INTERNAL)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A row before Spark's figures are added.
 
     `indent` is the number of cells before the label. The rates are direct rates.

@@ -4,9 +4,9 @@ The list lies over the screen, which stays visible.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -23,8 +23,7 @@ from kview.tui.widgets.prompt import fitting
 from kview.tui.widgets.table import Table
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A command. `preview` shows the command's result for as long as the command is selected."""
 
     name: str

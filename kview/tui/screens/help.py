@@ -1,11 +1,11 @@
 """`?`: the signs, the words, what the figures of the screen below mean, and its keys, from its bindings."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import zip_longest
 from textwrap import wrap
 from typing import ClassVar, NamedTuple
 
+from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical

@@ -1,9 +1,9 @@
 """The two bottom lines, for status and keys, and the lines between panels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from textwrap import wrap
 
+from msgspec import Struct
 from textual.binding import Binding
 
 from kview.language import glyphs
@@ -21,8 +21,7 @@ _ROLES: dict[str, Role] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class StatusMessage:
+class StatusMessage(Struct, frozen=True):
     """A message for the status line, such as a notice. `tail`, such as how to undo a fault, is never cut."""
 
     text: str = ""

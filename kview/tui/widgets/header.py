@@ -1,10 +1,11 @@
 """The two top lines: which cluster is shown, how fresh the figures are, and whether anything is wrong."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 from enum import Enum, auto
 from textwrap import wrap
+
+from msgspec import Struct
 
 from kview.derive.brokers import answering, none_answer_since
 from kview.derive.view import View
@@ -57,8 +58,7 @@ MIN_LATE_MS = 3_000
 """A view younger than this is never late, because a single slow answer does not matter."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceInfo:
+class SourceInfo(Struct, frozen=True):
     """What kview watches.
 
     `label` is `simulated`, the bootstrap servers or the recording. `interval_ms` is the time between two

@@ -1,15 +1,14 @@
 """A question in place of the status line, with one line to type into."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual.widgets import Input
 
 from kview.tui.text import content, cut, line
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A question.
 
     `hint` is shown while the line is empty. Enter, which the key line calls `enter`, calls `answer` with what

@@ -1,9 +1,9 @@
 """The panel of a partition's records, which are read only when a key asks for them."""
 
 import re
-from dataclasses import replace
 from typing import ClassVar
 
+from msgspec.structs import replace
 from textual.binding import BindingType
 
 from kview.derive.times import moment_of

@@ -4,9 +4,10 @@ The selection is a row's key, so it stays on its row while rows appear, disappea
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec.structs import replace
 from textual import events
 from textual.binding import BindingType
 from textual.geometry import Size
