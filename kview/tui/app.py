@@ -129,6 +129,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
         self.status = Status()
         self.hidden_incidents: frozenset[Hashable] = frozenset()
         self._ticks = 0
+        self.colours.begin()  # before the first frame, which would be made a second time otherwise
 
     @property
     def palette(self) -> Palette:
@@ -149,8 +150,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
     # -- start and end
 
     def on_mount(self) -> None:
-        """Start the colours, the timer, and the feed."""
-        self.colours.begin()
+        """Start the timer and the feed."""
         self.set_interval(1 / TICKS_A_SECOND, self._tick)
         self.feed.start(self._on_view, self._on_notice)
 

@@ -40,7 +40,7 @@ def keys_of(lines: Sequence[KeyLine], path: Path, actions: Sequence[Action] = AC
                     ErrorKind.KEY_UNKNOWN, file=file, line=line.number, action=line.action, key=written
                 )
         chosen[line.action] = tuple(key_of(written) for written in line.keys)
-    if found := conflict(actions, chosen):
+    if chosen and (found := conflict(actions, chosen)):
         key, action, other = found
         number = next((line.number for line in reversed(lines) if line.action in (action, other)), 1)
         raise BadUse(

@@ -51,7 +51,7 @@ def test_0_2_and_3() -> None:
 
 
 def test_70_is_a_bug_with_its_traceback_in_the_log(tmp_path: Path) -> None:
-    (tmp_path / "msgspec.py").write_text("raise RuntimeError('\\x1b[31mbroken')\n")
+    (tmp_path / "click.py").write_text("raise RuntimeError('\\x1b[31mbroken')\n")
     done = run_kview("schema", environment={"PYTHONPATH": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)})
     assert done.returncode == 70
     assert done.stderr.startswith("kview: bug: RuntimeError: ?[31mbroken; the traceback is in ")
