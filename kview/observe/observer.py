@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from kview.config.security import PLAINTEXT, Security
 from kview.model.address import Address
@@ -30,7 +31,6 @@ from kview.observe.clock import ClockWatch, steady_s, system_clock_ms
 from kview.observe.fast_lane import FastLane
 from kview.observe.group_requests import GroupRequests
 from kview.observe.group_rounds import Ask, GroupRounds
-from kview.observe.inspection import Inspection, nothing
 from kview.observe.latency import Probes
 from kview.observe.link import Link
 from kview.observe.links import Links
@@ -41,6 +41,9 @@ from kview.observe.settings import ObserveSettings
 from kview.observe.slow_lane import SlowLane
 from kview.observe.state import State, failures
 from kview.wire.primitives import MalformedBytes
+
+if TYPE_CHECKING:
+    from kview.observe.inspection import Inspection
 
 __all__ = ["ObserveSettings", "Observer"]
 
@@ -86,7 +89,8 @@ class Observer:
         self._group_requests = GroupRequests(self._loop, self._state)
         self._slow = SlowLane(self._loop, self._settings, self._state)
         self._links = Links(self._loop, self._settings, self._state, self._slow.links)
-        self._inspection = Inspection(self._loop, self._settings, self._state, self._links, with_records)
+        self._with_records = with_records
+        self._inspection: Inspection | None = None
         self._probes = Probes(self._loop.net.call_later)
         self._known: frozenset[str] = frozenset()
         """The capabilities of the cluster, as far as a broker has told its versions."""
@@ -159,7 +163,13 @@ class Observer:
         """
         ticket = Ticket()
 
+        from kview.observe.inspection import Inspection, nothing  # the first data does not wait for it
+
         def begin() -> None:
+            if self._inspection is None:
+                self._inspection = Inspection(
+                    self._loop, self._settings, self._state, self._links, self._with_records
+                )
             future = self._loop.spawn(partial(self._inspection.answer, question, ticket))
             future.add_callback(on_answer)
 
@@ -197,7 +207,8 @@ class Observer:
         self._slow.step(self._links.healthy(), self._links.askable(), self._links.source)
 
     async def _close_links(self) -> None:
-        self._inspection.close()
+        if self._inspection is not None:
+            self._inspection.close()
         self._links.close()
 
     async def _observe(self) -> Snapshot:

@@ -1,15 +1,11 @@
 """OAuth tokens for the login at brokers, fetched for client credentials (RFC 6749, section 4.4)."""
 
 import base64
-import http.client
 import json
 import logging
 import math
 import ssl
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol
 
@@ -132,6 +128,11 @@ class Tokens(AbstractTokenProvider):
 
 def fetch(oauth: OAuth, context: ssl.SSLContext, monotonic: Callable[[], float] = time.monotonic) -> Token:
     """Ask the endpoint for a token, and wait for its answer. Raises NoToken or ClientRefused."""
+    import http.client  # few clusters need a client of HTTP, and none at the start should wait for one
+    import urllib.error
+    import urllib.parse
+    import urllib.request
+
     credentials = ":".join(map(urllib.parse.quote_plus, (oauth.client_id, oauth.client_secret.reveal())))
     form = {"grant_type": "client_credentials"} | ({"scope": oauth.scope} if oauth.scope else {})
     began_s = monotonic()
