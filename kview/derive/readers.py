@@ -55,7 +55,7 @@ def topic_readers(view: View) -> TopicReaders:
     worst[pairs.topic[first]] = pairs.group[first]
     lag[pairs.topic[first]] = pairs.lag[first]
     is_bound[pairs.topic[first]] = pairs.is_bound[first]
-    return TopicReaders(groups, worst, lag, is_bound, _out_rates(view, topics))
+    return TopicReaders(groups, worst, lag, is_bound, topic_out_rates(view))
 
 
 def _counted(view: View) -> NDArray[np.bool_]:
@@ -89,8 +89,9 @@ def _pairs(view: View, counted: NDArray[np.bool_]) -> _Pairs:
     return _Pairs(topic[first], group[first], np.where(any_known, sums, UNKNOWN), is_bound)
 
 
-def _out_rates(view: View, topics: int) -> Floats:
-    """Return the records per second that all groups committed, by topic."""
+def topic_out_rates(view: View) -> Floats:
+    """Return the records per second that all groups committed, in the rows of `View.topics`."""
+    topics = len(view.topics.topic)
     rows = np.flatnonzero(view.offsets.partition_row >= 0)
     topic, rate = _topic_of(view, view.offsets.partition_row[rows]), view.offsets.read_rate[rows]
     known, pending = np.isfinite(rate), np.equal(rate, PENDING_RATE)

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from kview.derive.passing import Passing
-from kview.derive.readers import topic_readers
+from kview.derive.readers import topic_out_rates
 from kview.derive.view import Floats, View
 from kview.derive.windows import Window, series_of, window
 from kview.language import glyphs, words
@@ -249,25 +249,17 @@ def _all(view: View, options: Options, listed: str) -> Entry:
 
 
 def _topics(view: View, options: Options) -> list[list[Entry]]:
-    figures, out_rates = view.topics, topic_readers(view).out_rate
-    passing = Passing(view, options.wanted).topics
-    rows = np.flatnonzero(passing & (~figures.internal | options.internal)).tolist()
+    figures, passing = view.topics, Passing(view, options.wanted).topics
+    rows = np.flatnonzero(passing & (~figures.internal | options.internal))
+    rates = figures.in_rate[rows].tolist(), topic_out_rates(view)[rows].tolist()
+    shown = figures.topic[rows], figures.severity[rows], *rates, figures.internal[rows].tolist()
     made = [
-        [
-            Entry(
-                Key(Kind.TOPIC, str(figures.topic[row])),
-                str(figures.topic[row]),
-                figures.severity[row],
-                in_rate=float(figures.in_rate[row]),
-                out_rate=float(out_rates[row]),
-                dim=bool(figures.internal[row]),
-            )
-        ]
-        for row in rows
+        [Entry(Key(Kind.TOPIC, topic), topic, severity, in_rate=in_rate, out_rate=out_rate, dim=internal)]
+        for topic, severity, in_rate, out_rate, internal in zip(*shown, strict=True)
     ]
     if options.internal:
-        rates = figures.in_rate[figures.internal]
-        made.append([Entry(INTERNAL, "internal topics", in_rate=_sum(rates), dim=True)])
+        in_rate = _sum(figures.in_rate[figures.internal])
+        made.append([Entry(INTERNAL, "internal topics", in_rate=in_rate, dim=True)])
     return made
 
 
