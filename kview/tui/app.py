@@ -177,6 +177,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
         restored = self._remembering.restored(self.options, view.snapshot.observation.cluster_id)
         self.options = holding(restored, view)
         self.faults.follow(view)
+        self.time.arrived(view)
         self._update()
         if screen := self.shown():
             self.attention.report_in_sight(screen.partitions_in_sight())

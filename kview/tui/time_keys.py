@@ -3,7 +3,7 @@
 from datetime import datetime, time, tzinfo
 
 from kview.derive.times import FORMS, moment_of
-from kview.derive.view import LIVE
+from kview.derive.view import LIVE, View
 from kview.language import glyphs, words
 from kview.model.ports import Moment
 from kview.model.units import UNKNOWN
@@ -21,6 +21,8 @@ class TimeKeys:
 
     def __init__(self, app: Dashboard) -> None:
         self._app = app
+        self._looking: tuple[StatusMessage, int] | None = None
+        """What is said during a search for an event, and the moment (epoch ms) from which it goes."""
 
     @property
     def moment(self) -> Moment:
@@ -60,8 +62,10 @@ class TimeKeys:
             case "on":
                 timeline.step(1)
             case "event_before":
+                self._look("before")
                 timeline.seek_event(-1)
             case "event_after":
+                self._look("after")
                 timeline.seek_event(1)
             case "slower":
                 timeline.faster(-1)
@@ -73,6 +77,28 @@ class TimeKeys:
                 self._app.ask(Question("name", ASK_NAME, "keep", self._keep))
             case _:
                 raise ValueError(what)
+
+    def _look(self, side: str) -> None:
+        """Say that a search begins: in hours of a large cluster it takes a while."""
+        if self._app.view is None:
+            return
+        from_ms = self._app.view.snapshot.observation.ended_ms
+        clock = words.clock(from_ms, self._app.zone)
+        message = StatusMessage(
+            f"looking for the event {side} {clock} {glyphs.DOT} any other time key ends this"
+        )
+        self._looking = message, from_ms
+        self._app.say(message, keep=True)
+
+    def arrived(self, view: View) -> None:
+        """Take back what is said during a search, if this view is what the search has found."""
+        if self._looking is None:
+            return
+        message, from_ms = self._looking
+        if view.moment.live or view.snapshot.observation.ended_ms != from_ms:
+            self._looking = None
+            if self._app.status_message.text == message.text:
+                self._app.clear_message()
 
     def _problem(self, typed: str) -> str:
         """Return why the prompt stays open: what was typed is not a time that can be shown."""

@@ -108,6 +108,21 @@ async def test_back_at_the_live_moment_the_header_says_how_fresh_it_is() -> None
         assert "❚❚" not in text(app)
 
 
+@running
+async def test_a_search_for_an_event_is_said_until_it_has_found_one() -> None:
+    async with dashboard(paused(), timeline=FakeTimeline()) as (app, pilot):
+        assert isinstance(app.feed, FakeFeed) and app.view is not None
+        await press(pilot, ["left_curly_bracket"])
+        assert "looking for the event before 08:54:23" in text(app)
+        app.feed.show(app.view)
+        await pilot.pause()
+        assert "looking for the event" in text(app), "the moment is the one where it began"
+        observation = app.view.snapshot.observation
+        earlier = replace(observation, ended_ms=observation.ended_ms - 5_000)
+        app.feed.show(replace(app.view, snapshot=replace(app.view.snapshot, observation=earlier)))
+        await until(pilot, lambda: "looking for" not in text(app), "the end of the search")
+
+
 @pytest.mark.parametrize("cells", range(60, 140, 7))
 def test_the_moment_fits_whole_at_every_width(cells: int) -> None:
     for view, replay in ((paused(), False), (paused(moment=PLAYED), True)):
