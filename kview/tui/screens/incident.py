@@ -1,6 +1,7 @@
 """Enter on an incident: its stopwatch, which partitions it hit, who waited, and what is gone."""
 
 from collections.abc import Hashable
+from itertools import zip_longest
 from typing import ClassVar
 
 from textual import on
@@ -18,14 +19,16 @@ from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, SIGNS
 from kview.tui.rows.incidents import HitRows, facts, incident_of, stage_lines
 from kview.tui.screens.base import KviewScreen
-from kview.tui.text import Line, Role, Span, cut, justified, line, line_width
+from kview.tui.text import EMPTY, Line, Role, Span, cut, justified, line, line_width
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.drawn import Lines
 from kview.tui.widgets.table import Table
 
 NO_LONGER_KNOWN = "this incident is not known at the moment shown"
 FACTS_WIDTH = 130
-"""From this width on, the figures stand next to the stopwatch."""
+"""From this width on, the figures stand next to the stopwatch, if both fit."""
+BETWEEN = 3
+"""Cells between the stopwatch and the figures."""
 
 
 def incident_lines(
@@ -46,13 +49,11 @@ def incident_lines(
     stages = stage_lines(incident, now_ms, zone)  # type: ignore[arg-type]
     figures = [line(Span(f"  {title:<10}", Role.DIM), *what) for title, what in facts(incident, options)]
     made = [justified(head, right, cells)]
-    if cells >= FACTS_WIDTH:
-        half = cells // 2
-        for at in range(max(len(stages), len(figures))):
-            left = stages[at] if at < len(stages) else ()
-            made.append(
-                (*justified(cut(left, half - 2), (), half), *(figures[at] if at < len(figures) else ()))
-            )
+    widths = [max(map(line_width, part), default=0) for part in (stages, figures)]
+    if cells >= FACTS_WIDTH and sum(widths) + BETWEEN <= cells:
+        middle = max(widths[0] + BETWEEN, min(cells // 2, cells - widths[1]))
+        for stage, figure in zip_longest(stages, figures, fillvalue=EMPTY):
+            made.append((*justified(stage, (), middle), *figure))
     else:
         made += [*stages, *figures]
     return [cut(each, cells) for each in made[:rows]]
