@@ -217,6 +217,13 @@ class BatchSession:
             if self._session is not None:
                 self._session.sparkContext.cancelAllJobs()
 
+    def kill(self) -> None:
+        """Kill the JVM at once, for a process that ends itself. May be called from any thread."""
+        self._cancelled = True
+        if self._gateway is not None:
+            with suppress(OSError):
+                self._gateway.process.kill()
+
     def error_of(self, error: Exception) -> KviewError:
         """Return what a failed job means for the user. The log file has all of it."""
         _log.error("a Spark job failed", exc_info=error)

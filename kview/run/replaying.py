@@ -73,7 +73,9 @@ def replay(recording: Recording, at_ms: int | None, speed: int, display: Display
     if spark is not None:
         spark.read(recording.folder)
     source = SourceInfo(name, interval_ms(recording))
-    return drive(run, keys, None, source, display, output.ascii_only, spark)
+    return drive(
+        run, keys, None, source, display, output.ascii_only, spark, recording=lambda: recording.folder
+    )
 
 
 def _notices(recording: Recording, at_ms: int | None) -> Iterator[Notice]:
