@@ -66,7 +66,7 @@ def _make(control: socket.socket, recording: str, scope: ReportScope, saves: Fol
             send(control, MessageKind.PROGRESS, msgspec.json.encode(progress))
 
     question = Question(topics=_exactly(scope.topics), groups=_exactly(scope.groups))
-    reporting = Reporting([recording], question, on_progress=tell)
+    reporting = Reporting([recording], question, on_progress=tell, own_group=False)
     threading.Thread(target=_watch_parent, args=(control, reporting), name="parent", daemon=True).start()
     report = reporting.make()
     saving = saves.begin(name, "html")

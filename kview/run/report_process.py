@@ -231,6 +231,8 @@ class _Making:
         except subprocess.TimeoutExpired:
             self._process.kill()
             code = self._process.wait()
+        # If it was killed, its JVM may live on, because a JVM notices the end of its parent only once it has
+        # started.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         if code < 0:

@@ -34,10 +34,12 @@ class Reporting:
         cache: Path | None = None,
         settings: Mapping[str, str] | None = None,
         on_progress: Callable[[ReportProgress], None] | None = None,
+        own_group: bool = True,
     ) -> None:
         """Prepare a report about recordings: folders, folders of recordings, or names of kept recordings.
 
-        `on_progress` is called on several threads, one call at a time.
+        `on_progress` is called on several threads, one call at a time. Without `own_group`, what ends this
+        process's group ends Java.
         """
         self._paths = tuple(paths)
         self._question = question
@@ -47,6 +49,7 @@ class Reporting:
         self._settings = dict(settings or {})
         self._on_progress = on_progress or (lambda progress: None)
         self._progress = ReportProgress()
+        self._own_group = own_group
         self._lock = threading.Lock()
         self._cancelled = threading.Event()
         self._cancel: Callable[[], None] | None = None
@@ -76,6 +79,7 @@ class Reporting:
             is_long=size > LONG_BYTES,
             on_tasks=on_tasks,
             settings=self._settings,
+            own_group=self._own_group,
         )
         self._cancel, self._kill = batch.cancel, batch.kill
         self._check()
