@@ -79,10 +79,16 @@ def _of(kind: LineKind, said: Iterable[str]) -> Iterator[ReportLine]:
 
 
 def title(report: Report, zone: tzinfo | None) -> tuple[str, str]:
-    """Return what the report is about: the clusters, and from when to when ('' if nothing is known)."""
+    """Return what the report is about: the clusters; from when to when, and of which topics and groups."""
     clusters = sorted(set(report[TableName.PERIODS]["cluster"]))
     named = glyphs.printable(clusters[0]) if len(clusters) == 1 else words.plural(len(clusters), "cluster")
-    return f"kview report: {named}", _period(report.period, zone, report.against)
+    about = [_period(report.period, zone, report.against)]
+    if report.topics:
+        about.append(reports.about_line("topics", report.topics))
+    if report.groups:
+        about.append(reports.about_line("groups", report.groups))
+    said = f" {glyphs.DOT} ".join(part for part in about if part)
+    return f"kview report: {named}", glyphs.printable(said)
 
 
 def _period(period: Period, zone: tzinfo | None, against: Period | None) -> str:
