@@ -204,10 +204,10 @@ def check_groups(made: Report, book: Ledger, seconds: range) -> None:
         assert least <= row["records_out"] <= most, group
         assert row["rewound"] == over(book.rewound, seconds, is_it), group
         for name, counted in (("lag_most", book.lag), ("lost", book.unread)):
-            truth = max(
+            most = max(
                 number for (key, second), number in counted.items() if is_it(key) and second in seconds
             )
-            assert row[name] == truth, (group, name)
+            assert row[name] == most, (group, name)
     assert groups["late",]["rewound"] == REWOUND * 4 and groups["late",]["lost"] > 0
     assert groups["slow",]["lag_most"] > 10 * groups["billing",]["lag_most"]
     # A partition of orders gets 10 records per second, so its lag in records says its lag in time.

@@ -1,5 +1,6 @@
 """A report as text: what is worth knowing first, plots, and tables."""
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator
 from datetime import tzinfo
@@ -120,8 +121,17 @@ def _table(table: ShownTable, width: int) -> Iterator[str]:
 
 
 def _wrapped(said: str, width: int) -> list[str]:
-    """Return a sentence in lines, all but the first indented by as much as its sign takes."""
-    return textwrap.wrap(said, max(width, 20), subsequent_indent=_GAP, break_on_hyphens=False)
+    """Return a sentence in lines, all but the first indented by as much as its sign takes.
+
+    A number stays with its unit.
+    """
+    held = _IN_FIGURE.sub("\xa0", said)
+    made = textwrap.wrap(held, max(width, 20), subsequent_indent=_GAP, break_on_hyphens=False)
+    return [line.replace("\xa0", " ") for line in made]
+
+
+_IN_FIGURE = re.compile(r"(?<=\d) (?=(?:ms|[smhd]|[kMGTP]?B|%|records?)(?!\w))|(?<=\d [mhd]) (?=\d)")
+"""The spaces within a figure, such as `1 m 37 s`."""
 
 
 def _narrow(widths: list[int], left: list[bool], width: int) -> None:

@@ -73,6 +73,12 @@ def test_every_line_fits(width: int) -> None:
     assert any("…" in line and "-eu" in line for line in said(name, width))
 
 
+@pytest.mark.parametrize("width", range(40, 130, 3))
+def test_a_number_stays_with_its_unit(width: int) -> None:
+    starts = [line.split()[0] for line in said(sample(), width) if line.startswith("  ") and line.strip()]
+    assert not {"s", "m", "h", "ms", "%", "GB", "MB", "records"} & set(starts)
+
+
 def test_ascii_has_nothing_else() -> None:
     assert all(line.isascii() and "?" not in line for line in text(compared(), 100, True, UTC))
 
