@@ -37,8 +37,12 @@ ALONE = ("audit", 0)
 HANGS, REWOUND = 1, 100
 COMMITS_S = 6
 """Commits are 5 s apart, and their records belong to the seconds between them."""
-DETECTED_MS = 2_500
-"""A hang is noticed within 1.5 s, and an observation sees states of up to a second ago."""
+DETECTED_MS = 3_000
+"""A hang is believed after 1.5 s, at the next whole second, and a state counts from the observation on that
+saw it."""
+
+READ_S = 62
+"""The last size that was read of a broker can be as old as this."""
 
 K = TypeVar("K")
 
@@ -189,7 +193,8 @@ def check_brokers(made: Report, book: Ledger, seconds: range) -> None:
         assert row["records_in"] == over(book.led, seconds, of_rack.__contains__), rack
     traffic = rows_of(made, TableName.TRAFFIC, "topic")
     for (topic,), row in traffic.items():
-        crossed, copied = (over(c, seconds, named(topic)) for c in (book.cross_rack, book.replicated))
+        of = named(topic) if topic else lambda key: True  # the whole cluster, internal topics included
+        crossed, copied = (over(counted, seconds, of) for counted in (book.cross_rack, book.replicated))
         assert row["cross_rack_share"] == pytest.approx(crossed / copied if copied else None)
         assert row["cost"] == pytest.approx(row["cross_rack_bytes"] / 1e9 * made.price_per_gb)
 
@@ -210,9 +215,26 @@ def check_groups(made: Report, book: Ledger, seconds: range) -> None:
             assert row[name] == most, (group, name)
     assert groups["late",]["rewound"] == REWOUND * 4 and groups["late",]["lost"] > 0
     assert groups["slow",]["lag_most"] > 10 * groups["billing",]["lag_most"]
-    # A partition of orders gets 10 records per second, so its lag in records says its lag in time.
-    worst = max(n for (key, second), n in book.lag_of_worst.items() if key == "slow" and second in seconds)
-    assert groups["slow",]["behind_most"] == pytest.approx(worst / 10 * 1000, rel=0.1)
+    least_s, most_s = behind_s(book, "slow", "orders", seconds)
+    assert 1000 * least_s <= groups["slow",]["behind_most"] <= 1000 * most_s + DETECTED_MS
+
+
+def behind_s(book: Ledger, group: str, topic: str, seconds: range) -> tuple[int, int]:
+    """Return bounds of a group's greatest lag in time: how long the partitions took to get as many records
+    as the worst one lacks."""
+    keys = {key for key, _ in book.records_in if key[0] == topic}
+    least = most = 0
+    for second in seconds:
+        lacks, lengths = book.lag_of_worst[group, second], []
+        for key in keys:
+            length, arrived = 0, 0
+            while arrived < lacks and length <= second:
+                arrived += book.records_in[key, second - length]
+                length += 1
+            lengths.append(length)
+        least, most = max(least, min(lengths) - 1), max(most, *lengths)
+    assert most < 2 * least, "the bounds say something"
+    return least, most
 
 
 def check_incidents(made: Report, book: Ledger, seconds: range) -> None:
@@ -233,7 +255,7 @@ def check_incidents(made: Report, book: Ledger, seconds: range) -> None:
     assert elections["audit",]["lost_leader"] > 0
     findings = rows_of(made, TableName.FINDINGS, "kind")
     away_s = sum(min(loss.fenced_s, loss.full_s) - loss.lost_s for loss in book.losses)
-    held_s = findings["brokers silent",]["held_ms"] / 1000
+    held_s = findings["brokers_silent",]["held_ms"] / 1000
     assert held_s == pytest.approx(away_s, abs=len(book.losses) * DETECTED_MS / 1000)
 
 
@@ -241,7 +263,9 @@ def check_sizes(made: Report, book: Ledger, seconds: range) -> None:
     growth = rows_of(made, TableName.GROWTH, "topic")
     assert {topic for (topic,) in growth} >= set(TOPICS)
     for (topic,), row in growth.items():
-        assert row["bytes_last"] in book.sizes[topic], topic
+        sizes = sorted(book.sizes[topic])
+        if topic != "clicks":  # Sizes are read every 30 s, from each broker at another time.
+            assert sizes[-READ_S] <= row["bytes_last"] <= sizes[-1], topic
         assert row["retention_ms"] == (RETENTION_MS if topic == "clicks" else 604_800_000)
     size, limit = max(book.sizes["clicks"]), growth["clicks",]["forecast_bytes"]
     assert growth["clicks",]["bytes_last"] < size / 2 and limit == pytest.approx(720_000, rel=0.05)

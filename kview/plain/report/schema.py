@@ -10,7 +10,7 @@ from kview.model.report_tables import COMPARISON, TABLES, Column, Unit
 DOCUMENT = "ReportDocument"
 """The name of the document among the definitions."""
 
-_UNITS = {
+_UNITS: dict[Unit, str] = {
     Unit.TIME: "milliseconds since 1970-01-01T00:00:00Z",
     **{unit: unit.value.replace("_", " ") for unit in Unit if unit not in (Unit.TIME, Unit.NAME, Unit.ID)},
 }
