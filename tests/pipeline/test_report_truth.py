@@ -41,8 +41,8 @@ DETECTED_MS = 3_000
 """A hang is believed after 1.5 s, at the next whole second, and a state counts from the observation on that
 saw it."""
 
-READ_S = 62
-"""The last size that was read of a broker can be as old as this."""
+READ_S = 92
+"""Sizes are read every 30 s and noted once a minute, so the last one can be as old as this."""
 
 K = TypeVar("K")
 
@@ -216,7 +216,8 @@ def check_groups(made: Report, book: Ledger, seconds: range) -> None:
     assert groups["late",]["rewound"] == REWOUND * 4 and groups["late",]["lost"] > 0
     assert groups["slow",]["lag_most"] > 10 * groups["billing",]["lag_most"]
     least_s, most_s = behind_s(book, "slow", "orders", seconds)
-    assert 1000 * least_s <= groups["slow",]["behind_most"] <= 1000 * most_s + DETECTED_MS
+    near_ms = 3_000  # The last observation that counts may be a second earlier, and bounds are whole seconds.
+    assert 1000 * least_s - near_ms <= groups["slow",]["behind_most"] <= 1000 * most_s + near_ms
 
 
 def behind_s(book: Ledger, group: str, topic: str, seconds: range) -> tuple[int, int]:
@@ -264,7 +265,7 @@ def check_sizes(made: Report, book: Ledger, seconds: range) -> None:
     assert {topic for (topic,) in growth} >= set(TOPICS)
     for (topic,), row in growth.items():
         sizes = sorted(book.sizes[topic])
-        if topic != "clicks":  # Sizes are read every 30 s, from each broker at another time.
+        if topic != "clicks":  # It shrinks, because of retention.
             assert sizes[-READ_S] <= row["bytes_last"] <= sizes[-1], topic
         assert row["retention_ms"] == (RETENTION_MS if topic == "clicks" else 604_800_000)
     size, limit = max(book.sizes["clicks"]), growth["clicks",]["forecast_bytes"]
