@@ -14,9 +14,9 @@ from kview.derive.facts import Facts
 from kview.derive.fold import State, step
 from kview.recording.writer import RecordingWriter
 from kview.school.camera import Camera
-from kview.simulate.brokers.process import ProcessState
 from kview.simulate.cluster import Cluster, build
 from kview.simulate.metadata import PartitionImage, TopicPartition
+from kview.simulate.nodes import ProcessState
 from kview.simulate.world import OFFSETS_TOPIC, World
 
 START_MS = 1_767_265_200_000
@@ -193,13 +193,13 @@ class Bookkeeper:
         book = self.ledger
         for broker in filter(self._runs, self._cluster.broker_ids()):
             coordinator = self._cluster.groups(broker)
-            for group in coordinator.groups():
-                for one in coordinator.fetch_offsets(group.name, None).offsets:
+            for name in [group.name for group in coordinator.groups()]:
+                for one in coordinator.fetch_offsets(name, None).offsets:
                     key = (one.topic, one.partition)
-                    before = self._committed.get((group.name, key), one.offset)
-                    book.read[group.name, second] += max(0, one.offset - before)
-                    book.rewound[group.name, second] += max(0, before - one.offset)
-                    self._committed[group.name, key] = one.offset
+                    before = self._committed.get((name, key), one.offset)
+                    book.read[name, second] += max(0, one.offset - before)
+                    book.rewound[name, second] += max(0, before - one.offset)
+                    self._committed[name, key] = one.offset
         for (group, key), offset in self._committed.items():
             lag = max(0, self._ends[key] - offset)
             book.lag[group, second] += lag

@@ -57,8 +57,12 @@ class Making:
 
     def jvm(self) -> int:
         """Wait for Java, and return its process id."""
-        found = wait_until(lambda: self.maker.pid and jvms(self.maker.pid), "Java", STARTS_WITHIN_S)
-        return int(found[0])
+
+        def found() -> list[int]:
+            pid = self.maker.pid
+            return jvms(pid) if pid is not None else []
+
+        return wait_until(found, "Java", STARTS_WITHIN_S)[0]
 
 
 @pytest.fixture(autouse=True)
