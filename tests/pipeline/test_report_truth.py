@@ -213,7 +213,7 @@ def check_groups(made: Report, book: Ledger, seconds: range) -> None:
                 number for (key, second), number in counted.items() if is_it(key) and second in seconds
             )
             assert row[name] == most, (group, name)
-    assert groups["late",]["rewound"] == REWOUND * 4 and groups["late",]["lost"] > 0
+    assert groups["late",]["rewound"] in (REWOUND * 4, 3 * REWOUND * 4) and groups["late",]["lost"] > 0
     assert groups["slow",]["lag_most"] > 10 * groups["billing",]["lag_most"]
     least_s, most_s = behind_s(book, "slow", "orders", seconds)
     near_ms = 3_000  # The last observation that counts may be a second earlier, and bounds are whole seconds.
