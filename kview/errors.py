@@ -140,6 +140,11 @@ class ErrorKind(StrEnum):
     REPORT_NOT_A_FILE = "report not a file"
     REPORT_NOT_WRITABLE = "report not writable"
     REPORT_NOT_WRITTEN = "report not written"
+    REPORT_NO_RECORDING = "report no recording"
+    REPORT_NOT_STARTED = "report not started"
+    REPORT_KILLED = "report killed"
+    REPORT_ENDED = "report ended"
+    REPORT_FAILED = "report failed"
 
     # -- reaching a cluster
     CONNECTION_REFUSED = "connection refused"

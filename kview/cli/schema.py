@@ -7,7 +7,7 @@ import click
 def schema() -> None:
     """Print the JSON Schema of the documents that --format json prints.
 
-    It describes every field, with its meaning and its unit.
+    It describes every field, with its meaning and its unit, and every table of a report.
     """
     import msgspec
 

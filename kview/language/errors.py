@@ -275,6 +275,11 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "the report could not be written to {path} ({reason})",
         "free some space, or choose another place with --out",
     ),
+    ErrorKind.REPORT_NO_RECORDING: ErrorWords("nothing has been recorded yet", "try again in a moment"),
+    ErrorKind.REPORT_NOT_STARTED: ErrorWords("the report could not be started ({reason})", _LOG),
+    ErrorKind.REPORT_KILLED: ErrorWords("the report's process was killed ({signal})", _LOG),
+    ErrorKind.REPORT_ENDED: ErrorWords("the report's process exited (exit code {code})", _LOG),
+    ErrorKind.REPORT_FAILED: ErrorWords("the report could not be made ({cause})", _LOG),
     # -- reaching a cluster
     ErrorKind.CONNECTION_REFUSED: ErrorWords(
         "nothing is listening on {where} (connection refused)",

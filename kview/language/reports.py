@@ -1,7 +1,7 @@
 """Reports in words: titles, heads of columns, what is worth knowing first, and notes about the figures."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kview.language import nouns, words
 from kview.model.report import Note, NoteKind
@@ -198,6 +198,26 @@ def incidents_line(total: int, longest_ms: int, still_open: int, is_longest_open
     were = "one was" if still_open == 1 else "some were"
     still = f"; {were} still open at the end" if still_open else ""
     return f"{words.plural(total, 'incident')}; the longest lasted {least}{words.duration(longest_ms)}{still}"
+
+
+def incident_line(what: str, when: str, lasted_ms: int, is_open: bool, led_ms: int, waited_ms: int) -> str:
+    """Return what an incident began with, when, how long it lasted, and how long it hurt. `led_ms` and
+    `waited_ms` may be UNKNOWN."""
+    length = words.duration(lasted_ms)
+    led = f"led again after {words.duration(led_ms)}, " if led_ms > 0 else ""
+    lasted = f"still open at the end, after at least {length}" if is_open else f"over after {length}"
+    waited = f"; acks=all writes waited up to {words.duration(waited_ms)}" if waited_ms > 0 else ""
+    return f"{when} {what}: {led}{lasted}{waited}"
+
+
+def about_line(kind: str, names: Sequence[str]) -> str:
+    """Return of which topics or groups a report is: `topics: invoice, payment`."""
+    shown = ", ".join(names[:MOST_NAMED])
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return f"{kind}: {shown}{more}"
+
+
+MOST_NAMED = 5
 
 
 def unavailable_line(topic: str, seconds: int, share: float, others: int, is_silent: bool) -> str:

@@ -134,6 +134,10 @@ class Report:
     """The price of 10⁹ bytes between racks, NaN if none was given."""
     against: Period | None = None
     comparison: Table | None = None
+    topics: tuple[str, ...] = ()
+    """Patterns of the topics that it is about, none for all of them."""
+    groups: tuple[str, ...] = ()
+    """Patterns of the groups that it is about, none for all of them."""
     version: int = REPORT_VERSION
 
     def __getitem__(self, name: TableName) -> Table:

@@ -82,7 +82,8 @@ class BatchSession:
 
     `master` is `local[N]`, `spark://HOST:PORT`, or anything else that Spark knows. Unless `is_long`, there is
     so little to do that most of the time would go into planning and compiling. `on_tasks` is called on a
-    thread of this object a few times per second while there is work.
+    thread of this object a few times per second while there is work. Without `own_group`, what ends this
+    process's group ends the JVM.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class BatchSession:
         on_tasks: Callable[[Tasks], None] | None = None,
         settings: Mapping[str, str] | None = None,
         cluster_within_s: float = SESSION_WITHIN_S,
+        own_group: bool = True,
     ) -> None:
         self.master = master or f"local[{os.cpu_count() or 1}]"
         self._heap_mb = heap_mb
@@ -101,6 +103,7 @@ class BatchSession:
         self._on_tasks = on_tasks
         self._settings = dict(settings or {})
         self._within_s = cluster_within_s
+        self._own_group = own_group
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._cancelled = False
@@ -134,7 +137,7 @@ class BatchSession:
         threading.Thread(target=_log_lines, args=(reading,), name="java's log", daemon=True).start()
         try:
             needs_more_jars = not self.master.startswith(("local", "spark://"))
-            batch = Batch(self._heap_mb, writing, self._is_long, needs_more_jars)
+            batch = Batch(self._heap_mb, writing, self._is_long, needs_more_jars, self._own_group)
             self._gateway = Gateway(choose_java(os.environ), self.scratch, batch)
         finally:
             os.close(writing)
@@ -216,6 +219,13 @@ class BatchSession:
         with self._lock, suppress(Exception):
             if self._session is not None:
                 self._session.sparkContext.cancelAllJobs()
+
+    def kill(self) -> None:
+        """Kill the JVM at once, for a process that ends itself. May be called from any thread."""
+        self._cancelled = True
+        if self._gateway is not None:
+            with suppress(OSError):
+                self._gateway.process.kill()
 
     def error_of(self, error: Exception) -> KviewError:
         """Return what a failed job means for the user. The log file has all of it."""

@@ -115,13 +115,15 @@ class Batch:
     """How a JVM differs that works on a batch: its heap in MB, and the file descriptor for its messages.
 
     `is_long` is for a batch that takes so long that compiling its code well pays off, `all_jars` for masters
-    whose jars kview does not need otherwise, such as YARN's.
+    whose jars kview does not need otherwise, such as YARN's. With `own_group` it is not in this process's
+    group.
     """
 
     heap_mb: int
     output: int
     is_long: bool = True
     all_jars: bool = False
+    own_group: bool = True
 
 
 class Gateway:
@@ -143,7 +145,7 @@ class Gateway:
             stderr=None if batch is None else batch.output,
             env=_environment(self._connection_file),
             # A terminal sends Ctrl-C to all its processes. A batch is cancelled before its JVM ends.
-            process_group=None if batch is None else 0,
+            process_group=0 if batch is not None and batch.own_group else None,
         )
 
     def connect(self) -> None:

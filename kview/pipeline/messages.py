@@ -1,4 +1,4 @@
-"""Messages from the live job's process to kview: frames of kind, length and body on a socket."""
+"""Messages from a child that runs Spark to kview: frames of kind, length and body on a socket."""
 
 import socket
 import struct
@@ -22,6 +22,10 @@ class MessageKind(Enum):
     """An Arrow IPC stream with the columns of `kview.pipeline.rollup.rolled`."""
     FAILED = b"F"
     """The reason why the process ends: ErrorFacts as JSON."""
+    PROGRESS = b"P"
+    """How far a report is: ReportProgress as JSON."""
+    REPORT = b"M"
+    """A report that is complete, as `kview.run.report_process` has it."""
 
 
 def failure(error: KviewError) -> bytes:

@@ -98,6 +98,8 @@ def report(
         price_per_gb=question.price_per_gb,
         against=before,
         comparison=None if before is None else compared(before, now),
+        topics=question.topics,
+        groups=question.groups,
     )
 
 

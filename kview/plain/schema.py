@@ -10,6 +10,8 @@ from kview.derive.view import PartitionStatus
 from kview.model.events import EventKind
 from kview.model.failures import FailureKind, Part
 from kview.model.states import BrokerState
+from kview.plain.report.schema import DOCUMENT as REPORT
+from kview.plain.report.schema import report_schema
 from kview.plain.schema_check import CheckDocument
 from kview.plain.schema_enums import ENUMS
 from kview.plain.schema_fields import (
@@ -297,6 +299,8 @@ def json_schema() -> Mapping[str, Any]:
     for name, each in named.items():
         # of structs the docstring, without its line breaks and indents; those of enums are for developers
         each["description"] = ENUMS.get(name) or " ".join(each["description"].split())
+    named |= report_schema()
+    documents = (*documents, {"$ref": f"#/$defs/{REPORT}"})
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "anyOf": list(documents),

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kview.derive.view import View
@@ -16,12 +17,14 @@ from kview.model.choices import Memory
 from kview.model.faults import Faults
 from kview.model.notices import Notice
 from kview.model.ports import Attention, Feed, Inspector, Profiles, Timeline
+from kview.model.units import UNKNOWN
 from kview.recording.names import saved_folder, state_folder
 from kview.run.folding import Taker
 from kview.run.log import log_file
 from kview.run.memory import ChoiceFiles
 from kview.run.observing import AttentiveSource
 from kview.run.recorder import Recorder
+from kview.run.report_process import ReportMaker
 from kview.run.saves import FolderSaves
 from kview.run.settings import Display
 from kview.run.spark import Spark
@@ -92,7 +95,20 @@ def run_dashboard(
     info = SourceInfo(name, display.interval_ms)
     # A simulated cluster is another one every time.
     memory = ChoiceFiles(state_folder() / "choices", display.fresh) if faults is None else None
-    code = drive(run, keys, faults, info, display, ascii_only, spark, source, profiles, source, memory)
+    code = drive(
+        run,
+        keys,
+        faults,
+        info,
+        display,
+        ascii_only,
+        spark,
+        source,
+        profiles,
+        source,
+        memory,
+        lambda: recorder.folder if recorder.first_ms != UNKNOWN else None,
+    )
     if recorder.unfinished is not None:
         print(f"kview: {sentence(recorder.unfinished)}", file=sys.stderr)
     return code
@@ -115,9 +131,11 @@ def drive(
     profiles: Profiles | None = None,
     inspector: Inspector | None = None,
     memory: Memory | None = None,
+    recording: Callable[[], Path | None] = lambda: None,
 ) -> int:
     """Show the dashboard of `run` with `keys` until the user ends it.
 
+    `recording` returns the folder of the recording that reports are about, None if there is none yet.
     Returns the exit code and raises the same errors as `run_dashboard`.
     """
     from kview.tui.app import KviewApp
@@ -125,6 +143,8 @@ def drive(
 
     draw_only_what_fits(ascii_only)
     tell_escape_apart()
+    saved = saved_folder(state_folder())
+    reports = ReportMaker(recording, saved)
     app = KviewApp(
         feed=run,
         faults=faults,
@@ -139,17 +159,20 @@ def drive(
         log_file=log_file(),
         profiles=profiles,
         inspector=inspector,
-        saves=FolderSaves(saved_folder(state_folder())),
+        saves=FolderSaves(saved),
         keys=keys,
         memory=memory,
+        reports=reports,
     )
     try:
         code = asyncio.run(_drive(app, run))
     finally:
-        # The job is stopped first, so that it ends while everything else ends.
+        # Spark is stopped first, so that it ends while everything else ends.
+        reports.cancel()
         if spark is not None:
             spark.stop()
         run.stop()
+        reports.stop()
     if run.error is not None:
         raise run.error
     return code

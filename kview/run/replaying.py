@@ -15,6 +15,7 @@ from kview.model.aggregates import Aggregates
 from kview.model.history import PartitionHistory
 from kview.model.notices import Notice, NoticeKind
 from kview.recording.damage import damage_in
+from kview.recording.incident_marks import incident_marks
 from kview.recording.missing import missing
 from kview.recording.names import state_folder
 from kview.recording.reader import Recording
@@ -73,7 +74,9 @@ def replay(recording: Recording, at_ms: int | None, speed: int, display: Display
     if spark is not None:
         spark.read(recording.folder)
     source = SourceInfo(name, interval_ms(recording))
-    return drive(run, keys, None, source, display, output.ascii_only, spark)
+    return drive(
+        run, keys, None, source, display, output.ascii_only, spark, recording=lambda: recording.folder
+    )
 
 
 def _notices(recording: Recording, at_ms: int | None) -> Iterator[Notice]:
@@ -242,13 +245,19 @@ class ReplayTimeline:
         return move
 
     def _mark(self) -> None:
-        """Find the troubles of the recording for the time bar, again and again while it is in progress."""
+        """Find the incidents of the recording for the time bar, again and again while it is in progress.
+
+        If the recorder did not write them down, the columns tell of the troubles.
+        """
         if self._ending.wait(MARK_AFTER_S):
             return
         try:
             recording = Recording(self._recording.folder, leaves_out_damaged=True)
             while not self._ending.is_set():
-                self._publisher.set_marks(troubles(healths(recording, self._ending.is_set)), again=True)
+                marks = incident_marks(recording, self._ending.is_set)
+                if marks is None:
+                    marks = troubles(healths(recording, self._ending.is_set))
+                self._publisher.set_marks(marks, again=True)
                 if not recording.grows() or self._ending.wait(MARK_AGAIN_S):
                     return
                 recording.refresh()

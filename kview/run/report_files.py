@@ -74,7 +74,7 @@ def _content(report: Report, form: ReportFormat, ascii_only: bool, width: int) -
     made: dict[ReportFormat, Callable[[], str]] = {
         ReportFormat.TABLE: lambda: _text(report, ascii_only, width),
         ReportFormat.JSON: lambda: _json(report),
-        ReportFormat.HTML: lambda: _page(report),
+        ReportFormat.HTML: lambda: page_of(report),
     }
     return made[form]()
 
@@ -91,7 +91,8 @@ def _json(report: Report) -> str:
     return json_document(report).decode()
 
 
-def _page(report: Report) -> str:
+def page_of(report: Report) -> str:
+    """Return a report as a page of HTML."""
     from kview.plain.report.page import page
 
     return page(report)

@@ -3,7 +3,7 @@
 from typing import TextIO
 
 from kview.language import reports
-from kview.run.reporting import Progress
+from kview.model.reporting import ReportProgress
 
 _BAR = 24
 _CLEAR = "\r\x1b[K"
@@ -18,7 +18,7 @@ class ProgressLine:
         self._is_shown = output.isatty()
         self._last = ""
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: ReportProgress) -> None:
         """Draw how far the report is."""
         if not self._is_shown:
             return
@@ -40,8 +40,7 @@ class ProgressLine:
             self._output.flush()
             self._last = ""
 
-    def _bar(self, progress: Progress) -> str:
-        share = progress.done / progress.total if progress.total else 0.0
-        full = min(_BAR, round(share * _BAR))
+    def _bar(self, progress: ReportProgress) -> str:
+        full = round(progress.share * _BAR)
         on, off = ("#", ".") if self._ascii else ("━", "╌")
         return on * full + off * (_BAR - full)

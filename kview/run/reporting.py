@@ -2,12 +2,13 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.report import Report
+from kview.model.reporting import ReportProgress
 from kview.recording.manifest import SegmentEntry
 from kview.recording.names import MANIFEST, state_folder
 from kview.recording.ring import find_recording
@@ -18,22 +19,6 @@ if TYPE_CHECKING:
 
 LONG_BYTES = 24 << 20
 """With more to read than this, compiling the queries pays off."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a report is.
-
-    `stage` is "start", "roll_up" or "figures". `done` and `total` count segments or figures, `tasks_done` and
-    `tasks` are Spark's tasks in the `stages` that run.
-    """
-
-    stage: str = "start"
-    done: int = 0
-    total: int = 0
-    stages: int = 0
-    tasks_done: int = 0
-    tasks: int = 0
 
 
 class Reporting:
@@ -48,11 +33,13 @@ class Reporting:
         heap_mb: int | None = None,
         cache: Path | None = None,
         settings: Mapping[str, str] | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: Callable[[ReportProgress], None] | None = None,
+        own_group: bool = True,
     ) -> None:
         """Prepare a report about recordings: folders, folders of recordings, or names of kept recordings.
 
-        `on_progress` is called on several threads, one call at a time.
+        `on_progress` is called on several threads, one call at a time. Without `own_group`, what ends this
+        process's group ends Java.
         """
         self._paths = tuple(paths)
         self._question = question
@@ -61,10 +48,12 @@ class Reporting:
         self._cache = cache
         self._settings = dict(settings or {})
         self._on_progress = on_progress or (lambda progress: None)
-        self._progress = Progress()
+        self._progress = ReportProgress()
+        self._own_group = own_group
         self._lock = threading.Lock()
         self._cancelled = threading.Event()
         self._cancel: Callable[[], None] | None = None
+        self._kill: Callable[[], None] = lambda: None
 
     def make(self) -> Report:
         """Make the report, which takes a few seconds for the session alone. Raises KviewError."""
@@ -90,8 +79,9 @@ class Reporting:
             is_long=size > LONG_BYTES,
             on_tasks=on_tasks,
             settings=self._settings,
+            own_group=self._own_group,
         )
-        self._cancel = batch.cancel
+        self._cancel, self._kill = batch.cancel, batch.kill
         self._check()
         with batch as session:
             try:
@@ -112,6 +102,10 @@ class Reporting:
         self._cancelled.set()
         if (cancel := self._cancel) is not None:
             cancel()
+
+    def kill(self) -> None:
+        """Kill Java, if it runs. `make` does not end properly then."""
+        self._kill()
 
     def _check(self) -> None:
         if self._cancelled.is_set():

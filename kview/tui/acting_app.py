@@ -15,6 +15,7 @@ from kview.tui.list_keys import ListKeys
 from kview.tui.navigation import Navigation
 from kview.tui.places import Places
 from kview.tui.profile_commands import ProfileCommands
+from kview.tui.report_keys import ReportKeys
 from kview.tui.save_keys import SaveKeys
 from kview.tui.showing_app import ShowingApp
 from kview.tui.time_keys import TimeKeys
@@ -33,6 +34,7 @@ class ActingApp(ShowingApp, inherit_bindings=False):
     _choices: Choices
     _lists: ListKeys
     _profiles: ProfileCommands
+    _reports: ReportKeys
     _saves: SaveKeys
 
     def action_themes(self) -> None:
@@ -82,6 +84,10 @@ class ActingApp(ShowingApp, inherit_bindings=False):
         """Carry out a key that saves what is on the screen."""
         self._saves.do(what)
 
+    def action_report(self) -> None:
+        """Make a report of what is shown, or cancel the one that is being made."""
+        self._reports.do()
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action works now.
 
@@ -91,6 +97,8 @@ class ActingApp(ShowingApp, inherit_bindings=False):
             return self.spark is not None
         if action == "save":
             return self._saves.possible
+        if action == "report":
+            return self._reports.possible
         if action == "time":
             return self.time.allows(str(parameters[0]))
         if action == "dismiss_broker":

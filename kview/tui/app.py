@@ -18,6 +18,7 @@ from kview.model.choices import Memory
 from kview.model.faults import Faults
 from kview.model.notices import Notice
 from kview.model.ports import Attention, Feed, Inspector, Profiles, Saves, SparkJob, Timeline
+from kview.model.reporting import Reports
 from kview.tui.acting_app import ActingApp
 from kview.tui.actions import Keys
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
@@ -32,6 +33,7 @@ from kview.tui.options import Options
 from kview.tui.paint import Palette
 from kview.tui.profile_commands import ProfileCommands
 from kview.tui.remembering import Remembering
+from kview.tui.report_keys import ReportKeys
 from kview.tui.save_keys import SaveKeys
 from kview.tui.status import Status
 from kview.tui.textual_internals import drawn_text
@@ -49,9 +51,9 @@ class KviewApp(ActingApp, inherit_bindings=False):
     """The dashboard.
 
     `faults` is None on a cluster that we did not start, `attention` is None in a replay, `inspector` is None
-    if there is no cluster to ask, `profiles` is None if kview cannot switch to another cluster, and `saves`
-    is None if nothing can be saved. A `theme` of '' or None selects the default theme. `log_file` is where
-    tracebacks are logged, or '' if they are not logged.
+    if there is no cluster to ask, `profiles` is None if kview cannot switch to another cluster, `saves`
+    is None if nothing can be saved, and `reports` is None if no reports can be made. A `theme` of '' or None
+    selects the default theme. `log_file` is where tracebacks are logged, or '' if they are not logged.
 
     `clock_ms` returns the time at the moment shown, by the snapshots' clock, which stands still while time is
     paused and runs as fast as a recording is played. `wall_ms` returns what that clock shows live (None: the
@@ -93,6 +95,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
         profiles: Profiles | None = None,
         inspector: Inspector | None = None,
         saves: Saves | None = None,
+        reports: Reports | None = None,
         keys: Keys = DEFAULT_KEYS,
         memory: Memory | None = None,
     ) -> None:
@@ -116,6 +119,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
         self.go = Navigation(self)
         self._profiles = ProfileCommands(profiles, self.say, self.exit)
         self._saves = SaveKeys(self, saves, self._picture, self.wall_ms)
+        self._reports = ReportKeys(self, reports, log_file)
         self.arrivals = Arrivals(self._show, self.set_timer)
         self.ascii_only = ascii_only
         self.log_file = log_file
@@ -206,7 +210,8 @@ class KviewApp(ActingApp, inherit_bindings=False):
     @property
     def status_message(self) -> StatusMessage:
         """The message in the status line."""
-        return self.faults.with_undo(self.status.message)
+        message = self.faults.with_undo(self.status.message)
+        return message if message.text else self._reports.progress
 
     @property
     def active_faults(self) -> tuple[str, ...]:
@@ -261,6 +266,6 @@ class KviewApp(ActingApp, inherit_bindings=False):
         """Return the screen as SVG and as text."""
         return self.export_screenshot(title="kview"), drawn_text(self.screen)
 
-    def cancel_export(self) -> bool:
-        """Cancel the export of a table. Returns False if there is none."""
-        return self._saves.cancel()
+    def cancel_work(self) -> bool:
+        """Cancel the export of a table, or the report that is being made. Returns False if there is none."""
+        return self._saves.cancel() or self._reports.cancel()

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from kview.derive.view import View
 from kview.model.notices import Notice
 from kview.model.ports import Timeline
+from kview.model.reporting import MadeReport
 from kview.model.units import NO_BROKER
 from kview.tui.actions import Keys
 from kview.tui.aim import Target
@@ -36,6 +37,11 @@ class Selecting(Protocol):
 
     def begin_filter(self) -> None:
         """Ask for the part of a name to filter by."""
+        ...
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether a line is being typed: a filter, or the answer to a question."""
         ...
 
     def focused_rows(self) -> tuple[str, Rows] | None:
@@ -78,6 +84,10 @@ class Going(Protocol):
         """Go to the settings of a topic, or of a broker."""
         ...
 
+    def report(self, report: MadeReport, typed: str) -> None:
+        """Show a report that was made with the filter `typed`."""
+        ...
+
 
 class Dashboard(Protocol):
     """The app, as seen by its screens and its keys."""
@@ -98,6 +108,8 @@ class Dashboard(Protocol):
     """The keys of the incidents that the strip no longer shows."""
     keys: Keys
     """The keys in force."""
+    ascii_only: bool
+    """Whether only ASCII characters are drawn."""
 
     @property
     def go(self) -> Going:
@@ -163,8 +175,8 @@ class Dashboard(Protocol):
         """Show these incidents in the strip no longer."""
         ...
 
-    def cancel_export(self) -> bool:
-        """Cancel the export of a table. Returns False if there is none."""
+    def cancel_work(self) -> bool:
+        """Cancel the export of a table, or the report that is being made. Returns False if there is none."""
         ...
 
     def return_to_live(self) -> None:

@@ -162,6 +162,14 @@ GENERAL_ACTIONS = (
         34,
     ),
     Action(
+        "report",
+        ("ctrl+o",),
+        "report",
+        "report",
+        "make a report of what is recorded, as text here and as a page; the same key cancels it",
+        24,
+    ),
+    Action(
         "help", ("question_mark",), "help", "help", "explain this screen: signs, words, figures and keys", 1
     ),
     Action(

@@ -11,6 +11,7 @@ from textual.screen import Screen
 
 from kview.language import glossary
 from kview.language.payloads import Form
+from kview.model.reporting import MadeReport
 from kview.model.units import NO_BROKER
 from kview.tui.actions import Keys
 from kview.tui.colours import Colours
@@ -43,6 +44,7 @@ LATER = {
     "RecordsScreen": "inspect",
     "SettingsScreen": "inspect",
     "DetailScreen": "detail",
+    "ReportScreen": "report",
     "HelpScreen": "help",
 }
 """The screens that are imported when they are first shown, or by `preload`, and their modules: to import them
@@ -123,6 +125,10 @@ class Navigation:
     def detail(self, detail: Detail, form: Form) -> None:
         """Show a record or a setting in full."""
         self._app.push_screen(made("DetailScreen", detail, form))
+
+    def report(self, report: MadeReport, typed: str) -> None:
+        """Show a report that was made with the filter `typed`."""
+        self._app.push_screen(made("ReportScreen", report, typed))
 
     def broker(self, broker: int) -> None:
         """Go to a broker."""

@@ -155,6 +155,11 @@ def _add(one: Style, other: Style) -> Style:
     return one + other
 
 
+@lru_cache(maxsize=16)
+def _link(url: str) -> Style:
+    return Style(link=url)
+
+
 def strip(spans: Line, cells: int, palette: Palette, ascii_only: bool, over: Style | None = None) -> Strip:
     """Return a line as a strip of exactly `cells`. A line that is longer ends in `…`.
 
@@ -164,6 +169,8 @@ def strip(spans: Line, cells: int, palette: Palette, ascii_only: bool, over: Sty
     segments: list[Segment] = []
     for span in spans:
         style = _add(palette.base, palette.style(span.role, span.series))
+        if span.link and not ascii_only:  # A terminal without UTF-8 may not know links either.
+            style = _add(style, _link(span.link))
         if over is not None:
             style = _add(style, over)
             if span.role in SEVERE:

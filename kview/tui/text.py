@@ -32,19 +32,21 @@ class _Fields(NamedTuple):
     text: str
     role: Role = Role.TEXT
     series: int = -1
+    link: str = ""
 
 
 class Span(_Fields):
     """A piece of printable text with one role. `series` selects a colour of the palette's series instead.
+    `link` is an address that terminals open if the piece is clicked.
 
     Everything that is drawn becomes a span first. This is where names from a cluster become printable.
     """
 
     __slots__ = ()
 
-    def __new__(cls, text: str, role: Role = Role.TEXT, series: int = -1) -> Self:
+    def __new__(cls, text: str, role: Role = Role.TEXT, series: int = -1, link: str = "") -> Self:
         """Make a span of what is printable in `text`."""
-        return super().__new__(cls, printable(text), role, series)
+        return super().__new__(cls, printable(text), role, series, link)
 
 
 Line = tuple[Span, ...]

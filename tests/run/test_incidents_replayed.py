@@ -1,16 +1,19 @@
 """A recording on disk has the incidents of the run: a crash, a hang and the loss of a rack."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from msgspec.structs import asdict
 
+from kview.derive.facts import Facts
 from kview.derive.fold import State, fold_to, step
 from kview.derive.time_marks import time_marks
 from kview.derive.view import View
 from kview.model.failures import FailureKind
 from kview.model.incidents import Incident, PhaseKind
 from kview.model.ports import TimeMark
+from kview.recording.incident_marks import incident_marks
 from kview.recording.reader import Recording
 from kview.recording.replay import Replay
 from kview.recording.troubles import Health, healths, troubles
@@ -38,20 +41,27 @@ def happens(world: World, second: int) -> None:
         world.back(broker)
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[View]]:
-    """The recording of the run, whose last segment is still open, and the views that were seen live."""
-    folder = tmp_path_factory.mktemp("incidents") / "run"
+def recorded(folder: Path, is_told: Callable[[int], bool] = lambda second: True) -> list[View]:
+    """Record the run, with the facts of the seconds that are told, and return the views seen live.
+
+    The last segment stays open.
+    """
     writer = RecordingWriter(folder, segment_s=SEGMENT_S, small_segment_bytes=0)
     world, state, seen = default_world(), State(), []
     for second in range(LENGTH_S):
         happens(world, second)
-        snapshot = world.tick()
-        writer.append(snapshot)
-        state, view = step(state, snapshot)
+        state, view = step(state, world.tick())
+        writer.append(view.snapshot, Facts.of(view) if is_told(second) else None)
         seen.append(view)
     writer.abandon()
-    return folder, seen
+    return seen
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[View]]:
+    """The recording of the run, whose last segment is still open, and the views that were seen live."""
+    folder = tmp_path_factory.mktemp("incidents") / "run"
+    return folder, recorded(folder, lambda second: False)
 
 
 def facts(incident: Incident) -> dict[str, object]:
@@ -98,6 +108,25 @@ def test_the_time_bar_of_a_replay_has_the_incidents_from_columns_alone(
         for at_ms, truth_ms in zip(mark, incident, strict=True):
             assert abs(at_ms - truth_ms) <= 3_000, (mark, incident)
     assert not troubles(healths(Recording.open(folder), lambda: True)), "cancelled"
+
+
+def test_the_time_bar_has_the_incidents_that_the_recorder_wrote_down(tmp_path: Path) -> None:
+    live = recorded(tmp_path / "run")
+    opened = Recording.open(tmp_path / "run")
+    assert incident_marks(opened, lambda: False) == time_marks(live[-1].incidents)
+    assert incident_marks(opened, lambda: True) == (), "cancelled"
+    timeline, shown = ReplayTimeline(opened, None, 1), Shown()
+    timeline.start(shown.views.append, shown.notices.append)
+    try:
+        wait_until(lambda: shown.views and shown.last.moment.marks, "the marks")
+        assert shown.last.moment.marks == time_marks(live[-1].incidents)
+    finally:
+        timeline.stop()
+
+
+def test_incidents_that_were_written_down_in_part_are_not_used(tmp_path: Path) -> None:
+    recorded(tmp_path / "run", lambda second: second != 30)
+    assert incident_marks(Recording.open(tmp_path / "run"), lambda: False) is None
 
 
 def test_the_marks_come_with_the_views_of_a_replay(run: tuple[Path, list[View]]) -> None:

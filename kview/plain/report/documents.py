@@ -19,6 +19,8 @@ def json_document(report: Report) -> bytes:
         "step_s": report.step_s,
         "threshold_ms": report.threshold_ms,
         "price_per_gb": None if report.price_per_gb != report.price_per_gb else report.price_per_gb,
+        "topics": list(report.topics),
+        "groups": list(report.groups),
         **_period(report.period),
     }
     if report.against is not None:

@@ -121,6 +121,13 @@ PICKS = (
         _busiest,
     ),
     Pick(
+        TableName.RACKS,
+        TableName.RACKS,
+        (("in_rate", 0), ("in_p99", 2), ("in_most", 1), ("out_rate", 1), ("bytes_in", 0), ("cross_rack", 3)),
+        _busiest,
+        lambda table: table["rack"].astype(str) != "",
+    ),
+    Pick(
         TableName.ELECTIONS,
         TableName.ELECTIONS,
         (
@@ -189,6 +196,7 @@ KEYS = {
     TableName.GROUPS: ("group",),
     TableName.PARTITIONS: ("topic",),
     TableName.BROKERS: ("broker",),
+    TableName.RACKS: ("rack",),
     TableName.ELECTIONS: ("topic",),
     TableName.FINDINGS: ("kind",),
     TableName.TRAFFIC: ("topic",),

@@ -13,6 +13,7 @@ from kview.model.report_tables import Array, Column, TableName
 from kview.model.units import UNKNOWN
 from kview.plain.report.cells import LEFT, text_of
 from kview.plain.report.picks import KEYS, PICKS, Pick
+from kview.plain.report.summary import incident_title
 
 MOST_ROWS = 20
 """The most rows of a table that people are shown. The files have all of them."""
@@ -142,10 +143,7 @@ def _incidents(period: Period, zone: tzinfo | None, most_rows: int) -> ShownTabl
     for at in np.argsort(table["began_ms"], kind="stable")[:most_rows]:
         cells = [_cell(spec["cluster"], table["cluster"][at], zone, False)] if several else []
         cells.append(_cell(spec["began_ms"], table["began_ms"][at], zone, False))
-        what = reports.incident_title(
-            *(str(table[name][at]) for name in ("kind", "cause", "brokers", "controllers", "racks"))
-        )
-        cells.append(Cell(glyphs.printable(what)))
+        cells.append(Cell(glyphs.printable(incident_title(table, int(at)))))
         ended, began = int(table["ended_ms"][at]), int(table["began_ms"][at])
         open_for = period.until_ms - began
         cells.append(

@@ -25,7 +25,7 @@ def lines(report: Report, zone: tzinfo | None = None) -> list[SummaryLine]:
 
     That there were no incidents is said only if everything was recorded.
     """
-    found = [*_incidents(report), *_availability(report), *_groups(report)]
+    found = [*_incidents(report, zone), *_availability(report), *_groups(report)]
     order = (Severity.RISK, Severity.WARN)
     bad = sorted(
         (line for line in found if line.severity in order), key=lambda line: order.index(line.severity)
@@ -46,19 +46,49 @@ def _known_s(report: Report) -> int:
     return max((int(value) for value in table["known_s"]), default=0)
 
 
-def _incidents(report: Report) -> list[SummaryLine]:
+MOST_INCIDENTS = 3
+"""The most incidents that are told one by one, the longest ones."""
+
+
+def _incidents(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
     table = report[TableName.INCIDENTS]
     made = []
     if len(table):
         ended = np.where(table["ended_ms"] == UNKNOWN, report.period.until_ms, table["ended_ms"])
         is_open = table["ended_ms"] == UNKNOWN
         lasted = ended - table["began_ms"]
-        longest = int(np.argmax(lasted))
-        figures = (len(table), int(lasted[longest]), int(np.count_nonzero(is_open)), bool(is_open[longest]))
-        made.append(SummaryLine(Severity.RISK, reports.incidents_line(*figures)))
+        order = np.argsort(-lasted, kind="stable")
+        longest = int(order[0])
+        if len(table) > MOST_INCIDENTS:
+            figures = len(table), int(lasted[longest]), int(np.count_nonzero(is_open)), bool(is_open[longest])
+            made.append(SummaryLine(Severity.RISK, reports.incidents_line(*figures)))
+        told = sorted(order[:MOST_INCIDENTS].tolist(), key=lambda at: int(table["began_ms"][at]))
+        for at in told:
+            text = reports.incident_line(
+                what=incident_title(table, at),
+                when=_when(int(table["began_ms"][at]), report, zone),
+                lasted_ms=int(lasted[at]),
+                is_open=bool(is_open[at]),
+                led_ms=int(table["elected_all_ms"][at]),
+                waited_ms=int(table["waited_ms"][at]),
+            )
+            made.append(SummaryLine(Severity.RISK, text))
         if (gone := _sum(table["gone"])) > 0:
             made.append(SummaryLine(Severity.RISK, reports.gone_line(gone)))
     return made
+
+
+def incident_title(table: Table, at: int) -> str:
+    """Return what the incident in a row began with."""
+    names = ("kind", "cause", "brokers", "controllers", "racks")
+    return reports.incident_title(*(str(table[name][at]) for name in names))
+
+
+def _when(at_ms: int, report: Report, zone: tzinfo | None) -> str:
+    """Return a moment, with its day if the report is about more than one."""
+    day, time = moment(at_ms, zone).split()
+    ends = {moment(ms, zone).split()[0] for ms in (report.period.since_ms, report.period.until_ms)}
+    return time if ends == {day} else f"{day} {time}"
 
 
 def _sum(values: Array) -> int:

@@ -1,13 +1,15 @@
 """A report as text: what is worth knowing first, plots, and tables."""
 
+import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 
 from kview.language import glyphs, reports, words
 from kview.language.glyphs import SIGNS
 from kview.model.report import Period, Report
 from kview.model.report_tables import TableName
+from kview.model.reporting import LineKind, ReportLine
 from kview.model.units import UNKNOWN
 from kview.plain.report.cells import moment
 from kview.plain.report.plots import plots
@@ -26,40 +28,68 @@ def text(
     most_rows: int = MOST_ROWS,
 ) -> Iterator[str]:
     """Yield the lines of a report, each at most `width` cells wide where its names allow that."""
+    for line in text_lines(report, width, ascii_only, zone, most_rows):
+        yield line.text
+
+
+def text_lines(
+    report: Report,
+    width: int,
+    ascii_only: bool = False,
+    zone: tzinfo | None = None,
+    most_rows: int = MOST_ROWS,
+) -> Iterator[ReportLine]:
+    """Yield the same lines with what each of them is."""
     for line in _lines(report, width, ascii_only, zone, most_rows):
-        yield glyphs.plain(line) if ascii_only else line
+        yield line._replace(text=glyphs.plain(line.text)) if ascii_only else line
+
+
+_EMPTY = ReportLine(LineKind.TEXT, "")
 
 
 def _lines(
     report: Report, width: int, ascii_only: bool, zone: tzinfo | None, most_rows: int
-) -> Iterator[str]:
+) -> Iterator[ReportLine]:
     for said in title(report, zone):
-        yield from _wrapped(said, width)
-    yield ""
+        yield from _of(LineKind.TITLE, _wrapped(said, width))
+    yield _EMPTY
     for severity, said in lines(report, zone):
-        yield from _wrapped(f"{SIGNS[severity]} {said}", width)
+        for part in _wrapped(f"{SIGNS[severity]} {said}", width):
+            yield ReportLine(LineKind.SUMMARY, part, severity)
     for plot in plots(report):
-        yield ""
-        yield plot.title
-        yield from drawn(plot, width, ascii_only, zone)
+        yield _EMPTY
+        yield ReportLine(LineKind.HEAD, plot.title)
+        yield from _of(LineKind.TEXT, drawn(plot, width, ascii_only, zone))
     for table in tables(report, zone, most_rows):
-        yield ""
-        yield from _table(table, width)
+        yield _EMPTY
+        name, heads, *rows = _table(table, width)
+        yield from (ReportLine(LineKind.HEAD, name), ReportLine(LineKind.COLUMNS, heads))
+        yield from _of(LineKind.TEXT, rows)
     notes = [glyphs.printable(reports.note(note)) for note in report.period.notes]
     if report.against is not None:
         notes += [glyphs.printable(reports.note(note)) for note in report.against.notes]
     if notes:
-        yield ""
-        yield "Notes"
+        yield _EMPTY
+        yield ReportLine(LineKind.HEAD, "Notes")
         for said in dict.fromkeys(notes):
-            yield from _wrapped(f"{glyphs.DOT} {said}", width)
+            yield from _of(LineKind.TEXT, _wrapped(f"{glyphs.DOT} {said}", width))
+
+
+def _of(kind: LineKind, said: Iterable[str]) -> Iterator[ReportLine]:
+    return (ReportLine(kind, one) for one in said)
 
 
 def title(report: Report, zone: tzinfo | None) -> tuple[str, str]:
-    """Return what the report is about: the clusters, and from when to when ('' if nothing is known)."""
+    """Return what the report is about: the clusters; from when to when, and of which topics and groups."""
     clusters = sorted(set(report[TableName.PERIODS]["cluster"]))
     named = glyphs.printable(clusters[0]) if len(clusters) == 1 else words.plural(len(clusters), "cluster")
-    return f"kview report: {named}", _period(report.period, zone, report.against)
+    about = [_period(report.period, zone, report.against)]
+    if report.topics:
+        about.append(reports.about_line("topics", report.topics))
+    if report.groups:
+        about.append(reports.about_line("groups", report.groups))
+    said = f" {glyphs.DOT} ".join(part for part in about if part)
+    return f"kview report: {named}", glyphs.printable(said)
 
 
 def _period(period: Period, zone: tzinfo | None, against: Period | None) -> str:
@@ -91,8 +121,17 @@ def _table(table: ShownTable, width: int) -> Iterator[str]:
 
 
 def _wrapped(said: str, width: int) -> list[str]:
-    """Return a sentence in lines, all but the first indented by as much as its sign takes."""
-    return textwrap.wrap(said, max(width, 20), subsequent_indent=_GAP, break_on_hyphens=False)
+    """Return a sentence in lines, all but the first indented by as much as its sign takes.
+
+    A number stays with its unit.
+    """
+    held = _IN_FIGURE.sub("\xa0", said)
+    made = textwrap.wrap(held, max(width, 20), subsequent_indent=_GAP, break_on_hyphens=False)
+    return [line.replace("\xa0", " ") for line in made]
+
+
+_IN_FIGURE = re.compile(r"(?<=\d) (?=(?:ms|[smhd]|[kMGTP]?B|%|records?)(?!\w))|(?<=\d [mhd]) (?=\d)")
+"""The spaces within a figure, such as `1 m 37 s`."""
 
 
 def _narrow(widths: list[int], left: list[bool], width: int) -> None:

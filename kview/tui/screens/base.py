@@ -223,7 +223,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         """
         if self.has_class("-asking"):
             self._end_question()
-        elif any(table.cancel() for table in self.query(Table)) or self.dashboard.cancel_export():
+        elif any(table.cancel() for table in self.query(Table)) or self.dashboard.cancel_work():
             pass
         elif self.dashboard.options.filter or self.has_class("-filtering"):
             self._end_filter(keep=False)
@@ -233,6 +233,11 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             self.dashboard.hide_incidents(one.key for one in shown)
         else:
             self.dashboard.return_to_live()
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether a line is being typed: a filter, or the answer to a question."""
+        return self.has_class("-asking") or self.has_class("-filtering")
 
     def begin_filter(self) -> None:
         """Ask for the part of a name to filter by."""

@@ -22,11 +22,13 @@ _ROLES: dict[str, Role] = {
 
 
 class StatusMessage(Struct, frozen=True):
-    """A message for the status line, such as a notice. `tail`, such as how to undo a fault, is never cut."""
+    """A message for the status line, such as a notice. `tail`, such as how to undo a fault, is never cut.
+    `link` is an address that the terminal opens if the text is clicked."""
 
     text: str = ""
     tail: str = ""
     severity: str = Severity.CALM
+    link: str = ""
 
 
 MOST_STATUS_LINES = 2
@@ -46,17 +48,17 @@ def status_lines(message: StatusMessage, active: Sequence[str], cells: int, undo
         return [()]
     role = _ROLES[message.severity]
     tail = line(Span(f" {glyphs.DOT} {message.tail} ", Role.DIM)) if message.tail else ()
-    whole = line(Span(f" {message.text}", role))
+    whole = line(Span(f" {message.text}", role, link=message.link))
     if line_width(whole) + line_width(tail) <= cells:
         return [(*whole, *tail)]
     # Narrower by one cell than the line, because wide characters may stand on both of its ends.
     parts = wrap(message.text, max(cells - 2, 1)) or [""]
     first, rest = parts[0], " ".join(parts[1:])
-    begin = cut(line(Span(f" {first}", role)), cells)
+    begin = cut(line(Span(f" {first}", role, link=message.link)), cells)
     if not rest:
         return [begin, cut(line(Span(f" {message.tail} ", Role.DIM)), cells)] if message.tail else [begin]
     room = cells - line_width(tail)
-    return [begin, (*cut(line(Span(f" {rest}", role)), room), *tail)]
+    return [begin, (*cut(line(Span(f" {rest}", role, link=message.link)), room), *tail)]
 
 
 class StatusLine(Lines):

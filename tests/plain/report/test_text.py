@@ -27,9 +27,11 @@ def with_table(name: TableName, **columns: Any) -> Report:
 
 
 def test_the_worst_is_said_first_and_in_figures() -> None:
-    first = said(sample())[3:12]
+    first = said(sample())[3:13]
     assert first == [
-        "✕ 2 incidents; the longest lasted at least 10 m; one was still open at the end",
+        "✕ 14:20:00 broker 4 silent: led again after 8.7 s, over after 21 s; acks=all writes"
+        " waited up to 8.7 s",
+        "✕ 14:50:00 quorum lost (controllers 101 and 102): still open at the end, after at least 10 m",
         "✕ at least 12 records that only an old leader had are gone",
         "✕ audit-log had partitions without a leader for 1 m 1 s, 99.58 % available",
         "✕ invoice had leaders that did not answer for 10 s (2 more topics too); its leaders answered 99.90 %"
@@ -69,6 +71,12 @@ def test_every_line_fits(width: int) -> None:
     for report in (sample(), compared(), name):
         assert max(len(line) for line in said(report, width)) <= max(width, 60)
     assert any("…" in line and "-eu" in line for line in said(name, width))
+
+
+@pytest.mark.parametrize("width", range(40, 130, 3))
+def test_a_number_stays_with_its_unit(width: int) -> None:
+    starts = [line.split()[0] for line in said(sample(), width) if line.startswith("  ") and line.strip()]
+    assert not {"s", "m", "h", "ms", "%", "GB", "MB", "records"} & set(starts)
 
 
 def test_ascii_has_nothing_else() -> None:

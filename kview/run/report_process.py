@@ -1,0 +1,251 @@
+"""Reports for the dashboard, each made by a child process that ends together with kview."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import pickle
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from kview.config.children import child_environment
+from kview.errors import ErrorKind, KviewError, error_of
+from kview.model.report import Report
+from kview.model.reporting import ReportLine, ReportProgress, ReportScope
+
+END_WITHIN_S = 0.5
+"""The time that the child has to kill its JVM and to end. kview itself has one second to end."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A report with the page that was written. Implements `kview.model.reporting.MadeReport`."""
+
+    path: str
+    report: Report
+
+    @property
+    def url(self) -> str:
+        """The page's address."""
+        return Path(self.path).as_uri()
+
+    def lines(self, width: int, ascii_only: bool) -> Sequence[ReportLine]:
+        """Return the report as text of `width` cells."""
+        from kview.plain.report.text import text_lines
+
+        return list(text_lines(self.report, width, ascii_only))
+
+
+class ReportMaker:
+    """Makes reports about the recording of a run. Implements `kview.model.reporting.Reports`.
+
+    `recording` returns the recording's folder, None as long as there is none. Pages are written to `folder`.
+    """
+
+    def __init__(
+        self, recording: Callable[[], Path | None], folder: Path, python: str = sys.executable
+    ) -> None:
+        self._recording = recording
+        self._folder = folder
+        self._python = python
+        self._making: _Making | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id, None if there is none."""
+        making = self._making
+        return making.pid if making is not None else None
+
+    async def make(self, scope: ReportScope, on_progress: Callable[[ReportProgress], None]) -> Made:
+        """Make a report about all of the recording so far. Raises KviewError."""
+        recording = self._recording()
+        if recording is None:
+            raise KviewError(ErrorKind.REPORT_NO_RECORDING)
+        loop = asyncio.get_running_loop()
+        made: asyncio.Future[Made] = loop.create_future()
+
+        def end(result: Made | KviewError) -> None:
+            if made.done():
+                return
+            if isinstance(result, Made):
+                made.set_result(result)
+            else:
+                made.set_exception(result)
+
+        def later(call: Callable[..., None], value: object) -> None:
+            with contextlib.suppress(RuntimeError):  # kview has ended, and its loop with it
+                loop.call_soon_threadsafe(call, value)
+
+        name = f"kview-report-{datetime.now():%Y%m%d-%H%M%S}"
+        command = [
+            self._python,
+            *("-m", "kview.run.report_child", "--recording", str(recording)),
+            *("--folder", str(self._folder), "--name", name),
+        ]
+        making = self._making = _Making(
+            command, scope, lambda progress: later(on_progress, progress), lambda how: later(end, how)
+        )
+        try:
+            return await made
+        finally:
+            making.cancel()
+
+    def cancel(self) -> None:
+        """Cancel the report that is being made. Returns at once."""
+        if self._making is not None:
+            self._making.cancel()
+
+    def stop(self) -> None:
+        """Cancel, and wait until the child has ended, at most a second."""
+        if self._making is not None:
+            self._making.cancel()
+            self._making.join(2 * END_WITHIN_S)
+
+
+class _Making:
+    """A report that is being made, on a thread of its own and by a child process.
+
+    `end` gets the report, or why there is none.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        scope: ReportScope,
+        on_progress: Callable[[ReportProgress], None],
+        end: Callable[[Made | KviewError], None],
+    ) -> None:
+        self._command = command
+        self._scope = scope
+        self._on_progress = on_progress
+        self._end = end
+        self._changing = threading.Lock()
+        self._cancelled = False
+        self._control: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread = threading.Thread(target=self._run, name="report", daemon=True)
+        self._thread.start()
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None else None
+
+    def cancel(self) -> None:
+        with self._changing:
+            self._cancelled = True
+            if self._control is not None:
+                _shut(self._control)
+
+    def join(self, within_s: float) -> None:
+        self._thread.join(within_s)
+
+    def _run(self) -> None:
+        result: Made | KviewError
+        try:
+            scratch = tempfile.mkdtemp(prefix="kview-report-")
+        except OSError as error:
+            folder, reason = tempfile.tempdir or "the temporary folder", error.strerror or str(error)
+            self._end(KviewError(ErrorKind.SPARK_NO_FOLDER, folder=folder, reason=reason))
+            return
+        try:
+            result = self._made(scratch)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            result = KviewError(ErrorKind.REPORT_NOT_STARTED, reason=reason)
+        except Exception as error:
+            _log.exception("what the report's process sent could not be read")
+            result = KviewError(ErrorKind.REPORT_FAILED, cause=type(error).__name__)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        self._end(KviewError(ErrorKind.REPORT_CANCELLED) if self._is_unwanted(result) else result)
+
+    def _is_unwanted(self, result: Made | KviewError) -> bool:
+        return self._cancelled and not isinstance(result, Made)
+
+    def _made(self, scratch: str) -> Made | KviewError:
+        """Start the child, and return what it made or why it made nothing. Raises OSError."""
+        from kview.pipeline.messages import MessageKind, failure_of, messages
+
+        control = self._start(scratch)
+        result: Made | KviewError | None = None
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                control.sendall(msgspec.json.encode(self._scope) + b"\n")
+            for kind, body in messages(control):
+                if kind is MessageKind.PROGRESS:
+                    self._on_progress(msgspec.json.decode(body, type=ReportProgress))
+                elif kind is MessageKind.FAILED:
+                    result = error_of(failure_of(body))
+                elif kind is MessageKind.REPORT:
+                    # From our own child, on a socket that nobody else has.
+                    result = Made(*pickle.loads(body))
+                    import kview.plain.report.text  # noqa: F401 — while the screen does something else
+        finally:
+            how = self._ended(control)
+        return result or how
+
+    def _start(self, scratch: str) -> socket.socket:
+        control, theirs = socket.socketpair()
+        with theirs, self._changing:
+            if self._cancelled:
+                _shut(control)
+            try:
+                self._process = subprocess.Popen(
+                    [*self._command, "--control-fd", str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    pass_fds=[theirs.fileno()],
+                    process_group=0,
+                    env={**child_environment(), "TMPDIR": scratch},
+                )
+            except OSError:
+                control.close()
+                raise
+            self._control = control
+        threading.Thread(target=_listen, args=(self._process,), name="report's log", daemon=True).start()
+        return control
+
+    def _ended(self, control: socket.socket) -> KviewError:
+        """End the child, and return how it ended."""
+        assert self._process is not None
+        with self._changing:
+            self._control = None
+            _shut(control)
+            control.close()
+        try:
+            code = self._process.wait(END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        # If it was killed, its JVM may live on, because a JVM notices the end of its parent only once it has
+        # started.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        if code < 0:
+            return KviewError(ErrorKind.REPORT_KILLED, signal=signal.Signals(-code).name)
+        return KviewError(ErrorKind.REPORT_ENDED, code=code)
+
+
+def _shut(control: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        control.shutdown(socket.SHUT_RDWR)
+
+
+def _listen(process: subprocess.Popen[bytes]) -> None:
+    assert process.stderr is not None
+    for line in process.stderr:
+        _log.warning("%s", line.decode(errors="replace").rstrip())

@@ -1,0 +1,152 @@
+"""The key that makes a report of what is shown: its progress, its end, and the screen with its text."""
+
+import asyncio
+
+import numpy as np
+
+from kview.derive.filters import Filter
+from kview.derive.passing import Passing
+from kview.derive.view import View
+from kview.errors import ErrorKind, KviewError
+from kview.language import glyphs, reports
+from kview.language.errors import message, remedy
+from kview.model.events import Severity
+from kview.model.reporting import MadeReport, ReportProgress, Reports, ReportScope
+from kview.model.snapshot import Strings
+from kview.tui.dashboard import Dashboard
+from kview.tui.widgets.bottom import StatusMessage
+
+MOST_NAMES = 500
+"""The most topics, or groups, that a filter can choose for a report."""
+
+BAR_CELLS = 12
+
+
+class ReportKeys:
+    """Makes reports in the background. `reports` is None if nothing is recorded.
+
+    The same key cancels the report that is being made, and opens one that could not be opened when it was
+    complete, because something else was being typed or read.
+    """
+
+    def __init__(self, app: Dashboard, reports: Reports | None, log_file: str) -> None:
+        self._app = app
+        self._reports = reports
+        self._log_file = log_file
+        self._progress: ReportProgress | None = None
+        self._unread: tuple[MadeReport, str] | None = None
+
+    @property
+    def possible(self) -> bool:
+        """Whether reports can be made."""
+        return self._reports is not None
+
+    @property
+    def progress(self) -> StatusMessage:
+        """How far the report is, an empty message if none is being made."""
+        now = self._progress
+        if now is None:
+            return StatusMessage()
+        full = round(now.share * BAR_CELLS)
+        bar = glyphs.LINE * full + glyphs.DOTTED * (BAR_CELLS - full)
+        said = reports.progress(now.stage, now.done, now.total)
+        if now.tasks:
+            said += f" {glyphs.DOT} {reports.tasks(now.stages, now.tasks_done, now.tasks)}"
+        return StatusMessage(f"report {bar} {said}", f"{self._app.keys.name('back')} cancels")
+
+    def do(self) -> None:
+        """Make a report, cancel the one that is being made, or open the one that waits to be read."""
+        if self._unread is not None:
+            self._open(*self._unread)
+        elif not self.cancel():
+            self._begin()
+
+    def cancel(self) -> bool:
+        """Cancel the report. Returns False if none is being made."""
+        if self._progress is None or self._reports is None:
+            return False
+        self._reports.cancel()
+        return True
+
+    def _begin(self) -> None:
+        view, reports = self._app.view, self._reports
+        if view is None or reports is None:
+            return
+        typed = self._app.options.shown_filter
+        scope = scope_of(view, self._app.options.wanted) if typed else ReportScope()
+        if scope is None:
+            self._app.say(StatusMessage(f"nothing matches {typed}", "so there is nothing to report on"))
+            return
+        if (most := max(len(scope.topics), len(scope.groups))) > MOST_NAMES:
+            said = f"{typed} matches {most:,} names: a report is about all of them or at most {MOST_NAMES:,}"
+            self._app.say(StatusMessage(said, "narrow the filter, or clear it", Severity.WARN))
+            return
+        self._app.clear_message()
+        self._tell(ReportProgress())
+        self._app.run_worker(self._make(reports, scope, typed), group="report")
+
+    def _tell(self, progress: ReportProgress | None) -> None:
+        self._progress = progress
+        self._app.redraw_status()
+
+    async def _make(self, reports: Reports, scope: ReportScope, typed: str) -> None:
+        try:
+            made = await reports.make(scope, self._tell)
+        except KviewError as error:
+            self._tell(None)
+            self._failed(error)
+        except asyncio.CancelledError:  # kview ends
+            reports.cancel()
+            raise
+        else:
+            self._tell(None)
+            self._open(made, typed)
+        finally:
+            self._progress = None
+
+    def _failed(self, error: KviewError) -> None:
+        if error.kind is ErrorKind.REPORT_CANCELLED:
+            self._app.say(StatusMessage("report cancelled", "what was rolled up is kept"))
+            return
+        why = (
+            remedy(error) if error.kind in _ABOUT_USE or not self._log_file else f"details: {self._log_file}"
+        )
+        self._app.say(StatusMessage(f"no report: {message(error)}", why, Severity.WARN), keep=True)
+
+    def _open(self, made: MadeReport, typed: str) -> None:
+        """Open a report, unless something else is being read or typed: then say which key opens it."""
+        screen = self._app.shown()
+        if screen is None or screen.is_typing:
+            self._unread = (made, typed)
+            key = self._app.keys.name("report")
+            self._app.say(
+                StatusMessage(f"report ready: {made.path}", f"{key} opens it", Severity.GOOD, made.url), True
+            )
+            return
+        self._unread = None
+        self._app.go.report(made, typed)
+        self._app.say(StatusMessage(f"report saved: {made.path}", "", Severity.GOOD, made.url), keep=True)
+
+
+_ABOUT_USE = frozenset(
+    {ErrorKind.REPORT_NO_RECORDING, ErrorKind.NO_JAVA, ErrorKind.FILE_NOT_WRITTEN, ErrorKind.SPARK_DISK_FULL}
+)
+"""Errors about which the log file says nothing more."""
+
+
+def scope_of(view: View, wanted: Filter) -> ReportScope | None:
+    """Return the topics and groups that pass a filter, None if none does.
+
+    If all of them pass, or none of one kind, that kind is not limited.
+    """
+    passing = Passing(view, wanted)
+    topics, groups = view.topics.topic[passing.topics], view.snapshot.groups.group[passing.groups]
+    if not len(topics) and not len(groups):
+        return None
+    return ReportScope(
+        _names(topics, len(view.topics.topic)), _names(groups, len(view.snapshot.groups.group))
+    )
+
+
+def _names(chosen: Strings, total: int) -> tuple[str, ...]:
+    return () if len(chosen) == total else tuple(np.unique(chosen.astype(str)).tolist())
