@@ -52,7 +52,8 @@ class FaultCommand:
 class FaultDone:
     """A command that was carried out on `nodes`, which all have the role `role`.
 
-    For UNDO, these are the nodes that had a fault. `ended` has the faults that START ended.
+    For UNDO, these are the nodes that had a fault, and `undone_changes` adjustments were undone. `ended` has
+    the faults that START ended.
     """
 
     kind: FaultKind
@@ -61,6 +62,7 @@ class FaultDone:
     rack: str = ""
     slow_ms: int = 0
     ended: tuple[FaultState, ...] = ()
+    undone_changes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
