@@ -60,8 +60,7 @@ _DOES: Mapping[FaultKind, str] = {
     " has none",
     FaultKind.LOSE_RACK: "cut power to the selected broker's rack: all its brokers are killed at once",
     FaultKind.CRASH_CONTROLLER: "kill the active controller: the other voters elect a new one",
-    FaultKind.UNDO: "undo all faults and all changes of the lab: every node runs normally, and everything is set as at the"
-    " start",
+    FaultKind.UNDO: "undo all faults and all changes of the lab: every node runs, and all is set as it was",
 }
 
 _DOING: Mapping[FaultKind, str] = {

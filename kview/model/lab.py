@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kview.model.adjustments import Adjustment, AdjustmentReply
+from kview.model.faults import Faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,8 @@ class LabSettings:
     topics: tuple[TopicSetting, ...] = ()
 
 
-class Lab(Protocol):
-    """Adjusts a simulated cluster that kview started."""
+class Lab(Faults, Protocol):
+    """Carries out faults on a simulated cluster that kview started, and adjusts it."""
 
     async def adjust(self, wanted: Adjustment) -> AdjustmentReply:
         """Carry out an adjustment. Never raises, because errors are part of the reply."""

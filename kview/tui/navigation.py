@@ -43,6 +43,7 @@ LATER = {
     "RecordsScreen": "inspect",
     "SettingsScreen": "inspect",
     "DetailScreen": "detail",
+    "LabScreen": "lab",
     "HelpScreen": "help",
 }
 """The screens that are imported when they are first shown, or by `preload`, and their modules: to import them
@@ -70,6 +71,7 @@ SCREENS: dict[str, Callable[[], Screen[Any]]] = {
     "groups": partial(made, "GroupsScreen"),
     "throughput": partial(made, "ThroughputScreen"),
     "events": partial(made, "EventsScreen"),
+    "lab": partial(made, "LabScreen"),
 }
 """The screens of the number keys."""
 
@@ -81,6 +83,7 @@ NAMES = {
     "groups": "Groups",
     "throughput": "Throughput",
     "events": "Events",
+    "lab": "Lab",
 }
 
 
