@@ -92,7 +92,7 @@ class LabRows(Keyed[Key]):
             case GroupSetting():
                 return self._group(of.name)
             case LinkSetting():
-                row = index_of(view.snapshot.brokers.id, of.broker)
+                row = index_of(view.snapshot.brokers.id.astype(np.int64), of.broker)
                 return figure(NONE) if row is None else broker_state(view, row, now_ms)
         at = topic_row(view.topics, of.name)
         return figure(NONE) if at is None else worst(view, self._health, at)
