@@ -37,10 +37,10 @@ ANIMATIONS: dict[str, list[Act]] = {
         Act(["B"], 6, 3),
     ],
     "group-rebalance": [
-        Act(["8", "down", "down", "down", "minus"], 1),
-        Act(["5", "enter"], 6, 2),
-        Act(["escape", "8", "x"], 1),
-        Act(["5", "enter"], 8, 2),
+        Act(["8", "down", "down", "down"], 1),
+        Act(["minus", "enter"], 8, 2),
+        Act(["escape", "x"], 1),
+        Act(["enter"], 56, 8),
     ],
 }
 
