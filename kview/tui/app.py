@@ -209,7 +209,9 @@ class KviewApp(ActingApp, inherit_bindings=False):
     @property
     def status_message(self) -> StatusMessage:
         """The message in the status line."""
-        return self.lab.with_undo(self.faults.with_undo(self.status.message), self.current_mode == "lab")
+        # A screen that was opened from the lab has none of its keys.
+        in_lab = self.current_mode == "lab" and len(self.screen_stack) == 1
+        return self.lab.with_undo(self.faults.with_undo(self.status.message), in_lab)
 
     @property
     def active_faults(self) -> tuple[str, ...]:

@@ -99,6 +99,8 @@ async def test_every_change_says_what_it_did_and_its_key_undoes_it() -> None:
         assert "LAB 7 changes" in text(app)
         assert re.search(r"paused \(7,000/s\) +4,400 ", row_of(app, "invoice-service"))
         assert re.search(r"2 members, paused +reading ", row_of(app, "reporting"))
+        await press(pilot, ["enter"])
+        assert text(app).splitlines()[-2].endswith("· 8 u back to 125 MB/s"), "not on a screen opened from it"
         await press(pilot, ["1"])
         assert text(app).splitlines()[-2].endswith("· 8 u back to 125 MB/s"), "u works only in the panel"
         await opened(app, pilot)
