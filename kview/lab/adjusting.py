@@ -36,6 +36,8 @@ def adjustment_of(line: str) -> Adjustment:
         case AdjustmentKind.SET:
             key, _, value = rest[1].partition("=")
             return Adjustment(kind, rest[0], key=key, value=value)
+        case AdjustmentKind.UNSET:
+            return Adjustment(kind, rest[0], key=rest[1])
     return Adjustment(kind, rest[0])
 
 

@@ -11,6 +11,7 @@ from kview.lab.messages import (
     MAX_REPLY_BYTES,
     AdjustmentAnswer,
     AskCounters,
+    AskSettings,
     AskStatus,
     Counters,
     DoAdjustment,
@@ -18,12 +19,14 @@ from kview.lab.messages import (
     FaultAnswer,
     Reply,
     Request,
+    Settings,
     Status,
     encode,
     reply_of,
 )
 from kview.model.adjustments import Adjustment, AdjustmentReply
 from kview.model.faults import ActiveFault, FaultCommand, FaultReply
+from kview.model.lab import LabSettings
 
 REPLY_TIMEOUT_S = 5.0
 """A fault takes microseconds, so a cluster that has not answered within this time is stuck or has ended."""
@@ -34,7 +37,7 @@ R = TypeVar("R", bound=Reply)
 class ControlClient:
     """Requests faults on a simulated cluster, over our end of the socket pair to the cluster.
 
-    Implements `kview.model.faults.Faults`. Requests are sent one at a time, in the order in which they were
+    Implements `Faults` and `Lab`. Requests are sent one at a time, in the order in which they were
     made. A request that is not answered in time fails, and the next one is sent once the late answer has
     come. If the channel is closed, or carries anything but answers, this request and all later ones fail.
     """
@@ -61,6 +64,13 @@ class ControlClient:
             return (await self._ask(DoAdjustment(wanted), AdjustmentAnswer)).reply
         except KviewError as error:
             return AdjustmentReply(error.facts)
+
+    async def settings_now(self) -> LabSettings | None:
+        """Return what is set and can be adjusted, or None if the cluster does not say. Never raises."""
+        try:
+            return (await self._ask(AskSettings(), Settings)).settings
+        except KviewError:
+            return None
 
     async def active(self) -> tuple[ActiveFault, ...] | None:
         """Return the faults in force, or None if the cluster does not say. Never raises."""

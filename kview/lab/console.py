@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kview.errors import BadUse, ErrorKind
+from kview.lab.changes import Changes
 from kview.lab.commands import MAX_SLOW_MS
 from kview.lab.messages import (
     AdjustmentAnswer,
     AskCounters,
+    AskSettings,
     AskStatus,
     Counters,
     DoAdjustment,
@@ -16,6 +18,7 @@ from kview.lab.messages import (
     FaultAnswer,
     Reply,
     Request,
+    Settings,
     Status,
 )
 from kview.model.adjustments import Adjustment, AdjustmentReply
@@ -54,6 +57,7 @@ class Console:
         self._counters = counters
         self._behind_ms = behind_ms
         self._end = end
+        self._changes = Changes()
 
     def answer(self, request: Request) -> Reply:
         """Carry out a request and return the answer."""
@@ -66,6 +70,8 @@ class Console:
                 return self.status()
             case AskCounters():
                 return self.counters()
+            case AskSettings():
+                return Settings(self._cluster.adjustments.settings())
             case _:
                 self.quit()
                 return Ending()
@@ -83,10 +89,12 @@ class Console:
     def adjust(self, wanted: Adjustment) -> AdjustmentReply:
         """Carry out an adjustment, or return why that is not possible."""
         try:
-            self._cluster.adjustments.apply(wanted)
+            undone_by = self._cluster.adjustments.apply(wanted)
         except BadUse as error:
             return AdjustmentReply(error.facts)
-        return AdjustmentReply()
+        if undone_by is not None:
+            self._changes.note(undone_by)
+        return AdjustmentReply(undone_by=undone_by)
 
     def status(self) -> Status:
         """Return the state of the cluster."""
@@ -111,7 +119,8 @@ class Console:
         cluster, kind = self._cluster, command.kind
         match kind:
             case FaultKind.UNDO:
-                return FaultDone(kind, cluster.faults.undo()), None
+                undone = self._undo_changes()
+                return FaultDone(kind, cluster.faults.undo(), undone_changes=undone), None
             case FaultKind.CRASH_CONTROLLER:
                 node = cluster.faults.crash_controller()
                 if node < 0:
@@ -127,6 +136,18 @@ class Console:
                 return FaultDone(kind, hit, rack=command.rack), _UNDO
             case _:
                 return self._apply_to_node(command)
+
+    def _undo_changes(self) -> int:
+        """Undo the adjustments in force. Returns how many there were; one that is refused now is kept."""
+        undone = 0
+        for back in self._changes.taken():
+            try:
+                self._cluster.adjustments.apply(back)
+            except BadUse:
+                self._changes.note(back)
+            else:
+                undone += 1
+        return undone
 
     def _apply_to_node(self, command: FaultCommand) -> tuple[FaultDone, FaultCommand | None]:
         cluster, kind, node = self._cluster, command.kind, command.node

@@ -50,14 +50,18 @@ def answer(console: Console, line: str | None) -> str:
     try:
         if is_adjustment(line):
             wanted = adjustment_of(line)
-            refused = console.adjust(wanted).refused
-            return f"ok {adjustments.done(wanted)}" if refused is None else f"error {sentence(refused)}"
+            reply = console.adjust(wanted)
+            if reply.refused is not None:
+                return f"error {sentence(reply.refused)}"
+            back = reply.undone_by
+            undo = f"; to undo it: {adjustments.typed(back)}" if back is not None else ""
+            return f"ok {adjustments.done(wanted)}{undo}"
         command = parse(line)
     except BadUse as error:
         return f"error {sentence(error)}"
-    reply = console.apply(command)
-    if reply.done is None:
-        assert reply.refused is not None
-        return f"error {faults.refusal(reply.refused, reply.undone_by, faults.typed)}"
-    undo = f"; to undo it: {faults.typed(reply.undone_by)}" if reply.undone_by is not None else ""
-    return f"ok {faults.done(reply.done)}{undo}"
+    outcome = console.apply(command)
+    if outcome.done is None:
+        assert outcome.refused is not None
+        return f"error {faults.refusal(outcome.refused, outcome.undone_by, faults.typed)}"
+    undo = f"; to undo it: {faults.typed(outcome.undone_by)}" if outcome.undone_by is not None else ""
+    return f"ok {faults.done(outcome.done)}{undo}"

@@ -10,12 +10,13 @@ import msgspec
 from kview.errors import ErrorFacts
 from kview.model.adjustments import Adjustment, AdjustmentReply
 from kview.model.faults import ActiveFault, FaultCommand, FaultReply
+from kview.model.lab import LabSettings
 
 MAX_REQUEST_BYTES = 4096
 """Limit of a request. A fault takes about a hundred bytes."""
 
-MAX_REPLY_BYTES = 1 << 20
-"""Limit of a reply, large enough for the counters of thousands of topics."""
+MAX_REPLY_BYTES = 1 << 24
+"""Limit of a reply, large enough for what is set in ten thousand topics and groups with the longest names."""
 
 
 class DoFault(msgspec.Struct, frozen=True, tag="fault"):
@@ -38,11 +39,15 @@ class AskCounters(msgspec.Struct, frozen=True, tag="counters"):
     """Ask for the counters. Answered with Counters."""
 
 
+class AskSettings(msgspec.Struct, frozen=True, tag="settings"):
+    """Ask for what is set and can be adjusted. Answered with Settings."""
+
+
 class Quit(msgspec.Struct, frozen=True, tag="quit"):
     """End the cluster. Answered with Ending."""
 
 
-Request: TypeAlias = DoFault | DoAdjustment | AskStatus | AskCounters | Quit
+Request: TypeAlias = DoFault | DoAdjustment | AskStatus | AskCounters | AskSettings | Quit
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
@@ -84,11 +89,17 @@ class Counters(msgspec.Struct, frozen=True, tag="counters"):
     counters: dict[str, Any]
 
 
+class Settings(msgspec.Struct, frozen=True, tag="settings"):
+    """What is set and can be adjusted."""
+
+    settings: LabSettings
+
+
 class Ending(msgspec.Struct, frozen=True, tag="ending"):
     """The cluster is ending."""
 
 
-Reply: TypeAlias = Ready | NotStarted | FaultAnswer | AdjustmentAnswer | Status | Counters | Ending
+Reply: TypeAlias = Ready | NotStarted | FaultAnswer | AdjustmentAnswer | Status | Counters | Settings | Ending
 
 _encoder = msgspec.json.Encoder()
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)

@@ -60,7 +60,7 @@ _DOES: Mapping[FaultKind, str] = {
     " has none",
     FaultKind.LOSE_RACK: "cut power to the selected broker's rack: all its brokers are killed at once",
     FaultKind.CRASH_CONTROLLER: "kill the active controller: the other voters elect a new one",
-    FaultKind.UNDO: "undo all faults: start every node that is down and stop slowing the rest",
+    FaultKind.UNDO: "undo all faults and all changes of the lab: every node runs, and all is set as it was",
 }
 
 _DOING: Mapping[FaultKind, str] = {
@@ -113,8 +113,8 @@ def doing(command: FaultCommand) -> str:
 
 def done(fault: FaultDone) -> str:
     """Return what was done: `broker 4 was killed (kill −9): …`."""
-    if fault.kind is FaultKind.UNDO and not fault.nodes:
-        return NO_FAULT
+    if fault.kind is FaultKind.UNDO:
+        return _undone(fault)
     if fault.kind is FaultKind.START:
         return _started(fault)
     words = _DONE[fault.kind]
@@ -135,6 +135,14 @@ def _started(fault: FaultDone) -> str:
         return f"{_nodes(fault)} is no longer slowed down"
     how = "was resumed (kill −CONT)" if FaultState.HUNG in ended else "was started"
     return f"{_nodes(fault)} {how}{_REJOINS[fault.role]}"
+
+
+def _undone(fault: FaultDone) -> str:
+    """Return what undoing everything did."""
+    changes = f"{plural(fault.undone_changes, 'change')} of the lab undone" if fault.undone_changes else ""
+    if not fault.nodes:
+        return changes or NO_FAULT
+    return "; ".join(filter(None, (_DONE[FaultKind.UNDO], changes)))
 
 
 def undoing(command: FaultCommand) -> str:

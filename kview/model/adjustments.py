@@ -16,6 +16,9 @@ class AdjustmentKind(StrEnum):
     PAUSE = "pause"
     """The members of a group go on sending heartbeats, but read nothing."""
     RESUME = "resume"
+    PAUSE_PRODUCER = "pause-producer"
+    """A producer creates no records until it is resumed, or gets another rate."""
+    RESUME_PRODUCER = "resume-producer"
     ADD_MEMBER = "add-member"
     REMOVE_MEMBER = "remove-member"
     """The youngest member commits and leaves its group."""
@@ -23,6 +26,8 @@ class AdjustmentKind(StrEnum):
     """The youngest member ends without a word: its group waits until its session ends."""
     SET = "set"
     """A topic's setting `key` has the value `value`."""
+    UNSET = "unset"
+    """A topic has no value of its own for the setting `key` any more."""
     BANDWIDTH = "bandwidth"
     """A broker's network carries `amount` bytes per second in each direction."""
     ELECT = "elect"
@@ -41,6 +46,10 @@ class Adjustment(Struct, frozen=True):
 
 
 class AdjustmentReply(Struct, frozen=True):
-    """The outcome of an adjustment: None if it was made, else why it was refused."""
+    """The outcome of an adjustment: None if it was made, else why it was refused.
+
+    `undone_by` undoes what was made. It is None if nothing does, or if nothing has changed.
+    """
 
     refused: ErrorFacts | None = None
+    undone_by: Adjustment | None = None

@@ -51,7 +51,8 @@ class FaultCommand(Struct, frozen=True):
 class FaultDone(Struct, frozen=True):
     """A command that was carried out on `nodes`, which all have the role `role`.
 
-    For UNDO, these are the nodes that had a fault. `ended` has the faults that START ended.
+    For UNDO, these are the nodes that had a fault, and `undone_changes` adjustments were undone. `ended` has
+    the faults that START ended.
     """
 
     kind: FaultKind
@@ -60,6 +61,7 @@ class FaultDone(Struct, frozen=True):
     rack: str = ""
     slow_ms: int = 0
     ended: tuple[FaultState, ...] = ()
+    undone_changes: int = 0
 
 
 class ActiveFault(Struct, frozen=True):

@@ -14,7 +14,7 @@ from kview.derive.view import View
 from kview.errors import BadUse
 from kview.language.errors import sentence
 from kview.model.choices import Memory
-from kview.model.faults import Faults
+from kview.model.lab import Lab
 from kview.model.notices import Notice
 from kview.model.ports import Attention, Feed, Inspector, Profiles, Timeline
 from kview.model.units import UNKNOWN
@@ -63,7 +63,7 @@ class Run(Feed[View], Timeline, Protocol):
 
 def run_dashboard(
     source: AttentiveSource,
-    faults: Faults | None,
+    faults: Lab | None,
     name: str,
     display: Display,
     ascii_only: bool,
@@ -122,7 +122,7 @@ def wall_ms() -> int:
 def drive(
     run: Run,
     keys: "Keys",
-    faults: Faults | None,
+    faults: Lab | None,
     source: "SourceInfo",
     display: Display,
     ascii_only: bool,
@@ -148,6 +148,7 @@ def drive(
     app = KviewApp(
         feed=run,
         faults=faults,
+        lab=faults,
         source=source,
         clock_ms=run.clock_ms,
         theme=display.theme,

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from kview.errors import BadUse
-from kview.model.faults import Faults
+from kview.model.lab import Lab
 from kview.model.notices import Notice
 from kview.model.ports import Profiles
 from kview.run import terminal
@@ -17,7 +17,7 @@ from kview.run.settings import Display
 
 def show(
     source: AttentiveSource,
-    faults: Faults | None,
+    faults: Lab | None,
     name: str,
     display: Display,
     opening: Sequence[Notice] = (),
@@ -47,7 +47,7 @@ def show(
 
 def _show(
     source: AttentiveSource,
-    faults: Faults | None,
+    faults: Lab | None,
     name: str,
     display: Display,
     opening: Sequence[Notice],

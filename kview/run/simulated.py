@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kview.errors import ErrorKind, KviewError
+from kview.model.adjustments import Adjustment, AdjustmentReply
 from kview.model.faults import ActiveFault, FaultCommand, FaultReply
 from kview.model.inspection import (
     DirectoriesAnswer,
@@ -16,6 +17,7 @@ from kview.model.inspection import (
     SettingsAnswer,
     SettingsRequest,
 )
+from kview.model.lab import LabSettings
 from kview.model.snapshot import Snapshot
 from kview.run import inspecting
 from kview.run.child import SimulatedCluster
@@ -31,8 +33,8 @@ if TYPE_CHECKING:
 class SimulatedSource:
     """Observes a simulated cluster, and starts the cluster again if it dies.
 
-    Implements `Source`, `Attention`, `Inspector` and `Faults`. The first child process starts at once, so
-    that it gets ready while the dashboard draws its first frame.
+    Implements `Source`, `Attention`, `Inspector`, `Faults` and `Lab`. The first child process starts at once,
+    so that it gets ready while the dashboard draws its first frame.
     """
 
     def __init__(self, arguments: Sequence[str], interval_s: float, with_records: bool = True) -> None:
@@ -130,6 +132,16 @@ class SimulatedSource:
     async def active(self) -> tuple[ActiveFault, ...] | None:
         """Return the faults in force, or None if the cluster does not say. Never raises."""
         return None if self._faults is None else await self._faults.active()
+
+    async def adjust(self, wanted: Adjustment) -> AdjustmentReply:
+        """Carry out an adjustment. Never raises."""
+        if self._faults is None:
+            return AdjustmentReply(KviewError(ErrorKind.CLUSTER_STARTING).facts)
+        return await self._faults.adjust(wanted)
+
+    async def settings_now(self) -> LabSettings | None:
+        """Return what is set and can be adjusted, or None if the cluster does not say. Never raises."""
+        return None if self._faults is None else await self._faults.settings_now()
 
     def close(self) -> None:
         """End the cluster and close the connections to it."""

@@ -5,13 +5,18 @@ from collections.abc import Mapping
 
 from kview.errors import BadUse, ErrorKind
 from kview.model.adjustments import Adjustment, AdjustmentKind
+from kview.model.lab import GroupSetting, LabSettings, LinkSetting, ProducerSetting, TopicSetting
 from kview.simulate.alterations import Alteration, Operation
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.codes import ErrorCode
+from kview.simulate.controllers.effective_configs import EffectiveConfigs
+from kview.simulate.metadata import TopicImage
 from kview.simulate.requests.admin import Admin
 from kview.simulate.results import AdminResult
 from kview.simulate.traffic.member import Phase, SimulatedMember
+from kview.simulate.traffic.producer import SimulatedProducer
 from kview.simulate.traffic.traffic import Traffic
+from kview.simulate.world import OFFSETS_TOPIC, World
 
 MOST_RECORDS_PER_SECOND = 1_000_000
 LEAST_BYTES_PER_SECOND = 1_000
@@ -20,50 +25,158 @@ MOST_MEMBERS = 100
 """Limits of what can be asked for: more would test the machine, not a cluster."""
 
 
-class Adjustments:
-    """Carries out adjustments."""
+MIN_ISR = "min.insync.replicas"
 
-    def __init__(self, brokers: Mapping[int, Broker], admin: Admin, traffic: Traffic) -> None:
+
+class Adjustments:
+    """Carries out adjustments, and returns what is set now. `world` is what was set at the start."""
+
+    def __init__(
+        self,
+        world: World,
+        brokers: Mapping[int, Broker],
+        configs: EffectiveConfigs,
+        admin: Admin,
+        traffic: Traffic,
+    ) -> None:
         self._brokers = brokers
+        self._configs = configs
         self._admin = admin
         self._traffic = traffic
+        self._paused_rates: dict[str, float] = {}
+        """The rates of paused producers, to which they return."""
+        self._initial_rates = {spec.client_id: spec.records_per_second for spec in world.producers}
+        self._initial_members = {spec.name: spec.members for spec in world.groups}
+        self._initial_bandwidth = world.link.bytes_per_second
+        self._initial_configs = {spec.name: spec.configs for spec in world.topics}
 
-    def apply(self, wanted: Adjustment) -> None:
-        """Carry out an adjustment. Raises BadUse if that is not possible."""
+    def apply(self, wanted: Adjustment) -> Adjustment | None:
+        """Carry out an adjustment. Returns the one that undoes it, or None if there is none.
+
+        Raises BadUse if the adjustment is not possible.
+        """
         match wanted.kind:
             case AdjustmentKind.RATE:
-                self._set_rate(wanted.name, wanted.amount)
-            case AdjustmentKind.SET:
-                self._set(wanted.name, wanted.key, wanted.value)
+                return self._set_rate(wanted.name, wanted.amount)
+            case AdjustmentKind.PAUSE_PRODUCER | AdjustmentKind.RESUME_PRODUCER:
+                return self._pause_producer(wanted.name, wanted.kind is AdjustmentKind.PAUSE_PRODUCER)
+            case AdjustmentKind.SET | AdjustmentKind.UNSET:
+                return self._set(wanted)
             case AdjustmentKind.BANDWIDTH:
-                self._set_bandwidth(wanted.broker, wanted.amount)
+                return self._set_bandwidth(wanted.broker, wanted.amount)
             case AdjustmentKind.ELECT:
                 self._elect(wanted.name)
+                return None
             case _:
-                self._adjust_group(wanted)
+                return self._adjust_group(wanted)
 
-    def _set_rate(self, name: str, rate: float) -> None:
+    def settings(self) -> LabSettings:
+        """Return what is set now. A stopped group has no members."""
+        return LabSettings(
+            tuple(map(self._producer, self._traffic.producers.values())),
+            tuple(map(self._group, self._traffic.groups)),
+            tuple(
+                LinkSetting(b, broker.in_link.rate, self._initial_bandwidth, broker.latency_us)
+                for b, broker in self._brokers.items()
+            ),
+            tuple(
+                self._topic(name, topic)
+                for name, topic in self._topics().items()
+                if name != OFFSETS_TOPIC and topic.partitions
+            ),
+        )
+
+    def _producer(self, producer: SimulatedProducer) -> ProducerSetting:
+        spec = producer.spec
+        name, rate = spec.client_id, spec.records_per_second
+        return ProducerSetting(
+            name,
+            spec.topic,
+            self._paused_rates.get(name, rate),
+            self._initial_rates.get(name, rate),
+            name in self._paused_rates,
+            spec.record_bytes,
+            spec.acks,
+            spec.keys,
+            spec.skew,
+        )
+
+    def _group(self, name: str) -> GroupSetting:
+        spec, inside = self._traffic.groups[name], self._inside(name)
+        return GroupSetting(
+            name,
+            spec.topics,
+            len(inside),
+            self._initial_members.get(name, spec.members),
+            any(member.paused for member in inside),
+            spec.records_per_second,
+            spec.commit_interval_ms,
+        )
+
+    def _topic(self, name: str, topic: TopicImage) -> TopicSetting:
+        value = self._configs.min_insync_replicas(name)
+        dynamic = self._configs.of_broker(-1)
+        initial = self._configs.settings.topic(
+            self._initial_configs.get(name, topic.configs), MIN_ISR, dynamic
+        )
+        return TopicSetting(name, value, int(initial), len(topic.partitions[0].replicas))
+
+    def _topics(self) -> Mapping[str, TopicImage]:
+        """Return the topics in the newest metadata that any broker has."""
+        return max((broker.image for broker in self._brokers.values()), key=lambda image: image.offset).topics
+
+    def _inside(self, group: str) -> list[SimulatedMember]:
+        return [member for member in self._traffic.members[group] if member.phase is not Phase.LEFT]
+
+    def _named_producer(self, name: str) -> SimulatedProducer:
         producer = self._traffic.producers.get(name)
         if producer is None:
             raise BadUse(ErrorKind.PRODUCER_UNKNOWN, name=name, known=tuple(self._traffic.producers))
-        _check(rate, 0, MOST_RECORDS_PER_SECOND)
-        producer.set_rate(rate)
+        return producer
 
-    def _set_bandwidth(self, broker: int, rate: float) -> None:
+    def _set_rate(self, name: str, rate: float) -> Adjustment:
+        producer = self._named_producer(name)
+        _check(rate, 0, MOST_RECORDS_PER_SECOND)
+        before = self._paused_rates.pop(name, producer.spec.records_per_second)
+        producer.set_rate(rate)
+        return Adjustment(AdjustmentKind.RATE, name, amount=before)
+
+    def _pause_producer(self, name: str, pause: bool) -> Adjustment | None:
+        producer = self._named_producer(name)
+        if pause == (name in self._paused_rates):
+            return None
+        if pause:
+            self._paused_rates[name] = producer.spec.records_per_second
+            producer.set_rate(0.0)
+            return Adjustment(AdjustmentKind.RESUME_PRODUCER, name)
+        producer.set_rate(self._paused_rates.pop(name))
+        return Adjustment(AdjustmentKind.PAUSE_PRODUCER, name)
+
+    def _set_bandwidth(self, broker: int, rate: float) -> Adjustment:
         found = self._brokers.get(broker)
         if found is None:
             raise BadUse(ErrorKind.BROKER_UNKNOWN, name=broker, known=tuple(map(str, self._brokers)))
         _check(rate, LEAST_BYTES_PER_SECOND, MOST_BYTES_PER_SECOND)
+        before = found.in_link.rate
         for link in (found.in_link, found.out_link):
             link.available(found.kernel.now_us)
             link.rate = round(rate)
+        return Adjustment(AdjustmentKind.BANDWIDTH, broker=broker, amount=before)
 
-    def _set(self, topic: str, key: str, value: str) -> None:
-        _done(self._admin.alter_topic(topic, (Alteration(key, Operation.SET, value),), False, False), topic)
+    def _set(self, wanted: Adjustment) -> Adjustment:
+        topic, key = wanted.name, wanted.key
+        found = self._topics().get(topic)
+        before = None if found is None else found.configs.get(key)
+        deletes = wanted.kind is AdjustmentKind.UNSET
+        operation = Operation.DELETE if deletes else Operation.SET
+        change = Alteration(key, operation, None if deletes else wanted.value)
+        _done(self._admin.alter_topic(topic, (change,), False, False), topic)
+        if before is None:
+            return Adjustment(AdjustmentKind.UNSET, topic, key=key)
+        return Adjustment(AdjustmentKind.SET, topic, key=key, value=before)
 
     def _elect(self, topic: str) -> None:
-        image = max((broker.image for broker in self._brokers.values()), key=lambda image: image.offset)
-        found = image.topics.get(topic)
+        found = self._topics().get(topic)
         if found is None:
             raise BadUse(ErrorKind.ADJUSTMENT_REFUSED, topic=topic, reason="there is no such topic")
         keys = [(topic, number) for number, one in enumerate(found.partitions) if one.leader < 0]
@@ -72,23 +185,29 @@ class Adjustments:
         for _, result in self._admin.elect_leaders(keys, unclean=True):
             _done(result, topic)
 
-    def _adjust_group(self, wanted: Adjustment) -> None:
-        members = self._traffic.members.get(wanted.name)
-        if members is None:
-            raise BadUse(ErrorKind.GROUP_UNKNOWN, name=wanted.name, known=tuple(self._traffic.members))
-        inside = [member for member in members if member.phase is not Phase.LEFT]
+    def _adjust_group(self, wanted: Adjustment) -> Adjustment | None:
+        name = wanted.name
+        if name not in self._traffic.members:
+            raise BadUse(ErrorKind.GROUP_UNKNOWN, name=name, known=tuple(self._traffic.members))
+        inside = self._inside(name)
         match wanted.kind:
             case AdjustmentKind.PAUSE | AdjustmentKind.RESUME:
-                for member in inside:
-                    member.paused = wanted.kind is AdjustmentKind.PAUSE
+                pause = wanted.kind is AdjustmentKind.PAUSE
+                changed = [member for member in inside if member.paused is not pause]
+                for member in changed:
+                    member.paused = pause
+                back = AdjustmentKind.RESUME if pause else AdjustmentKind.PAUSE
+                return Adjustment(back, name) if changed else None
             case AdjustmentKind.ADD_MEMBER:
                 _check(len(inside) + 1, 1, MOST_MEMBERS)
-                spec = self._traffic.groups[wanted.name]
+                spec = self._traffic.groups[name]
                 self._traffic.add_member(spec).paused = any(member.paused for member in inside)
+                return Adjustment(AdjustmentKind.REMOVE_MEMBER, name)
             case _:
                 if not inside:
-                    raise BadUse(ErrorKind.GROUP_WITHOUT_MEMBERS, group=wanted.name)
+                    raise BadUse(ErrorKind.GROUP_WITHOUT_MEMBERS, group=name)
                 _end(inside[-1], clean=wanted.kind is AdjustmentKind.REMOVE_MEMBER)
+                return Adjustment(AdjustmentKind.ADD_MEMBER, name)
 
 
 def _end(member: SimulatedMember, clean: bool) -> None:

@@ -103,6 +103,8 @@ class ActingApp(ShowingApp, inherit_bindings=False):
             return self.time.allows(str(parameters[0]))
         if action == "dismiss_broker":
             return self.attention.allows_delete
+        if action == "go" and parameters[0] == "lab":
+            return self.lab.possible
         if action == "fault":
             return self.faults.allows(str(parameters[0]))
         return True

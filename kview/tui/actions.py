@@ -28,6 +28,7 @@ class Where(StrEnum):
     DETAIL = "a record or a setting"
     RECORDS = "the panel of records"
     SETTINGS = "the panel of settings"
+    LAB = "the lab"
 
     def meets(self, other: "Where") -> bool:
         """Return whether a screen can have actions of both places."""

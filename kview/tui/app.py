@@ -16,6 +16,7 @@ from kview.derive.view import View
 from kview.language.notices import text
 from kview.model.choices import Memory
 from kview.model.faults import Faults
+from kview.model.lab import Lab
 from kview.model.notices import Notice
 from kview.model.ports import Attention, Feed, Inspector, Profiles, Saves, SparkJob, Timeline
 from kview.model.reporting import Reports
@@ -27,6 +28,7 @@ from kview.tui.choices import Choices
 from kview.tui.colours import Colours
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.keys import APP_BINDINGS, DEFAULT_KEYS
+from kview.tui.lab_keys import LabKeys
 from kview.tui.list_keys import ListKeys, holding
 from kview.tui.navigation import FIRST, SCREENS, Navigation, preload
 from kview.tui.options import Options
@@ -50,10 +52,11 @@ because only two lines show tenths."""
 class KviewApp(ActingApp, inherit_bindings=False):
     """The dashboard.
 
-    `faults` is None on a cluster that we did not start, `attention` is None in a replay, `inspector` is None
-    if there is no cluster to ask, `profiles` is None if kview cannot switch to another cluster, `saves`
-    is None if nothing can be saved, and `reports` is None if no reports can be made. A `theme` of '' or None
-    selects the default theme. `log_file` is where tracebacks are logged, or '' if they are not logged.
+    `faults` and `lab` are None on a cluster that we did not start, `attention` is None in a replay,
+    `inspector` is None if there is no cluster to ask, `profiles` is None if kview cannot switch to another
+    cluster, `saves` is None if nothing can be saved, and `reports` is None if no reports can be made. A
+    `theme` of '' or None selects the default theme. `log_file` is where tracebacks are logged, or '' if they
+    are not logged.
 
     `clock_ms` returns the time at the moment shown, by the snapshots' clock, which stands still while time is
     paused and runs as fast as a recording is played. `wall_ms` returns what that clock shows live (None: the
@@ -98,6 +101,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
         reports: Reports | None = None,
         keys: Keys = DEFAULT_KEYS,
         memory: Memory | None = None,
+        lab: Lab | None = None,
     ) -> None:
         colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
         super().__init__(colourless)
@@ -105,6 +109,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
         self.set_keymap(keys.textual())
         self.feed = feed
         self.faults = FaultKeys(self, faults)
+        self.lab = LabKeys(self, lab)
         self.attention = AttentionKeys(self, attention)
         self.timeline = timeline
         self.spark = spark
@@ -210,7 +215,9 @@ class KviewApp(ActingApp, inherit_bindings=False):
     @property
     def status_message(self) -> StatusMessage:
         """The message in the status line."""
-        message = self.faults.with_undo(self.status.message)
+        # A screen that was opened from the lab has none of its keys.
+        in_lab = self.current_mode == "lab" and len(self.screen_stack) == 1
+        message = self.lab.with_undo(self.faults.with_undo(self.status.message), in_lab)
         return message if message.text else self._reports.progress
 
     @property
@@ -232,7 +239,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
     # -- screens
 
     def _go_soon(self, mode: str) -> None:
-        if mode in SCREENS and mode != self.current_mode:
+        if mode in SCREENS and mode != self.current_mode and self.check_action("go", (mode,)):
             self.run_worker(self.go.to(mode), exclusive=True, group="go")
 
     def show_moment(self, at_ms: int, why: str = "") -> None:

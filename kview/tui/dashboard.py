@@ -5,6 +5,8 @@ from datetime import tzinfo
 from typing import Any, Protocol
 
 from kview.derive.view import View
+from kview.language.lab import Setting
+from kview.model.lab import LabSettings
 from kview.model.notices import Notice
 from kview.model.ports import Timeline
 from kview.model.reporting import MadeReport
@@ -89,6 +91,29 @@ class Going(Protocol):
         ...
 
 
+class Adjusting(Protocol):
+    """What is set in the simulated cluster, and the keys that change it."""
+
+    settings: LabSettings | None
+    """What was set when the cluster said so last, None if it has not yet."""
+    asked_ms: int
+    """When that was, epoch ms by the wall clock."""
+    failed: bool
+    """Whether the cluster did not say when it was asked last."""
+
+    def ask(self) -> None:
+        """Ask the cluster what is set. The screen is drawn again with the answer."""
+        ...
+
+    def do(self, what: str, of: Setting | None) -> None:
+        """Carry out a key of the lab for the setting in the selected row."""
+        ...
+
+    def undone(self) -> None:
+        """Take note that all changes were undone."""
+        ...
+
+
 class Dashboard(Protocol):
     """The app, as seen by its screens and its keys."""
 
@@ -110,6 +135,11 @@ class Dashboard(Protocol):
     """The keys in force."""
     ascii_only: bool
     """Whether only ASCII characters are drawn."""
+
+    @property
+    def lab(self) -> Adjusting:
+        """What can be adjusted in the simulated cluster."""
+        ...
 
     @property
     def go(self) -> Going:
@@ -151,6 +181,10 @@ class Dashboard(Protocol):
 
     def clear_message(self) -> None:
         """Remove the message from the status line, because it is about another moment."""
+        ...
+
+    def redraw(self) -> None:
+        """Draw the screen again, because something that is not in the view has changed."""
         ...
 
     def redraw_status(self) -> None:

@@ -180,6 +180,8 @@ class FaultKeys:
         if reply.done is not None:
             self._in_force, self._unsure = reply.active, False
             self._note(reply.done, before, at_ms)
+            if reply.done.kind is FaultKind.UNDO:
+                self._app.lab.undone()
             self._tell(StatusMessage(f"{why}{fault_words.done(reply.done)}"), reply.undone_by)
         elif reply.refused is not None:
             self._unsure |= reply.refused.kind is ErrorKind.CLUSTER_SILENT

@@ -82,6 +82,7 @@ SCREEN_ACTIONS = (
     _screen("groups", "5", "consumer groups with their lag, time behind and verdict", 8),
     _screen("throughput", "6", "records and bytes per second over time, calculated by Spark", 17),
     _screen("events", "7", "incidents with their stopwatch, and all events on a timeline", 17),
+    _screen("lab", "8", "change the traffic, networks and settings of the simulated cluster", 17),
 )
 """The screens of the number keys, as `kview.tui.navigation` names them."""
 

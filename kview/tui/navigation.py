@@ -45,6 +45,7 @@ LATER = {
     "SettingsScreen": "inspect",
     "DetailScreen": "detail",
     "ReportScreen": "report",
+    "LabScreen": "lab",
     "HelpScreen": "help",
 }
 """The screens that are imported when they are first shown, or by `preload`, and their modules: to import them
@@ -72,6 +73,7 @@ SCREENS: dict[str, Callable[[], Screen[Any]]] = {
     "groups": partial(made, "GroupsScreen"),
     "throughput": partial(made, "ThroughputScreen"),
     "events": partial(made, "EventsScreen"),
+    "lab": partial(made, "LabScreen"),
 }
 """The screens of the number keys."""
 
@@ -83,6 +85,7 @@ NAMES = {
     "groups": "Groups",
     "throughput": "Throughput",
     "events": "Events",
+    "lab": "Lab",
 }
 
 

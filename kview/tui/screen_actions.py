@@ -4,6 +4,49 @@ from kview.language.inspection import RECORDS_FORMS
 from kview.model.inspection import DEFAULT_RECORDS
 from kview.tui.actions import Action, Where
 
+LAB_ACTIONS = (
+    Action(
+        "more",
+        ("plus", "equals_sign"),
+        "adjust('more')",
+        "more",
+        "set the selected row higher: more records, members, replicas or bandwidth",
+        1,
+        Where.LAB,
+        pair="less",
+        short="change",
+    ),
+    Action("less", ("minus",), "adjust('less')", "less", "set the selected row lower", 0, Where.LAB),
+    Action(
+        "hold",
+        ("z",),
+        "adjust('pause')",
+        "pause/resume",
+        "pause the selected producer or group, or resume it",
+        3,
+        Where.LAB,
+    ),
+    Action(
+        "kill-member",
+        ("x",),
+        "adjust('kill')",
+        "kill member",
+        "kill the youngest member of the selected group: it ends without a word",
+        4,
+        Where.LAB,
+    ),
+    Action(
+        "undo-change",
+        ("u",),
+        "adjust('undo')",
+        "undo change",
+        "undo the last change made here, then the one before it",
+        2,
+        Where.LAB,
+    ),
+)
+"""The actions of the lab, which are possible only in a simulated cluster."""
+
 OWN_ACTIONS = (
     Action(
         "racks",
@@ -171,5 +214,6 @@ OWN_ACTIONS = (
         11,
         Where.SETTINGS,
     ),
+    *LAB_ACTIONS,
 )
 """The actions that one screen, or one panel, alone has."""

@@ -9,6 +9,7 @@ from textual.screen import Screen
 from kview.derive.view import View
 from kview.tui.actions import Keys
 from kview.tui.fault_keys import FaultKeys
+from kview.tui.lab_keys import LabKeys
 from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.commands import CommandScreen
 from kview.tui.screens.themes import ThemeScreen
@@ -25,6 +26,7 @@ class ShowingApp(OwnApp, inherit_bindings=False):
     keys: Keys
     view: View | None
     faults: FaultKeys
+    lab: LabKeys
     status: Status
     wall_ms: Callable[[], int]
 
@@ -90,7 +92,7 @@ class ShowingApp(OwnApp, inherit_bindings=False):
         """Say in the status line that a key does nothing here."""
         if self.shown() is None or self.unseen:
             return
-        fault = self.faults.inert(key)
+        fault = self.faults.inert(key) or self.lab.inert(key)
         self.say(
             StatusMessage(
                 fault or f"{shown_key(key, character)} does nothing here",
@@ -98,6 +100,10 @@ class ShowingApp(OwnApp, inherit_bindings=False):
             )
         )
         self._inert_on = self.screen
+
+    def redraw(self) -> None:
+        """Draw the screen again, because something that is not in the view has changed."""
+        self._update()
 
     def redraw_status(self) -> None:
         """Redraw the status line and the key line."""

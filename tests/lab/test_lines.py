@@ -52,7 +52,19 @@ def test_a_line_is_answered_in_a_sentence(console: Console, lines: list[str], sa
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (["rate audit-service 20"], "ok audit-service now sends 20 records/s"),
+        (
+            ["rate audit-service 20"],
+            "ok audit-service now sends 20 records/s; to undo it: rate audit-service 1000",
+        ),
+        (["pause billing", "pause billing"], "ok the members of billing have stopped reading but still send"),
+        (
+            ["pause-producer audit-service", "rate audit-service 7"],
+            "ok audit-service now sends 7 records/s; to undo it: rate audit-service 1000",
+        ),
+        (
+            ["set invoice min.insync.replicas=2"],
+            "ok invoice now has min.insync.replicas=2; to undo it: unset invoice min.insync.replicas",
+        ),
         (
             ["rate nobody 20"],
             "error there is no producer named 'nobody': available producers: invoice-service,"
@@ -87,6 +99,50 @@ def test_an_adjustment_is_answered_in_a_sentence(lines: list[str], said: str) ->
     with_traffic = Console(cluster, cluster.counters, lambda: 0, lambda: None)
     last = [answer(with_traffic, line) for line in lines][-1]
     assert last.startswith(said)
+
+
+CHANGES = (
+    "rate invoice-service 7000",
+    "rate invoice-service 0.5",
+    "pause-producer audit-service",
+    "rate audit-service 3",
+    "pause billing",
+    "add-member billing",
+    "kill-member reporting",
+    "add-member audit-export",
+    "remove-member audit-export",
+    "set payment min.insync.replicas=3",
+    "set invoice min.insync.replicas=2",
+    "bandwidth 1 1M",
+)
+
+
+def test_undo_brings_back_everything_that_was_adjusted() -> None:
+    cluster = build(default_world(), 1, 1_760_000_000_000)
+    console = Console(cluster, cluster.counters, lambda: 0, lambda: None)
+    before = cluster.adjustments.settings()
+    for line in CHANGES:
+        assert answer(console, line).startswith("ok ")
+        cluster.run_until(cluster.kernel.now_us + 1_000_000)
+    assert cluster.adjustments.settings() != before
+    assert answer(console, "undo") == "ok 9 changes of the lab undone"
+    cluster.run_until(cluster.kernel.now_us + 10_000_000)
+    assert cluster.adjustments.settings() == before
+    assert answer(console, "undo") == "ok no fault in force"
+
+
+@pytest.mark.parametrize("line", CHANGES)
+def test_the_line_that_undoes_an_adjustment_undoes_it(line: str) -> None:
+    cluster = build(default_world(), 1, 1_760_000_000_000)
+    console = Console(cluster, cluster.counters, lambda: 0, lambda: None)
+    if line.startswith("remove-member audit"):
+        answer(console, "add-member audit-export")
+    before = cluster.adjustments.settings()
+    undo = answer(console, line).partition("; to undo it: ")[2]
+    cluster.run_until(cluster.kernel.now_us + 1_000_000)
+    assert answer(console, undo).startswith("ok ")
+    cluster.run_until(cluster.kernel.now_us + 10_000_000)
+    assert cluster.adjustments.settings() == before
 
 
 def test_without_controllers_there_is_none_to_kill(console: Console) -> None:

@@ -12,10 +12,16 @@ from textual.pilot import Pilot
 
 from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
+from kview.errors import ErrorKind, KviewError
+from kview.lab.console import Console
+from kview.model.adjustments import Adjustment, AdjustmentReply
 from kview.model.faults import ActiveFault, FaultCommand, FaultDone, FaultKind, FaultReply, FaultState
 from kview.model.history import PartitionHistory
+from kview.model.lab import LabSettings
 from kview.model.notices import Notice
 from kview.model.units import UNKNOWN_ID
+from kview.simulate.cluster import build
+from kview.simulate.world import World, default_world
 from kview.tui.app import KviewApp
 from kview.tui.widgets.header import SourceInfo
 from tests.tui.textual_internals import drawn_strips
@@ -78,6 +84,14 @@ class FakeLab:
         self.reply = reply
         self.in_force: tuple[ActiveFault, ...] = ()
 
+    async def adjust(self, wanted: Adjustment) -> AdjustmentReply:
+        """Adjust nothing."""
+        return AdjustmentReply()
+
+    async def settings_now(self) -> LabSettings | None:
+        """Return that nothing can be adjusted."""
+        return LabSettings()
+
     async def active(self) -> tuple[ActiveFault, ...] | None:
         """What the last command left in force, unless a test says something else."""
         return self.in_force
@@ -99,6 +113,34 @@ class FakeLab:
             undone_by=None if ends else undo,
             active=self.in_force,
         )
+
+
+class EngineLab(FakeLab):
+    """A lab on the engine, whose cluster is the default one."""
+
+    def __init__(self, world: World | None = None) -> None:
+        super().__init__()
+        self.cluster = build(world or default_world(), 1, 1_760_000_000_000)
+        self.console = Console(self.cluster, self.cluster.counters, lambda: 0, lambda: None)
+        self.answers = True
+
+    async def apply(self, command: FaultCommand) -> FaultReply:
+        """Carry out a fault."""
+        return self.console.apply(command)
+
+    async def active(self) -> tuple[ActiveFault, ...] | None:
+        """Return the faults in force."""
+        return self.console.status().active
+
+    async def adjust(self, wanted: Adjustment) -> AdjustmentReply:
+        """Carry out an adjustment."""
+        if not self.answers:
+            return AdjustmentReply(KviewError(ErrorKind.CLUSTER_SILENT, within_s=5.0).facts)
+        return self.console.adjust(wanted)
+
+    async def settings_now(self) -> LabSettings | None:
+        """Return what is set."""
+        return self.cluster.adjustments.settings() if self.answers else None
 
 
 class FakeTimeline:
@@ -188,7 +230,7 @@ async def dashboard(
         now_ms = views[-1].snapshot.observation.ended_ms
         settings["wall_ms"] = FakeClock(now_ms + AGO_MS)
     source = options.pop("source", SourceInfo("simulated"))
-    app = KviewApp(feed, lab, source, FakeClock(now_ms), **settings | options)
+    app = KviewApp(feed, lab, source, FakeClock(now_ms), lab=lab, **settings | options)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         yield app, pilot

@@ -108,7 +108,7 @@ async def test_a_small_screen_shows_its_own_keys_first_and_help_last(
 async def test_later_screens_have_no_keys_yet() -> None:
     async with dashboard(state(HEALTHY), lab=FakeLab(), size=(200, 50)) as (app, pilot):
         last = text(app).splitlines()[-1]
-        assert "1–7 screens" in last
+        assert "1–8 screens" in last
         before = text(app).splitlines()
         for key in ("D", "z", "f7"):
             await press(pilot, [key])

@@ -9,7 +9,7 @@ from kview.derive.lookup import index_of, topic_row
 from kview.derive.passing import Passing
 from kview.derive.readers import topic_readers
 from kview.derive.retention import retention
-from kview.derive.topic_health import topic_health
+from kview.derive.topic_health import TopicHealth, topic_health
 from kview.derive.view import PartitionStatus, RackSafety, View
 from kview.language import glyphs, words
 from kview.language import topics as topic_words
@@ -151,7 +151,7 @@ class TopicListRows:
                 figure(words.count(int(figures.partitions[at]))),
                 figure(words.count(int(figures.replication[at])), Role.DIM),
                 figure(words.setting(int(figures.min_isr[at])), Role.DIM),
-                self._worst(at),
+                worst(self._view, self._health, at),
                 figure(words.rate(float(figures.in_rate[at]))),
                 figure(words.rate(float(readers.out_rate[at]))),
                 line(Span(sparkline(figures.in_series[at], SPARK_CELLS), Role.DIM)),
@@ -163,27 +163,6 @@ class TopicListRows:
             )
         )
 
-    def _worst(self, at: int) -> Line:
-        """Return the worst thing about a topic, in words."""
-        figures, health = self._view.topics, self._health
-        status = PartitionStatus(health.status[at])
-        severity = str(figures.severity[at])
-        role = ROLES[severity]
-        if status is PartitionStatus.PENDING:
-            return line(Span(glyphs.ELLIPSIS, Role.DIM))
-        if role is not Role.DIM:
-            return line(Span(f"{SIGNS[severity]} {counted(status, int(health.count[at]))}", role))
-        if status not in (PartitionStatus.OK, PartitionStatus.NOT_PREFERRED):
-            text = f"{STATUS_SIGNS[status]} {counted(status, int(health.count[at]))}"
-            return line(Span(text, Role.DIM))
-        if figures.rack_safe[at] == RackSafety.NO:
-            text = topic_words.not_rack_safe(int(figures.not_rack_safe[at]))
-            return line(Span(f"{STATUS_SIGNS[PartitionStatus.NOT_PREFERRED]} {text}", Role.DIM))
-        if status is PartitionStatus.NOT_PREFERRED:
-            text = topic_words.not_preferred(int(figures.not_preferred[at]))
-            return line(Span(f"{STATUS_SIGNS[status]} {text}", Role.DIM))
-        return line(Span(f"{STATUS_SIGNS[status]} ", Role.GOOD), Span("ok", Role.DIM))
-
     def _reader(self, at: int) -> Line:
         """Return the group with the worst lag."""
         group = int(self._readers.worst[at])
@@ -191,3 +170,25 @@ class TopicListRows:
             return ()
         role = ROLES[self._view.groups.severity[group]]
         return line(Span(str(self._view.snapshot.groups.group[group]), role))
+
+
+def worst(view: View, health: TopicHealth, at: int) -> Line:
+    """Return the worst thing about the topic in a row of `view.topics`, in words."""
+    figures = view.topics
+    status = PartitionStatus(health.status[at])
+    severity = str(figures.severity[at])
+    role = ROLES[severity]
+    if status is PartitionStatus.PENDING:
+        return line(Span(glyphs.ELLIPSIS, Role.DIM))
+    if role is not Role.DIM:
+        return line(Span(f"{SIGNS[severity]} {counted(status, int(health.count[at]))}", role))
+    if status not in (PartitionStatus.OK, PartitionStatus.NOT_PREFERRED):
+        text = f"{STATUS_SIGNS[status]} {counted(status, int(health.count[at]))}"
+        return line(Span(text, Role.DIM))
+    if figures.rack_safe[at] == RackSafety.NO:
+        text = topic_words.not_rack_safe(int(figures.not_rack_safe[at]))
+        return line(Span(f"{STATUS_SIGNS[PartitionStatus.NOT_PREFERRED]} {text}", Role.DIM))
+    if status is PartitionStatus.NOT_PREFERRED:
+        text = topic_words.not_preferred(int(figures.not_preferred[at]))
+        return line(Span(f"{STATUS_SIGNS[status]} {text}", Role.DIM))
+    return line(Span(f"{STATUS_SIGNS[status]} ", Role.GOOD), Span("ok", Role.DIM))

@@ -61,7 +61,7 @@ def key_marks(
         elif action is not None and action.rank and (live or action.kind is not Kind.FAULT):
             mark = _mark(action, keys, back)._replace(run=binding.action)
             found.setdefault(binding.action, (_rank(action, live, back), _place(action, keys), mark))
-    screens = {action.run for action in SCREEN_ACTIONS}
+    screens = {action.run for action in SCREEN_ACTIONS if action.run in found}
     kept = _fitting(found, cells)
     if not screens <= {mark.run for _, mark in kept}:
         _join_screens(found, keys)
@@ -90,9 +90,9 @@ def _join_screens(found: _Found, keys: Keys) -> None:
 
     A click on it offers the screens by name.
     """
-    names = [keys.name(action.name) for action in SCREEN_ACTIONS]
-    runs = [action.run for action in SCREEN_ACTIONS]
-    in_a_row = "".join(names) in "123456789" and all(run in found for run in runs)
+    here = [action for action in SCREEN_ACTIONS if action.run in found]
+    names, runs = [keys.name(action.name) for action in here], [action.run for action in here]
+    in_a_row = len(here) > 1 and "".join(names) in "123456789"
     if not in_a_row:
         return
     rank, place, _ = found[runs[0]]

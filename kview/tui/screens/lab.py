@@ -1,0 +1,97 @@
+"""8 Lab: what is set in the simulated cluster, to be changed while it runs."""
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from kview.derive.view import View
+from kview.language import lab as words
+from kview.language.lab import Setting
+from kview.model.lab import GroupSetting, LinkSetting, ProducerSetting
+from kview.model.units import UNKNOWN
+from kview.tui.actions import Where, bindings
+from kview.tui.aim import Target
+from kview.tui.keys import ACTIONS
+from kview.tui.rows.lab import LabRows
+from kview.tui.screens.base import KviewScreen
+from kview.tui.widgets.bottom import Rule
+from kview.tui.widgets.explanation import Explanation
+from kview.tui.widgets.table import Table
+
+LEAST_HEIGHT = 20
+"""From this height of the screen on, it says what a change of the selected setting does."""
+
+
+class LabScreen(KviewScreen):
+    """The list of producers, groups, topics and networks with what is set, and the keys that change it."""
+
+    AUTO_FOCUS = "#lab"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.LAB)]
+    has_targets = True
+
+    _asked_for: View | None = None
+    """The view with which the cluster was last asked what is set."""
+
+    def body(self) -> ComposeResult:
+        """Make the panels of the screen."""
+        yield Rule()
+        yield Table(id="lab")
+        yield Rule(id="above_watch")
+        yield Explanation(id="watch")
+
+    def draw(self, view: View) -> None:
+        """Pass each panel its part of a view."""
+        lab, dashboard = self.dashboard.lab, self.dashboard
+        if view is not self._asked_for:
+            self._asked_for = view
+            lab.ask()
+        listed = self.query_one("#lab", Table)
+        age_ms = 0 if lab.asked_ms == UNKNOWN else dashboard.wall_ms() - lab.asked_ms
+        listed.fill(lambda: LabRows(lab.settings, view, dashboard.options, age_ms, lab.failed))
+        self._explain()
+
+    def _explain(self) -> None:
+        of, size = self._setting(), self.app.size
+        watch = self.query_one(Explanation)
+        watch.display = self.query_one("#above_watch").display = size.height >= LEAST_HEIGHT
+        watch.say(words.watch(of) if of is not None else "", size.width)
+
+    def _setting(self) -> Setting | None:
+        table = self.query_one("#lab", Table)
+        rows = table.rows
+        return rows.setting(table.selected) if isinstance(rows, LabRows) else None
+
+    def target(self) -> Target | None:
+        """Return the broker whose network is selected."""
+        broker = self.selected_broker()
+        return None if broker is None else Target(broker)
+
+    def selected_broker(self) -> int | None:
+        """Return the broker whose network is selected."""
+        of = self._setting()
+        return of.broker if isinstance(of, LinkSetting) else None
+
+    def action_adjust(self, what: str) -> None:
+        """Carry out a key of the panel for the selected setting."""
+        self.dashboard.lab.do(what, self._setting())
+
+    @on(Table.Moved)
+    def _another(self) -> None:
+        self._explain()
+
+    @on(Table.Opened)
+    def _open(self) -> None:
+        go = self.dashboard.go
+        match self._setting():
+            case ProducerSetting() as producer:
+                go.topic(producer.topic)
+            case GroupSetting() as group:
+                go.group(group.name)
+            case LinkSetting() as link:
+                go.broker(link.broker)
+            case None:
+                pass
+            case topic:
+                go.topic(topic.name)
