@@ -123,25 +123,6 @@ class Reporting:
             self._on_progress(self._progress)
 
 
-def recordings(paths: Sequence[str]) -> list[Path]:
-    """Return the folders of recordings that these paths stand for.
-
-    A folder that is not a recording stands for the recordings in it. Raises BadUse if a path stands for
-    nothing.
-    """
-    found: list[Path] = []
-    for path in paths:
-        folder = Path(path)
-        if folder.is_dir() and not (folder / MANIFEST).is_file():
-            inside = sorted(one.parent for one in folder.glob(f"*/{MANIFEST}"))
-            if not inside:
-                raise BadUse(ErrorKind.NOT_A_RECORDING, name=path)
-            found += inside
-        else:
-            found.append(find_recording(path, state_folder()))
-    return found
-
-
 def span_ms(folders: Sequence[Path]) -> tuple[int, int]:
     """Return when the first of some recordings began and the last one ended (epoch ms).
 

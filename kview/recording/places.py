@@ -1,0 +1,224 @@
+"""Folders of recordings: on this machine, or in a store that pyarrow can read (`s3://`, `gs://`, `hdfs://`)."""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+from pyarrow import fs
+
+from kview.errors import BadUse, ErrorKind, KviewError
+from kview.recording.damage import damage_in
+from kview.recording.manifest import Manifest, manifest_of, read_manifest
+from kview.recording.names import MANIFEST
+from kview.recording.upload import CHUNK_BYTES, hidden_secrets, reason_of, without_secrets
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+_READ_AS = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
+"""Scheme → what pyarrow calls it."""
+
+_SPARK_READS = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
+"""Scheme → what Spark calls it."""
+
+MOST_FILES = 5_000_000
+"""The most files that are listed below a folder of a store: a thousand recordings of a week each."""
+
+_LOCAL = fs.LocalFileSystem()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder that is, or may be, a recording."""
+
+    address: str
+    """What people see: a path, or a URL without user, password and options."""
+    system: fs.FileSystem
+    path: str
+    """The folder in that file system."""
+    url: str = ""
+    """The URL as it was given, with its secrets; '' on this machine."""
+
+    @classmethod
+    def of(cls, folder: Path) -> "Place":
+        """Return the place of a folder on this machine."""
+        return cls(str(folder.absolute()), _LOCAL, str(folder.absolute()))
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the folder is in a store."""
+        return bool(self.url)
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rstrip("/").rpartition("/")[2] or self.address
+
+    @property
+    def identity(self) -> str:
+        """A name of 16 letters and digits that no other folder has."""
+        whole = os.fsencode(self.address)
+        if self.url:
+            whole += b"?" + urlsplit(self.url).query.encode()
+        else:
+            whole = os.fsencode(Path(self.path).resolve())
+        return hashlib.sha256(whole).hexdigest()[:16]
+
+    @property
+    def spark_url(self) -> str:
+        """The folder as Spark names it, such as `s3a://bucket/folder`; a path on this machine."""
+        if not self.url:
+            return self.path
+        scheme, _, rest = self.address.partition("://")
+        return f"{_SPARK_READS.get(scheme, scheme)}://{rest}".rstrip("/")
+
+    def __truediv__(self, name: str) -> "Place":
+        """Return the folder or file of that name in this folder."""
+        url = self.url and f"{self.url.partition('?')[0].rstrip('/')}/{name}{_options(self.url)}"
+        return Place(f"{self.address.rstrip('/')}/{name}", self.system, f"{self.path}/{name}", url)
+
+    def files(self, below: bool = False) -> dict[str, int]:
+        """Return the sizes in bytes of the files in this folder by their names, or of all files below it by
+        their paths.
+
+        Raises KviewError, and FileNotFoundError if there is no such folder.
+        """
+        with troubles_of(self):
+            infos = self.system.get_file_info(fs.FileSelector(self.path, recursive=below))
+        begin = len(self.path.rstrip("/")) + 1
+        return {info.path[begin:]: info.size for info in infos[:MOST_FILES] if info.is_file}
+
+    def manifest(self) -> Manifest:
+        """Read the manifest. Raises KviewError if there is none that this version understands."""
+        if not self.is_remote:
+            return read_manifest(Path(self.path))
+        file = self / MANIFEST
+        try:
+            with troubles_of(self), self.system.open_input_stream(file.path) as stream:
+                text = stream.read()
+        except FileNotFoundError as error:
+            raise BadUse(ErrorKind.NOT_A_RECORDING, name=self.address) from error
+        return manifest_of(text, self.address, file.address)
+
+    def fetch(self, name: str, folder: Path) -> Path:
+        """Copy a file of this folder to one on this machine. Raises KviewError, OSError if it cannot be
+        written, and FileNotFoundError if it is gone."""
+        with troubles_of(self / name):
+            source = self.system.open_input_stream(f"{self.path}/{name}")
+        with source, (folder / name).open("wb") as target:
+            while True:
+                with troubles_of(self / name):
+                    chunk = source.read(CHUNK_BYTES)
+                if not chunk:
+                    return folder / name
+                target.write(chunk)
+
+
+def _options(url: str) -> str:
+    _, mark, options = url.partition("?")
+    return mark + options
+
+
+def scheme_of(path: str) -> str:
+    """Return the scheme of a URL, '' for a path."""
+    found = _URL.match(path)
+    return found[1].lower() if found else ""
+
+
+def local_path(url: str) -> str:
+    """Return the path of a `file://` URL."""
+    return unquote(urlsplit(url).path)
+
+
+def open_place(url: str) -> Place:
+    """Return a folder in a store. Raises BadUse if the URL is wrong or needs what is not installed."""
+    scheme = scheme_of(url)
+    rest = url.partition("://")[2]
+    read_as = _READ_AS.get(scheme, scheme)
+    address = without_secrets(f"{scheme}://{rest}").rstrip("/")
+    try:
+        system, path = fs.FileSystem.from_uri(f"{read_as}://{rest}")
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+        raise BadUse(ErrorKind.NOT_A_STORE, url=address, reason=reason_of(error)) from None
+    except OSError as error:
+        kind = ErrorKind.STORE_NEEDS_HADOOP if read_as in ("hdfs", "viewfs") else ErrorKind.STORE_UNREACHABLE
+        raise BadUse(kind, url=address, reason=reason_of(error)) from None
+    return Place(address, system, path.rstrip("/"), url)
+
+
+def find_places(url: str) -> list[Place]:
+    """Return the recordings that a URL stands for: a recording, a folder with recordings somewhere in it, or
+    a pattern in which `*` stands for any part of a name and `**` for any number of folders.
+
+    Raises BadUse if there is none.
+    """
+    address, options = url.partition("?")[0], _options(url)
+    start, star, pattern = address.partition("*")
+    if star:
+        start, _, begun = start.rpartition("/")
+        pattern = f"{begun}*{pattern}"
+    place = open_place(start + options)
+    try:
+        found = place.files(below=True)
+    except FileNotFoundError:
+        found = {}
+    folders = sorted(name.removesuffix(MANIFEST).rstrip("/") for name in found if _is_manifest(name))
+    if pattern:
+        matching = _matching(pattern.rstrip("/"))
+        folders = [name for name in folders if matching.match(f"{name}/")]
+    places = [place / name if name else place for name in folders]
+    if not places:
+        raise BadUse(ErrorKind.NOT_A_RECORDING, name=without_secrets(url))
+    return places
+
+
+def _is_manifest(name: str) -> bool:
+    return name == MANIFEST or name.endswith(f"/{MANIFEST}")
+
+
+def _matching(pattern: str) -> re.Pattern[str]:
+    """Return what matches the folders that a pattern names, and those below them."""
+    parts = [
+        "(?:[^/]+/)*" if part == "**" else re.escape(part).replace(r"\*", "[^/]*") + "/"
+        for part in pattern.split("/")
+    ]
+    return re.compile("".join(parts))
+
+
+@contextmanager
+def troubles_of(place: Place) -> Iterator[None]:
+    """Turn what a store answers into KviewError: it cannot be reached, or refuses access.
+
+    FileNotFoundError is not changed. Files on this machine raise OSError as ever.
+    """
+    try:
+        yield
+    except (KviewError, FileNotFoundError):
+        raise
+    except OSError as error:
+        if not place.is_remote:
+            raise
+        _log_hidden(place, error)
+        raise KviewError(
+            ErrorKind.STORE_UNREACHABLE, url=place.address, reason=reason_of(error)
+        ) from None
+
+
+def _log_hidden(place: Place, error: OSError) -> None:
+    import logging
+
+    logging.getLogger(__name__).warning(
+        "%s cannot be read: %s", place.address, hidden_secrets(str(error), place.url)
+    )
+
+
+@contextmanager
+def damage_at(place: Place) -> Iterator[None]:
+    """Raise a BadUse that names the file if its content cannot be read, as `damage_in` does."""
+    with troubles_of(place), damage_in(Path(place.address) if not place.is_remote else Path(place.path)):
+        yield
