@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from kview.errors import BadUse, ClusterUnreachable, ErrorKind, KviewError
-from kview.pipeline.jvm import Batch, Gateway, choose_java
+from kview.pipeline.jvm import PACKAGES, Batch, Gateway, choose_java
 from kview.pipeline.spark_internals import RESERVED_MEMORY, executors, forget_gateway
 
 if TYPE_CHECKING:
@@ -133,12 +133,11 @@ class BatchSession:
         reading, writing = os.pipe()
         threading.Thread(target=_log_lines, args=(reading,), name="java's log", daemon=True).start()
         try:
-            needs_more_jars = not self.master.startswith(("local", "spark://"))
-            batch = Batch(self._heap_mb, writing, self._is_long, needs_more_jars)
+            batch = Batch(self._heap_mb, writing, self._is_long, self._submitted())
             self._gateway = Gateway(choose_java(os.environ), self.scratch, batch)
         finally:
             os.close(writing)
-        self._gateway.connect()
+        self._gateway.connect(self._check)
         made: list[SparkSession | Exception] = []
 
         def make() -> None:
@@ -152,8 +151,7 @@ class BatchSession:
         deadline_s = time.monotonic() + (LOCAL_WITHIN_S if self.is_local else self._within_s)
         while thread.is_alive() and not self._cancelled and time.monotonic() < deadline_s:
             thread.join(POLL_S)
-        if self._cancelled:
-            raise KviewError(ErrorKind.REPORT_CANCELLED)
+        self._check()
         found = made[0] if made else None
         if found is None or isinstance(found, Exception):
             _log.warning("no Spark session", exc_info=found)
@@ -166,12 +164,23 @@ class BatchSession:
         if self._on_tasks is not None:
             threading.Thread(target=self._tell, name="spark's progress", daemon=True).start()
 
+    def _submitted(self) -> dict[str, str]:
+        """Return the settings for Spark's own launcher, none if it is not needed."""
+        if self.master.startswith(("local", "spark://")) and PACKAGES not in self._settings:
+            return {}
+        # Hadoop's settings, among them the keys of stores, would be seen in the list of processes.
+        shown = {name: v for name, v in self._settings.items() if not name.startswith("spark.hadoop.")}
+        return {"spark.master": self.master, **shown}
+
+    def _check(self) -> None:
+        if self._cancelled:
+            raise KviewError(ErrorKind.REPORT_CANCELLED)
+
     def _wait_for_executor(self, session: "SparkSession") -> None:
         """Wait until there is an executor, because a job without any waits for ever."""
         deadline_s = time.monotonic() + max(EXECUTOR_WITHIN_S, self._within_s)
         while not executors(session):
-            if self._cancelled:
-                raise KviewError(ErrorKind.REPORT_CANCELLED)
+            self._check()
             if time.monotonic() > deadline_s:
                 raise ClusterUnreachable(
                     ErrorKind.SPARK_NO_EXECUTOR, master=self.master, within_s=EXECUTOR_WITHIN_S

@@ -39,10 +39,10 @@ from kview.pipeline.sources import (
     closed_moments,
     joined,
     read_open,
+    readable,
     set_backs_of,
 )
 from kview.recording.manifest import SegmentEntry
-from kview.recording.segment import parquet_file
 
 LITTLE_BYTES = 256 << 10
 """With less to roll up than this, compiling the queries does not pay off."""
@@ -85,6 +85,8 @@ class Rolling:
         self._spark = spark
         self._scratch = scratch
         self._cache = cache
+        # The driver of a cluster cannot copy a month of a fleet for its workers.
+        self._in_place = not spark.sparkContext.master.startswith("local")
         self._on_segments = on_segments or (lambda done, total: None)
         self._ids: set[int] = set()
 
@@ -185,14 +187,13 @@ class Rolling:
         about = _about(segments, its, everything, cluster, is_first)
         folder, place = self._begin(source, place, str(run[0].number))
         try:
-            folders = [source.folder / entry.folder for entry in run]
-            self._write(closed_deltas(self._spark, folders), about, folder)
-            for part in sorted(source.form.facts):
-                paths = [str(p) for one in folders if (p := parquet_file(one, part)).exists()]
-                if paths:
-                    table = self._spark.read.schema(schema_of_part(part)).parquet(*paths)
-                    of_batch = f.lit(about.id).cast(t.LongType()).alias("batch")
-                    table.select(of_batch, "*").coalesce(4).write.parquet(str(folder / part))
+            with readable(source, run, self._scratch, self._in_place) as paths:
+                self._write(closed_deltas(self._spark, paths), about, folder)
+                for part in sorted(source.form.facts):
+                    if paths[part]:
+                        table = self._spark.read.schema(schema_of_part(part)).parquet(*paths[part])
+                        of_batch = f.lit(about.id).cast(t.LongType()).alias("batch")
+                        table.select(of_batch, "*").coalesce(4).write.parquet(str(folder / part))
             return finish(folder, about, its)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)

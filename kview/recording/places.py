@@ -1,6 +1,7 @@
 """Folders of recordings: on this machine, or in a store that pyarrow can read (`s3://`, `gs://`, `hdfs://`)."""
 
 import hashlib
+import logging
 import os
 import re
 from collections.abc import Iterator
@@ -12,8 +13,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 from pyarrow import fs
 
-from kview.errors import BadUse, ErrorKind, KviewError
-from kview.recording.damage import damage_in
+from kview.errors import BadUse, ClusterUnreachable, ErrorKind, KviewError
 from kview.recording.manifest import Manifest, manifest_of, read_manifest
 from kview.recording.names import MANIFEST
 from kview.recording.upload import CHUNK_BYTES, hidden_secrets, reason_of, without_secrets
@@ -26,8 +26,13 @@ _READ_AS = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _SPARK_READS = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
 """Scheme → what Spark calls it."""
 
+_NEED_HADOOP = ("hdfs", "viewfs")
+"""Schemes that pyarrow reads through Hadoop's own library."""
+
 MOST_FILES = 5_000_000
 """The most files that are listed below a folder of a store: a thousand recordings of a week each."""
+
+_log = logging.getLogger(__name__)
 
 _LOCAL = fs.LocalFileSystem()
 
@@ -97,13 +102,16 @@ class Place:
         """Read the manifest. Raises KviewError if there is none that this version understands."""
         if not self.is_remote:
             return read_manifest(Path(self.path))
-        file = self / MANIFEST
         try:
-            with troubles_of(self), self.system.open_input_stream(file.path) as stream:
-                text = stream.read()
+            text = self.read(MANIFEST)
         except FileNotFoundError as error:
             raise BadUse(ErrorKind.NOT_A_RECORDING, name=self.address) from error
-        return manifest_of(text, self.address, file.address)
+        return manifest_of(text, self.address, f"{self.address}/{MANIFEST}")
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file of this folder. Raises KviewError and FileNotFoundError."""
+        with troubles_of(self), self.system.open_input_stream(f"{self.path}/{name}") as stream:
+            return bytes(stream.read())
 
     def fetch(self, name: str, folder: Path) -> Path:
         """Copy a file of this folder to one on this machine. Raises KviewError, OSError if it cannot be
@@ -136,7 +144,11 @@ def local_path(url: str) -> str:
 
 
 def open_place(url: str) -> Place:
-    """Return a folder in a store. Raises BadUse if the URL is wrong or needs what is not installed."""
+    """Return a folder in a store.
+
+    Raises BadUse if the URL is wrong or needs what is not installed, ClusterUnreachable if the store does not
+    answer.
+    """
     scheme = scheme_of(url)
     rest = url.partition("://")[2]
     read_as = _READ_AS.get(scheme, scheme)
@@ -146,8 +158,9 @@ def open_place(url: str) -> Place:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise BadUse(ErrorKind.NOT_A_STORE, url=address, reason=reason_of(error)) from None
     except OSError as error:
-        kind = ErrorKind.STORE_NEEDS_HADOOP if read_as in ("hdfs", "viewfs") else ErrorKind.STORE_UNREACHABLE
-        raise BadUse(kind, url=address, reason=reason_of(error)) from None
+        if read_as in _NEED_HADOOP:
+            raise BadUse(ErrorKind.STORE_NEEDS_HADOOP, url=address) from None
+        raise ClusterUnreachable(ErrorKind.STORE_UNREACHABLE, url=address, reason=reason_of(error)) from None
     return Place(address, system, path.rstrip("/"), url)
 
 
@@ -203,22 +216,7 @@ def troubles_of(place: Place) -> Iterator[None]:
     except OSError as error:
         if not place.is_remote:
             raise
-        _log_hidden(place, error)
-        raise KviewError(
+        _log.warning("%s cannot be read: %s", place.address, hidden_secrets(str(error), place.url))
+        raise ClusterUnreachable(
             ErrorKind.STORE_UNREACHABLE, url=place.address, reason=reason_of(error)
         ) from None
-
-
-def _log_hidden(place: Place, error: OSError) -> None:
-    import logging
-
-    logging.getLogger(__name__).warning(
-        "%s cannot be read: %s", place.address, hidden_secrets(str(error), place.url)
-    )
-
-
-@contextmanager
-def damage_at(place: Place) -> Iterator[None]:
-    """Raise a BadUse that names the file if its content cannot be read, as `damage_in` does."""
-    with troubles_of(place), damage_in(Path(place.address) if not place.is_remote else Path(place.path)):
-        yield
