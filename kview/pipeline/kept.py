@@ -186,6 +186,25 @@ def finish(folder: Path, about: About, moments: Moments) -> Kept:
     return Kept(named, about, moments)
 
 
+def remove_damaged(batches: Sequence[Kept]) -> int:
+    """Remove those batches of which a page is damaged, and return their number.
+
+    This reads all of their files.
+    """
+    count = 0
+    for kept in batches:
+        for name in kept.about.files:
+            try:
+                file = pq.ParquetFile(kept.folder / name, page_checksum_verification=True)
+                for group in range(file.num_row_groups):
+                    file.read_row_group(group)
+            except (OSError, pa.ArrowException):
+                shutil.rmtree(kept.folder, ignore_errors=True)
+                count += 1
+                break
+    return count
+
+
 def clean(place: Path, used: Sequence[Kept]) -> None:
     """Remove batches that nobody can use, and those that a process which has ended left unfinished.
 

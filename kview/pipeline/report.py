@@ -1,7 +1,9 @@
 """Makes a report: rolls up what is new, and asks for the figures."""
 
+import shutil
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from fnmatch import translate
@@ -15,13 +17,14 @@ from kview.model.report import Note, NoteKind, Period, Report, Table, comparison
 from kview.model.report_tables import TableName
 from kview.model.units import UNKNOWN
 from kview.pipeline.figures import Filters
-from kview.pipeline.kept import kept_bytes
+from kview.pipeline.kept import begin, kept_bytes, place_of, remove_damaged
 from kview.pipeline.periods import Seconds, asked, shares
-from kview.pipeline.rolling import Rolling
+from kview.pipeline.rolling import RolledUp, Rolling
 from kview.pipeline.session import interpreted
 from kview.pipeline.sources import Source, open_source
 from kview.pipeline.stores import check_stores
 from kview.pipeline.tables import period_of, step_s_of
+from kview.pipeline.together import Together
 from kview.recording.places import Place
 
 LITTLE_BYTES = 2 << 20
@@ -69,12 +72,34 @@ def report(
     Raises KviewError if there is nothing to report on, and whatever Spark raises.
     """
     tell = on_stage or (lambda stage, done, total: None)
-    rolling = Rolling(spark, scratch, cache, lambda done, total: tell(Stage.ROLL_UP, done, total))
+
+    def rolling_up(done: int, total: int) -> None:
+        tell(Stage.ROLL_UP, done, total)
+
     sources, notes = open_sources(recordings)
-    if not spark.sparkContext.master.startswith("local"):
-        check_stores(spark, [source.place for source in sources])
-    rolled = [rolling.roll_up(source) for source in sources]
-    notes += [note for one in rolled for note in one.source.notes]
+    with _shared(spark, scratch, sources, cache) as work:
+        ready = Together(spark, work, cache, rolling_up).roll_up(sources)
+        rolling = Rolling(spark, work, cache, rolling_up, ready)
+        rolled = [rolling.roll_up(source) for source in sources]
+        notes += [note for one in rolled for note in one.source.notes]
+        try:
+            return _answered(spark, rolled, question, notes, tell)
+        except (KviewError, OSError):
+            raise
+        except Exception:
+            rolling_up(0, 0)  # raises if the report was cancelled
+            if not remove_damaged([batch for one in rolled for batch in one.batches]):
+                raise
+    return report(spark, recordings, question, scratch, cache, on_stage)
+
+
+def _answered(
+    spark: SparkSession,
+    rolled: Sequence[RolledUp],
+    question: Question,
+    notes: Sequence[Note],
+    tell: Callable[[Stage, int, int], None],
+) -> Report:
     filters = Filters(_regex(question.topics), _regex(question.groups))
 
     def period(seconds: Seconds, step_s: int | None) -> tuple[Period, int]:
@@ -105,6 +130,22 @@ def report(
         against=before,
         comparison=None if before is None else compared(before, now),
     )
+
+
+@contextmanager
+def _shared(
+    spark: SparkSession, scratch: Path, sources: Sequence[Source], cache: Path | None
+) -> Iterator[Path]:
+    """Return a folder for what is not kept, which Spark's workers see, too: they see that of the roll-ups."""
+    if spark.sparkContext.master.startswith("local"):
+        yield scratch
+        return
+    check_stores(spark, [source.place for source in sources])
+    folder = begin(cache or place_of(sources[0], None), "work")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def open_sources(recordings: Sequence[Path | Place]) -> tuple[list[Source], list[Note]]:

@@ -77,13 +77,17 @@ class Source:
         """The parts of a segment that a report reads."""
         return (*DELTA_PARTS, *sorted(self.form.facts))
 
+    def note(self, note: Note) -> None:
+        """Add a note, once."""
+        if note not in self.notes:
+            self.notes.append(note)
+
     def leave_out(self, entry: SegmentEntry, error: KviewError) -> None:
         """Leave a damaged segment out."""
         self.closed = [kept for kept in self.closed if kept.number != entry.number]
-        values = {name: str(error.values.get(name, "")) for name in ("file", "reason")}
-        self.notes.append(
-            Note(NoteKind.SEGMENT_DAMAGED, {"recording": self.name, "segment": entry.number, **values})
-        )
+        reason = str(error.values.get("reason", error.kind.value))
+        values = {"file": str(error.values.get("file", "")), "reason": reason}
+        self.note(Note(NoteKind.SEGMENT_DAMAGED, {"recording": self.name, "segment": entry.number, **values}))
 
 
 def open_source(recording: Path | Place) -> Source:
@@ -133,6 +137,27 @@ def check_pages(source: Source, entry: SegmentEntry) -> None:
                     file = pq.ParquetFile(local, page_checksum_verification=True)
                     for group in range(file.num_row_groups):
                         file.read_row_group(group)
+
+
+def read_parts(source: Source, run: Sequence[SegmentEntry]) -> dict[str, pa.Table]:
+    """Return the rows of some closed segments by part, read by this process.
+
+    Raises KviewError if a page is damaged, FileNotFoundError if a segment is gone.
+    """
+    found: dict[str, list[pa.Table]] = {part: [] for part in source.parts}
+    for entry in run:
+        folder = source.place / entry.folder
+        there = folder.files()
+        for part in source.parts:
+            if (name := f"{part}.parquet") in there:
+                file = pa.BufferReader(folder.read(name)) if folder.is_remote else f"{folder.path}/{name}"
+                with damage_in(f"{folder.address}/{name}"):
+                    table = pq.ParquetFile(file, page_checksum_verification=True).read()
+                    found[part].append(table.cast(source.form.parts[part]))
+    return {
+        part: pa.concat_tables(tables) if tables else source.form.parts[part].empty_table()
+        for part, tables in found.items()
+    }
 
 
 @contextmanager
@@ -235,7 +260,7 @@ def _read_open(source: Source, folder: Path, address: str) -> OpenSegment | None
         kind = NoteKind.STILL_WRITTEN
     else:
         kind = NoteKind.TORN if left_over else NoteKind.NOT_CLOSED
-    source.notes.append(Note(kind, {"recording": source.name, "sequence": last, "bytes": left_over}))
+    source.note(Note(kind, {"recording": source.name, "sequence": last, "bytes": left_over}))
     return OpenSegment(parts, moments, cluster)
 
 

@@ -1,7 +1,6 @@
 """Recordings in an S3 store are reported on as if they were in a folder."""
 
 import logging
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +9,7 @@ from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
 from tests.benchmarks.synthetic import write_recording
-from tests.pipeline.commanded import document, ended, start
-from tests.pipeline.standalone import FLAGS, Standalone
-from tests.real_kafka.nodes import free_ports
+from tests.pipeline.commanded import document, start
 
 KEY, SECRET = "AKIAOFATEST", "sesame/open"
 BUCKET = "recordings"
