@@ -7,7 +7,7 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +25,13 @@ if TYPE_CHECKING:
 HEAP_MB = 1024
 """The heap of the driver, in which all the work happens without a cluster."""
 
-SESSION_WITHIN_S = 28.0
-"""Limit for a session on a cluster. Spark itself tries for a minute to reach a master."""
+SESSION_WITHIN_S = 26.0
+"""Limit for a session on a cluster, Java's start included, so that kview says within half a minute that a
+master cannot be reached. Spark itself tries for a minute."""
+
+LEAST_WITHIN_S = 10.0
+"""The least of this time that is left for a session after Java has started, which may have downloaded
+packages."""
 
 LOCAL_WITHIN_S = 180.0
 """Limit for a session on this machine, which may be overloaded."""
@@ -114,6 +119,7 @@ class BatchSession:
 
     def __enter__(self) -> Self:
         """Start the JVM and the session. Raises KviewError."""
+        self._began_s = time.monotonic()
         host = _master_address(self.master)
         try:
             self.scratch = Path(tempfile.mkdtemp(prefix="kview-report-"))
@@ -148,7 +154,8 @@ class BatchSession:
 
         thread = threading.Thread(target=make, name="spark's session", daemon=True)
         thread.start()
-        deadline_s = time.monotonic() + (LOCAL_WITHIN_S if self.is_local else self._within_s)
+        deadline_s = self._began_s + (LOCAL_WITHIN_S if self.is_local else self._within_s)
+        deadline_s = max(deadline_s, time.monotonic() + LEAST_WITHIN_S)
         while thread.is_alive() and not self._cancelled and time.monotonic() < deadline_s:
             thread.join(POLL_S)
         self._check()
@@ -226,8 +233,11 @@ class BatchSession:
             if self._session is not None:
                 self._session.sparkContext.cancelAllJobs()
 
-    def error_of(self, error: Exception) -> KviewError:
-        """Return what a failed job means for the user. The log file has all of it."""
+    def error_of(self, error: Exception, folders: Sequence[Path] = ()) -> KviewError:
+        """Return what a failed job means for the user. The log file has all of it.
+
+        `folders` are those that it wrote to, besides its own.
+        """
         _log.error("a Spark job failed", exc_info=error)
         code = self._gateway.process.poll() if self._gateway is not None else None
         if code is None and self._gateway is not None:
@@ -238,7 +248,9 @@ class BatchSession:
         if code is not None:
             return KviewError(ErrorKind.JAVA_ENDED, code=code)
         if "No space left on device" in str(error):
-            return KviewError(ErrorKind.SPARK_DISK_FULL, folder=str(self.scratch.parent))
+            return KviewError(
+                ErrorKind.SPARK_DISK_FULL, folder=_one_per_disk([*folders, self.scratch.parent])
+            )
         said = f"{type(error).__name__}: {error}".strip().splitlines()[0]
         return KviewError(ErrorKind.SPARK_FAILED, cause=said[:MAX_WORDS])
 
@@ -277,6 +289,16 @@ class BatchSession:
             if now != last and self._on_tasks is not None:
                 self._on_tasks(now)
             last = now
+
+
+def _one_per_disk(folders: Sequence[Path]) -> str:
+    """Return the first of these folders on each disk, in words. Java does not say which disk is full."""
+    disks: dict[int, Path] = {}
+    for folder in folders:
+        while not folder.exists():
+            folder = folder.parent
+        disks.setdefault(folder.stat().st_dev, folder)
+    return " or ".join(map(str, disks.values()))
 
 
 OUT_OF_MEMORY = 3

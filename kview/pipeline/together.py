@@ -143,8 +143,8 @@ class Together:
         return chosen(read_kept(place_of(source, self.cache), source))
 
     def _units(self, source: Source) -> Iterator[_Unit]:
-        """Yield what is new in a recording. Raises KviewError if it is damaged, FileNotFoundError if part of it
-        is gone."""
+        """Yield what is new in a recording. Raises KviewError if it is damaged,
+        FileNotFoundError if a part of it is gone."""
         place, kept = place_of(source, self.cache), self._kept(source)
         new = runs(source.closed, kept, SMALL_BYTES)
         moments, clusters = {}, {}

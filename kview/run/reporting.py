@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from kview.pipeline.report import Question
     from kview.recording.places import Place
 
+BAD_INPUT = frozenset(
+    {
+        *(ErrorKind.NO_MANIFEST, ErrorKind.RECORDING_TOO_NEW, ErrorKind.NOTHING_RECORDED),
+        *(ErrorKind.REPORT_OUT_OF_MEMORY, ErrorKind.SPARK_DISK_FULL, ErrorKind.SPARK_NO_FOLDER),
+    }
+)
+"""What the user can mend by giving something else: a recording, a heap, a folder. For other commands, some of
+these are errors of another kind."""
+
 LONG_BYTES = 24 << 20
 """With more to read than this, compiling the queries pays off."""
 
@@ -68,6 +77,14 @@ class Reporting:
 
     def make(self) -> Report:
         """Make the report, which takes a few seconds for the session alone. Raises KviewError."""
+        try:
+            return self._make()
+        except KviewError as error:
+            if error.kind in BAD_INPUT:
+                raise BadUse.of(error) from error
+            raise
+
+    def _make(self) -> Report:
         from kview.pipeline.batch_session import HEAP_MB, BatchSession, Tasks
         from kview.pipeline.kept import work_bytes
         from kview.pipeline.report import Question, Stage, open_sources, report
@@ -79,11 +96,15 @@ class Reporting:
             self._tell(stages=tasks.stages, tasks_done=tasks.done, tasks=tasks.total)
 
         def on_stage(stage: Stage, done: int, total: int) -> None:
+            self._check()
             self._tell(stage=stage.value, done=done, total=total)
 
         self._tell()
         size = 0
-        for source in open_sources(places)[0]:
+        sources, _ = open_sources(places)
+        if not any(source.closed or source.open for source in sources):
+            raise BadUse(ErrorKind.NOTHING_RECORDED, folder=sources[0].address)
+        for source in sources:
             size += work_bytes(source, self._cache)
             if size > LONG_BYTES:
                 break
@@ -107,7 +128,8 @@ class Reporting:
                 raise
             except Exception as error:
                 self._check()
-                raise session.error_of(error) from error
+                kept_in = [self._cache] if self._cache else [Path(p.path) for p in places if not p.is_remote]
+                raise session.error_of(error, kept_in) from error
             finally:
                 self._cancel = None
 
