@@ -5,10 +5,10 @@ import logging
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pyarrow as pa
 from pyarrow import fs
@@ -16,7 +16,7 @@ from pyarrow import fs
 from kview.errors import BadUse, ClusterUnreachable, ErrorKind, KviewError
 from kview.recording.manifest import Manifest, manifest_of, read_manifest
 from kview.recording.names import MANIFEST
-from kview.recording.upload import CHUNK_BYTES, hidden_secrets, reason_of, without_secrets
+from kview.recording.upload import CHUNK_BYTES, ENDPOINT, hidden_secrets, reason_of, without_secrets
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
@@ -29,8 +29,8 @@ _SPARK_READS = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
 _NEED_HADOOP = ("hdfs", "viewfs")
 """Schemes that pyarrow reads through Hadoop's own library."""
 
-MOST_FILES = 5_000_000
-"""The most files that are listed below a folder of a store: a thousand recordings of a week each."""
+MOST_FOLDERS = 1_000_000
+"""The most folders of a store that are searched for recordings, each of which takes two requests."""
 
 _log = logging.getLogger(__name__)
 
@@ -67,9 +67,9 @@ class Place:
     @property
     def identity(self) -> str:
         """A name of 16 letters and digits that no other folder has."""
-        whole = os.fsencode(self.address)
         if self.url:
-            whole += b"?" + urlsplit(self.url).query.encode()
+            store = dict(parse_qsl(urlsplit(self.url).query)).get(ENDPOINT, "")
+            whole = f"{_READ_AS.get(scheme_of(self.url), scheme_of(self.url))}://{store}/{self.path}".encode()
         else:
             whole = os.fsencode(Path(self.path).resolve())
         return hashlib.sha256(whole).hexdigest()[:16]
@@ -87,16 +87,25 @@ class Place:
         url = self.url and f"{self.url.partition('?')[0].rstrip('/')}/{name}{_options(self.url)}"
         return Place(f"{self.address.rstrip('/')}/{name}", self.system, f"{self.path}/{name}", url)
 
-    def files(self, below: bool = False) -> dict[str, int]:
-        """Return the sizes in bytes of the files in this folder by their names, or of all files below it by
-        their paths.
+    def files(self) -> dict[str, int]:
+        """Return the sizes in bytes of the files in this folder by their names.
 
         Raises KviewError, and FileNotFoundError if there is no such folder.
         """
+        return {info.base_name: info.size for info in self._listed() if info.is_file}
+
+    def folders(self) -> list[str]:
+        """Return the names of the folders in this one, sorted. Raises like `files`."""
+        return sorted(info.base_name for info in self._listed() if info.type is fs.FileType.Directory)
+
+    def has(self, name: str) -> bool:
+        """Return whether there is such a file in this folder. Raises KviewError."""
         with troubles_of(self):
-            infos = self.system.get_file_info(fs.FileSelector(self.path, recursive=below))
-        begin = len(self.path.rstrip("/")) + 1
-        return {info.path[begin:]: info.size for info in infos[:MOST_FILES] if info.is_file}
+            return bool(self.system.get_file_info(f"{self.path}/{name}").is_file)
+
+    def _listed(self) -> list[fs.FileInfo]:
+        with troubles_of(self):
+            return list(self.system.get_file_info(fs.FileSelector(self.path)))
 
     def manifest(self) -> Manifest:
         """Read the manifest. Raises KviewError if there is none that this version understands."""
@@ -175,23 +184,29 @@ def find_places(url: str) -> list[Place]:
     if star:
         start, _, begun = start.rpartition("/")
         pattern = f"{begun}*{pattern}"
-    place = open_place(start + options)
-    try:
-        found = place.files(below=True)
-    except FileNotFoundError:
-        found = {}
-    folders = sorted(name.removesuffix(MANIFEST).rstrip("/") for name in found if _is_manifest(name))
-    if pattern:
-        matching = _matching(pattern.rstrip("/"))
-        folders = [name for name in folders if matching.match(f"{name}/")]
-    places = [place / name if name else place for name in folders]
+    matching = _matching(pattern.rstrip("/"))
+    places = [
+        place
+        for below, place in _recordings_below(open_place(start + options))
+        if not pattern or matching.match(below)
+    ]
     if not places:
         raise BadUse(ErrorKind.NOT_A_RECORDING, name=without_secrets(url))
     return places
 
 
-def _is_manifest(name: str) -> bool:
-    return name == MANIFEST or name.endswith(f"/{MANIFEST}")
+def _recordings_below(start: Place) -> Iterator[tuple[str, Place]]:
+    """Yield the recordings in and below a folder, each with its path from there, which ends with a slash."""
+    waiting = [("", start)]
+    for _ in range(MOST_FOLDERS):
+        if not waiting:
+            return
+        below, place = waiting.pop()
+        if place.has(MANIFEST):
+            yield below, place
+            continue
+        with suppress(FileNotFoundError):
+            waiting += [(f"{below}{name}/", place / name) for name in reversed(place.folders())]
 
 
 def _matching(pattern: str) -> re.Pattern[str]:

@@ -24,8 +24,8 @@ from tests.worlds.scripts import views as folded
 PLANS = (
     Plan(((8, "crash 4"), (20, "rewind"), (30, "back 4"))),
     Plan(((5, "skip"), (40, "crash 1"))),
-    Plan(((12, "rewind"), (50, "crash 2"), (61, "back 2"))),
-    Plan(((20, "clock back 10 s"), (30, "crash 3"))),
+    Plan(((12, "rewind"), (50, "crash 1"), (61, "truncate"))),
+    Plan(((20, "clock back 10 s"), (30, "crash 1"))),
 )
 
 
@@ -47,7 +47,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("fleet")
     for number, plan in enumerate(PLANS):
         chance = np.random.default_rng(number)
-        views = list(folded([moved(one, chance) for one in plan.snapshots(1, 80 + 10 * number)]))
+        views = list(folded([moved(one, chance) for one in plan.snapshots(1, 66 + 4 * number)]))
         where = root / "/".join("abc"[:number]) / f"r{number}"
         record(where, of_cluster(views, f"cluster-{number}"), close=number != 2)
     return root
