@@ -8,7 +8,13 @@ import pytest
 from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
+from kview.errors import BadUse
+from kview.pipeline.kept import place_of
+from kview.pipeline.sources import check_files, check_pages, closed_moments, open_source
+from kview.pipeline.stores import store_settings
+from kview.recording.places import find_places, open_place
 from tests.benchmarks.synthetic import write_recording
+from tests.errors import raises_saying
 from tests.pipeline.commanded import document, start
 
 KEY, SECRET = "AKIAOFATEST", "sesame/open"
@@ -58,9 +64,10 @@ def test_a_report_on_a_store_is_the_same(store: str, tmp_path: Path) -> None:
     for number in range(2):
         write_recording(tmp_path / "fleet" / f"r{number}", 20, 70 + 70 * number, 2 + number)
         uploaded(store, tmp_path / "fleet" / f"r{number}", f"fleet/x/r{number}")
-    expected = document(start(tmp_path / "fleet" / "r1", "--format", "json"))
     cache = ("--format", "json", "--cache", tmp_path / "cache")
-    fresh = document(start(url(store, "fleet/x/r1"), *cache))
+    alone = start(tmp_path / "fleet" / "r1", "--format", "json")
+    remote = start(url(store, "fleet/x/r1"), *cache)
+    expected, fresh = document(alone), document(remote)
     assert figures(fresh) == figures(expected)
     assert [row["recording"] for row in fresh["tables"]["periods"]] == [f"s3://{BUCKET}/fleet/x/r1"]
 
@@ -69,3 +76,65 @@ def test_a_report_on_a_store_is_the_same(store: str, tmp_path: Path) -> None:
             system(store).open_output_stream(entry.path).close()  # reading it again would fail
     kept = document(start(url(store, "fleet/x/r1", "s3a"), *cache))
     assert figures(kept) == figures(expected)
+
+
+def test_recordings_are_found_in_a_store(store: str, tmp_path: Path) -> None:
+    write_recording(tmp_path / "r", 1, 3, 2)
+    for path in ("found/a/r1", "found/a/r2", "found/b/c/r1", "found/r1"):
+        uploaded(store, tmp_path / "r", path)
+    for pattern, paths in {
+        "found": ["a/r1", "a/r2", "b/c/r1", "r1"],
+        "found/a/r1": ["a/r1"],
+        "found/*/r1": ["a/r1"],
+        "found/**/r1": ["a/r1", "b/c/r1", "r1"],
+        "found/a*": ["a/r1", "a/r2"],
+        "found/*/*": ["a/r1", "a/r2", "b/c/r1"],
+    }.items():
+        places = find_places(url(store, pattern))
+        assert [place.address for place in places] == [f"s3://{BUCKET}/found/{path}" for path in paths]
+        assert all(SECRET not in place.address and KEY not in place.address for place in places)
+    with raises_saying(BadUse, "is not a kview recording"):
+        find_places(url(store, "found/z*"))
+    with raises_saying(BadUse, "is not a kview recording"):
+        find_places(url(store, "nowhere"))
+
+
+def test_a_segment_that_is_damaged_in_a_store_is_found(store: str, tmp_path: Path) -> None:
+    write_recording(tmp_path / "r", 5, 30, 2)
+    file = tmp_path / "r" / "seg-000002" / "partition_deltas.parquet"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] ^= 0x10
+    file.write_bytes(content)
+    uploaded(store, tmp_path / "r", "damaged")
+    (place,) = find_places(url(store, "damaged"))
+    source = open_source(place)
+    for entry in source.closed:
+        check_files(source, entry)
+        assert len(closed_moments(source, entry)[0]) == 15
+    check_pages(source, source.closed[0])
+    address = f"s3://{BUCKET}/damaged/seg-000002/partition_deltas.parquet"
+    with raises_saying(BadUse, f"{address} is damaged"):
+        check_pages(source, source.closed[1])
+    system(store).delete_file(f"{BUCKET}/damaged/seg-000001/partition_deltas.parquet")
+    with raises_saying(BadUse, f"s3://{BUCKET}/damaged/seg-000001 is damaged"):
+        check_files(source, source.closed[0])
+    with raises_saying(BadUse, "--cache DIR"):
+        place_of(source, None)
+
+
+def test_workers_get_what_a_url_says_about_its_store(store: str) -> None:
+    given = store_settings([open_place(url(store, "x"))], {})
+    prefix = f"spark.hadoop.fs.s3a.bucket.{BUCKET}"
+    assert given == {
+        f"{prefix}.access.key": KEY,
+        f"{prefix}.secret.key": SECRET,
+        f"{prefix}.endpoint": f"http://{store}",
+        f"{prefix}.path.style.access": "true",
+        f"{prefix}.endpoint.region": "eu-west-1",
+    }
+    place = open_place(f"s3://{BUCKET}/x")
+    assert place.spark_url == f"s3a://{BUCKET}/x"
+    assert store_settings([place], {"AWS_ENDPOINT_URL": "http://minio:9000"}) == {
+        f"{prefix}.endpoint": "http://minio:9000",
+        f"{prefix}.path.style.access": "true",
+    }
