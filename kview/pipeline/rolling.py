@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
@@ -225,18 +227,13 @@ class Rolling:
                         of_batch = f.lit(about.id).cast(t.LongType()).alias("batch")
                         table.select(of_batch, "*").coalesce(4).write.parquet(str(folder / part))
             return finish(folder, about, its)
-        except (KviewError, OSError):
+        except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
-            raise
-        except Exception as error:
-            shutil.rmtree(folder, ignore_errors=True)
-            self._look_for_damage(source, run, error)
-            raise
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, FileNotFoundError | PySparkException | Py4JJavaError):
+                self._look_for_damage(source, run, error)
             raise
 
-    def _look_for_damage(self, source: Source, run: Sequence[SegmentEntry], error: Exception) -> None:
+    def _look_for_damage(self, source: Source, run: Sequence[SegmentEntry], error: BaseException) -> None:
         """Raise _DamagedSegments if damage within files has made the job fail, which only a reader
         of all their pages finds."""
         found = []

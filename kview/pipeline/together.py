@@ -203,6 +203,20 @@ class Together:
             folder = begin(self.scratch / "open", f"{unit.about.id:x}")
         else:
             folder = begin_or_note(unit.source, unit.place, self.scratch, name)
+        try:
+            self._fill(unit, packed, number, folder)
+            made = finish(folder, unit.about, unit.moments)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        ready = self.ready.setdefault(unit.source.place.identity, Ready())
+        if unit.is_open:
+            ready.opened = made
+        else:
+            ready.closed.append(made)
+            ready.segments += len(unit.about.segments)
+
+    def _fill(self, unit: _Unit, packed: Path, number: int, folder: Path) -> None:
         for table in (SECONDS_TABLE, MINUTES_TABLE):
             written = packed / table / f"{_FRAME}={number}"
             if written.is_dir():
@@ -215,13 +229,6 @@ class Together:
                 (folder / part).mkdir()
                 of_batch = pa.array([unit.about.id] * len(rows), pa.int64())
                 pq.write_table(rows.add_column(0, "batch", of_batch), folder / part / "rows.parquet")
-        ready = self.ready.setdefault(unit.source.place.identity, Ready())
-        made = finish(folder, unit.about, unit.moments)
-        if unit.is_open:
-            ready.opened = made
-        else:
-            ready.closed.append(made)
-            ready.segments += len(unit.about.segments)
 
 
 _FRAME = "frame"

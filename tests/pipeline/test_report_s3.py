@@ -103,7 +103,7 @@ def test_a_segment_that_is_damaged_in_a_store_is_found(store: str, tmp_path: Pat
     write_recording(tmp_path / "r", 5, 30, 2)
     file = tmp_path / "r" / "seg-000002" / "partition_deltas.parquet"
     content = bytearray(file.read_bytes())
-    content[len(content) // 3] ^= 0x10
+    content[len(content) // 3 : len(content) // 2] = bytes(len(content) // 2 - len(content) // 3)
     file.write_bytes(content)
     uploaded(store, tmp_path / "r", "damaged")
     (place,) = find_places(url(store, "damaged"))
@@ -132,9 +132,10 @@ def test_workers_get_what_a_url_says_about_its_store(store: str) -> None:
         f"{prefix}.path.style.access": "true",
         f"{prefix}.endpoint.region": "eu-west-1",
     }
-    place = open_place(f"s3://{BUCKET}/x")
+    place = open_place(f"s3://{BUCKET}/x?scheme=https&region=eu-west-1")
     assert place.spark_url == f"s3a://{BUCKET}/x"
     assert store_settings([place], {"AWS_ENDPOINT_URL": "http://minio:9000"}) == {
         f"{prefix}.endpoint": "http://minio:9000",
         f"{prefix}.path.style.access": "true",
+        f"{prefix}.endpoint.region": "eu-west-1",
     }
