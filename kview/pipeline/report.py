@@ -76,21 +76,22 @@ def report(
     def rolling_up(done: int, total: int) -> None:
         tell(Stage.ROLL_UP, done, total)
 
-    sources, notes = open_sources(recordings)
-    with _shared(spark, scratch, sources, cache) as work:
-        ready = Together(spark, work, cache, rolling_up).roll_up(sources)
-        rolling = Rolling(spark, work, cache, rolling_up, ready)
-        rolled = [rolling.roll_up(source) for source in sources]
-        notes += [note for one in rolled for note in one.source.notes]
-        try:
-            return _answered(spark, rolled, question, notes, tell)
-        except (KviewError, OSError):
-            raise
-        except Exception:
-            rolling_up(0, 0)  # raises if the report was cancelled
-            if not remove_damaged([batch for one in rolled for batch in one.batches]):
+    for is_last in (False, True):
+        sources, notes = open_sources(recordings)
+        with _shared(spark, scratch, sources, cache) as work:
+            ready = Together(spark, work, cache, rolling_up).roll_up(sources)
+            rolling = Rolling(spark, work, cache, rolling_up, ready)
+            rolled = [rolling.roll_up(source) for source in sources]
+            notes += [note for one in rolled for note in one.source.notes]
+            try:
+                return _answered(spark, rolled, question, notes, tell)
+            except (KviewError, OSError):
                 raise
-    return report(spark, recordings, question, scratch, cache, on_stage)
+            except Exception:
+                rolling_up(0, 0)  # raises if the report was cancelled
+                if is_last or not remove_damaged([batch for one in rolled for batch in one.batches]):
+                    raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _answered(
