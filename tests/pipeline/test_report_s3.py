@@ -7,15 +7,20 @@ from pathlib import Path
 import pytest
 from moto.server import ThreadedMotoServer
 from pyarrow import fs
+from pyspark.sql import SparkSession
 
 from kview.errors import BadUse
+from kview.model.report import Report
+from kview.model.report_tables import TableName
 from kview.pipeline.kept import place_of
+from kview.pipeline.report import Question, report
 from kview.pipeline.sources import check_files, check_pages, closed_moments, open_source
 from kview.pipeline.stores import store_settings
 from kview.recording.places import find_places, open_place
+from kview.run.reporting import recordings
 from tests.benchmarks.synthetic import write_recording
 from tests.errors import raises_saying
-from tests.pipeline.commanded import document, start
+from tests.pipeline.recorded import figures_of, report_on
 
 KEY, SECRET = "AKIAOFATEST", "sesame/open"
 BUCKET = "recordings"
@@ -53,29 +58,28 @@ def uploaded(store: str, folder: Path, path: str) -> None:
     fs.copy_files(str(folder), f"{BUCKET}/{path}", destination_filesystem=system(store))
 
 
-def figures(made: dict[str, object]) -> object:
-    """A report without the recordings' addresses."""
-    tables = made["tables"]
-    assert isinstance(tables, dict)
-    return {name: rows for name, rows in tables.items() if name != "periods"}
+def addresses(made: Report) -> list[str]:
+    return [str(one) for one in made[TableName.PERIODS]["recording"]]
 
 
-def test_a_report_on_a_store_is_the_same(store: str, tmp_path: Path) -> None:
-    for number in range(2):
-        write_recording(tmp_path / "fleet" / f"r{number}", 20, 70 + 70 * number, 2 + number)
-        uploaded(store, tmp_path / "fleet" / f"r{number}", f"fleet/x/r{number}")
-    cache = ("--format", "json", "--cache", tmp_path / "cache")
-    alone = start(tmp_path / "fleet" / "r1", "--format", "json")
-    remote = start(url(store, "fleet/x/r1"), *cache)
-    expected, fresh = document(alone), document(remote)
-    assert figures(fresh) == figures(expected)
-    assert [row["recording"] for row in fresh["tables"]["periods"]] == [f"s3://{BUCKET}/fleet/x/r1"]
+def test_a_report_on_a_store_is_the_same(spark: SparkSession, store: str, tmp_path: Path) -> None:
+    write_recording(tmp_path / "r", 20, 130, 2)
+    uploaded(store, tmp_path / "r", "fleet/x/r")
+    expected = report_on(spark, tmp_path, tmp_path / "r")
+    cache = tmp_path / "cache"
+    places = recordings([url(store, "fleet")])
+    fresh = report(spark, places, Question(), tmp_path, cache)
+    assert figures_of(fresh) == figures_of(expected)
+    assert addresses(fresh) == [f"s3://{BUCKET}/fleet/x/r"]
+    assert list(tmp_path.glob("fetched-*")) == []
 
-    for entry in system(store).get_file_info(fs.FileSelector(f"{BUCKET}/fleet", recursive=True)):
-        if entry.base_name in ("partition_deltas.parquet", "offset_deltas.parquet") and "/r1/" in entry.path:
-            system(store).open_output_stream(entry.path).close()  # reading it again would fail
-    kept = document(start(url(store, "fleet/x/r1", "s3a"), *cache))
-    assert figures(kept) == figures(expected)
+    for number in (1, 2):  # reading them again would fail
+        file = f"{BUCKET}/fleet/x/r/seg-{number:06}/partition_deltas.parquet"
+        with system(store).open_output_stream(file) as emptied:
+            emptied.write(bytes(1 << 20))
+    kept = report(spark, recordings([url(store, "fleet/x/r", "s3a")]), Question(), tmp_path, cache)
+    assert figures_of(kept) == figures_of(expected)
+    assert kept[TableName.PERIODS]["rolled_up"].tolist() == [0]
 
 
 def test_recordings_are_found_in_a_store(store: str, tmp_path: Path) -> None:
