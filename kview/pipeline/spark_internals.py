@@ -77,7 +77,7 @@ def executors(spark: Any) -> int:
 
 def knows_scheme(spark: Any, scheme: str) -> bool:
     """Return whether Spark's driver has a file system for URLs of a scheme."""
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
     configuration = spark.sparkContext._jsc.hadoopConfiguration()
     try:
