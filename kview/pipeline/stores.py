@@ -31,7 +31,7 @@ def _of_bucket(place: Place, endpoint: str) -> dict[str, str]:
     options = {name: values[-1] for name, values in parse_qs(urlsplit(place.url).query).items()}
     if given := options.get("endpoint_override"):
         endpoint = given if "://" in given else f"{options.get('scheme', 'https')}://{given}"
-    found = {}
+    found: dict[str, str] = {}
     if has_user:
         key, _, secret = credentials.partition(":")
         found |= {f"{prefix}.access.key": unquote(key), f"{prefix}.secret.key": unquote(secret)}
