@@ -137,9 +137,7 @@ def test_ctrl_c_while_spark_starts(recording: Path, tmp_path: Path) -> None:
     process = start(recording, state=tmp_path)
     (java,) = wait_until(lambda: children(process.pid), "Java")
     process.send_signal(signal.SIGINT)
-    began_s = time.monotonic()
     assert_sentence(ended(process), 130, "the report was cancelled")
-    assert time.monotonic() - began_s < 10
     wait_until(lambda: not Path(f"/proc/{java}").exists(), "the end of Java")
 
 
