@@ -1,6 +1,7 @@
 """A Spark session for reports: a JVM of its own, on this machine or as the driver of a cluster."""
 
 import logging
+import math
 import os
 import shutil
 import socket
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from kview.errors import BadUse, ClusterUnreachable, ErrorKind, KviewError
-from kview.pipeline.jvm import PACKAGES, Batch, Gateway, choose_java
+from kview.pipeline.jvm import GATEWAY_WITHIN_S, PACKAGES, Batch, Gateway, choose_java
 from kview.pipeline.spark_internals import RESERVED_MEMORY, executors, forget_gateway
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ master cannot be reached. Spark itself tries for a minute."""
 LEAST_WITHIN_S = 10.0
 """The least of this time that is left for a session after Java has started, which may have downloaded
 packages."""
-
-LOCAL_WITHIN_S = 180.0
-"""Limit for a session on this machine, which may be overloaded."""
 
 EXECUTOR_WITHIN_S = 60.0
 """Executors are Java processes that workers start, which may be busy."""
@@ -143,7 +141,11 @@ class BatchSession:
             self._gateway = Gateway(choose_java(os.environ), self.scratch, batch)
         finally:
             os.close(writing)
-        self._gateway.connect(self._check)
+        # A session on this machine has no limit: it gets there as long as Java runs, however busy the
+        # machine is.
+        gateway = self._gateway
+        gateway.connect(math.inf if self.is_local else GATEWAY_WITHIN_S, lambda: self._cancelled)
+        self._check()
         made: list[SparkSession | Exception] = []
 
         def make() -> None:
@@ -154,10 +156,12 @@ class BatchSession:
 
         thread = threading.Thread(target=make, name="spark's session", daemon=True)
         thread.start()
-        deadline_s = self._began_s + (LOCAL_WITHIN_S if self.is_local else self._within_s)
+        deadline_s = self._began_s + (math.inf if self.is_local else self._within_s)
         deadline_s = max(deadline_s, time.monotonic() + LEAST_WITHIN_S)
         while thread.is_alive() and not self._cancelled and time.monotonic() < deadline_s:
             thread.join(POLL_S)
+            if (code := gateway.process.poll()) is not None and not made:
+                raise KviewError(ErrorKind.JAVA_ENDED, code=code)
         self._check()
         found = made[0] if made else None
         if found is None or isinstance(found, Exception):

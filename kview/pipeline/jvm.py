@@ -168,24 +168,27 @@ class Gateway:
             process_group=None if batch is None else 0,
         )
 
-    def connect(self, check: Callable[[], None] = lambda: None) -> None:
+    def connect(
+        self, within_s: float = GATEWAY_WITHIN_S, is_cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
         """Wait until the JVM is ready, and set this process's environment so that PySpark finds it.
 
-        `check` is called all the time, and may raise an exception to stop waiting. Raises KviewError.
+        Return early if it `is_cancelled`, without a connection. Raises KviewError.
         """
         # Workers have to use this Python, which has kview and pyarrow.
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         os.environ.pop("SPARK_REMOTE", None)
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
-        within_s = DOWNLOADS_WITHIN_S if self._packages else GATEWAY_WITHIN_S
+        within_s = max(within_s, DOWNLOADS_WITHIN_S) if self._packages else within_s
         deadline_s = time.monotonic() + within_s
         # The file is written under another name and then renamed, so it is complete.
         while not self._connection_file.is_file():
-            check()
             if self.process.poll() is not None:
                 if self._packages:
                     raise BadUse(ErrorKind.SPARK_PACKAGES_MISSING, packages=self._packages)
                 raise KviewError(ErrorKind.JAVA_NOT_STARTED, code=self.process.returncode)
+            if is_cancelled():
+                return
             if time.monotonic() > deadline_s:
                 self.process.kill()
                 raise KviewError(ErrorKind.JAVA_NOT_READY, within_s=within_s)
