@@ -46,6 +46,9 @@ class ErrorKind(StrEnum):
     UPLOAD_UNFINISHED = "upload unfinished"
     NOT_AN_UPLOAD_TARGET = "not an upload target"
     UPLOAD_TARGET_UNREACHABLE = "upload target unreachable"
+    NOT_A_STORE = "not a store"
+    STORE_NEEDS_HADOOP = "store needs hadoop"
+    STORE_UNREACHABLE = "store unreachable"
 
     # -- the simulated cluster and its world
     MORE_RACKS_THAN_BROKERS = "more racks than brokers"
@@ -131,6 +134,10 @@ class ErrorKind(StrEnum):
     SPARK_MASTER_WRONG = "spark master wrong"
     SPARK_NO_EXECUTOR = "spark no executor"
     SPARK_SETTING_WRONG = "spark setting wrong"
+    SPARK_PACKAGES_MISSING = "spark packages missing"
+    SPARK_LACKS_S3 = "spark lacks s3"
+    SPARK_LACKS_STORE = "spark lacks store"
+    REPORT_NEEDS_CACHE = "report needs cache"
     REPORT_OUT_OF_MEMORY = "report out of memory"
     REPORT_CANCELLED = "report cancelled"
     REPORT_NOTHING_KNOWN = "report nothing known"

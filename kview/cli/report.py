@@ -55,7 +55,15 @@ from kview.errors import BadUse, ErrorKind, KviewError
     help="The price of 1 GB (10⁹ bytes) copied between racks; adds a cost column.",
 )
 @click.option(
-    "--master", default="", metavar="URL", help="The Spark master: local[N] (default) or spark://HOST:PORT."
+    "--master",
+    default="",
+    metavar="URL",
+    help="The Spark master: local[N] (default), spark://HOST:PORT, yarn or k8s://URL.",
+)
+@click.option(
+    "--packages",
+    metavar="NAMES",
+    help="Jars for Spark to download, as GROUP:NAME:VERSION with commas in between.",
 )
 @click.option(
     "--conf", "settings", multiple=True, metavar="NAME=VALUE", help="A Spark setting. May be repeated."
@@ -94,13 +102,34 @@ from kview.errors import BadUse, ErrorKind, KviewError
 def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> None:
     """Report on recordings: throughput, availability, lag, incidents and growth.
 
-    RECORDING is a folder, a folder of recordings, or the name under which a recording was kept. A recording
-    is read once; the roll-ups are kept in its folder, so that the next report is quick. Periods are whole
-    minutes.
+    RECORDING is a folder, a pattern such as 'fleet/*/2026-03-*', or the name under which a recording was
+    kept. A folder stands for all recordings in it. A recording is read once; the roll-ups are kept in its
+    folder, so that the next report is quick. Periods are whole minutes.
+
+    RECORDING may also be in a store: s3://BUCKET/FOLDER, gs://… or hdfs://…, with the same credentials as for
+    --record-upload. The roll-ups then go to the folder given with --cache, and this machine copies what it
+    reads.
 
     With --master spark://HOST:PORT, the work is done by a Spark cluster. Its machines must see the recording
     and the folder of its roll-ups (--cache) under the same paths. They need nothing but Spark. To ask for
-    less memory on each machine, add --conf spark.executor.memory=512m.
+    less memory on each machine, add --conf spark.executor.memory=512m. Recordings in S3 are read by the
+    workers themselves, with --packages org.apache.hadoop:hadoop-aws:3.5.0.
+
+    \b
+    On YARN (not tested here):
+      export HADOOP_CONF_DIR=/etc/hadoop/conf JAVA_HOME=/usr/lib/jvm/java-17
+      kview report hdfs://NAMENODE:8020/recordings --master yarn \\
+        --cache /mnt/shared \\
+        --conf spark.executor.instances=8 --conf spark.executor.memory=2g
+      # /mnt/shared is mounted on this machine and on every node manager
+
+    \b
+    On Kubernetes (not tested here):
+      kview report s3://BUCKET/recordings --master k8s://https://APISERVER:6443 \\
+        --packages org.apache.hadoop:hadoop-aws:3.5.0 --cache /mnt/shared \\
+        --conf spark.kubernetes.container.image=apache/spark:4.3.0 \\
+        --conf spark.kubernetes.executor.podTemplateFile=pod.yaml
+      # kview runs in a pod, too; pod.yaml mounts /mnt/shared in every executor
     """
     from kview.language.errors import sentence
     from kview.run import terminal
@@ -118,7 +147,7 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
         master=flags["master"],
         heap_mb=flags["heap"],
         cache=flags["cache"],
-        settings=_settings(flags["settings"]),
+        settings=_settings(flags["settings"], flags["packages"]),
         on_progress=line.show,
     )
 
@@ -141,8 +170,8 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
     write_report(made, form, out, ascii_only)
 
 
-def _settings(given: Sequence[str]) -> dict[str, str]:
-    settings = {}
+def _settings(given: Sequence[str], packages: str | None) -> dict[str, str]:
+    settings = {} if packages is None else {"spark.jars.packages": packages}
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name.startswith("spark."):

@@ -80,6 +80,19 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
         "check the address, the network and your credentials (for s3://, the variables AWS_ACCESS_KEY_ID and"
         " AWS_SECRET_ACCESS_KEY, or an AWS CLI profile)",
     ),
+    ErrorKind.NOT_A_STORE: ErrorWords(
+        "kview cannot read {url} ({reason})",
+        "give a folder, or a URL like s3://bucket/folder, gs://bucket/folder or hdfs://host:port/folder",
+    ),
+    ErrorKind.STORE_NEEDS_HADOOP: ErrorWords(
+        "kview cannot read {url}: Hadoop's library libhdfs.so was not found",
+        "install Hadoop's client and set HADOOP_HOME and CLASSPATH (the output of `hadoop classpath --glob`)",
+    ),
+    ErrorKind.STORE_UNREACHABLE: ErrorWords(
+        "kview cannot read {url} ({reason})",
+        "check the address, the network and your credentials (for s3://, the variables AWS_ACCESS_KEY_ID and"
+        " AWS_SECRET_ACCESS_KEY, or an AWS CLI profile)",
+    ),
     # -- the simulated cluster and its world
     ErrorKind.MORE_RACKS_THAN_BROKERS: ErrorWords(
         "--racks {racks} is more than --brokers {brokers}",
@@ -246,6 +259,24 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ),
     ErrorKind.SPARK_SETTING_WRONG: ErrorWords(
         "{text!r} is not a valid Spark setting", "write spark.NAME=VALUE, such as spark.executor.memory=2g"
+    ),
+    ErrorKind.SPARK_PACKAGES_MISSING: ErrorWords(
+        "Spark could not download {packages} and what they depend on",
+        "check the names and the network, or give the address of your Maven mirror:"
+        " --conf spark.jars.repositories=URL; what failed is in the log file {log}",
+    ),
+    ErrorKind.SPARK_LACKS_S3: ErrorWords(
+        "the Spark cluster has no jars for S3",
+        "add --packages org.apache.hadoop:hadoop-aws:{version}, or leave out --master: then this machine"
+        " copies what it reads",
+    ),
+    ErrorKind.SPARK_LACKS_STORE: ErrorWords(
+        "the Spark cluster has no jars for {scheme}:// paths",
+        "name its connector with --packages, or leave out --master: then this machine copies what it reads",
+    ),
+    ErrorKind.REPORT_NEEDS_CACHE: ErrorWords(
+        "roll-ups cannot be kept in {recording}",
+        "name a folder for them with --cache DIR; on a cluster, every worker must see it under that path",
     ),
     ErrorKind.REPORT_OUT_OF_MEMORY: ErrorWords(
         "the report needs more than {heap} MB of memory", "give it more with --heap, or report on less"

@@ -130,6 +130,7 @@ _NOTES: Mapping[NoteKind, str] = {
     " observation ({sequence}).",
     NoteKind.TORN: "{recording} ends in the middle of an observation ({bytes} bytes). The report covers it up"
     " to its last complete observation ({sequence}).",
+    NoteKind.LEFT_OUT: "{recording} cannot be read ({reason}) and was left out.",
     NoteKind.SEGMENT_DAMAGED: "Segment {segment} of {recording} is damaged and was left out ({file}:"
     " {reason}).",
     NoteKind.SEGMENT_GONE: "Segment {segment} of {recording} is missing, so the report does not cover it.",
@@ -139,7 +140,7 @@ _NOTES: Mapping[NoteKind, str] = {
     " lags: those figures are “–”.",
     NoteKind.FACTS_INCOMPLETE: "{recording} has no incidents, findings and lags in some of its segments.",
     NoteKind.OVERLAP: "{recording} and {other} cover {seconds} s of the same cluster twice. They are counted"
-    " once.",
+    " once. If they are of two clusters with the same id, report on them one at a time.",
     NoteKind.GAP: "{recording} has {seconds} s without observations (gaps: {gaps}).",
     NoteKind.CLOCK_SET_BACK: "During {recording} the clock was set back (times: {times}). If a second occurs"
     " twice, the later one counts.",

@@ -29,6 +29,8 @@ class NoteKind(StrEnum):
     """`recording` ended without being closed; it is used up to its last complete observation, `sequence`."""
     TORN = "torn"
     """The same, and `bytes` bytes after that observation are incomplete and were left out."""
+    LEFT_OUT = "left_out"
+    """`recording` cannot be read (`reason`), so it was left out."""
     SEGMENT_DAMAGED = "segment_damaged"
     """`file` of `recording` is damaged (`reason`), so its segment `segment` was left out."""
     SEGMENT_GONE = "segment_gone"

@@ -99,7 +99,7 @@ class Answers:
             TableName.PERIODS,
             {
                 "cluster": [share.cluster for share in order],
-                "recording": [str(share.rolled.source.folder) for share in order],
+                "recording": [share.rolled.source.address for share in order],
                 "since_ms": [share.seconds.from_s * 1000 for share in order],
                 "until_ms": [share.seconds.until_s * 1000 for share in order],
                 "known_s": [share.known_s() for share in order],

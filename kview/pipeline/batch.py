@@ -29,8 +29,12 @@ def rollups(spark: SparkSession, recording: Path) -> DataFrame:
     """
     source = open_source(recording)
     moments = joined([closed_moments(source, entry)[0] for entry in source.closed])
-    folders = [source.folder / entry.folder for entry in source.closed]
-    return seconds(closed_deltas(spark, folders), set_backs_of(moments))
+    folders = [recording / entry.folder for entry in source.closed]
+    paths = {
+        part: [str(path) for folder in folders if (path := parquet_file(folder, part)).exists()]
+        for part in DELTA_PARTS
+    }
+    return seconds(closed_deltas(spark, paths), set_backs_of(moments))
 
 
 def seconds(deltas: DataFrame, set_backs: Sequence[tuple[int, int]]) -> DataFrame:
@@ -45,15 +49,12 @@ def seconds(deltas: DataFrame, set_backs: Sequence[tuple[int, int]]) -> DataFram
     return summed(shares)
 
 
-def closed_deltas(
-    spark: SparkSession, folders: Sequence[Path], parts: Sequence[str] = DELTA_PARTS
-) -> DataFrame:
-    """Return rows of DELTAS from the folders of closed segments."""
+def closed_deltas(spark: SparkSession, paths: Mapping[str, Sequence[str]]) -> DataFrame:
+    """Return rows of DELTAS from the files of closed segments, given by part as paths or URLs."""
     deltas: DataFrame | None = None
-    for part in parts:
-        paths = [str(path) for folder in folders if (path := parquet_file(folder, part)).exists()]
-        if paths:
-            some = _as_deltas(spark.read.schema(schema_of_part(part)).parquet(*paths), part)
+    for part in DELTA_PARTS:
+        if paths.get(part):
+            some = _as_deltas(spark.read.schema(schema_of_part(part)).parquet(*paths[part]), part)
             deltas = some if deltas is None else deltas.unionByName(some)
     return spark.createDataFrame([], DELTAS) if deltas is None else deltas
 

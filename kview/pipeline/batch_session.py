@@ -1,13 +1,14 @@
 """A Spark session for reports: a JVM of its own, on this machine or as the driver of a cluster."""
 
 import logging
+import math
 import os
 import shutil
 import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from kview.errors import BadUse, ClusterUnreachable, ErrorKind, KviewError
-from kview.pipeline.jvm import Batch, Gateway, choose_java
+from kview.pipeline.jvm import GATEWAY_WITHIN_S, PACKAGES, Batch, Gateway, choose_java
 from kview.pipeline.spark_internals import RESERVED_MEMORY, executors, forget_gateway
 
 if TYPE_CHECKING:
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
 HEAP_MB = 1024
 """The heap of the driver, in which all the work happens without a cluster."""
 
-SESSION_WITHIN_S = 28.0
-"""Limit for a session on a cluster. Spark itself tries for a minute to reach a master."""
+SESSION_WITHIN_S = 26.0
+"""Limit for a session on a cluster, Java's start included, so that kview says within half a minute that a
+master cannot be reached. Spark itself tries for a minute."""
 
-LOCAL_WITHIN_S = 180.0
-"""Limit for a session on this machine, which may be overloaded."""
+LEAST_WITHIN_S = 10.0
+"""The least of this time that is left for a session after Java has started, which may have downloaded
+packages."""
 
 EXECUTOR_WITHIN_S = 60.0
 """Executors are Java processes that workers start, which may be busy."""
@@ -117,6 +120,7 @@ class BatchSession:
 
     def __enter__(self) -> Self:
         """Start the JVM and the session. Raises KviewError."""
+        self._began_s = time.monotonic()
         host = _master_address(self.master)
         try:
             self.scratch = Path(tempfile.mkdtemp(prefix="kview-report-"))
@@ -136,12 +140,15 @@ class BatchSession:
         reading, writing = os.pipe()
         threading.Thread(target=_log_lines, args=(reading,), name="java's log", daemon=True).start()
         try:
-            needs_more_jars = not self.master.startswith(("local", "spark://"))
-            batch = Batch(self._heap_mb, writing, self._is_long, needs_more_jars, self._own_group)
+            batch = Batch(self._heap_mb, writing, self._is_long, self._submitted(), self._own_group)
             self._gateway = Gateway(choose_java(os.environ), self.scratch, batch)
         finally:
             os.close(writing)
-        self._gateway.connect()
+        # A session on this machine has no limit: it gets there as long as Java runs, however busy the
+        # machine is.
+        gateway = self._gateway
+        gateway.connect(math.inf if self.is_local else GATEWAY_WITHIN_S, lambda: self._cancelled)
+        self._check()
         made: list[SparkSession | Exception] = []
 
         def make() -> None:
@@ -152,11 +159,13 @@ class BatchSession:
 
         thread = threading.Thread(target=make, name="spark's session", daemon=True)
         thread.start()
-        deadline_s = time.monotonic() + (LOCAL_WITHIN_S if self.is_local else self._within_s)
+        deadline_s = self._began_s + (math.inf if self.is_local else self._within_s)
+        deadline_s = max(deadline_s, time.monotonic() + LEAST_WITHIN_S)
         while thread.is_alive() and not self._cancelled and time.monotonic() < deadline_s:
             thread.join(POLL_S)
-        if self._cancelled:
-            raise KviewError(ErrorKind.REPORT_CANCELLED)
+            if (code := gateway.process.poll()) is not None and not made:
+                raise KviewError(ErrorKind.JAVA_ENDED, code=code)
+        self._check()
         found = made[0] if made else None
         if found is None or isinstance(found, Exception):
             _log.warning("no Spark session", exc_info=found)
@@ -169,12 +178,23 @@ class BatchSession:
         if self._on_tasks is not None:
             threading.Thread(target=self._tell, name="spark's progress", daemon=True).start()
 
+    def _submitted(self) -> dict[str, str]:
+        """Return the settings for Spark's own launcher, none if it is not needed."""
+        if self.master.startswith(("local", "spark://")) and PACKAGES not in self._settings:
+            return {}
+        # Hadoop's settings, among them the keys of stores, would be seen in the list of processes.
+        shown = {name: v for name, v in self._settings.items() if not name.startswith("spark.hadoop.")}
+        return {"spark.master": self.master, **shown}
+
+    def _check(self) -> None:
+        if self._cancelled:
+            raise KviewError(ErrorKind.REPORT_CANCELLED)
+
     def _wait_for_executor(self, session: "SparkSession") -> None:
         """Wait until there is an executor, because a job without any waits for ever."""
         deadline_s = time.monotonic() + max(EXECUTOR_WITHIN_S, self._within_s)
         while not executors(session):
-            if self._cancelled:
-                raise KviewError(ErrorKind.REPORT_CANCELLED)
+            self._check()
             if time.monotonic() > deadline_s:
                 raise ClusterUnreachable(
                     ErrorKind.SPARK_NO_EXECUTOR, master=self.master, within_s=EXECUTOR_WITHIN_S
@@ -227,8 +247,11 @@ class BatchSession:
             with suppress(OSError):
                 self._gateway.process.kill()
 
-    def error_of(self, error: Exception) -> KviewError:
-        """Return what a failed job means for the user. The log file has all of it."""
+    def error_of(self, error: Exception, folders: Sequence[Path] = ()) -> KviewError:
+        """Return what a failed job means for the user. The log file has all of it.
+
+        `folders` are those that it wrote to, besides its own.
+        """
         _log.error("a Spark job failed", exc_info=error)
         code = self._gateway.process.poll() if self._gateway is not None else None
         if code is None and self._gateway is not None:
@@ -239,7 +262,9 @@ class BatchSession:
         if code is not None:
             return KviewError(ErrorKind.JAVA_ENDED, code=code)
         if "No space left on device" in str(error):
-            return KviewError(ErrorKind.SPARK_DISK_FULL, folder=str(self.scratch.parent))
+            return KviewError(
+                ErrorKind.SPARK_DISK_FULL, folder=_one_per_disk([*folders, self.scratch.parent])
+            )
         said = f"{type(error).__name__}: {error}".strip().splitlines()[0]
         return KviewError(ErrorKind.SPARK_FAILED, cause=said[:MAX_WORDS])
 
@@ -278,6 +303,16 @@ class BatchSession:
             if now != last and self._on_tasks is not None:
                 self._on_tasks(now)
             last = now
+
+
+def _one_per_disk(folders: Sequence[Path]) -> str:
+    """Return the first of these folders on each disk, in words. Java does not say which disk is full."""
+    disks: dict[int, Path] = {}
+    for folder in folders:
+        while not folder.exists():
+            folder = folder.parent
+        disks.setdefault(folder.stat().st_dev, folder)
+    return " or ".join(map(str, disks.values()))
 
 
 OUT_OF_MEMORY = 3

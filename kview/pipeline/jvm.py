@@ -7,14 +7,14 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from kview.errors import ErrorKind, KviewError
-from kview.pipeline.spark_internals import CONNECTION_FILE, GATEWAY_SERVER, use_gateway
+from kview.errors import BadUse, ErrorKind, KviewError
+from kview.pipeline.spark_internals import CONNECTION_FILE, GATEWAY_SERVER, SHELL, SUBMIT, use_gateway
 
 LEAST_JAVA = 17
 """The oldest version that PySpark 4 runs on."""
@@ -25,6 +25,9 @@ UNSAFE_ASKED_FROM = 24
 GATEWAY_WITHIN_S = 60.0
 """Limit of the JVM's start, which usually takes two seconds. A machine that needs a minute for it is
 overloaded."""
+
+DOWNLOADS_WITHIN_S = 1_800.0
+"""The same if Spark downloads packages first: those for S3 are 700 MB."""
 
 LIVE_HEAP_MB = 256
 """The live job uses 80 MB. A larger heap would just fill up with garbage."""
@@ -42,6 +45,9 @@ _UNUSED = (
 )
 """Jars that kview does not need. Spark looks for extensions in every jar, and a session with MLlib in it
 loads all of them first."""
+
+_CONFIGURED = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+"""Variables with folders of Hadoop's configuration, which says where YARN and HDFS are."""
 
 _FIRST = (
     *("spark-catalyst", "scala-library", "spark-core", "spark-sql", "log4j-core", "jackson-databind"),
@@ -110,20 +116,35 @@ def spark_home() -> Path:
     return Path(spec.origin).parent
 
 
+PACKAGES = "spark.jars.packages"
+"""The setting with the packages to download: GROUP:NAME:VERSION, with commas in between."""
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """How a JVM differs that works on a batch: its heap in MB, and the file descriptor for its messages.
 
-    `is_long` is for a batch that takes so long that compiling its code well pays off, `all_jars` for masters
-    whose jars kview does not need otherwise, such as YARN's. With `own_group` it is not in this process's
-    group.
+    `is_long` is for a batch that takes so long that compiling its code well pays off. If there are any
+    settings in `submitted`, Spark's own launcher prepares the JVM: it downloads packages, and knows masters
+    like YARN, which need jars that kview does not use otherwise. With `own_group` the JVM is not in this
+    process's group.
     """
 
     heap_mb: int
     output: int
     is_long: bool = True
-    all_jars: bool = False
+    submitted: Mapping[str, str] = field(default_factory=dict)
     own_group: bool = True
+
+    @property
+    def is_submitted(self) -> bool:
+        """Whether Spark's own launcher prepares the JVM."""
+        return bool(self.submitted)
+
+    @property
+    def packages(self) -> str:
+        """The packages to download, '' for none."""
+        return self.submitted.get(PACKAGES, "")
 
 
 class Gateway:
@@ -138,6 +159,7 @@ class Gateway:
         Without `batch`, it is a JVM for the live job, which says what it has to say on standard error.
         """
         self._connection_file = scratch / "gateway"
+        self._packages = "" if batch is None else batch.packages
         self.process = subprocess.Popen(
             _command(java, scratch, batch),
             stdin=subprocess.PIPE,
@@ -148,23 +170,30 @@ class Gateway:
             process_group=0 if batch is not None and batch.own_group else None,
         )
 
-    def connect(self) -> None:
+    def connect(
+        self, within_s: float = GATEWAY_WITHIN_S, is_cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
         """Wait until the JVM is ready, and set this process's environment so that PySpark finds it.
 
-        Raises KviewError.
+        Return early if it `is_cancelled`, without a connection. Raises KviewError.
         """
         # Workers have to use this Python, which has kview and pyarrow.
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         os.environ.pop("SPARK_REMOTE", None)
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
-        deadline_s = time.monotonic() + GATEWAY_WITHIN_S
+        within_s = max(within_s, DOWNLOADS_WITHIN_S) if self._packages else within_s
+        deadline_s = time.monotonic() + within_s
         # The file is written under another name and then renamed, so it is complete.
         while not self._connection_file.is_file():
             if self.process.poll() is not None:
+                if self._packages:
+                    raise BadUse(ErrorKind.SPARK_PACKAGES_MISSING, packages=self._packages)
                 raise KviewError(ErrorKind.JAVA_NOT_STARTED, code=self.process.returncode)
+            if is_cancelled():
+                return
             if time.monotonic() > deadline_s:
                 self.process.kill()
-                raise KviewError(ErrorKind.JAVA_NOT_READY, within_s=GATEWAY_WITHIN_S)
+                raise KviewError(ErrorKind.JAVA_NOT_READY, within_s=within_s)
             time.sleep(0.02)
         use_gateway(self._connection_file)
 
@@ -197,7 +226,8 @@ def _class_path(all_jars: bool) -> str:
     unused = () if all_jars else _UNUSED
     jars = [jar for jar in (spark_home() / "jars").glob("*.jar") if not jar.name.startswith(unused)]
     jars.sort(key=lambda jar: (not jar.name.startswith(_FIRST), jar.name))
-    return os.pathsep.join(map(str, jars))
+    folders = [os.environ.get(name, "") for name in _CONFIGURED if all_jars]
+    return os.pathsep.join([*filter(None, folders), *map(str, jars)])
 
 
 def _command(java: Path, scratch: Path, batch: Batch | None) -> list[str]:
@@ -222,6 +252,11 @@ def _command(java: Path, scratch: Path, batch: Batch | None) -> list[str]:
         f"-Djava.io.tmpdir={scratch}",
         *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED.split()),
         "-cp",
-        _class_path(batch is not None and batch.all_jars),
-        GATEWAY_SERVER,
+        _class_path(batch is not None and batch.is_submitted),
+        *([GATEWAY_SERVER] if batch is None or not batch.is_submitted else _submission(batch)),
     ]
+
+
+def _submission(batch: Batch) -> list[str]:
+    settings = [flag for name, value in batch.submitted.items() for flag in ("--conf", f"{name}={value}")]
+    return [SUBMIT, *settings, SHELL]

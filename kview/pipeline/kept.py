@@ -5,7 +5,6 @@ per table, and `batch.json`, which says what they are of. A batch is written und
 when it is complete, so a batch is there completely or not at all. Batches add up.
 """
 
-import hashlib
 import os
 import secrets
 import shutil
@@ -18,6 +17,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kview.errors import BadUse, ErrorKind
 from kview.pipeline.sources import Moments, Source, set_backs_of
 from kview.recording.manifest import SegmentEntry
 
@@ -63,11 +63,15 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 def place_of(source: Source, cache: Path | None) -> Path:
-    """Return the folder for a recording's batches: within the recording, or within `cache`."""
-    if cache is None:
-        return source.folder / FOLDER
-    name = hashlib.sha256(os.fsencode(source.folder.resolve())).hexdigest()[:16]
-    return cache.absolute() / f"{name}-{source.name[:40]}"
+    """Return the folder for a recording's batches: within the recording, or within `cache`.
+
+    Raises BadUse if the recording is in a store and there is no `cache`.
+    """
+    if cache is not None:
+        return cache.absolute() / f"{source.place.identity}-{source.place.name[:40]}"
+    if source.place.is_remote:
+        raise BadUse(ErrorKind.REPORT_NEEDS_CACHE, recording=source.address)
+    return Path(source.place.path, FOLDER)
 
 
 def read_kept(place: Path, source: Source) -> list[Kept]:
@@ -180,6 +184,25 @@ def finish(folder: Path, about: About, moments: Moments) -> Kept:
     named = folder.parent / f"batch-{first:06}-{last:06}-{secrets.token_hex(4)}"
     os.rename(folder, named)
     return Kept(named, about, moments)
+
+
+def remove_damaged(batches: Sequence[Kept]) -> int:
+    """Remove those batches of which a page is damaged, and return their number.
+
+    This reads all of their files.
+    """
+    count = 0
+    for kept in batches:
+        for name in kept.about.files:
+            try:
+                file = pq.ParquetFile(kept.folder / name, page_checksum_verification=True)
+                for group in range(file.num_row_groups):
+                    file.read_row_group(group)
+            except (OSError, pa.ArrowException):
+                shutil.rmtree(kept.folder, ignore_errors=True)
+                count += 1
+                break
+    return count
 
 
 def clean(place: Path, used: Sequence[Kept]) -> None:

@@ -34,7 +34,7 @@ SUMMED = {
 
 
 def minutes(
-    deltas: DataFrame, head_s: int, tail_s: int, set_backs: Sequence[tuple[int, int]] = ()
+    deltas: DataFrame, head_s: int | str, tail_s: int | str, set_backs: Sequence[tuple[int, int]] = ()
 ) -> DataFrame:
     """Return one row per minute, topic and partition of the rows of DELTAS that belong to partitions.
 
@@ -42,12 +42,13 @@ def minutes(
     SUMMED, and `peak`: a rate << PEAK_SHIFT, with the second in which its interval began; null if nothing
     came in. Seconds before `head_s` are left out. From `tail_s` on, a row is about the single second `slot`,
     because those seconds are not complete yet. For each (sequence, second) of `set_backs`, observations
-    before that sequence do not count from that second on.
+    before that sequence do not count from that second on. `head_s` and `tail_s` may be SQL with the column
+    `sequence`.
     """
     return deltas.sparkSession.sql(query(head_s, tail_s, set_backs), deltas=deltas)
 
 
-def query(head_s: int, tail_s: int, set_backs: Sequence[tuple[int, int]] = ()) -> str:
+def query(head_s: int | str, tail_s: int | str, set_backs: Sequence[tuple[int, int]] = ()) -> str:
     """Return the SQL of `minutes`, which reads from `{deltas}`."""
     whole = [f"from_s >= {head_s}", f"{_slot('from_s', tail_s)} = {_slot('to_s', tail_s)}"]
     whole += [f"(sequence >= {sequence} or to_s < {second})" for sequence, second in set_backs]
@@ -78,5 +79,5 @@ def query(head_s: int, tail_s: int, set_backs: Sequence[tuple[int, int]] = ()) -
         group by slot, topic, partition"""
 
 
-def _slot(second: str, tail_s: int) -> str:
+def _slot(second: str, tail_s: int | str) -> str:
     return f"if({second} >= {tail_s}, {second}, {second} div {BLOCK_S} * {BLOCK_S})"

@@ -89,7 +89,7 @@ def shares(recordings: Sequence[RolledUp], period: Seconds) -> tuple[list[Share]
         for rolled in recordings
         if all(rolled is not other for other, _ in known)
     ]
-    known.sort(key=lambda one: (one[0].cluster, one[1], str(one[0].source.folder)))
+    known.sort(key=lambda one: (one[0].cluster, one[1], one[0].source.address))
     counted: list[Share] = []
     taken: dict[str, tuple[int, RolledUp]] = {}
     for rolled, whole in known:

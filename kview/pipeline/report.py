@@ -1,6 +1,9 @@
 """Makes a report: rolls up what is new, and asks for the figures."""
 
-from collections.abc import Callable, Sequence
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from fnmatch import translate
@@ -9,17 +12,20 @@ from pathlib import Path
 import numpy as np
 from pyspark.sql import SparkSession
 
-from kview.errors import BadUse, ErrorKind
-from kview.model.report import Period, Report, Table, comparison_of
+from kview.errors import BadUse, ErrorKind, KviewError
+from kview.model.report import Note, NoteKind, Period, Report, Table, comparison_of
 from kview.model.report_tables import TableName
 from kview.model.units import UNKNOWN
 from kview.pipeline.figures import Filters
-from kview.pipeline.kept import kept_bytes
+from kview.pipeline.kept import begin, kept_bytes, place_of, remove_damaged
 from kview.pipeline.periods import Seconds, asked, shares
-from kview.pipeline.rolling import Rolling
+from kview.pipeline.rolling import RolledUp, Rolling, is_local
 from kview.pipeline.session import interpreted
-from kview.pipeline.sources import open_source
+from kview.pipeline.sources import Source, open_source
+from kview.pipeline.stores import check_stores
 from kview.pipeline.tables import period_of, step_s_of
+from kview.pipeline.together import Together
+from kview.recording.places import Place
 
 LITTLE_BYTES = 2 << 20
 """With smaller roll-ups than this, compiling the queries does not pay off."""
@@ -55,7 +61,7 @@ class Question:
 
 def report(
     spark: SparkSession,
-    folders: Sequence[Path],
+    recordings: Sequence[Path | Place],
     question: Question,
     scratch: Path,
     cache: Path | None = None,
@@ -66,9 +72,35 @@ def report(
     Raises KviewError if there is nothing to report on, and whatever Spark raises.
     """
     tell = on_stage or (lambda stage, done, total: None)
-    rolling = Rolling(spark, scratch, cache, lambda done, total: tell(Stage.ROLL_UP, done, total))
-    rolled = [rolling.roll_up(open_source(folder)) for folder in _different(folders)]
-    notes = [note for one in rolled for note in one.source.notes]
+
+    def rolling_up(done: int, total: int) -> None:
+        tell(Stage.ROLL_UP, done, total)
+
+    for is_last in (False, True):
+        sources, notes = open_sources(recordings)
+        with _shared(spark, scratch, sources, cache) as work:
+            ready = Together(spark, work, cache, rolling_up).roll_up(sources)
+            rolling = Rolling(spark, work, cache, rolling_up, ready)
+            rolled = [rolling.roll_up(source) for source in sources]
+            notes += [note for one in rolled for note in one.source.notes]
+            try:
+                return _answered(spark, rolled, question, notes, tell)
+            except (KviewError, OSError):
+                raise
+            except Exception:
+                rolling_up(0, 0)  # raises if the report was cancelled
+                if is_last or not remove_damaged([batch for one in rolled for batch in one.batches]):
+                    raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _answered(
+    spark: SparkSession,
+    rolled: Sequence[RolledUp],
+    question: Question,
+    notes: Sequence[Note],
+    tell: Callable[[Stage, int, int], None],
+) -> Report:
     filters = Filters(_regex(question.topics), _regex(question.groups))
 
     def period(seconds: Seconds, step_s: int | None) -> tuple[Period, int]:
@@ -103,9 +135,44 @@ def report(
     )
 
 
-def _different(folders: Sequence[Path]) -> list[Path]:
-    """Return the folders, each of them once, whatever its name."""
-    return list({folder.resolve(): folder for folder in folders}.values())
+@contextmanager
+def _shared(
+    spark: SparkSession, scratch: Path, sources: Sequence[Source], cache: Path | None
+) -> Iterator[Path]:
+    """Return a folder for what is not kept, which Spark's workers see, too: they see that of the roll-ups."""
+    if is_local(spark):
+        yield scratch
+        return
+    check_stores(spark, [source.place for source in sources])
+    folder = begin(cache or place_of(sources[0], None), "work")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def open_sources(recordings: Sequence[Path | Place]) -> tuple[list[Source], list[Note]]:
+    """Open each recording once, whatever its name, and note those that cannot be read.
+
+    Raises KviewError if there are no others.
+    """
+    sources, notes = [], []
+    failed: KviewError | None = None
+    places = [Place.of(one) if isinstance(one, Path) else one for one in recordings]
+    for place in {place.identity: place for place in places}.values():
+        try:
+            sources.append(open_source(place))
+        except KviewError as error:
+            failed = failed or error
+            reason = str(error.values.get("reason", error.kind.value))
+            notes.append(Note(NoteKind.LEFT_OUT, {"recording": place.address, "reason": reason}))
+    if failed is not None and not sources:
+        raise failed
+    names = Counter(source.name for source in sources)
+    for source in sources:
+        if names[source.name] > 1:
+            source.name = source.address
+    return sources, notes
 
 
 def _regex(patterns: Sequence[str]) -> str:

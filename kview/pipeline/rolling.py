@@ -1,17 +1,19 @@
 """Rolls up what is new in recordings, and keeps it."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from kview.errors import ErrorValue, KviewError
+from kview.errors import ErrorKind, ErrorValue, KviewError
 from kview.model.report import Note, NoteKind
 from kview.pipeline.batch import closed_deltas, open_deltas, rolled_tables
 from kview.pipeline.kept import (
@@ -36,13 +38,14 @@ from kview.pipeline.sources import (
     OpenSegment,
     Source,
     check_files,
+    check_pages,
     closed_moments,
     joined,
     read_open,
+    readable,
     set_backs_of,
 )
 from kview.recording.manifest import SegmentEntry
-from kview.recording.segment import parquet_file
 
 LITTLE_BYTES = 256 << 10
 """With less to roll up than this, compiling the queries does not pay off."""
@@ -71,6 +74,24 @@ class RolledUp:
         return next((one.about.cluster for one in self.batches if one.about.cluster), self.source.name)
 
 
+class _DamagedSegments(Exception):
+    """Segments that turned out to be damaged, each with what is wrong with it."""
+
+    def __init__(self, segments: Sequence[tuple[SegmentEntry, KviewError]]) -> None:
+        super().__init__(segments)
+        self.segments = segments
+
+
+@dataclass(slots=True)
+class Ready:
+    """What was rolled up of a recording before its turn: batches of closed segments, the number of these
+    segments, and the batch of the open one."""
+
+    closed: list[Kept] = field(default_factory=list)
+    segments: int = 0
+    opened: Kept | None = None
+
+
 class Rolling:
     """Rolls up recordings. `scratch` is for what cannot be kept, and `on_segments` is called with the number
     of segments that are done, and of all."""
@@ -81,11 +102,15 @@ class Rolling:
         scratch: Path,
         cache: Path | None = None,
         on_segments: Callable[[int, int], None] | None = None,
+        ready: Mapping[str, Ready] | None = None,
     ) -> None:
         self._spark = spark
         self._scratch = scratch
         self._cache = cache
+        # The driver of a cluster cannot copy a month of a fleet for its workers.
+        self._in_place = not is_local(spark)
         self._on_segments = on_segments or (lambda done, total: None)
+        self._ready = ready or {}
         self._ids: set[int] = set()
 
     def roll_up(self, source: Source) -> RolledUp:
@@ -93,14 +118,24 @@ class Rolling:
 
         Damaged segments are left out, with a note. Raises whatever Spark raises.
         """
+        while True:
+            try:
+                return self._roll_up(source)
+            except _DamagedSegments as found:
+                for entry, error in found.segments:
+                    source.leave_out(entry, error)
+
+    def _roll_up(self, source: Source) -> RolledUp:
         done = RolledUp(source)
         place = place_of(source, self._cache)
+        ready = self._ready.get(source.place.identity, Ready())
+        elsewhere = [one for one in ready.closed if one.folder.parent != place]
         # A copy of a recording has batches with the same ids as the recording itself.
-        kept = [one for one in read_kept(place, source) if one.about.id not in self._ids]
+        kept = [one for one in (*read_kept(place, source), *elsewhere) if one.about.id not in self._ids]
         moments: dict[int, Moments] = {}
         clusters: dict[int, str] = {}
         self._add_moments(source, chosen(kept), moments, clusters)
-        current, opened = self._open(source)
+        current, opened = self._open(source) if ready.opened is None else (ready.opened.moments, None)
         everything = self._in_order(chosen(kept), moments, current)
         # What was rolled up before the clock was set back into its time counts differently now.
         kept = chosen([one for one in kept if one.about.set_backs == affecting(one.moments, everything)])
@@ -109,6 +144,9 @@ class Rolling:
         total = sum(map(len, new))
         size = sum(entry.size_bytes for run in new for entry in run)
         batches = list(kept)
+        if ready.opened is not None:
+            batches.append(ready.opened)
+        done.rolled_segments = ready.segments
         _note_rolled_up_only(source, kept)
         self._on_segments(0, total)
         opened_bytes = 0 if opened is None else opened.parts["partition_deltas"].nbytes
@@ -119,7 +157,7 @@ class Rolling:
                 cluster = next((clusters[e.number] for e in run if clusters.get(e.number)), "")
                 batches.append(self._closed_batch(source, place, run, its, everything, cluster, is_first))
                 done.rolled_segments += len(run)
-                self._on_segments(done.rolled_segments, total)
+                self._on_segments(done.rolled_segments - ready.segments, total)
             if opened is not None:
                 is_first = len(everything) == len(opened.moments)
                 batches.append(self._open_batch(source, opened, everything, is_first))
@@ -130,9 +168,7 @@ class Rolling:
         self._ids |= {one.about.id for one in batches}
         backs = set_backs_of(everything)
         if backs:
-            source.notes.append(
-                Note(NoteKind.CLOCK_SET_BACK, {"recording": source.name, "times": len(backs)})
-            )
+            source.note(Note(NoteKind.CLOCK_SET_BACK, {"recording": source.name, "times": len(backs)}))
         return done
 
     def _add_moments(
@@ -149,9 +185,7 @@ class Rolling:
                 moments[entry.number], clusters[entry.number] = closed_moments(source, entry)
             except FileNotFoundError:
                 source.closed.remove(entry)
-                source.notes.append(
-                    Note(NoteKind.SEGMENT_GONE, {"recording": source.name, "segment": entry.number})
-                )
+                source.note(Note(NoteKind.SEGMENT_GONE, {"recording": source.name, "segment": entry.number}))
             except KviewError as error:
                 source.leave_out(entry, error)
 
@@ -182,27 +216,44 @@ class Rolling:
         is_first: bool,
     ) -> Kept:
         segments = tuple((entry.number, entry.size_bytes) for entry in run)
-        about = _about(segments, its, everything, cluster, is_first)
-        folder, place = self._begin(source, place, str(run[0].number))
+        about = about_of(segments, its, everything, cluster, is_first)
+        folder = begin_or_note(source, place, self._scratch, str(run[0].number))
         try:
-            folders = [source.folder / entry.folder for entry in run]
-            self._write(closed_deltas(self._spark, folders), about, folder)
-            for part in sorted(source.form.facts):
-                paths = [str(p) for one in folders if (p := parquet_file(one, part)).exists()]
-                if paths:
-                    table = self._spark.read.schema(schema_of_part(part)).parquet(*paths)
-                    of_batch = f.lit(about.id).cast(t.LongType()).alias("batch")
-                    table.select(of_batch, "*").coalesce(4).write.parquet(str(folder / part))
+            with readable(source, run, self._scratch, self._in_place) as paths:
+                self._write(closed_deltas(self._spark, paths), about, folder)
+                for part in sorted(source.form.facts):
+                    if paths[part]:
+                        table = self._spark.read.schema(schema_of_part(part)).parquet(*paths[part])
+                        of_batch = f.lit(about.id).cast(t.LongType()).alias("batch")
+                        table.select(of_batch, "*").coalesce(4).write.parquet(str(folder / part))
             return finish(folder, about, its)
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, FileNotFoundError | PySparkException | Py4JJavaError):
+                self._look_for_damage(source, run, error)
             raise
+
+    def _look_for_damage(self, source: Source, run: Sequence[SegmentEntry], error: BaseException) -> None:
+        """Raise _DamagedSegments if damage within files has made the job fail, which only a reader
+        of all their pages finds."""
+        found = []
+        for number, entry in enumerate(run):
+            self._on_segments(number, len(run))  # raises if the report was cancelled
+            try:
+                check_pages(source, entry)
+            except KviewError as damage:
+                found.append((entry, damage))
+            except FileNotFoundError:
+                gone = KviewError(ErrorKind.FILE_MISSING, file=f"{source.address}/{entry.folder}")
+                found.append((entry, gone))
+        if found:
+            raise _DamagedSegments(found) from error
 
     def _open_batch(self, source: Source, opened: OpenSegment, everything: Moments, is_first: bool) -> Kept:
         """Roll up an open segment. Its roll-ups are not kept, because it grows."""
         assert source.open is not None
         segments = ((source.open.number, -1),)
-        about = _about(segments, opened.moments, everything, opened.cluster, is_first)
+        about = about_of(segments, opened.moments, everything, opened.cluster, is_first)
         folder = begin(self._scratch / "open", f"{about.id:x}")
         self._write(open_deltas(self._spark, opened.parts), about, folder)
         for part in sorted(source.form.facts):
@@ -213,23 +264,23 @@ class Rolling:
                 pq.write_table(table.add_column(0, "batch", of_batch), folder / part / "open.parquet")
         return finish(folder, about, opened.moments)
 
-    def _begin(self, source: Source, place: Path, name: str) -> tuple[Path, Path]:
-        try:
-            return begin(place, name), place
-        except OSError as error:
-            note = Note(
-                NoteKind.NOT_KEPT,
-                {"folder": str(place), "reason": error.strerror or str(error)},
-            )
-            if note not in source.notes:
-                source.notes.append(note)
-            place = place_of(source, self._scratch / "rollups")
-            return begin(place, name), place
-
     def _write(self, deltas: DataFrame, about: About, folder: Path) -> None:
         by_second, by_minute = rolled_tables(deltas, about.id, about.head_s, about.tail_s, about.set_backs)
         by_second.write.parquet(str(folder / SECONDS_TABLE))
         by_minute.write.parquet(str(folder / MINUTES_TABLE))
+
+
+def begin_or_note(source: Source, place: Path, scratch: Path, name: str) -> Path:
+    """Create a folder for a batch that is being written: in `place`, or else in `scratch`, with a note."""
+    try:
+        return begin(place, name)
+    except OSError as error:
+        note = Note(
+            NoteKind.NOT_KEPT,
+            {"folder": str(place), "reason": error.strerror or str(error)},
+        )
+        source.note(note)
+        return begin(place_of(source, scratch / "rollups"), name)
 
 
 def _note_rolled_up_only(source: Source, kept: Sequence[Kept]) -> None:
@@ -251,16 +302,17 @@ def _note_rolled_up_only(source: Source, kept: Sequence[Kept]) -> None:
             "segment": entry.number,
             "reason": reason,
         }
-        source.notes.append(Note(NoteKind.ROLLED_UP_ONLY, values))
+        source.note(Note(NoteKind.ROLLED_UP_ONLY, values))
 
 
-def _about(
+def about_of(
     segments: tuple[tuple[int, int], ...],
     its: Moments,
     everything: Moments,
     cluster: str,
     is_first: bool,
 ) -> About:
+    """Return what a batch of these segments is of."""
     return About(
         id=new_id(),
         cluster=cluster,
@@ -270,3 +322,8 @@ def _about(
         head_s=known_head_s(its) if is_first else 0,
         tail_s=known_tail_s(its),
     )
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Return whether a session's jobs run on this machine."""
+    return (spark.sparkContext.master or "").startswith("local")

@@ -1,8 +1,11 @@
 """What a report can read of a recording: its closed segments, what its open one has, and its moments."""
 
 import os
+import tempfile
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +18,10 @@ from kview.model.snapshot import Longs
 from kview.pipeline.reading import set_backs
 from kview.recording.damage import damage_in, damaged
 from kview.recording.formats import Format, format_of
-from kview.recording.manifest import Manifest, SegmentEntry, read_manifest
+from kview.recording.manifest import Manifest, SegmentEntry
+from kview.recording.places import Place
 from kview.recording.reader import GROWS_WITHIN_S
-from kview.recording.segment import STREAM_FILE, fact_rows, parquet_file, whole_batches
+from kview.recording.segment import STREAM_FILE, STREAM_FILES, fact_rows, whole_batches
 
 DELTA_PARTS = ("partition_deltas", "offset_deltas", "observations")
 
@@ -53,55 +57,140 @@ def joined(parts: list[Moments]) -> Moments:
 class Source:
     """A recording as it is now. What was found to be wrong with it is added to `notes`."""
 
-    folder: Path
+    place: Place
     manifest: Manifest
     form: Format
     closed: list[SegmentEntry]
     open: SegmentEntry | None
     """The last segment, if it is not closed."""
     notes: list[Note] = field(default_factory=list)
+    name: str = ""
+    """The name of the recording on the screen."""
 
     @property
-    def name(self) -> str:
-        """The name of the recording on the screen."""
-        return self.folder.name or str(self.folder)
+    def address(self) -> str:
+        """The recording's path, or its URL without secrets."""
+        return self.place.address
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of a segment that a report reads."""
+        return (*DELTA_PARTS, *sorted(self.form.facts))
+
+    def note(self, note: Note) -> None:
+        """Add a note, once."""
+        if note not in self.notes:
+            self.notes.append(note)
 
     def leave_out(self, entry: SegmentEntry, error: KviewError) -> None:
         """Leave a damaged segment out."""
         self.closed = [kept for kept in self.closed if kept.number != entry.number]
-        values = {name: str(error.values.get(name, "")) for name in ("file", "reason")}
-        self.notes.append(
-            Note(NoteKind.SEGMENT_DAMAGED, {"recording": self.name, "segment": entry.number, **values})
-        )
+        reason = str(error.values.get("reason", error.kind.value))
+        values = {"file": str(error.values.get("file", "")), "reason": reason}
+        self.note(Note(NoteKind.SEGMENT_DAMAGED, {"recording": self.name, "segment": entry.number, **values}))
 
 
-def open_source(folder: Path) -> Source:
+def open_source(recording: Path | Place) -> Source:
     """Read which segments a recording has. Raises KviewError if there is no recording."""
-    manifest = read_manifest(folder)
-    with damage_in(folder):
+    place = Place.of(recording) if isinstance(recording, Path) else recording
+    manifest = place.manifest()
+    with damage_in(place.address):
         form = format_of(manifest)
     closed = [entry for entry in manifest.segments if entry.closed]
     still = [entry for entry in manifest.segments if not entry.closed]
-    return Source(folder.absolute(), manifest, form, closed, still[-1] if still else None)
+    return Source(place, manifest, form, closed, still[-1] if still else None, name=place.name)
 
 
 def check_files(source: Source, entry: SegmentEntry) -> None:
     """Raise KviewError if a file of a closed segment is missing or was cut, FileNotFoundError if the segment
     is gone."""
-    folder = source.folder / entry.folder
-    size = 0
-    with os.scandir(folder) as found:
-        paths = [Path(file.path) for file in found if file.name.endswith(".parquet")]
-    for path in paths:
-        with damage_in(path), path.open("rb") as file:
-            begins = file.read(len(_MAGIC))
-            file.seek(-len(_MAGIC), os.SEEK_END)
-            ends = file.read()
-            size += file.tell()
-        if (begins, ends) != (_MAGIC, _MAGIC):
-            raise damaged(path, "not a complete Parquet file")
-    if size < entry.size_bytes:
-        raise damaged(folder, f"{size} bytes instead of {entry.size_bytes}")
+    folder = source.place / entry.folder
+    with damage_in(folder.address):
+        sizes = {name: size for name, size in folder.files().items() if name.endswith(".parquet")}
+    for name in sizes:
+        # In a store, each look into a file takes as long as reading it, and files are complete or not there.
+        if not source.place.is_remote:
+            _check_ends(Path(folder.path, name))
+    if sum(sizes.values()) < entry.size_bytes:
+        raise damaged(folder.address, f"{sum(sizes.values())} bytes instead of {entry.size_bytes}")
+
+
+def _check_ends(path: Path) -> None:
+    with damage_in(path), path.open("rb") as file:
+        begins = file.read(len(_MAGIC))
+        file.seek(-len(_MAGIC), os.SEEK_END)
+        ends = file.read()
+    if (begins, ends) != (_MAGIC, _MAGIC):
+        raise damaged(path, "not a complete Parquet file")
+
+
+def check_pages(source: Source, entry: SegmentEntry) -> None:
+    """Read all that a report reads of a closed segment. Raises KviewError if a page is damaged,
+    FileNotFoundError if the segment is gone."""
+    folder = source.place / entry.folder
+    there = folder.files()
+    for part in source.parts:
+        if (name := f"{part}.parquet") in there:
+            with tempfile.TemporaryDirectory(prefix="kview-check-") as scratch:
+                local = folder.fetch(name, Path(scratch)) if folder.is_remote else Path(folder.path, name)
+                with damage_in(f"{folder.address}/{name}"):
+                    file = pq.ParquetFile(local, page_checksum_verification=True)
+                    for group in range(file.num_row_groups):
+                        file.read_row_group(group)
+
+
+def read_parts(source: Source, run: Sequence[SegmentEntry]) -> dict[str, pa.Table]:
+    """Return the rows of some closed segments by part, read by this process.
+
+    Raises KviewError if a page is damaged, FileNotFoundError if a segment is gone.
+    """
+    found: dict[str, list[pa.Table]] = {part: [] for part in source.parts}
+    for entry in run:
+        folder = source.place / entry.folder
+        there = folder.files()
+        for part in source.parts:
+            if (name := f"{part}.parquet") in there:
+                file = pa.BufferReader(folder.read(name)) if folder.is_remote else f"{folder.path}/{name}"
+                with damage_in(f"{folder.address}/{name}"):
+                    table = pq.ParquetFile(file, page_checksum_verification=True).read()
+                    found[part].append(table.cast(source.form.parts[part]))
+    return {
+        part: pa.concat_tables(tables) if tables else source.form.parts[part].empty_table()
+        for part, tables in found.items()
+    }
+
+
+@contextmanager
+def readable(
+    source: Source, run: Sequence[SegmentEntry], scratch: Path, in_place: bool
+) -> Iterator[dict[str, list[str]]]:
+    """Return the files of some closed segments for Spark: paths or URLs by part.
+
+    What is in a store is copied to `scratch` for the time being, unless Spark reads it `in_place`. Raises
+    KviewError, OSError, and FileNotFoundError if a segment is gone.
+    """
+    if source.place.is_remote and not in_place:
+        with tempfile.TemporaryDirectory(prefix="fetched-", dir=scratch) as copied:
+            yield _paths(source, [_fetched(source, entry, Path(copied)) for entry in run])
+    else:
+        yield _paths(source, [source.place / entry.folder for entry in run])
+
+
+def _fetched(source: Source, entry: SegmentEntry, scratch: Path) -> Place:
+    folder, copy = source.place / entry.folder, scratch / entry.folder
+    copy.mkdir()
+    for name in folder.files():
+        if name.removesuffix(".parquet") in source.parts:
+            folder.fetch(name, copy)
+    return Place.of(copy)
+
+
+def _paths(source: Source, folders: Sequence[Place]) -> dict[str, list[str]]:
+    files = [(folder, folder.files()) for folder in folders]
+    return {
+        part: [f"{folder.spark_url}/{part}.parquet" for folder, there in files if f"{part}.parquet" in there]
+        for part in source.parts
+    }
 
 
 def closed_moments(source: Source, entry: SegmentEntry) -> tuple[Moments, str]:
@@ -109,10 +198,12 @@ def closed_moments(source: Source, entry: SegmentEntry) -> tuple[Moments, str]:
 
     Raises KviewError if the segment is damaged, FileNotFoundError if it is gone.
     """
-    path = parquet_file(source.folder / entry.folder, "observations")
+    folder = source.place / entry.folder
+    path = f"{folder.address}/observations.parquet"
+    file = pa.BufferReader(folder.read("observations.parquet")) if folder.is_remote else path
     with damage_in(path):
         names = ["sequence", "ended_ms", "cluster_id"]
-        table = pq.ParquetFile(path, page_checksum_verification=True).read(columns=names)
+        table = pq.ParquetFile(file, page_checksum_verification=True).read(columns=names)
     return _moments(table)
 
 
@@ -137,11 +228,21 @@ def read_open(source: Source) -> OpenSegment | None:
     """
     if source.open is None:
         return None
-    folder = source.folder / source.open.folder
+    where = source.place / source.open.folder
+    if not where.is_remote:
+        return _read_open(source, Path(where.path), where.address)
+    with tempfile.TemporaryDirectory(prefix="kview-open-") as copied:
+        for name in where.files():
+            if name in STREAM_FILES:
+                where.fetch(name, Path(copied))
+        return _read_open(source, Path(copied), where.address)
+
+
+def _read_open(source: Source, folder: Path, address: str) -> OpenSegment | None:
     path = folder / STREAM_FILE
     batches: list[pa.RecordBatch] = []
     end = 0
-    with damage_in(path):
+    with damage_in(f"{address}/{STREAM_FILE}"):
         for batch, after in whole_batches(path, 0, source.form.stream):
             # Snapshots are most of an observation and are not needed.
             batches.append(batch.select(list(DELTA_PARTS)))
@@ -150,7 +251,7 @@ def read_open(source: Source) -> OpenSegment | None:
         return None
     parts = {name: _part(batches, name, source.form.parts[name]) for name in DELTA_PARTS}
     moments, cluster = _moments(parts["observations"])
-    with damage_in(folder):
+    with damage_in(address):
         for name in source.form.facts:
             parts[name] = fact_rows(folder, name, int(moments.sequences[-1]))
     last = int(moments.sequences[-1])
@@ -159,7 +260,7 @@ def read_open(source: Source) -> OpenSegment | None:
         kind = NoteKind.STILL_WRITTEN
     else:
         kind = NoteKind.TORN if left_over else NoteKind.NOT_CLOSED
-    source.notes.append(Note(kind, {"recording": source.name, "sequence": last, "bytes": left_over}))
+    source.note(Note(kind, {"recording": source.name, "sequence": last, "bytes": left_over}))
     return OpenSegment(parts, moments, cluster)
 
 
@@ -172,3 +273,15 @@ def set_backs_of(moments: Moments) -> list[tuple[int, int]]:
     """Return (first observation after it, that observation's second) of each time the clock was set back."""
     places = set_backs(moments.ended_ms)
     return [(int(moments.sequences[at]), int(moments.ended_ms[at]) // 1000) for at in places]
+
+
+def ends_ms(source: Source) -> tuple[int, int] | None:
+    """Return when the first and the last observation of a recording ended (epoch ms), None if there are none.
+
+    Raises KviewError if the open segment is damaged.
+    """
+    times = [ms for entry in source.closed for ms in (entry.began_ms, entry.ended_ms)]
+    with suppress(FileNotFoundError):  # it has been closed in the meantime
+        opened = read_open(replace(source, notes=[]))
+        times += opened.moments.ended_ms.tolist() if opened is not None else []
+    return (min(times), max(times)) if times else None

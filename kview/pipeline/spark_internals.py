@@ -14,6 +14,10 @@ GATEWAY_SERVER = "org.apache.spark.api.python.PythonGatewayServer"
 """The class that Java is started with. Spark's own launcher is a shell script, and adds a module that the
 wheel's Java lacks."""
 
+SUBMIT, SHELL = "org.apache.spark.deploy.SparkSubmit", "pyspark-shell"
+"""The class that prepares for masters like YARN and downloads packages, and the name under which it starts
+the gateway's server."""
+
 CONNECTION_FILE = "_PYSPARK_DRIVER_CONN_INFO_PATH"
 """The environment variable for the path of the file in which the gateway's server stores its port and
 secret."""
@@ -69,6 +73,23 @@ def executors(spark: Any) -> int:
     PySpark's status tracker only knows jobs and stages.
     """
     return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
+
+
+def knows_scheme(spark: Any, scheme: str) -> bool:
+    """Return whether Spark's driver has a file system for URLs of a scheme."""
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    try:
+        spark._jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, configuration)
+    except Py4JJavaError:
+        return False
+    return True
+
+
+def hadoop_version(spark: Any) -> str:
+    """Return the version of Hadoop's client that Spark comes with."""
+    return str(spark._jvm.org.apache.hadoop.util.VersionInfo.getVersion())
 
 
 def forget_gateway() -> None:

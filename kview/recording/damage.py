@@ -9,8 +9,8 @@ from kview.errors import BadUse, ErrorKind, KviewError
 
 
 @contextmanager
-def damage_in(path: Path) -> Iterator[None]:
-    """Raise a BadUse that names `path` if its content cannot be read.
+def damage_in(path: Path | str) -> Iterator[None]:
+    """Raise a BadUse that names `path`, or a file's URL, if its content cannot be read.
 
     FileNotFoundError is not changed, because a ring drops its oldest segments. Damaged bytes can cause any
     exception, in the libraries, in shapes and in look-ups. So every other exception is treated as damage.
@@ -33,6 +33,6 @@ def check_regular(path: Path) -> None:
         raise damaged(path, "not a regular file")
 
 
-def damaged(path: Path, reason: str) -> BadUse:
+def damaged(path: Path | str, reason: str) -> BadUse:
     """Return the error for a damaged file."""
     return BadUse(ErrorKind.FILE_DAMAGED, file=str(path), reason=reason)

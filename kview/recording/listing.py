@@ -14,6 +14,7 @@ from kview.recording.damage import check_regular, damage_in
 from kview.recording.formats import FACTS_SINCE, format_of
 from kview.recording.manifest import Manifest, SegmentEntry, read_manifest
 from kview.recording.names import MANIFEST
+from kview.recording.ring import find_recording
 from kview.recording.segment import STREAM_FILE, parquet_file, stream_ends
 
 
@@ -40,20 +41,31 @@ class Listed:
 
 
 def list_recordings(paths: Iterable[str]) -> list[Listed]:
-    """Return the recordings under paths, in the order in which they began, each of them once.
+    """Return the recordings that `find_recordings` finds, in the order in which they began.
+
+    Recordings that cannot be read are listed with the reason. Raises BadUse if one of the paths stands for no
+    recording.
+    """
+    return sorted(map(_listed, find_recordings(paths)), key=lambda one: (one.began_ms, one.folder))
+
+
+def find_recordings(paths: Iterable[str], state: Path | None = None) -> list[Path]:
+    """Return the folders of the recordings that paths stand for, each of them once.
 
     A path is a recording's folder, a folder with recordings somewhere in it, or a pattern (`**` stands for
-    any number of folders). Recordings that cannot be read are listed with the reason. Raises BadUse if there
-    is no recording under one of the paths.
+    any number of folders). If the user's folder `state` is given, it may also be the name under which a
+    recording was kept. Raises BadUse if one of the paths stands for no recording.
     """
     found: dict[Path, Path] = {}
     for path in paths:
         folders = list(_folders(path))
         if not folders:
-            raise BadUse(ErrorKind.NOT_A_RECORDING, name=path)
+            if state is None:
+                raise BadUse(ErrorKind.NOT_A_RECORDING, name=path)
+            folders = [find_recording(path, state)]
         for folder in folders:
             found.setdefault(folder.resolve(), folder)
-    return sorted((_listed(folder) for folder in found.values()), key=lambda one: (one.began_ms, one.folder))
+    return list(found.values())
 
 
 def _folders(path: str) -> Iterator[Path]:

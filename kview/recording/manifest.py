@@ -67,11 +67,19 @@ def read_manifest(folder: Path) -> Manifest:
         raise KviewError(
             ErrorKind.NO_MANIFEST, folder=str(folder), file=MANIFEST, reason=error.strerror or str(error)
         ) from error
-    with damage_in(folder / MANIFEST):
+    return manifest_of(text, str(folder), str(folder / MANIFEST))
+
+
+def manifest_of(text: bytes, folder: str, file: str) -> Manifest:
+    """Return the manifest that a file says. `folder` and `file` are for messages.
+
+    Raises KviewError if this version does not understand it.
+    """
+    with damage_in(file):
         version = msgspec.json.decode(text, type=_Version).version
         if version <= SCHEMA_VERSION:
             return msgspec.json.decode(text, type=Manifest)
-    raise KviewError(ErrorKind.RECORDING_TOO_NEW, folder=str(folder), version=version, newest=SCHEMA_VERSION)
+    raise KviewError(ErrorKind.RECORDING_TOO_NEW, folder=folder, version=version, newest=SCHEMA_VERSION)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

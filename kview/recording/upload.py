@@ -47,11 +47,11 @@ def open_target(url: str) -> tuple[fs.FileSystem, str]:
         system, path = fs.FileSystem.from_uri(url)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise BadUse(
-            ErrorKind.NOT_AN_UPLOAD_TARGET, url=without_secrets(url), reason=_reason(error)
+            ErrorKind.NOT_AN_UPLOAD_TARGET, url=without_secrets(url), reason=reason_of(error)
         ) from None
     except OSError as error:
         raise BadUse(
-            ErrorKind.UPLOAD_TARGET_UNREACHABLE, url=without_secrets(url), reason=_reason(error)
+            ErrorKind.UPLOAD_TARGET_UNREACHABLE, url=without_secrets(url), reason=reason_of(error)
         ) from None
     return system, path.rstrip("/")
 
@@ -88,8 +88,8 @@ def _secrets_of(url: str) -> set[str]:
     return secrets
 
 
-def _reason(error: Exception) -> str:
-    """Return why an upload failed. The rest of Arrow's message is cut off, because it repeats the URL with
+def reason_of(error: Exception) -> str:
+    """Return why a store failed. The rest of Arrow's message is cut off, because it repeats the URL with
     its secrets."""
     if isinstance(error, KviewError):
         return error.kind
@@ -177,7 +177,7 @@ class Uploading:
                 back_off_s = min(back_off_s * 2, MAX_BACK_OFF_S) if self._failed else FIRST_BACK_OFF_S
                 _log.warning("upload to %s failed: %s", self._place, hidden_secrets(str(error), self._url))
                 if not self._failed:
-                    why = {"place": self._place, "reason": _reason(error)}
+                    why = {"place": self._place, "reason": reason_of(error)}
                     self._on_notice(Notice(NoticeKind.UPLOAD_FAILED, why))
                 self._failed = True
             else:

@@ -1,5 +1,6 @@
 """Reports about recordings, made by Spark in a JVM of their own."""
 
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,13 +10,21 @@ from typing import TYPE_CHECKING
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.report import Report
 from kview.model.reporting import ReportProgress
-from kview.recording.manifest import SegmentEntry
-from kview.recording.names import MANIFEST, state_folder
-from kview.recording.ring import find_recording
+from kview.recording.names import state_folder
 from kview.run.log import start_log
 
 if TYPE_CHECKING:
     from kview.pipeline.report import Question
+    from kview.recording.places import Place
+
+BAD_INPUT = frozenset(
+    {
+        *(ErrorKind.NO_MANIFEST, ErrorKind.RECORDING_TOO_NEW, ErrorKind.NOTHING_RECORDED),
+        *(ErrorKind.REPORT_OUT_OF_MEMORY, ErrorKind.SPARK_DISK_FULL, ErrorKind.SPARK_NO_FOLDER),
+    }
+)
+"""What the user can mend by giving something else: a recording, a heap, a folder. For other commands, some of
+these are errors of another kind."""
 
 LONG_BYTES = 24 << 20
 """With more to read than this, compiling the queries pays off."""
@@ -57,28 +66,44 @@ class Reporting:
 
     def make(self) -> Report:
         """Make the report, which takes a few seconds for the session alone. Raises KviewError."""
+        try:
+            return self._make()
+        except KviewError as error:
+            if error.kind in BAD_INPUT:
+                raise BadUse.of(error) from error
+            raise
+
+    def _make(self) -> Report:
         from kview.pipeline.batch_session import HEAP_MB, BatchSession, Tasks
         from kview.pipeline.kept import work_bytes
-        from kview.pipeline.report import Question, Stage, report
-        from kview.pipeline.sources import open_source
+        from kview.pipeline.report import Question, Stage, open_sources, report
 
         start_log()
-        folders = recordings(self._paths)
+        places = recordings(self._paths)
 
         def on_tasks(tasks: Tasks) -> None:
             self._tell(stages=tasks.stages, tasks_done=tasks.done, tasks=tasks.total)
 
         def on_stage(stage: Stage, done: int, total: int) -> None:
+            self._check()
             self._tell(stage=stage.value, done=done, total=total)
 
         self._tell()
-        size = sum(work_bytes(open_source(folder), self._cache) for folder in folders)
+        size = 0
+        sources, _ = open_sources(places)
+        if not any(source.closed or source.open for source in sources):
+            raise BadUse(ErrorKind.NOTHING_RECORDED, folder=sources[0].address)
+        for source in sources:
+            size += work_bytes(source, self._cache)
+            if size > LONG_BYTES:
+                break
+            self._check()
         batch = BatchSession(
             self._master,
             heap_mb=self._heap_mb or HEAP_MB,
             is_long=size > LONG_BYTES,
             on_tasks=on_tasks,
-            settings=self._settings,
+            settings={**self._store_settings(places), **self._settings},
             own_group=self._own_group,
         )
         self._cancel, self._kill = batch.cancel, batch.kill
@@ -87,15 +112,23 @@ class Reporting:
             try:
                 self._check()
                 question = self._question or Question()
-                return report(session.spark, folders, question, session.scratch, self._cache, on_stage)
+                return report(session.spark, places, question, session.scratch, self._cache, on_stage)
             except KviewError:
                 self._check()
                 raise
             except Exception as error:
                 self._check()
-                raise session.error_of(error) from error
+                kept_in = [self._cache] if self._cache else [Path(p.path) for p in places if not p.is_remote]
+                raise session.error_of(error, kept_in) from error
             finally:
                 self._cancel = None
+
+    def _store_settings(self, places: "Sequence[Place]") -> dict[str, str]:
+        """Return what workers need to read recordings in stores. On this machine the driver reads them."""
+        from kview.pipeline.stores import store_settings
+
+        is_local = not self._master or self._master.startswith("local")
+        return {} if is_local else store_settings(places, os.environ)
 
     def cancel(self) -> None:
         """Cancel the report: `make` raises KviewError soon. Roll-ups that are complete stay."""
@@ -117,48 +150,35 @@ class Reporting:
             self._on_progress(self._progress)
 
 
-def recordings(paths: Sequence[str]) -> list[Path]:
-    """Return the folders of recordings that these paths stand for.
+def recordings(paths: Sequence[str]) -> "list[Place]":
+    """Return the recordings that these paths stand for: folders, patterns, names of kept recordings, and URLs
+    of stores.
 
-    A folder that is not a recording stands for the recordings in it. Raises BadUse if a path stands for
-    nothing.
+    Raises BadUse if a path stands for nothing.
     """
-    found: list[Path] = []
+    from kview.recording.listing import find_recordings
+    from kview.recording.places import Place, find_places, local_path, scheme_of
+
+    found: list[Place] = []
     for path in paths:
-        folder = Path(path)
-        if folder.is_dir() and not (folder / MANIFEST).is_file():
-            inside = sorted(one.parent for one in folder.glob(f"*/{MANIFEST}"))
-            if not inside:
-                raise BadUse(ErrorKind.NOT_A_RECORDING, name=path)
-            found += inside
+        scheme = scheme_of(path)
+        if scheme and scheme != "file":
+            found += find_places(path)
         else:
-            found.append(find_recording(path, state_folder()))
+            name = local_path(path) if scheme else path
+            found += map(Place.of, find_recordings([name], state_folder()))
     return found
 
 
-def span_ms(folders: Sequence[Path]) -> tuple[int, int]:
+def span_ms(places: "Sequence[Place]") -> tuple[int, int]:
     """Return when the first of some recordings began and the last one ended (epoch ms).
 
     Raises BadUse if nothing is recorded.
     """
-    from kview.pipeline.sources import closed_moments, no_moments, open_source, read_open
+    from kview.pipeline.report import open_sources
+    from kview.pipeline.sources import ends_ms
 
-    first_ms, last_ms = [], []
-    for folder in folders:
-        source = open_source(folder)
-        opened = read_open(source)
-        ends = [
-            closed_moments(source, entry)[0] for entry in {e.number: e for e in _ends(source.closed)}.values()
-        ]
-        ends.append(opened.moments if opened is not None else no_moments())
-        for moments in ends:
-            if len(moments):
-                first_ms.append(int(moments.ended_ms.min()))
-                last_ms.append(int(moments.ended_ms.max()))
-    if not first_ms:
-        raise BadUse(ErrorKind.NOTHING_RECORDED, folder=str(folders[0]))
-    return min(first_ms), max(last_ms)
-
-
-def _ends(closed: Sequence[SegmentEntry]) -> Sequence[SegmentEntry]:
-    return [*closed[:1], *closed[-1:]]
+    spans = [span for source in open_sources(places)[0] if (span := ends_ms(source)) is not None]
+    if not spans:
+        raise BadUse(ErrorKind.NOTHING_RECORDED, folder=places[0].address)
+    return min(first for first, _ in spans), max(last for _, last in spans)

@@ -10,8 +10,18 @@ from typing import Self
 from kview.pipeline.jvm import choose_java, spark_home
 from tests.waiting import wait_until
 
-SETTINGS = {"spark.executor.memory": "512m", "spark.executor.cores": "1"}
-"""What a job has to ask for, to fit into the workers."""
+SETTINGS = {
+    "spark.executor.memory": "512m",
+    "spark.executor.cores": "1",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.shuffle.io.maxRetries": "1",
+    "spark.shuffle.io.retryWait": "200ms",
+}
+"""What a job has to ask for, to fit into the workers, and to be quick with little data."""
+
+FLAGS = tuple(flag for name, value in SETTINGS.items() for flag in ("--conf", f"{name}={value}"))
+"""The same as flags of `kview report`."""
 
 STARTS_WITHIN_S = 90
 

@@ -151,6 +151,38 @@ def test_a_damaged_segment_is_left_out(
     assert 0 < row["records_in"] < whole[key]["records_in"]
 
 
+def flip(file: Path) -> None:
+    """Change a bit within the data of a file, whose size and ends stay the same."""
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] ^= 0x10
+    file.write_bytes(content)
+
+
+def test_a_segment_with_a_damaged_page_is_left_out(
+    spark: SparkSession, history: list[View], tmp_path: Path
+) -> None:
+    folder = record(tmp_path / "r", history[:80])
+    flip(folder / "seg-000003" / "partition_deltas.parquet")
+    made = report_on(spark, tmp_path, folder)
+    without = record(tmp_path / "without", history[:80])
+    (without / "seg-000003" / "partition_deltas.parquet").write_bytes(b"")
+    assert_same(made, report_on(spark, tmp_path, without))
+    (note,) = (note for note in made.period.notes if note.kind is NoteKind.SEGMENT_DAMAGED)
+    assert note.values["file"] == str(folder / "seg-000003" / "partition_deltas.parquet")
+
+
+def test_kept_rollups_with_a_damaged_page_are_made_again(
+    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+) -> None:
+    folder = record(tmp_path / "r", history[:80])
+    report_on(spark, tmp_path, folder)
+    (batch,) = (folder / FOLDER).glob("batch-*")
+    flip(max(batch.glob("seconds/*.parquet"), key=lambda path: path.stat().st_size))
+    made = report_on(spark, tmp_path, folder)
+    assert rolled_up(made) > 0 and not batch.exists()
+    assert_same(made, expected)
+
+
 def minutes(made: Report) -> dict[tuple[Any, ...], dict[str, Any]]:
     rows = (made[TableName.THROUGHPUT].row(at) for at in range(len(made[TableName.THROUGHPUT])))
     return {(row["topic"], row["at_ms"]): row for row in rows if row["known_s"] == 60}

@@ -40,7 +40,13 @@ def test_the_connection_file_has_a_port_and_a_secret(tmp_path: Path, environment
 
 @pytest.mark.parametrize(
     "name",
-    [internals.GATEWAY_SERVER, internals.CHECKPOINT_MANAGER, internals.FUNCTIONS, internals.PARSER],
+    [
+        internals.GATEWAY_SERVER,
+        internals.CHECKPOINT_MANAGER,
+        internals.FUNCTIONS,
+        internals.PARSER,
+        internals.SUBMIT,
+    ],
 )
 def test_the_class_is_there(spark: SparkSession, name: str) -> None:
     assert internals.java_class(name).getName() == name
@@ -72,6 +78,18 @@ def test_spark_still_reads_the_setting(entry: str, name: str) -> None:
 
 def test_executors_on_other_machines_can_be_counted(spark: SparkSession) -> None:
     assert internals.executors(spark) == 0
+
+
+@pytest.mark.parametrize(
+    ("scheme", "known"), [("file", True), ("hdfs", True), ("s3a", False), ("gs", False), ("nonsense", False)]
+)
+def test_spark_says_which_stores_it_has_jars_for(spark: SparkSession, scheme: str, known: bool) -> None:
+    assert internals.knows_scheme(spark, scheme) is known
+
+
+def test_spark_says_which_hadoop_it_comes_with(spark: SparkSession) -> None:
+    (jar,) = (spark_home() / "jars").glob("hadoop-client-api-*.jar")
+    assert jar.stem.endswith(f"-{internals.hadoop_version(spark)}")
 
 
 def test_pyspark_holds_its_gateway_where_it_can_be_forgotten(spark: SparkSession) -> None:

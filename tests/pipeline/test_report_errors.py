@@ -1,0 +1,161 @@
+"""Whatever is wrong with the input, `kview report` says so in a sentence, without a trace of Java."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kview.pipeline.kept import FOLDER
+from kview.recording.names import MANIFEST
+from kview.recording.schema import SCHEMA_VERSION
+from kview.recording.writer import RecordingWriter
+from tests.benchmarks.synthetic import write_recording
+from tests.pipeline.commanded import document, ended, start
+from tests.served import kview_command
+from tests.waiting import wait_until
+
+SAID_WITHIN_S = 30
+"""How soon kview says that a master cannot be reached."""
+
+NO_PACKAGES = """<ivysettings><settings defaultResolver="none"/><resolvers>
+<filesystem name="none"><ivy pattern="{folder}/[module].xml"/><artifact pattern="{folder}/[module].jar"/>
+</filesystem></resolvers></ivysettings>"""
+"""Ivy's settings with a single repository, which is empty."""
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    write_recording(tmp_path / "r", 20, 130, 3)
+    return tmp_path / "r"
+
+
+def assert_sentence(done: tuple[int, str, str], code: int, *said: str) -> None:
+    """One line on standard error that says all of this, nothing on standard output."""
+    assert done[:2] == (code, ""), done
+    assert done[2].startswith("kview: ") and done[2].count("\n") == 1, done[2]
+    assert all(text in done[2] for text in said), done[2]
+    for java in ("\tat ", "Exception", "Traceback", "py4j"):
+        assert java not in done[2]
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(one) for one in listed.read_text().split()] if listed.exists() else []
+
+
+def test_what_is_not_a_recording(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    RecordingWriter(tmp_path / "nothing").close()
+    write_recording(tmp_path / "newer", 1, 3, 1)
+    manifest = json.loads((tmp_path / "newer" / MANIFEST).read_text())
+    (tmp_path / "newer" / MANIFEST).write_text(json.dumps(manifest | {"version": SCHEMA_VERSION + 1}))
+    (tmp_path / "garbled").mkdir()
+    (tmp_path / "garbled" / MANIFEST).write_bytes(b"\x00\xff{")
+    for name, said in {
+        "nowhere": "is not a kview recording",
+        "empty": "is not a kview recording",
+        "nothing": "has no complete observation",
+        "newer": f"was recorded in format {SCHEMA_VERSION + 1}",
+        "garbled": "is damaged",
+        "n*[": "is not a kview recording",
+        "s3a:": "is not a kview recording",
+        "ftp://host/x": "give a folder, or a URL like s3://bucket/folder",
+        "hdfs://127.0.0.1:1/x": "libhdfs.so",
+    }.items():
+        path = name if "://" in name else tmp_path / name
+        assert_sentence(ended(start(path, "--cache", tmp_path, state=tmp_path / "state")), 2, said)
+
+
+def test_a_store_that_does_not_answer(tmp_path: Path) -> None:
+    url = "s3://key:sesame@bucket/x?scheme=http&endpoint_override=127.0.0.1:1&region=eu-west-1"
+    began_s = time.monotonic()
+    done = ended(start(url, "--cache", tmp_path, state=tmp_path))
+    assert time.monotonic() - began_s < SAID_WITHIN_S
+    assert_sentence(done, 3, "kview cannot read s3://bucket/x (", "check the address")
+    written = "".join(path.read_text() for path in tmp_path.rglob("*.log"))
+    assert "sesame" not in done[2] + written and "s3://bucket/x" in written
+
+
+def test_a_master_that_listens_and_says_nothing(recording: Path, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        master = f"spark://127.0.0.1:{silent.getsockname()[1]}"
+        began_s = time.monotonic()
+        done = ended(start(recording, "--master", master, state=tmp_path))
+    assert time.monotonic() - began_s < SAID_WITHIN_S
+    assert_sentence(done, 3, f"the Spark master {master} cannot be reached")
+    assert not (recording / FOLDER).exists()
+
+
+def test_packages_that_cannot_be_downloaded(recording: Path, tmp_path: Path) -> None:
+    settings = tmp_path / "ivy.xml"
+    settings.write_text(NO_PACKAGES.format(folder=tmp_path))
+    package = "org.apache.hadoop:hadoop-aws:3.5.0"
+    flags = ("--conf", f"spark.jars.ivySettings={settings}", "--conf", f"spark.jars.ivy={tmp_path / 'ivy'}")
+    done = ended(start(recording, "--packages", package, *flags, state=tmp_path / "state"))
+    (log,) = (tmp_path / "state").rglob("kview.log")
+    assert_sentence(done, 2, package, str(log))
+    assert "hadoop-aws" in log.read_text()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
+    if os.geteuid() or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_full_disk(recording: Path, small_disk: Path, tmp_path: Path) -> None:
+    done = ended(start(recording, "--cache", small_disk, state=tmp_path))
+    assert_sentence(done, 2, f"the disk that holds {small_disk}", "is full")
+    assert not list(small_disk.rglob("*.parquet"))
+    assert document(start(recording, "--format", "json"))["tables"]["topics"]
+
+
+@pytest.mark.slow
+def test_a_heap_that_is_too_small(tmp_path: Path) -> None:
+    write_recording(tmp_path / "r", 3_000, 100, 2)
+    # The least that Spark starts with; --heap does not let anyone ask for so little.
+    little = {"_JAVA_OPTIONS": "-Xmx97m"}
+    done = ended(start(tmp_path / "r", "--heap", "256", state=tmp_path / "state", **little))
+    assert_sentence(done, 2, "needs more than 256 MB of memory", "--heap")
+    assert not list((tmp_path / "r").glob(f"{FOLDER}/batch-*"))
+
+
+def test_ctrl_c_while_spark_starts(recording: Path, tmp_path: Path) -> None:
+    process = start(recording, state=tmp_path)
+    (java,) = wait_until(lambda: children(process.pid), "Java")
+    process.send_signal(signal.SIGINT)
+    assert_sentence(ended(process), 130, "the report was cancelled")
+    wait_until(lambda: not Path(f"/proc/{java}").exists(), "the end of Java")
+
+
+def test_ctrl_c_during_a_job(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    write_recording(folder, 500, 300, 3)
+    process = start(folder, state=tmp_path)
+    wait_until(lambda: list(folder.glob(f"{FOLDER}/.new-*/seconds")), "a roll-up that is being written")
+    process.send_signal(signal.SIGINT)
+    assert_sentence(ended(process), 130, "the report was cancelled")
+    assert not list(folder.glob(f"{FOLDER}/*"))
+    shutil.copytree(folder, tmp_path / "copy")
+    made, fresh = (document(start(one, "--format", "json")) for one in (folder, tmp_path / "copy"))
+    assert made["tables"]["topics"] == fresh["tables"]["topics"] != []
+
+
+def test_a_report_that_nobody_reads_to_its_end(recording: Path) -> None:
+    command = " ".join(map(str, (*kview_command("report"), recording, "--format", "json", "| head -c 1")))
+    script = f"set -o pipefail; {command}; echo ${{PIPESTATUS[0]}} >&2"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout == "{" and done.stderr == "0\n"

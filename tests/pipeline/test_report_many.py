@@ -1,0 +1,156 @@
+"""Many recordings are rolled up together, with the same figures as each of them alone."""
+
+import resource
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from kview.derive.view import View
+from kview.model.report import NoteKind, Report
+from kview.model.report_tables import TableName
+from kview.pipeline.kept import FOLDER
+from kview.pipeline.report import Question, report
+from kview.pipeline.together import LEAST
+from kview.recording.listing import find_recordings
+from tests.benchmarks.synthetic import write_recording
+from tests.pipeline.recorded import record, report_on
+from tests.recording.snapshots import moved
+from tests.worlds.histories import Plan
+from tests.worlds.scripts import views as folded
+
+PLANS = (
+    Plan(((8, "crash 4"), (20, "rewind"), (30, "back 4"))),
+    Plan(((5, "skip"), (40, "crash 1"))),
+    Plan(((12, "rewind"), (50, "crash 1"), (61, "truncate"))),
+    Plan(((20, "clock back 10 s"), (30, "crash 1"))),
+)
+
+
+def of_cluster(views: list[View], cluster: str) -> list[View]:
+    return [
+        replace(
+            view,
+            snapshot=replace(
+                view.snapshot, observation=replace(view.snapshot.observation, cluster_id=cluster)
+            ),
+        )
+        for view in views
+    ]
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the recordings of four clusters, one of them killed, at different depths."""
+    root = tmp_path_factory.mktemp("fleet")
+    for number, plan in enumerate(PLANS):
+        chance = np.random.default_rng(number)
+        views = list(folded([moved(one, chance) for one in plan.snapshots(1, 66 + 4 * number)]))
+        where = root / "/".join("abc"[:number]) / f"r{number}"
+        record(where, of_cluster(views, f"cluster-{number}"), close=number != 2)
+    return root
+
+
+def rows_of_cluster(made: Report, cluster: str) -> dict[str, list[dict[str, Any]]]:
+    """All rows about a cluster, in an order that does not depend on other clusters."""
+    found = {}
+    for name, table in made.period.tables.items():
+        if name is not TableName.PERIODS:
+            rows = [table.row(at) for at in range(len(table))]
+            mine = [row for row in rows if row["cluster"] == cluster]
+            found[name.value] = sorted(mine, key=repr)
+    return found
+
+
+def rolled_up(made: Report) -> dict[str, int]:
+    table = made[TableName.PERIODS]
+    return dict(zip(table["cluster"].tolist(), table["rolled_up"].tolist(), strict=True))
+
+
+def test_recordings_together_have_the_figures_of_each_alone(
+    spark: SparkSession, fleet: Path, tmp_path: Path
+) -> None:
+    assert len(PLANS) >= LEAST
+    alone = {}
+    for number, folder in enumerate(sorted(find_recordings([str(fleet)]), key=lambda one: one.name)):
+        alone[f"cluster-{number}"] = report_on(spark, tmp_path, folder)
+        shutil.rmtree(folder / FOLDER)
+    folders = find_recordings([str(fleet)])
+    fresh = report_on(spark, tmp_path, *folders)
+    kept = report_on(spark, tmp_path, *folders)
+    for cluster, one in alone.items():
+        expected = rows_of_cluster(one, cluster)
+        assert expected["topics"] and expected["partitions"] and expected["findings"]
+        assert rows_of_cluster(fresh, cluster) == expected, cluster
+        assert rows_of_cluster(kept, cluster) == expected, cluster
+        assert rolled_up(fresh)[cluster] == rolled_up(one)[cluster]
+    assert set(rolled_up(kept).values()) == {0}
+    assert [note.kind for note in fresh.period.notes if note.kind is NoteKind.CLOCK_SET_BACK]
+
+
+def test_what_is_damaged_is_left_out_of_many(spark: SparkSession, fleet: Path, tmp_path: Path) -> None:
+    folders = []
+    for folder in find_recordings([str(fleet)]):
+        folders.append(tmp_path / folder.name)
+        shutil.copytree(folder, folders[-1], ignore=shutil.ignore_patterns(FOLDER))
+    expected = report_on(spark, tmp_path, *folders)
+    for folder in folders:
+        shutil.rmtree(folder / FOLDER)
+    damaged = tmp_path / "r1" / "seg-000002" / "partition_deltas.parquet"
+    content = bytearray(damaged.read_bytes())
+    content[len(content) // 3] ^= 0x10
+    damaged.write_bytes(content)
+    (tmp_path / "r0" / "manifest.json").write_text("{")
+    made = report_on(spark, tmp_path, *folders)
+    notes = {note.kind: note.values for note in made.period.notes}
+    assert notes[NoteKind.LEFT_OUT]["recording"] == str(tmp_path / "r0")
+    assert notes[NoteKind.SEGMENT_DAMAGED]["file"] == str(damaged)
+    assert rows_of_cluster(made, "cluster-0")["topics"] == []
+    for cluster in ("cluster-2", "cluster-3"):
+        assert rows_of_cluster(made, cluster) == rows_of_cluster(expected, cluster)
+    less, whole = (rows_of_cluster(one, "cluster-1")["clusters"] for one in (made, expected))
+    assert 0 < less[0]["records_in"] < whole[0]["records_in"]  # type: ignore[index]
+
+
+def test_recordings_with_the_same_name_and_no_cluster_id_are_told_apart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    views = of_cluster(list(folded(PLANS[0].snapshots(1, 70))), "")
+    folders = [record(tmp_path / place / "run", views) for place in ("a", "b")]
+    made = report(spark, folders, Question(), tmp_path)
+    clusters = {row for row in made[TableName.CLUSTERS]["cluster"].tolist() if row}
+    assert clusters == {str(folder) for folder in folders}
+    assert NoteKind.OVERLAP not in {note.kind for note in made.period.notes}
+
+
+COUNT = 2_000
+
+
+def last_job(spark: SparkSession) -> int:
+    """Return the number of a job that has just run. Jobs are numbered in their order."""
+    spark.range(1).count()
+    return max(spark.sparkContext.statusTracker().getJobIdsForGroup())
+
+
+@pytest.mark.slow
+def test_thousands_of_recordings(spark: SparkSession, tmp_path: Path) -> None:
+    """No job for each: 2,000 of them would take a quarter of an hour."""
+    write_recording(tmp_path / "one", 2, 5, 1)
+    for number in range(COUNT):
+        shutil.copytree(tmp_path / "one", tmp_path / "fleet" / f"{number % 40:02}" / f"r{number}")
+    folders = find_recordings([str(tmp_path / "fleet")])
+    assert len(folders) == COUNT
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
+    try:
+        before = last_job(spark)
+        made = report(spark, folders, Question(), tmp_path, tmp_path / "cache")
+        jobs = last_job(spark) - before
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert 0 < jobs < COUNT / 10
+    assert len([note for note in made.period.notes if note.kind is NoteKind.OVERLAP]) == COUNT - 1

@@ -1,0 +1,145 @@
+"""Recordings in an S3 store are reported on as if they were in a folder."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from moto.server import ThreadedMotoServer
+from pyarrow import fs
+from pyspark.sql import SparkSession
+
+from kview.errors import BadUse
+from kview.model.report import Report
+from kview.model.report_tables import TableName
+from kview.pipeline.kept import place_of
+from kview.pipeline.report import Question, report
+from kview.pipeline.sources import check_files, check_pages, closed_moments, open_source
+from kview.pipeline.stores import store_settings
+from kview.recording.places import find_places, open_place
+from kview.run.reporting import recordings
+from tests.benchmarks.synthetic import write_recording
+from tests.errors import raises_saying
+from tests.pipeline.recorded import figures_of, report_on
+
+KEY, SECRET = "AKIAOFATEST", "sesame/open"
+BUCKET = "recordings"
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[str]:
+    """Start a store with an empty bucket, and yield its address, HOST:PORT."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    system(f"{host}:{port}").create_dir(BUCKET)
+    yield f"{host}:{port}"
+    server.stop()
+
+
+def system(store: str) -> fs.S3FileSystem:
+    return fs.S3FileSystem(
+        access_key=KEY,
+        secret_key=SECRET,
+        region="eu-west-1",
+        scheme="http",
+        endpoint_override=store,
+        allow_bucket_creation=True,
+    )
+
+
+def url(store: str, path: str, scheme: str = "s3") -> str:
+    options = f"region=eu-west-1&scheme=http&endpoint_override={store}"
+    return f"{scheme}://{KEY}:{SECRET.replace('/', '%2F')}@{BUCKET}/{path}?{options}"
+
+
+def uploaded(store: str, folder: Path, path: str) -> None:
+    fs.copy_files(str(folder), f"{BUCKET}/{path}", destination_filesystem=system(store))
+
+
+def addresses(made: Report) -> list[str]:
+    return [str(one) for one in made[TableName.PERIODS]["recording"]]
+
+
+def test_a_report_on_a_store_is_the_same(spark: SparkSession, store: str, tmp_path: Path) -> None:
+    write_recording(tmp_path / "r", 20, 130, 2)
+    uploaded(store, tmp_path / "r", "fleet/x/r")
+    expected = report_on(spark, tmp_path, tmp_path / "r")
+    cache = tmp_path / "cache"
+    places = recordings([url(store, "fleet")])
+    fresh = report(spark, places, Question(), tmp_path, cache)
+    assert figures_of(fresh) == figures_of(expected)
+    assert addresses(fresh) == [f"s3://{BUCKET}/fleet/x/r"]
+    assert list(tmp_path.glob("fetched-*")) == []
+
+    for number in (1, 2):  # reading them again would fail
+        file = f"{BUCKET}/fleet/x/r/seg-{number:06}/partition_deltas.parquet"
+        with system(store).open_output_stream(file) as emptied:
+            emptied.write(bytes(1 << 20))
+    kept = report(spark, recordings([url(store, "fleet/x/r", "s3a")]), Question(), tmp_path, cache)
+    assert figures_of(kept) == figures_of(expected)
+    assert kept[TableName.PERIODS]["rolled_up"].tolist() == [0]
+
+
+def test_recordings_are_found_in_a_store(store: str, tmp_path: Path) -> None:
+    write_recording(tmp_path / "r", 1, 3, 2)
+    for path in ("found/a/r1", "found/a/r2", "found/b/c/r1", "found/r1"):
+        uploaded(store, tmp_path / "r", path)
+    for pattern, paths in {
+        "found": ["a/r1", "a/r2", "b/c/r1", "r1"],
+        "found/a/r1": ["a/r1"],
+        "found/*/r1": ["a/r1"],
+        "found/**/r1": ["a/r1", "b/c/r1", "r1"],
+        "found/a*": ["a/r1", "a/r2"],
+        "found/*/*": ["a/r1", "a/r2", "b/c/r1"],
+    }.items():
+        places = find_places(url(store, pattern))
+        assert [place.address for place in places] == [f"s3://{BUCKET}/found/{path}" for path in paths]
+        assert all(SECRET not in place.address and KEY not in place.address for place in places)
+    with raises_saying(BadUse, "is not a kview recording"):
+        find_places(url(store, "found/z*"))
+    with raises_saying(BadUse, "is not a kview recording"):
+        find_places(url(store, "nowhere"))
+
+
+def test_a_segment_that_is_damaged_in_a_store_is_found(store: str, tmp_path: Path) -> None:
+    write_recording(tmp_path / "r", 5, 30, 2)
+    file = tmp_path / "r" / "seg-000002" / "partition_deltas.parquet"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3 : len(content) // 2] = bytes(len(content) // 2 - len(content) // 3)
+    file.write_bytes(content)
+    uploaded(store, tmp_path / "r", "damaged")
+    (place,) = find_places(url(store, "damaged"))
+    source = open_source(place)
+    for entry in source.closed:
+        check_files(source, entry)
+        assert len(closed_moments(source, entry)[0]) == 15
+    check_pages(source, source.closed[0])
+    address = f"s3://{BUCKET}/damaged/seg-000002/partition_deltas.parquet"
+    with raises_saying(BadUse, f"{address} is damaged"):
+        check_pages(source, source.closed[1])
+    system(store).delete_file(f"{BUCKET}/damaged/seg-000001/partition_deltas.parquet")
+    with raises_saying(BadUse, f"s3://{BUCKET}/damaged/seg-000001 is damaged"):
+        check_files(source, source.closed[0])
+    with raises_saying(BadUse, "--cache DIR"):
+        place_of(source, None)
+
+
+def test_workers_get_what_a_url_says_about_its_store(store: str) -> None:
+    given = store_settings([open_place(url(store, "x"))], {})
+    prefix = f"spark.hadoop.fs.s3a.bucket.{BUCKET}"
+    assert given == {
+        f"{prefix}.access.key": KEY,
+        f"{prefix}.secret.key": SECRET,
+        f"{prefix}.endpoint": f"http://{store}",
+        f"{prefix}.path.style.access": "true",
+        f"{prefix}.endpoint.region": "eu-west-1",
+    }
+    place = open_place(f"s3://{BUCKET}/x?scheme=https&region=eu-west-1")
+    assert place.spark_url == f"s3a://{BUCKET}/x"
+    assert store_settings([place], {"AWS_ENDPOINT_URL": "http://minio:9000"}) == {
+        f"{prefix}.endpoint": "http://minio:9000",
+        f"{prefix}.path.style.access": "true",
+        f"{prefix}.endpoint.region": "eu-west-1",
+    }
