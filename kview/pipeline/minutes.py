@@ -51,30 +51,50 @@ def query(head_s: int, tail_s: int, set_backs: Sequence[tuple[int, int]] = ()) -
     """Return the SQL of `minutes`, which reads from `{deltas}`."""
     whole = [f"from_s >= {head_s}", f"{_slot('from_s', tail_s)} = {_slot('to_s', tail_s)}"]
     whole += [f"(sequence >= {sequence} or to_s < {second})" for sequence, second in set_backs]
-    kept = [f"(whole or second >= {head_s})"]
+    kept = [f"second >= {head_s}"]
     kept += [f"(sequence >= {sequence} or second < {second})" for sequence, second in set_backs]
+    rows = f"""
+        select *, {" and ".join(whole)} as whole
+        from ({BOUNDED})
+        where group is null and topic is not null"""
+    within = f"""
+        select {_slot("from_s", tail_s)} as slot, topic, partition, internal, record_centibytes,
+            {", ".join(f"coalesce({name}, 0) as {name}" for name in _SPREAD)},
+            if(records > 0, length_ms, 0) as active_ms, coalesce(fell, 0) as fell,
+            coalesce(in_gap, 0) as in_gap, {", ".join(f"if({n}, state_ms, 0) as {n}_ms" for n in _STATES)},
+            if(records > 0, {_PEAK}, null) as peak
+        from ({rows})
+        where whole"""
+    across = f"""
+        select {_slot("second", tail_s)} as slot, topic, partition, internal, record_centibytes,
+            {", ".join(f"{share(name)} as {name}" for name in _SPREAD)},
+            if(records > 0, overlap_ms, 0) as active_ms,
+            if(second = ended_ms div 1000, coalesce(fell, 0), 0) as fell,
+            if(second = ended_ms div 1000, coalesce(in_gap, 0), 0) as in_gap,
+            {", ".join(f"if({name}, held_ms, 0) as {name}_ms" for name in _STATES)},
+            if(records > 0 and overlap_ms > 0, {_PEAK}, null) as peak
+        from (
+            select *, {overlap("began_ms", "ended_ms")} as overlap_ms,
+                {overlap("held_from_ms", "observed_ms")} as held_ms
+            from (select *, explode(sequence(from_s, to_s)) as second from ({rows}) where not whole))
+        where {" and ".join(kept)}"""
+    # Rows that need not be split are most, and much less work without the code for the others.
+    return f"""
+        select slot, topic, partition, first(internal) as internal,
+            {", ".join(f"sum({name}) as {name}" for name in SUMMED)}, max(peak) as peak
+        from ({_summed(within)} union all {_summed(across)})
+        group by slot, topic, partition"""
+
+
+_PEAK = f"(rate << {PEAK_SHIFT}) + first_s"
+
+
+def _summed(rows: str) -> str:
     return f"""
         select slot, topic, partition, first(internal) as internal,
             {", ".join(f"cast(sum({value}) as long) as {name}" for name, value in SUMMED.items())},
             max(peak) as peak
-        from (
-            select {_slot("second", tail_s)} as slot, topic, partition, internal, record_centibytes,
-                {", ".join(f"if(whole, coalesce({n}, 0), {share(n)}) as {n}" for n in _SPREAD)},
-                if(records > 0, if(whole, length_ms, overlap_ms), 0) as active_ms,
-                if(whole or second = ended_ms div 1000, coalesce(fell, 0), 0) as fell,
-                if(whole or second = ended_ms div 1000, coalesce(in_gap, 0), 0) as in_gap,
-                {", ".join(f"if({n}, if(whole, state_ms, held_ms), 0) as {n}_ms" for n in _STATES)},
-                if(records > 0 and (whole or overlap_ms > 0), (rate << {PEAK_SHIFT}) + first_s, null) as peak
-            from (
-                select *, {overlap("began_ms", "ended_ms")} as overlap_ms,
-                    {overlap("held_from_ms", "observed_ms")} as held_ms
-                from (
-                    select *, explode(if(whole, array(from_s), sequence(from_s, to_s))) as second
-                    from (
-                        select *, {" and ".join(whole)} as whole
-                        from ({BOUNDED})
-                        where group is null and topic is not null)))
-            where {" and ".join(kept)})
+        from ({rows})
         group by slot, topic, partition"""
 
 

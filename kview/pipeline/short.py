@@ -76,8 +76,8 @@ _TOTALS = f"""
 
 def _place(number: int) -> str:
     hot = f"hottest_{number}"
-    return f"""max(if({hot} is null, null, named_struct(
-            'rate', {hot} div {HOTTEST_SHIFT}, 'topic', topic, 'partition', {hot} % {HOTTEST_SHIFT})))"""
+    return f"""max(if({hot} is null, null, named_struct('rate', {hot} div {HOTTEST_SHIFT}, 'topic', topic,
+             'partition', {hot} % {HOTTEST_SHIFT})))"""
 
 
 _BY_TOPIC_ONLY = f"""
