@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from kview.model.aggregates import BLOCK_S
-from kview.pipeline.rollup import BOUNDED, overlap, share
+from kview.pipeline.rollup import BOUNDED, INTERNAL, overlap, share
 
 PEAK_SHIFT = 33
 """Epoch seconds are below two to this power, so that a rate and its second fit into one integer."""
@@ -32,6 +32,22 @@ SUMMED = {
 }
 """Column → the SQL expression that it sums up."""
 
+PLAIN = """group is null and topic is not null and began_ms < ended_ms
+    and coalesce(state_ms, 0) = 0 and coalesce(fell, 0) = 0 and coalesce(in_gap, 0) = 0
+    and (records > 0 or replicated > 0)"""
+"""SQL for whether a row of DELTAS is about an interval of a partition and nothing else."""
+
+_OF_PLAIN = {
+    "records_in": "coalesce(records, 0)",
+    "centibytes_in": "coalesce(records, 0) * record_centibytes",
+    "replicated": "coalesce(replicated, 0)",
+    "replicated_centibytes": "coalesce(replicated, 0) * record_centibytes",
+    "cross_rack": "coalesce(cross_rack, 0)",
+    "cross_rack_centibytes": "coalesce(cross_rack, 0) * record_centibytes",
+    "active_ms": "if(records > 0, ended_ms - began_ms, 0)",
+    **{name: "cast(0 as bigint)" for name in ("truncated", "records_in_gap", *(f"{n}_ms" for n in _STATES))},
+}
+
 
 def minutes(
     deltas: DataFrame, head_s: int, tail_s: int, set_backs: Sequence[tuple[int, int]] = ()
@@ -49,52 +65,52 @@ def minutes(
 
 def query(head_s: int, tail_s: int, set_backs: Sequence[tuple[int, int]] = ()) -> str:
     """Return the SQL of `minutes`, which reads from `{deltas}`."""
+    first, last = _slot("began_ms div 1000", tail_s), _slot("ended_ms div 1000", tail_s)
+    plain = [PLAIN, f"began_ms div 1000 >= {head_s}", f"{first} = {last}"]
+    plain += [f"(sequence >= {sequence} or ended_ms div 1000 < {second})" for sequence, second in set_backs]
+    plain_sql = f"coalesce({' and '.join(plain)}, false)"
     whole = [f"from_s >= {head_s}", f"{_slot('from_s', tail_s)} = {_slot('to_s', tail_s)}"]
     whole += [f"(sequence >= {sequence} or to_s < {second})" for sequence, second in set_backs]
-    kept = [f"second >= {head_s}"]
+    kept = [f"(whole or second >= {head_s})"]
     kept += [f"(sequence >= {sequence} or second < {second})" for sequence, second in set_backs]
-    rows = f"""
-        select *, {" and ".join(whole)} as whole
-        from ({BOUNDED})
-        where group is null and topic is not null"""
-    within = f"""
-        select {_slot("from_s", tail_s)} as slot, topic, partition, internal, record_centibytes,
-            {", ".join(f"coalesce({name}, 0) as {name}" for name in _SPREAD)},
-            if(records > 0, length_ms, 0) as active_ms, coalesce(fell, 0) as fell,
-            coalesce(in_gap, 0) as in_gap, {", ".join(f"if({n}, state_ms, 0) as {n}_ms" for n in _STATES)},
-            if(records > 0, {_PEAK}, null) as peak
-        from ({rows})
-        where whole"""
-    across = f"""
-        select {_slot("second", tail_s)} as slot, topic, partition, internal, record_centibytes,
-            {", ".join(f"{share(name)} as {name}" for name in _SPREAD)},
-            if(records > 0, overlap_ms, 0) as active_ms,
-            if(second = ended_ms div 1000, coalesce(fell, 0), 0) as fell,
-            if(second = ended_ms div 1000, coalesce(in_gap, 0), 0) as in_gap,
-            {", ".join(f"if({name}, held_ms, 0) as {name}_ms" for name in _STATES)},
-            if(records > 0 and overlap_ms > 0, {_PEAK}, null) as peak
-        from (
-            select *, {overlap("began_ms", "ended_ms")} as overlap_ms,
-                {overlap("held_from_ms", "observed_ms")} as held_ms
-            from (select *, explode(sequence(from_s, to_s)) as second from ({rows}) where not whole))
-        where {" and ".join(kept)}"""
-    # Rows that need not be split are most, and much less work without the code for the others.
-    return f"""
-        select slot, topic, partition, first(internal) as internal,
-            {", ".join(f"sum({name}) as {name}" for name in SUMMED)}, max(peak) as peak
-        from ({_summed(within)} union all {_summed(across)})
-        group by slot, topic, partition"""
-
-
-_PEAK = f"(rate << {PEAK_SHIFT}) + first_s"
-
-
-def _summed(rows: str) -> str:
-    return f"""
+    long = f"""
         select slot, topic, partition, first(internal) as internal,
             {", ".join(f"cast(sum({value}) as long) as {name}" for name, value in SUMMED.items())},
             max(peak) as peak
-        from ({rows})
+        from (
+            select {_slot("second", tail_s)} as slot, topic, partition, internal, record_centibytes,
+                {", ".join(f"if(whole, coalesce({n}, 0), {share(n)}) as {n}" for n in _SPREAD)},
+                if(records > 0, if(whole, length_ms, overlap_ms), 0) as active_ms,
+                if(whole or second = ended_ms div 1000, coalesce(fell, 0), 0) as fell,
+                if(whole or second = ended_ms div 1000, coalesce(in_gap, 0), 0) as in_gap,
+                {", ".join(f"if({n}, if(whole, state_ms, held_ms), 0) as {n}_ms" for n in _STATES)},
+                if(records > 0 and (whole or overlap_ms > 0), (rate << {PEAK_SHIFT}) + first_s, null) as peak
+            from (
+                select *, {overlap("began_ms", "ended_ms")} as overlap_ms,
+                    {overlap("held_from_ms", "observed_ms")} as held_ms
+                from (
+                    select *, explode(if(whole, array(from_s), sequence(from_s, to_s))) as second
+                    from (
+                        select *, {" and ".join(whole)} as whole
+                        from ({BOUNDED})
+                        where group is null and topic is not null and not {plain_sql})))
+            where {" and ".join(kept)})
+        group by slot, topic, partition"""
+
+    # Most rows are plain. Without the code for all others they are half of the work.
+    short = f"""
+        select {first} as slot, topic, partition,
+            first(coalesce(internal, topic in ({INTERNAL}))) as internal,
+            {", ".join(f"sum({value}) as {name}" for name, value in _OF_PLAIN.items())},
+            max(if(records > 0, (records * 1000 div (ended_ms - began_ms) << {PEAK_SHIFT})
+                + began_ms div 1000, null)) as peak
+        from {{deltas}}
+        where {plain_sql}
+        group by {first}, topic, partition"""
+    return f"""
+        select slot, topic, partition, first(internal) as internal,
+            {", ".join(f"sum({name}) as {name}" for name in SUMMED)}, max(peak) as peak
+        from ({short} union all {long})
         group by slot, topic, partition"""
 
 

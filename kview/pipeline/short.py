@@ -8,13 +8,12 @@ sums are split. All others take the long way.
 
 from collections.abc import Mapping, Sequence
 
+from kview.pipeline.minutes import PLAIN
 from kview.pipeline.rollup import HOTTEST_SHIFT, INTERNAL, Part
 
 _SPREAD = ("records", "replicated", "cross_rack")
 
-_IS_SHORT = """group is null and began_ms < ended_ms and ended_ms div 1000 <= began_ms div 1000 + 1
-    and coalesce(state_ms, 0) = 0 and coalesce(fell, 0) = 0 and coalesce(in_gap, 0) = 0
-    and (records > 0 or replicated > 0)"""
+_IS_SHORT = f"{PLAIN} and ended_ms div 1000 <= began_ms div 1000 + 1"
 
 
 def is_short(set_backs: Sequence[tuple[int, int]]) -> str:
