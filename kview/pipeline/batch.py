@@ -14,10 +14,8 @@ from pyspark.sql import types as t
 from kview.pipeline.minutes import minutes
 from kview.pipeline.packed import unpacked
 from kview.pipeline.reading import packed_table, rows
-from kview.pipeline.rollup import BY_TOPIC, DELTAS, KEYED, NAMES_IN_DELTAS, pieces
+from kview.pipeline.rollup import DELTAS, NAMES_IN_DELTAS, pieces, summed
 from kview.pipeline.schemas import MINUTES, SECONDS, schema_of_part
-from kview.pipeline.short import BY_TOPIC as BY_TOPIC_OF_SHORT
-from kview.pipeline.short import SPLIT, is_short
 from kview.pipeline.sources import DELTA_PARTS, closed_moments, joined, open_source, set_backs_of
 from kview.recording.segment import parquet_file
 from kview.recording.segment_reader import DeltaBatches
@@ -41,15 +39,10 @@ def seconds(deltas: DataFrame, set_backs: Sequence[tuple[int, int]]) -> DataFram
     For each (sequence, second) of `set_backs`, observations before that sequence do not count from that
     second on.
     """
-    short = is_short(set_backs)
-    shares = pieces(deltas.where(f"not {short}"))
+    shares = pieces(deltas)
     for sequence, second in set_backs:
         shares = shares.where((f.col("sequence") >= sequence) | (f.col("second") < second))
-    spark = deltas.sparkSession
-    quick = spark.sql(BY_TOPIC_OF_SHORT, short=deltas.where(short))
-    split = spark.sql(SPLIT, by_topic=quick)
-    by_topic = spark.sql(BY_TOPIC, pieces=shares)
-    return spark.sql(KEYED, by_topic=by_topic.unionByName(split))
+    return summed(shares)
 
 
 def closed_deltas(

@@ -1,6 +1,7 @@
 """A Spark session for reports: a JVM of its own, on this machine or as the driver of a cluster."""
 
 import logging
+import math
 import os
 import shutil
 import socket
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from kview.errors import BadUse, ClusterUnreachable, ErrorKind, KviewError
-from kview.pipeline.jvm import Batch, Gateway, choose_java
+from kview.pipeline.jvm import GATEWAY_WITHIN_S, Batch, Gateway, choose_java
 from kview.pipeline.spark_internals import RESERVED_MEMORY, executors, forget_gateway
 
 if TYPE_CHECKING:
@@ -27,9 +28,6 @@ HEAP_MB = 1024
 
 SESSION_WITHIN_S = 28.0
 """Limit for a session on a cluster. Spark itself tries for a minute to reach a master."""
-
-LOCAL_WITHIN_S = 180.0
-"""Limit for a session on this machine, which may be overloaded."""
 
 EXECUTOR_WITHIN_S = 60.0
 """Executors are Java processes that workers start, which may be busy."""
@@ -138,7 +136,12 @@ class BatchSession:
             self._gateway = Gateway(choose_java(os.environ), self.scratch, batch)
         finally:
             os.close(writing)
-        self._gateway.connect()
+        # A session on this machine has no limit: it gets there as long as Java runs, however busy the
+        # machine is.
+        gateway = self._gateway
+        gateway.connect(math.inf if self.is_local else GATEWAY_WITHIN_S, lambda: self._cancelled)
+        if self._cancelled:
+            raise KviewError(ErrorKind.REPORT_CANCELLED)
         made: list[SparkSession | Exception] = []
 
         def make() -> None:
@@ -149,9 +152,11 @@ class BatchSession:
 
         thread = threading.Thread(target=make, name="spark's session", daemon=True)
         thread.start()
-        deadline_s = time.monotonic() + (LOCAL_WITHIN_S if self.is_local else self._within_s)
+        deadline_s = time.monotonic() + (math.inf if self.is_local else self._within_s)
         while thread.is_alive() and not self._cancelled and time.monotonic() < deadline_s:
             thread.join(POLL_S)
+            if (code := gateway.process.poll()) is not None and not made:
+                raise KviewError(ErrorKind.JAVA_ENDED, code=code)
         if self._cancelled:
             raise KviewError(ErrorKind.REPORT_CANCELLED)
         found = made[0] if made else None

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -146,23 +146,27 @@ class Gateway:
             process_group=None if batch is None else 0,
         )
 
-    def connect(self) -> None:
+    def connect(
+        self, within_s: float = GATEWAY_WITHIN_S, is_cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
         """Wait until the JVM is ready, and set this process's environment so that PySpark finds it.
 
-        Raises KviewError.
+        Return early if it `is_cancelled`, without a connection. Raises KviewError.
         """
         # Workers have to use this Python, which has kview and pyarrow.
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         os.environ.pop("SPARK_REMOTE", None)
         os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
-        deadline_s = time.monotonic() + GATEWAY_WITHIN_S
+        deadline_s = time.monotonic() + within_s
         # The file is written under another name and then renamed, so it is complete.
         while not self._connection_file.is_file():
             if self.process.poll() is not None:
                 raise KviewError(ErrorKind.JAVA_NOT_STARTED, code=self.process.returncode)
+            if is_cancelled():
+                return
             if time.monotonic() > deadline_s:
                 self.process.kill()
-                raise KviewError(ErrorKind.JAVA_NOT_READY, within_s=GATEWAY_WITHIN_S)
+                raise KviewError(ErrorKind.JAVA_NOT_READY, within_s=within_s)
             time.sleep(0.02)
         use_gateway(self._connection_file)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from kview.model.aggregates import BLOCK_S
-from kview.pipeline.rollup import BOUNDED, INTERNAL, overlap, share
+from kview.pipeline.rollup import BOUNDED, overlap, share
 
 PEAK_SHIFT = 33
 """Epoch seconds are below two to this power, so that a rate and its second fit into one integer."""
@@ -32,22 +32,6 @@ SUMMED = {
 }
 """Column → the SQL expression that it sums up."""
 
-PLAIN = """group is null and topic is not null and began_ms < ended_ms
-    and coalesce(state_ms, 0) = 0 and coalesce(fell, 0) = 0 and coalesce(in_gap, 0) = 0
-    and (records > 0 or replicated > 0)"""
-"""SQL for whether a row of DELTAS is about an interval of a partition and nothing else."""
-
-_OF_PLAIN = {
-    "records_in": "coalesce(records, 0)",
-    "centibytes_in": "coalesce(records, 0) * record_centibytes",
-    "replicated": "coalesce(replicated, 0)",
-    "replicated_centibytes": "coalesce(replicated, 0) * record_centibytes",
-    "cross_rack": "coalesce(cross_rack, 0)",
-    "cross_rack_centibytes": "coalesce(cross_rack, 0) * record_centibytes",
-    "active_ms": "if(records > 0, ended_ms - began_ms, 0)",
-    **{name: "cast(0 as bigint)" for name in ("truncated", "records_in_gap", *(f"{n}_ms" for n in _STATES))},
-}
-
 
 def minutes(
     deltas: DataFrame, head_s: int, tail_s: int, set_backs: Sequence[tuple[int, int]] = ()
@@ -65,15 +49,11 @@ def minutes(
 
 def query(head_s: int, tail_s: int, set_backs: Sequence[tuple[int, int]] = ()) -> str:
     """Return the SQL of `minutes`, which reads from `{deltas}`."""
-    first, last = _slot("began_ms div 1000", tail_s), _slot("ended_ms div 1000", tail_s)
-    plain = [PLAIN, f"began_ms div 1000 >= {head_s}", f"{first} = {last}"]
-    plain += [f"(sequence >= {sequence} or ended_ms div 1000 < {second})" for sequence, second in set_backs]
-    plain_sql = f"coalesce({' and '.join(plain)}, false)"
     whole = [f"from_s >= {head_s}", f"{_slot('from_s', tail_s)} = {_slot('to_s', tail_s)}"]
     whole += [f"(sequence >= {sequence} or to_s < {second})" for sequence, second in set_backs]
     kept = [f"(whole or second >= {head_s})"]
     kept += [f"(sequence >= {sequence} or second < {second})" for sequence, second in set_backs]
-    long = f"""
+    return f"""
         select slot, topic, partition, first(internal) as internal,
             {", ".join(f"cast(sum({value}) as long) as {name}" for name, value in SUMMED.items())},
             max(peak) as peak
@@ -93,24 +73,8 @@ def query(head_s: int, tail_s: int, set_backs: Sequence[tuple[int, int]] = ()) -
                     from (
                         select *, {" and ".join(whole)} as whole
                         from ({BOUNDED})
-                        where group is null and topic is not null and not {plain_sql})))
+                        where group is null and topic is not null)))
             where {" and ".join(kept)})
-        group by slot, topic, partition"""
-
-    # Most rows are plain. Without the code for all others they are half of the work.
-    short = f"""
-        select {first} as slot, topic, partition,
-            first(coalesce(internal, topic in ({INTERNAL}))) as internal,
-            {", ".join(f"sum({value}) as {name}" for name, value in _OF_PLAIN.items())},
-            max(if(records > 0, (records * 1000 div (ended_ms - began_ms) << {PEAK_SHIFT})
-                + began_ms div 1000, null)) as peak
-        from {{deltas}}
-        where {plain_sql}
-        group by {first}, topic, partition"""
-    return f"""
-        select slot, topic, partition, first(internal) as internal,
-            {", ".join(f"sum({name}) as {name}" for name in SUMMED)}, max(peak) as peak
-        from ({short} union all {long})
         group by slot, topic, partition"""
 
 

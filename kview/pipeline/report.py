@@ -15,7 +15,7 @@ from kview.model.report_tables import TableName
 from kview.model.units import UNKNOWN
 from kview.pipeline.figures import Filters
 from kview.pipeline.kept import kept_bytes
-from kview.pipeline.periods import Seconds, asked, shares
+from kview.pipeline.periods import asked, shares, widened
 from kview.pipeline.rolling import Rolling
 from kview.pipeline.session import interpreted
 from kview.pipeline.sources import open_source
@@ -71,8 +71,10 @@ def report(
     notes = [note for one in rolled for note in one.source.notes]
     filters = Filters(_regex(question.topics), _regex(question.groups))
 
-    def period(seconds: Seconds, step_s: int | None) -> tuple[Period, int]:
+    def period(since_ms: int | None, until_ms: int | None, step_s: int | None) -> tuple[Period, int]:
+        seconds = asked(since_ms, until_ms)
         counted, found = shares(rolled, seconds)
+        found += widened(since_ms, until_ms, seconds)
         if not counted:
             raise BadUse(ErrorKind.REPORT_NOTHING_KNOWN)
         whole_s = max(s.seconds.until_s for s in counted) - min(s.seconds.from_s for s in counted)
@@ -89,8 +91,8 @@ def report(
             )
         return Period(made.since_ms, made.until_ms, made.tables, (*notes, *found, *made.notes)), step_s
 
-    now, step_s = period(asked(question.since_ms, question.until_ms), question.step_s)
-    before = period(asked(*question.against), step_s)[0] if question.against is not None else None
+    now, step_s = period(question.since_ms, question.until_ms, question.step_s)
+    before = period(*question.against, step_s)[0] if question.against is not None else None
     return Report(
         period=now,
         step_s=step_s,

@@ -6,8 +6,6 @@ remainders are equal, the earlier second gets more). So nothing is lost or inven
 add up to the roll-ups of everything.
 """
 
-from enum import StrEnum
-
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
@@ -120,11 +118,11 @@ def overlap(began_ms: str, ended_ms: str) -> str:
     return f"greatest(least({ended_ms}, second * 1000 + 1000) - greatest({began_ms}, second * 1000), 0)"
 
 
-INTERNAL = ", ".join(f"'{name}'" for name in INTERNAL_TOPICS)
+_INTERNAL = ", ".join(f"'{name}'" for name in INTERNAL_TOPICS)
 
 _SPANS = f"""
     select sequence, observed_ms, group, topic, partition, leader, leader_rack, topic_partitions,
-        coalesce(internal, topic in ({INTERNAL})) as internal,
+        coalesce(internal, topic in ({_INTERNAL})) as internal,
         began_ms, ended_ms, fell, in_gap, record_centibytes, offline, silent, under_min_isr, under_replicated,
         state_ms, observed_ms - coalesce(state_ms, 0) as held_from_ms,
         coalesce(records, 0) + coalesce(replicated, 0) + coalesce(fell, 0) + coalesce(in_gap, 0) > 0
@@ -170,22 +168,9 @@ PIECES = f"""
         if(records > 0 and overlap_ms > 0, rate * {HOTTEST_SHIFT} + partition, null) as hottest
     from ({_OVERLAPS})"""
 
-
-class Part(StrEnum):
-    """For which kinds a row counts."""
-
-    ALL = "all"
-    TOPIC = "topic"
-    """Not for kinds of leaders."""
-    LEADER = "leader"
-    """Only for kinds of leaders."""
-
-
-_OF_LEADER, _OF_TOPIC = (f"part = '{part}'" for part in (Part.LEADER, Part.TOPIC))
-
 # Each row counts for several keys. Summing by topic, leader and group first leaves few rows to multiply.
-BY_TOPIC = f"""
-    select '{Part.ALL}' as part, second, topic, leader, leader_rack, group, internal,
+_BY_TOPIC = f"""
+    select second, topic, leader, leader_rack, group, internal,
         sum(records) as records, sum(records * record_centibytes) as centibytes,
         sum(replicated) as replicated, sum(cross_rack) as cross_rack, sum(active_ms) as active_ms,
         sum(fell) as fell, sum(in_gap) as in_gap,
@@ -195,13 +180,12 @@ BY_TOPIC = f"""
     from {{pieces}}
     group by second, topic, leader, leader_rack, group, internal"""
 
-
 _NAMES = {
-    Kind.CLUSTER: f"if(internal or {_OF_LEADER}, null, '')",
-    Kind.INTERNAL: f"if(internal and not {_OF_LEADER}, '', null)",
-    Kind.TOPIC: f"if({_OF_LEADER}, null, topic)",
-    Kind.BROKER: f"if(internal or leader < 0 or {_OF_TOPIC}, null, cast(leader as string))",
-    Kind.RACK: f"if(internal or leader < 0 or {_OF_TOPIC}, null, leader_rack)",
+    Kind.CLUSTER: "if(internal, null, '')",
+    Kind.INTERNAL: "if(internal, '', null)",
+    Kind.TOPIC: "topic",
+    Kind.BROKER: "if(internal or leader < 0, null, cast(leader as string))",
+    Kind.RACK: "if(internal or leader < 0, null, leader_rack)",
     Kind.GROUP: "group",
 }
 """The name under which a delta counts for each kind, null if it does not count for that kind. The row of an
@@ -224,7 +208,7 @@ _COLUMNS = {
 }
 """Sum → the SQL expression whose values it adds up."""
 
-KEYED = f"""
+SUMMED = f"""
     select second, key.kind, key.name,
         {", ".join(f"cast(sum({_COLUMNS[column]}) as long) as {column}" for column in SUMS)},
         max(if((key.kind = '{Kind.GROUP}') = (group is not null) and hottest is not null,
@@ -232,8 +216,6 @@ KEYED = f"""
                 'partition', cast(hottest % {HOTTEST_SHIFT} as int)), null)) as hottest,
         max(if(key.kind = '{Kind.TOPIC}', topic_partitions, null)) as topic_partitions,
         max(last_sequence) as last_sequence, min(first_ms) as first_ms, max(last_ms) as last_ms
-    from (select *, explode(array({_KEYS})) as key from ({{by_topic}}))
+    from (select *, explode(array({_KEYS})) as key from ({_BY_TOPIC}))
     where key.name is not null
     group by second, key.kind, key.name"""
-
-SUMMED = KEYED.replace("{by_topic}", BY_TOPIC)

@@ -25,11 +25,17 @@ MOST_STEPS = 1_440
 
 MOST_THROUGHPUT_ROWS = 60_000
 
+LEAST_STEPS = 60
+"""With fewer steps of a minute than this, steps are shorter, so that a plot shows a course."""
+
+SHORT_STEPS_S = (15, 5, 1)
 STEPS_S = (60, 300, 900, 3_600, 21_600, 86_400)
 
 
 def step_s_of(length_s: int) -> int:
-    """Return the length of a step such that a period has MOST_STEPS at most, if possible."""
+    """Return the length of a step such that a period has LEAST_STEPS to MOST_STEPS, if possible."""
+    if length_s < LEAST_STEPS * STEPS_S[0]:
+        return next((step for step in SHORT_STEPS_S if length_s / step >= LEAST_STEPS), SHORT_STEPS_S[-1])
     return next((step for step in STEPS_S if length_s / step <= MOST_STEPS), STEPS_S[-1])
 
 
