@@ -97,7 +97,7 @@ class SecondFigures:
         held_ms = np.where(of_topic, np.maximum(self._partitions, 0) * 1000, self._columns[Sum.ACTIVE_MS])
         hottest = np.zeros(len(self.second), np.int64)
         hottest[self._hot_row] = self._hot_rate
-        columns = {str(name): self._sum(values) for name, values in self._columns.items()}
+        columns: dict[str, Any] = {str(n): self._sum(values) for n, values in self._columns.items()}
         columns |= {f"{n}_s": self._sum((self._columns[Sum(f"{n}_ms")] > 0).astype(np.int64)) for n in STATES}
         columns["hottest_total"] = self._sum(hottest)
         columns["partition_sum"] = self._sum(held_ms) / 1000
