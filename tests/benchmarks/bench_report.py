@@ -61,7 +61,8 @@ def in_duckdb(sql: str) -> str:
     sql = re.sub(r"named_struct\('(\w+)', ", r"struct_pack(\1 := ", sql)
     sql = re.sub(r", '(\w+)', (?=[\w(])", r", \1 := ", sql)
     sql = re.sub(r",\s*'(partition)', ", r", \1 := ", sql)
-    sql = re.sub(r"(?<!partition by )\b(?<![\"'])(group|between|partition|offset)\b(?! by)(?!\")", r'"\1"', sql)
+    names = r"(?<!partition by )\b(?<![\"'])(group|between|partition|offset)\b(?! by)(?!\")"
+    sql = re.sub(names, r'"\1"', sql)
     return sql
 
 
