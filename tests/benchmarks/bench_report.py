@@ -16,6 +16,7 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -77,7 +78,7 @@ class Duck:
         self._run(f"create view partition_deltas as {_DELTAS.format(folder=folder, offsets='')}")
         self._folder = folder
 
-    def _run(self, sql: str) -> list[tuple[object, ...]]:
+    def _run(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql).fetchall()
 
     def roll_up(self, tail_s: int) -> None:
@@ -90,7 +91,7 @@ class Duck:
         )
         self._run(f"create table minutes as {query}")
 
-    def figures(self, since_s: int, until_s: int) -> dict[str, list[tuple[object, ...]]]:
+    def figures(self, since_s: int, until_s: int) -> dict[str, list[tuple[Any, ...]]]:
         """Ask for what a report asks for."""
         known = f"second >= {since_s} and second < {until_s}"
         settled = f"second < {until_s - OUT_SETTLES_S}"
@@ -152,10 +153,10 @@ KEYS = {
 }
 
 
-def check(made: Report, found: dict[str, list[tuple[object, ...]]]) -> None:
+def check(made: Report, found: dict[str, list[tuple[Any, ...]]]) -> None:
     """Check that both engines say the same."""
     percents = {tuple(row[:2]): row[2:5] for row in found["percentiles"]}
-    hottest = {tuple(row[:2]): tuple(row[2]) for row in found["hottest"]}  # type: ignore[arg-type]
+    hottest = {tuple(row[:2]): tuple(row[2]) for row in found["hottest"]}
     for kind, (name, key) in KEYS.items():
         table = made[name]
         theirs = {str(row[1]): row[2:] for row in found["sums"] if row[0] == kind}
@@ -163,7 +164,7 @@ def check(made: Report, found: dict[str, list[tuple[object, ...]]]) -> None:
         for at, one in enumerate(table[key].tolist()):
             row = table.row(at)
             sums = {str(column): theirs[one][place] for place, column in enumerate(SUMS)}
-            sums["bytes_in"] = sums["centibytes_in"] // 100  # type: ignore[operator]
+            sums["bytes_in"] = sums["centibytes_in"] // 100
             for column in row.keys() & sums.keys():
                 assert row[column] == sums[column], f"{kind} {one}: {column}"
             if kind != "group":
@@ -177,7 +178,7 @@ def check(made: Report, found: dict[str, list[tuple[object, ...]]]) -> None:
     assert busiest == sorted(partitions.values(), reverse=True)[:200], "partitions"
     table = made[TableName.TRAFFIC]
     ours = dict(zip(table["topic"], table["cross_rack_bytes"].tolist(), strict=True))
-    assert {row[0]: row[3] // 100 for row in found["traffic"]}.items() <= ours.items(), "traffic"  # type: ignore[operator]
+    assert {row[0]: row[3] // 100 for row in found["traffic"]}.items() <= ours.items(), "traffic"
 
 
 def cpu_s(pid: int) -> float:
