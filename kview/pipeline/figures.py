@@ -17,7 +17,9 @@ from kview.derive.windows import PERCENTS
 from kview.model.aggregates import SUMS, Kind, Sum
 from kview.pipeline.minutes import PEAK_SHIFT, SUMMED
 from kview.pipeline.periods import Share
+from kview.pipeline.rollup_columns import rows_of
 from kview.pipeline.schemas import MINUTES_TABLE, SECONDS_TABLE, schema_of_table
+from kview.recording.fact_schema import FACTS
 
 STATES = ("offline", "silent", "under_min_isr", "under_replicated")
 KEY = ("cluster", "kind", "name")
@@ -68,14 +70,15 @@ class Figures:
         return self._of_partitions()
 
     def table(self, name: str) -> DataFrame | None:
-        """Return a table of all batches, with the columns of `_windows`. None if no batch has it."""
+        """Return a table of all batches, with the columns of `_windows`. None if no batch has rows of it."""
         paths = [
             str(path)
             for share in self._counted
             for batch in share.rolled.batches
             if (path := Path(batch.folder, name)).is_dir()
         ]
-        if not paths:
+        # Planning a query about no rows takes as long as planning one about many.
+        if not paths or (name in FACTS and not rows_of(self._counted, (name,))):
             return None
         rows = self._spark.read.schema(schema_of_table(name)).parquet(*paths)
         return rows.join(self._windows, "batch")
