@@ -148,6 +148,8 @@ _NOTES: Mapping[NoteKind, str] = {
     " long as this one. --cache DIR names another folder.",
     NoteKind.CUT_OFF: "{table} shows only the {rows} busiest of {total} rows.",
     NoteKind.OUTSIDE: "{recording} has nothing from this period.",
+    NoteKind.WHOLE_MINUTES: "The report counts whole minutes, so the period begins {earlier_s} s earlier and"
+    " ends {later_s} s later than asked for.",
     NoteKind.EMPTY: "{recording} has no complete second.",
 }
 

@@ -53,6 +53,9 @@ class NoteKind(StrEnum):
     """`table` has only the `rows` busiest of `total` rows."""
     OUTSIDE = "outside"
     """`recording` has nothing in the period asked for."""
+    WHOLE_MINUTES = "whole_minutes"
+    """The period was widened to whole minutes, the unit in which partitions are summed up: it begins
+    `earlier_s` s before and ends `later_s` s after what was asked for."""
     EMPTY = "empty"
     """`recording` has no complete second."""
 

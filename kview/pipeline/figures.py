@@ -3,8 +3,10 @@
 Each function returns a small DataFrame: a row per cluster and key. `Figures` has what they start from.
 """
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +17,9 @@ from kview.derive.windows import PERCENTS
 from kview.model.aggregates import SUMS, Kind, Sum
 from kview.pipeline.minutes import PEAK_SHIFT, SUMMED
 from kview.pipeline.periods import Share
+from kview.pipeline.rollup_columns import rows_of
 from kview.pipeline.schemas import MINUTES_TABLE, SECONDS_TABLE, schema_of_table
+from kview.recording.fact_schema import FACTS
 
 STATES = ("offline", "silent", "under_min_isr", "under_replicated")
 KEY = ("cluster", "kind", "name")
@@ -39,21 +43,42 @@ class Figures:
         self._counted = counted
         self._filters = filters
         self._windows = f.broadcast(spark.createDataFrame(_windows(counted)))
-        self._known = f.broadcast(spark.createDataFrame(_known(counted)))
-        self.seconds = self._seconds()
-        self.minutes = self._minutes()
-        self.of_partitions = self._of_partitions()
+        self._lock = threading.Lock()
+
+    @property
+    def of_partitions(self) -> DataFrame:
         """One row per partition with any figure; it is calculated once."""
+        with self._lock:
+            return self._partition_sums
+
+    def forget(self) -> None:
+        """Free what was calculated once."""
+        if "_partition_sums" in self.__dict__:
+            self._partition_sums.unpersist()
+
+    @cached_property
+    def seconds(self) -> DataFrame:
+        """One row per cluster, kind, name and second that counts."""
+        return self._seconds()
+
+    @cached_property
+    def _known(self) -> DataFrame:
+        return f.broadcast(self._spark.createDataFrame(_known(self._counted)))
+
+    @cached_property
+    def _partition_sums(self) -> DataFrame:
+        return self._of_partitions()
 
     def table(self, name: str) -> DataFrame | None:
-        """Return a table of all batches, with the columns of `_windows`. None if no batch has it."""
+        """Return a table of all batches, with the columns of `_windows`. None if no batch has rows of it."""
         paths = [
             str(path)
             for share in self._counted
             for batch in share.rolled.batches
             if (path := Path(batch.folder, name)).is_dir()
         ]
-        if not paths:
+        # Planning a query about no rows takes as long as planning one about many.
+        if not paths or (name in FACTS and not rows_of(self._counted, (name,))):
             return None
         rows = self._spark.read.schema(schema_of_table(name)).parquet(*paths)
         return rows.join(self._windows, "batch")
@@ -90,15 +115,14 @@ class Figures:
     def sums(self) -> DataFrame:
         """Return the sums of every key, seconds with partitions in each state, and what skew needs:
         `hottest_total`, `partition_sum` ÷ `partition_seconds`, and `partitions` of a topic."""
-        held = f.when(f.col("kind") == Kind.TOPIC, f.coalesce("topic_partitions", f.lit(0))).otherwise(
-            f.col(Sum.ACTIVE_MS) / 1000
-        )
+        partitions = f.coalesce("topic_partitions", f.lit(0)).cast("long")
+        held_ms = f.when(f.col("kind") == Kind.TOPIC, partitions * 1000).otherwise(f.col(Sum.ACTIVE_MS))
         return self.seconds.groupBy(*KEY).agg(
             *(f.sum(name).alias(name) for name in _COUNTED),
             *(f.sum(_one_if(f.col(f"{name}_ms") > 0)).alias(f"{name}_s") for name in STATES),
             f.coalesce(f.sum("hottest.rate"), f.lit(0)).alias("hottest_total"),
-            f.sum(held).alias("partition_sum"),
-            f.sum(_one_if(held > 0)).alias("partition_seconds"),
+            (f.sum(held_ms) / 1000).alias("partition_sum"),
+            f.sum(_one_if(held_ms > 0)).alias("partition_seconds"),
             f.max("topic_partitions").alias("partitions"),
         )
 
@@ -167,10 +191,14 @@ class Figures:
         return both.groupBy("cluster", step, "name").agg(*(f.sum(name).alias(name) for name in names))
 
     def _of_partitions(self) -> DataFrame:
-        sums = self.minutes.groupBy("cluster", "topic", "partition").agg(
-            *(f.sum(name).alias(name) for name in SUMMED),
-            f.max("peak").alias("peak"),
-            f.max("internal").alias("internal"),
+        sums = (
+            self._minutes()
+            .groupBy("cluster", "topic", "partition")
+            .agg(
+                *(f.sum(name).alias(name) for name in SUMMED),
+                f.max("peak").alias("peak"),
+                f.max("internal").alias("internal"),
+            )
         )
         return sums.persist()
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from kview.derive.deltas import MAX_INTERVAL_MS
 from kview.derive.windows import OUT_SETTLES_S
+from kview.errors import ErrorValue
 from kview.model.aggregates import BLOCK_S
 from kview.model.report import Note, NoteKind
 from kview.model.snapshot import Longs
@@ -76,6 +77,14 @@ def asked(since_ms: int | None, until_ms: int | None) -> Seconds:
     since_s = 0 if since_ms is None else since_ms // 1000 // BLOCK_S * BLOCK_S
     until_s = FOREVER_S if until_ms is None else -(-until_ms // 1000 // BLOCK_S) * BLOCK_S
     return Seconds(since_s, max(since_s, until_s))
+
+
+def widened(since_ms: int | None, until_ms: int | None, seconds: Seconds) -> list[Note]:
+    """Note by how many seconds `asked` made a period longer, if it did."""
+    earlier_s = 0 if since_ms is None else since_ms // 1000 - seconds.from_s
+    later_s = 0 if until_ms is None else seconds.until_s - -(-until_ms // 1000)
+    values: dict[str, ErrorValue] = {"earlier_s": earlier_s, "later_s": later_s}
+    return [Note(NoteKind.WHOLE_MINUTES, values)] if earlier_s or later_s else []
 
 
 def shares(recordings: Sequence[RolledUp], period: Seconds) -> tuple[list[Share], list[Note]]:

@@ -18,7 +18,7 @@ from kview.model.report_tables import TableName
 from kview.model.units import UNKNOWN
 from kview.pipeline.figures import Filters
 from kview.pipeline.kept import begin, kept_bytes, place_of, remove_damaged
-from kview.pipeline.periods import Seconds, asked, shares
+from kview.pipeline.periods import asked, shares, widened
 from kview.pipeline.rolling import RolledUp, Rolling, is_local
 from kview.pipeline.session import interpreted
 from kview.pipeline.sources import Source, open_source
@@ -103,8 +103,10 @@ def _answered(
 ) -> Report:
     filters = Filters(_regex(question.topics), _regex(question.groups))
 
-    def period(seconds: Seconds, step_s: int | None) -> tuple[Period, int]:
+    def period(since_ms: int | None, until_ms: int | None, step_s: int | None) -> tuple[Period, int]:
+        seconds = asked(since_ms, until_ms)
         counted, found = shares(rolled, seconds)
+        found += widened(since_ms, until_ms, seconds)
         if not counted:
             raise BadUse(ErrorKind.REPORT_NOTHING_KNOWN)
         whole_s = max(s.seconds.until_s for s in counted) - min(s.seconds.from_s for s in counted)
@@ -121,8 +123,8 @@ def _answered(
             )
         return Period(made.since_ms, made.until_ms, made.tables, (*notes, *found, *made.notes)), step_s
 
-    now, step_s = period(asked(question.since_ms, question.until_ms), question.step_s)
-    before = period(asked(*question.against), step_s)[0] if question.against is not None else None
+    now, step_s = period(question.since_ms, question.until_ms, question.step_s)
+    before = period(*question.against, step_s)[0] if question.against is not None else None
     return Report(
         period=now,
         step_s=step_s,

@@ -11,6 +11,7 @@ from kview.pipeline import fact_figures
 from kview.pipeline.answer_rows import Rows
 from kview.pipeline.answers import Answers
 from kview.pipeline.figures import Figures, Filters
+from kview.pipeline.local_figures import PartitionFigures, SecondFigures, fit
 from kview.pipeline.periods import Share
 
 AT_ONCE = 3
@@ -24,11 +25,17 @@ MOST_STEPS = 1_440
 
 MOST_THROUGHPUT_ROWS = 60_000
 
+LEAST_STEPS = 60
+"""With fewer steps of a minute than this, steps are shorter, so that a plot shows a course."""
+
+SHORT_STEPS_S = (15, 5, 1)
 STEPS_S = (60, 300, 900, 3_600, 21_600, 86_400)
 
 
 def step_s_of(length_s: int) -> int:
-    """Return the length of a step such that a period has MOST_STEPS at most, if possible."""
+    """Return the length of a step such that a period has LEAST_STEPS to MOST_STEPS, if possible."""
+    if length_s < LEAST_STEPS * STEPS_S[0]:
+        return next((step for step in SHORT_STEPS_S if length_s / step >= LEAST_STEPS), SHORT_STEPS_S[-1])
     return next((step for step in STEPS_S if length_s / step <= MOST_STEPS), STEPS_S[-1])
 
 
@@ -46,12 +53,15 @@ def period_of(
     `on_figures` is called with the number of figures that are known, and of all.
     """
     figures = Figures(spark, counted, filters)
-    queries: dict[str, Callable[[], DataFrame | None]] = {
-        "sums": figures.sums,
-        "percentiles": figures.percentiles,
-        "hottest": figures.hottest,
-        "partitions": lambda: figures.partitions(MOST_PARTITIONS),
-        "traffic": figures.traffic,
+    seconds = SecondFigures(counted, filters) if fit(counted) else None
+    partitions = PartitionFigures(counted, filters) if seconds is not None else None
+    of_seconds, of_partitions = seconds or figures, partitions or figures
+    queries: dict[str, Callable[[], DataFrame | Rows | None]] = {
+        "sums": of_seconds.sums,
+        "percentiles": of_seconds.percentiles,
+        "hottest": of_seconds.hottest,
+        "partitions": lambda: of_partitions.partitions(MOST_PARTITIONS),
+        "traffic": of_partitions.traffic,
         "lags": lambda: fact_figures.group_lags(figures, filters.groups, threshold_ms),
         "findings": lambda: fact_figures.findings(figures),
         "incidents": lambda: fact_figures.incidents(figures, MOST_INCIDENTS),
@@ -62,8 +72,7 @@ def period_of(
     total = len(queries) + 1
 
     def answer(name: str) -> None:
-        query = queries[name]()
-        found[name] = [] if query is None else query.toArrow().to_pylist()
+        found[name] = _rows(queries[name]())
         on_figures(len(found), total)
 
     on_figures(0, total)
@@ -75,8 +84,8 @@ def period_of(
     steps = sum(-(-share.seconds.length_s // step_s) + 1 for share in counted)
     shown = topics[: max(1, MOST_THROUGHPUT_ROWS // steps)]
     answers.cut_off(TableName.THROUGHPUT, len(shown), len(topics))
-    throughput: Rows = figures.throughput(shown, step_s).toArrow().to_pylist()
-    figures.of_partitions.unpersist()
+    throughput = _rows(of_seconds.throughput(shown, step_s))
+    figures.forget()
     on_figures(total, total)
     return Period(
         since_ms=min(share.seconds.from_s for share in counted) * 1000,
@@ -84,3 +93,10 @@ def period_of(
         tables=answers.tables(throughput),
         notes=tuple(answers.notes),
     )
+
+
+def _rows(answer: DataFrame | Rows | None) -> Rows:
+    if answer is None or isinstance(answer, list):
+        return answer or []
+    rows: Rows = answer.toArrow().to_pylist()
+    return rows

@@ -16,6 +16,7 @@ from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
 from kview.model.report import NoteKind, Report
 from kview.model.report_tables import TableName
+from kview.pipeline import local_figures
 from kview.pipeline.kept import ABOUT, FOLDER
 from kview.pipeline.report import Question, report
 from kview.recording.manifest import read_manifest
@@ -191,10 +192,11 @@ def minutes(made: Report) -> dict[tuple[Any, ...], dict[str, Any]]:
 def test_recordings_that_overlap_count_each_second_once(
     spark: SparkSession, history: list[View], tmp_path: Path
 ) -> None:
-    whole = report_on(spark, tmp_path, record(tmp_path / "whole", history))
+    by_minute = Question(step_s=60)
+    whole = report_on(spark, tmp_path, record(tmp_path / "whole", history), question=by_minute)
     first = record(tmp_path / "a", history[:130])
     second = record(tmp_path / "b", history[60:])
-    made = report_on(spark, tmp_path, second, first)
+    made = report_on(spark, tmp_path, second, first, question=by_minute)
     assert notes(made) == [NoteKind.OVERLAP]
     periods = sorted(
         zip(made[TableName.PERIODS]["since_ms"], made[TableName.PERIODS]["until_ms"], strict=True)
@@ -205,6 +207,46 @@ def test_recordings_that_overlap_count_each_second_once(
         assert row == minutes(whole)[key], key
     sums = sum(made[TableName.PARTITIONS]["records_in"])
     assert sums == sum(made[TableName.TOPICS]["records_in"])
+
+
+@pytest.mark.parametrize(
+    "question", [Question(), Question(topics=("*e*",), groups=("*1*",)), Question(topics=("none",))]
+)
+def test_spark_finds_the_figures_that_this_process_finds(
+    spark: SparkSession,
+    history: list[View],
+    question: Question,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Two clusters, one of them in a batch that was rolled up before, an open segment, and a gap.
+    first = record(tmp_path / "a", history[:50], close=False)
+    second = record(tmp_path / "b", [*history[:70], *history[100:]])
+    report_on(spark, tmp_path, second, question=question)
+    other = [
+        replace(
+            view,
+            snapshot=replace(view.snapshot, observation=replace(view.snapshot.observation, cluster_id="B")),
+        )
+        for view in history[60:90]
+    ]
+    folders = (first, second, record(tmp_path / "c", other))
+    here = report_on(spark, tmp_path, *folders, question=question)
+    monkeypatch.setattr(local_figures, "MOST_ROWS", 0)
+    assert_same(report_on(spark, tmp_path, *folders, question=question), here)
+
+
+def test_a_period_that_is_widened_to_whole_minutes_says_so(
+    spark: SparkSession, history: list[View], expected: Report, tmp_path: Path
+) -> None:
+    folder = record(tmp_path / "r", history[:80])
+    middle_ms = (expected.period.since_ms // 60_000 + 1) * 60_000
+    exact = report_on(spark, tmp_path, folder, question=Question(since_ms=middle_ms))
+    made = report_on(spark, tmp_path, folder, question=Question(since_ms=middle_ms + 7_000))
+    assert_same(made, exact)
+    assert exact.period.notes == ()
+    ((kind, values),) = [(note.kind, note.values) for note in made.period.notes]
+    assert (kind, values) == (NoteKind.WHOLE_MINUTES, {"earlier_s": 7, "later_s": 0})
 
 
 def test_two_clusters_are_told_apart_and_summed_up(

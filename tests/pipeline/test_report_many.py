@@ -113,7 +113,7 @@ def test_what_is_damaged_is_left_out_of_many(spark: SparkSession, fleet: Path, t
     for cluster in ("cluster-2", "cluster-3"):
         assert rows_of_cluster(made, cluster) == rows_of_cluster(expected, cluster)
     less, whole = (rows_of_cluster(one, "cluster-1")["clusters"] for one in (made, expected))
-    assert 0 < less[0]["records_in"] < whole[0]["records_in"]  # type: ignore[index]
+    assert 0 < less[0]["records_in"] < whole[0]["records_in"]
 
 
 def test_recordings_with_the_same_name_and_no_cluster_id_are_told_apart(
