@@ -28,6 +28,7 @@ from kview.run.spark import Spark
 from kview.run.timeline import LiveTimeline
 
 if TYPE_CHECKING:
+    from kview.school.demos import Demos, Opening
     from kview.tui.actions import Keys
     from kview.tui.widgets.header import SourceInfo
 
@@ -67,10 +68,13 @@ def run_dashboard(
     opening: Sequence[Notice] = (),
     profiles: Profiles | None = None,
     take: Taker | None = None,
+    demos: "Demos | None" = None,
+    demo: "Opening | None" = None,
 ) -> int:
     """Show `source` until the user ends it or chooses one of `profiles`, and return the exit code.
 
-    `opening` are notices to begin with. `take` gets every live view.
+    `opening` are notices to begin with. `take` gets every live view. The dashboard offers `demos`
+    and begins with `demo`.
 
     Raises the error that ended the run before its first view, once the terminal has been restored.
     """
@@ -92,7 +96,9 @@ def run_dashboard(
     info = SourceInfo(name, display.interval_ms)
     # A simulated cluster is another one every time.
     memory = ChoiceFiles(state_folder() / "choices", display.fresh) if faults is None else None
-    code = drive(run, keys, faults, info, display, ascii_only, spark, source, profiles, source, memory)
+    code = drive(
+        run, keys, faults, info, display, ascii_only, spark, source, profiles, source, memory, demos, demo
+    )
     if recorder.unfinished is not None:
         print(f"kview: {sentence(recorder.unfinished)}", file=sys.stderr)
     return code
@@ -115,6 +121,8 @@ def drive(
     profiles: Profiles | None = None,
     inspector: Inspector | None = None,
     memory: Memory | None = None,
+    demos: "Demos | None" = None,
+    demo: "Opening | None" = None,
 ) -> int:
     """Show the dashboard of `run` with `keys` until the user ends it.
 
@@ -142,6 +150,8 @@ def drive(
         saves=FolderSaves(saved_folder(state_folder())),
         keys=keys,
         memory=memory,
+        demos=demos,
+        demo=demo,
     )
     try:
         code = asyncio.run(_drive(app, run))

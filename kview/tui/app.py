@@ -3,9 +3,9 @@ screens."""
 
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import tzinfo
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import BindingType
 from textual.screen import Screen
@@ -26,7 +26,9 @@ from kview.tui.choices import Choices
 from kview.tui.colours import Colours
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.keys import APP_BINDINGS, DEFAULT_KEYS
+from kview.tui.lesson_keys import LessonKeys
 from kview.tui.list_keys import ListKeys, holding
+from kview.tui.looks import Look
 from kview.tui.navigation import FIRST, SCREENS, Navigation, preload
 from kview.tui.options import Options
 from kview.tui.paint import Palette
@@ -37,8 +39,12 @@ from kview.tui.status import Status
 from kview.tui.textual_internals import drawn_text
 from kview.tui.time_keys import TimeKeys
 from kview.tui.widgets.bottom import StatusMessage
+from kview.tui.widgets.caption import Caption
 from kview.tui.widgets.header import SourceInfo
 from kview.tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from kview.school.demos import Demos, Opening
 
 TICKS_A_SECOND = 5
 """How often ages and countdowns are redrawn: often enough that tenths of a second seem to run. This is cheap
@@ -50,7 +56,8 @@ class KviewApp(ActingApp, inherit_bindings=False):
 
     `faults` is None on a cluster that we did not start, `attention` is None in a replay, `inspector` is None
     if there is no cluster to ask, `profiles` is None if kview cannot switch to another cluster, and `saves`
-    is None if nothing can be saved. A `theme` of '' or None selects the default theme. `log_file` is where
+    is None if nothing can be saved. `demos` is None without a simulated cluster, and the dashboard begins with
+    `demo`. A `theme` of '' or None selects the default theme. `log_file` is where
     tracebacks are logged, or '' if they are not logged.
 
     `clock_ms` returns the time at the moment shown, by the snapshots' clock, which stands still while time is
@@ -95,6 +102,8 @@ class KviewApp(ActingApp, inherit_bindings=False):
         saves: Saves | None = None,
         keys: Keys = DEFAULT_KEYS,
         memory: Memory | None = None,
+        demos: "Demos | None" = None,
+        demo: "Opening | None" = None,
     ) -> None:
         colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
         super().__init__(colourless)
@@ -116,6 +125,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
         self.go = Navigation(self)
         self._profiles = ProfileCommands(profiles, self.say, self.exit)
         self._saves = SaveKeys(self, saves, self._picture, self.wall_ms)
+        self.lessons = LessonKeys(self, self.faults, demos, demo, self.go.to, self.push_screen, self._update)
         self.arrivals = Arrivals(self._show, self.set_timer)
         self.ascii_only = ascii_only
         self.log_file = log_file
@@ -152,6 +162,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
         """Start the colours, the timer, and the feed."""
         self.colours.begin()
         self.set_interval(1 / TICKS_A_SECOND, self._tick)
+        self.lessons.begin()
         self.feed.start(self._on_view, self._on_notice)
 
     def on_unmount(self) -> None:
@@ -177,6 +188,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
         restored = self._remembering.restored(self.options, view.snapshot.observation.cluster_id)
         self.options = holding(restored, view)
         self.faults.follow(view)
+        self.lessons.see()
         self._update()
         if screen := self.shown():
             self.attention.report_in_sight(screen.partitions_in_sight())
@@ -192,6 +204,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
 
     def _tick(self) -> None:
         screen = self._visible()
+        self.lessons.tick()
         if self.status.expire(self.wall_ms()) and screen is not None:
             screen.say()
         self._ticks += 1
@@ -206,6 +219,20 @@ class KviewApp(ActingApp, inherit_bindings=False):
     def status_message(self) -> StatusMessage:
         """The message in the status line."""
         return self.faults.with_undo(self.status.message)
+
+    @property
+    def caption(self) -> Caption | None:
+        """What the caption strip shows, None if nothing."""
+        return self.lessons.caption
+
+    @property
+    def looks(self) -> Sequence[Look]:
+        """Where a demo says to look on the screen shown."""
+        return self.lessons.looks
+
+    def leave_lesson(self) -> bool:
+        """Leave the demo that is shown. Returns False if there is none."""
+        return self.lessons.leave()
 
     @property
     def active_faults(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The fault keys: which of them work on the screen shown, and what each of them does."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -9,7 +10,8 @@ from kview.errors import ErrorKind
 from kview.language import faults as fault_words
 from kview.language import glyphs
 from kview.model.events import Severity
-from kview.model.faults import ActiveFault, FaultCommand, FaultDone, FaultKind, Faults, NodeRole
+from kview.model.faults import ActiveFault, FaultCommand, FaultDone, FaultKind, FaultReply, Faults, NodeRole
+from kview.model.units import UNKNOWN_ID
 from kview.tui.aim import Target, command_for, to_bring_back
 from kview.tui.dashboard import Dashboard
 from kview.tui.keys import FAULT_KEYS
@@ -44,6 +46,8 @@ class FaultKeys:
         self._told: tuple[StatusMessage, FaultCommand] | None = None
         """The last message about a fault that can be undone, and the command that undoes it."""
         self._asking = False
+        self.on_done: Callable[[FaultCommand, FaultReply, int], None] = lambda command, reply, at_ms: None
+        """Called with every fault that was carried out, and when it was asked for (epoch ms)."""
         self._unsure = False
         """Whether the cluster has not said what became of a command."""
 
@@ -140,6 +144,36 @@ class FaultKeys:
             undone_by = None if is_over else FaultCommand(FaultKind.START, found.node)
             self._tell(StatusMessage(fault_words.outcome(found), severity=severity), undone_by)
 
+    def forget(self) -> None:
+        """Forget all faults, because another cluster takes the place of this one."""
+        self._in_force, self._given, self._hit, self._told, self._unsure = (), [], None, None, False
+
+    def aims(self, command: FaultCommand) -> bool:
+        """Return whether the key of a fault needs a selected broker."""
+        return any(fault.aims for fault in FAULT_KEYS.values() if fault.kind is command.kind)
+
+    def would_do(self, command: FaultCommand) -> bool:
+        """Return whether the key of this fault would carry out exactly this now."""
+        app, screen = self._app, self._app.shown()
+        fault = next(fault for fault in FAULT_KEYS.values() if fault.kind is command.kind)
+        target = screen.target() if screen is not None else None
+        if fault.aims == "fault":
+            target = self._to_bring_back()
+        made = command_for(fault, "", target, app.view)
+        return isinstance(made, FaultCommand) and (made.node, made.rack) == (command.node, command.rack)
+
+    def broker_for(self, command: FaultCommand) -> int | None:
+        """Return the broker that has to be selected for a fault, None if there is none."""
+        if command.node != UNKNOWN_ID:
+            return command.node
+        view = self._app.view
+        if not command.rack or view is None:
+            return None
+        table = view.snapshot.brokers
+        return next(
+            (int(id) for id, rack in zip(table.id, table.rack, strict=True) if rack == command.rack), None
+        )
+
     def _to_bring_back(self) -> Target | None:
         screen = self._app.shown()
         return to_bring_back(screen.target() if screen else None, self._given, self._in_force)
@@ -180,6 +214,7 @@ class FaultKeys:
             self._in_force, self._unsure = reply.active, False
             self._note(reply.done, before, at_ms)
             self._tell(StatusMessage(f"{why}{fault_words.done(reply.done)}"), reply.undone_by)
+            self.on_done(command, reply, at_ms)
         elif reply.refused is not None:
             self._unsure |= reply.refused.kind is ErrorKind.CLUSTER_SILENT
             refusal = fault_words.refusal(reply.refused, reply.undone_by, self._key_of)

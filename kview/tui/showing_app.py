@@ -11,6 +11,7 @@ from kview.tui.actions import Keys
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.commands import CommandScreen
+from kview.tui.screens.demos import DemoScreen
 from kview.tui.screens.themes import ThemeScreen
 from kview.tui.status import Status
 from kview.tui.textual_internals import OwnApp
@@ -55,7 +56,7 @@ class ShowingApp(OwnApp, inherit_bindings=False):
         below = self.screen_stack[-2:-1]
         if (
             below
-            and isinstance(self.screen, (CommandScreen, ThemeScreen))
+            and isinstance(self.screen, (CommandScreen, ThemeScreen, DemoScreen))
             and isinstance(below[0], KviewScreen)
         ):
             return below[0]

@@ -1,0 +1,4 @@
+"""Shows drills."""
+
+
+class DrillShow: ...
