@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from kview.language.words import duration
-
 _NOUNS: Mapping[tuple[str, str], str] = {
     ("cluster", "severity"): "the verdict on the cluster",
     ("cluster", "headline"): "the headline",
@@ -64,7 +62,7 @@ _NOUNS: Mapping[tuple[str, str], str] = {
     ("producer", "created"): "the number of records that {0} has made",
     ("producer", "acknowledged"): "the number of acknowledged records of {0}",
 }
-"""What figures are called, by subject and name. `{0}` is the first name after the subject, `{at}` a broker."""
+"""What figures are called, by subject and name. `{0}` and `{1}` are names, and `{at}` is a broker."""
 
 _PHASES: Mapping[str, str] = {
     "silent": "the silence",
@@ -169,8 +167,3 @@ def _bound(operator: str) -> str:
 
 def _number(text: str) -> str:
     return f"{int(text):,}" if text.isdigit() else text.replace("_", " ")
-
-
-def awaited(sentence: str, left_ms: int) -> str:
-    """Return that something has not come true yet, and how long it may take."""
-    return f"{sentence} {duration(max(0, left_ms), tenths=False)} left" if left_ms >= 0 else sentence

@@ -31,7 +31,8 @@ def show(
 ) -> int:
     """Show `source`, called `name` on the screen, until the user ends it or chooses one of `profiles`.
 
-    `opening` are notices to begin with. A dashboard offers `demos` and begins with `demo`. With `once`, text output ends after one block. Returns the exit code.
+    `opening` are notices to begin with. A dashboard offers `demos` and begins with `demo`. With `once`, text
+    output ends after one block. Returns the exit code.
     Raises KviewError if there was never anything to show.
     """
     start_log()

@@ -37,7 +37,7 @@ class Demos(Protocol):
         ...
 
     def lesson(self, name: str) -> tuple[Lesson, tuple[Staged, ...]]:
-        """Return a lesson and its steps. Raises BadUse if there is no such lesson, or if its file is wrong."""
+        """Return a lesson and its steps. Raises BadUse if there is none, or if its file is wrong."""
         ...
 
     def exercise(self, seed: int) -> Exercise:

@@ -31,7 +31,8 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """A kind of fault, with `$broker` and other words in place of what the seed chooses.
 
     `visible` are expectations that are all met in time, because otherwise nobody could find the cause.
-    `choice` is what it is called in the list of answers. `brokers` are the brokers that may be chosen, all if there are none.
+    `choice` is what it is called in the list of answers. `brokers` are the brokers that may be chosen, all if
+    there are none.
     """
 
     name: str

@@ -56,8 +56,8 @@ class KviewApp(ActingApp, inherit_bindings=False):
 
     `faults` is None on a cluster that we did not start, `attention` is None in a replay, `inspector` is None
     if there is no cluster to ask, `profiles` is None if kview cannot switch to another cluster, and `saves`
-    is None if nothing can be saved. `demos` is None without a simulated cluster, and the dashboard begins with
-    `demo`. A `theme` of '' or None selects the default theme. `log_file` is where
+    is None if nothing can be saved. `demos` is None without a simulated cluster, and `demo` is the one to
+    begin with. A `theme` of '' or None selects the default theme. `log_file` is where
     tracebacks are logged, or '' if they are not logged.
 
     `clock_ms` returns the time at the moment shown, by the snapshots' clock, which stands still while time is
@@ -229,6 +229,11 @@ class KviewApp(ActingApp, inherit_bindings=False):
     def looks(self) -> Sequence[Look]:
         """Where a demo says to look on the screen shown."""
         return self.lessons.looks
+
+    def redraw_caption(self) -> None:
+        """Draw the caption strip again, because its clock has moved."""
+        if screen := self._visible():
+            screen.redraw_caption()
 
     def leave_lesson(self) -> bool:
         """Leave the demo that is shown. Returns False if there is none."""

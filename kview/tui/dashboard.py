@@ -120,6 +120,10 @@ class Dashboard(Protocol):
         """Where a demo says to look on the screen shown."""
         ...
 
+    def redraw_caption(self) -> None:
+        """Draw the caption strip again, because its clock has moved."""
+        ...
+
     def leave_lesson(self) -> bool:
         """Leave the demo that is shown. Returns False if there is none."""
         ...

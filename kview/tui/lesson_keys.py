@@ -2,7 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from textual.screen import Screen
 
 from kview.errors import KviewError
 from kview.language import demo as said
@@ -81,7 +83,7 @@ class LessonKeys:
         demos: "Demos | None",
         opening: "Opening | None",
         go: Callable[[str], Awaitable[None]],
-        push: Callable[[DemoScreen], object],
+        push: Callable[[Screen[Any]], object],
         redraw: Callable[[], None],
     ) -> None:
         self._app, self._faults, self._demos = app, faults, demos

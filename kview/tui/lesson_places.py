@@ -97,9 +97,9 @@ def place(marks: Sequence[Mark], presses: bool, about: Subjects, width: int) -> 
             return Place("topics")
         if "events" in panels:
             return Place("events")
-        if panels <= {"partitions", "header"} and subjects == {"partition"}:
-            if len([mark for mark in marks if mark.subject]) > 2 or any(n in _IN_LIST for _, n in figures):
-                return Place("partitions")
+        is_list = len([mark for mark in marks if mark.subject]) > 2 or any(n in _IN_LIST for _, n in figures)
+        if is_list and panels <= {"partitions", "header"} and subjects == {"partition"}:
+            return Place("partitions")
         if subjects | panels <= {"group", "groups", "headline"}:
             return Place("groups")
         if "groups" in panels and width < WIDE and "partition" not in subjects:

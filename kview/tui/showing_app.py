@@ -9,6 +9,7 @@ from textual.screen import Screen
 from kview.derive.view import View
 from kview.tui.actions import Keys
 from kview.tui.fault_keys import FaultKeys
+from kview.tui.screens.answers import AnswerScreen
 from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.commands import CommandScreen
 from kview.tui.screens.demos import DemoScreen
@@ -56,7 +57,7 @@ class ShowingApp(OwnApp, inherit_bindings=False):
         below = self.screen_stack[-2:-1]
         if (
             below
-            and isinstance(self.screen, (CommandScreen, ThemeScreen, DemoScreen))
+            and isinstance(self.screen, (CommandScreen, ThemeScreen, DemoScreen, AnswerScreen))
             and isinstance(below[0], KviewScreen)
         ):
             return below[0]

@@ -201,6 +201,13 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             bar.display = rows[1] > 0
             self.lay_out_panels()
 
+    def redraw_caption(self) -> None:
+        """Draw the caption strip again, because its clock has moved."""
+        strip = next(iter(self.query(CaptionStrip)), None)
+        if strip is not None:
+            strip.caption = self.dashboard.caption
+            strip.redraw()
+
     def _leaves_before_strip(self) -> bool:
         """Return whether Escape does something else before it hides the strip."""
         is_above = len(self.app.screen_stack) > 1 or self.dashboard.caption is not None
