@@ -19,6 +19,10 @@ from kview.school.watching import Watch
 
 Act = FaultCommand | Adjustment
 
+GRACE_MS = 6_000
+"""How much later than its file says something may be seen: an observation takes time, and a busy machine is
+slow."""
+
 
 @dataclass(frozen=True, slots=True)
 class Staged:
@@ -222,7 +226,7 @@ class Conduct:
         assert self.moment is not None
         self._before = self.moment
         self._seen_from_ms = at_ms if self.staged.key is not None or self.staged.acts else 0
-        self.watch = Watch(self.staged.step, self.moment, at_ms)
+        self.watch = Watch(self.staged.step, self.moment, at_ms, GRACE_MS)
         self._enter(Phase.WATCH, at_ms)
 
     def _enter(self, phase: Phase, at_ms: int) -> None:
