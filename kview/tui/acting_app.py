@@ -99,11 +99,11 @@ class ActingApp(ShowingApp, inherit_bindings=False):
         if action == "go" and parameters[0] in _NUMBERED:
             return not lessons.takes_screen(_NUMBERED.index(str(parameters[0])) + 1)
         if action == "show" and parameters[0] == "groups":
-            return not lessons.allows("auto")
-        if action == "time" and parameters[0] in ("pause", "play", "live") and lessons.allows("next"):
+            return not lessons.is_on
+        if action == "time" and parameters[0] in ("pause", "play", "live") and lessons.is_on:
             return False
         if action == "spark":
-            return self.spark is not None and not lessons.allows("restart")
+            return self.spark is not None and not lessons.is_on
         if action == "save":
             return self._saves.possible
         if action == "time":

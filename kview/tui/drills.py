@@ -181,21 +181,24 @@ class DrillShow:
 
     def allows(self, what: str) -> bool:
         """Return whether a key of demos does something now."""
-        return what in ("next", "auto", "hint", "restart")
+        is_over = self.stage in (Stage.SOLVED, Stage.GIVEN_UP)
+        if is_over or not self._app.live:
+            return what in ("next", "restart")
+        return what in ("answer", "give-up", "hint", "restart")
 
     def do(self, what: str) -> bool:
         """Carry out a key."""
-        is_over = self.stage in (Stage.SOLVED, Stage.GIVEN_UP)
-        if what == "next" and not self._app.live:
-            self._app.return_to_live()
-        elif what == "next" and is_over:
-            self._app.show_moment(self._began_ms)
-        elif what == "next":
-            self._push(AnswerScreen(said.WHERE, self._targets(), self._choose_cause))
-        elif what == "hint" and not is_over:
-            self._hint()
-        elif what == "auto" and self.stage is Stage.RUNNING:
-            self.stage, self._ended_ms = Stage.GIVEN_UP, self._app.wall_ms()
+        match what:
+            case "next" if not self._app.live:
+                self._app.return_to_live()
+            case "next":
+                self._app.show_moment(self._began_ms)
+            case "answer":
+                self._push(AnswerScreen(said.WHERE, self._targets(), self._choose_cause))
+            case "hint":
+                self._hint()
+            case "give-up" if self.stage is Stage.RUNNING:
+                self.stage, self._ended_ms = Stage.GIVEN_UP, self._app.wall_ms()
         self._redraw()
         return True
 

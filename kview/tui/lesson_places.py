@@ -111,7 +111,10 @@ def place(marks: Sequence[Mark], presses: bool, about: Subjects, width: int) -> 
 
 def looks(marks: Sequence[Mark], at: Place, view: View | None) -> tuple[Look, ...]:
     """Return the marks on the screen of a place."""
-    return tuple(found for mark in marks if (found := _look(mark, at, view)) is not None)
+    found = [look for mark in marks if (look := _look(mark, at, view)) is not None]
+    if at.mode == "placement" and any(mark.subject == "partition" for mark in marks):
+        found.append(Look(frozenset({"grid"})))  # where the list of partitions has no room
+    return tuple(dict.fromkeys(found))
 
 
 def _look(mark: Mark, at: Place, view: View | None) -> Look | None:
@@ -120,6 +123,8 @@ def _look(mark: Mark, at: Place, view: View | None) -> Look | None:
     column = _COLUMNS.get(mark.name, "")
     match mark.subject:
         case "broker":
+            if at.partition:
+                return Look(frozenset({"log"}))
             return Look(frozenset(_ROWS["broker"]), int(mark.of[0]), column)
         case "partition":
             if at.partition:
