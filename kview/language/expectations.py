@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from kview.language.words import plural
+
 _NOUNS: Mapping[tuple[str, str], str] = {
     ("cluster", "severity"): "the verdict on the cluster",
     ("cluster", "headline"): "the headline",
@@ -22,7 +24,7 @@ _NOUNS: Mapping[tuple[str, str], str] = {
     ("partition", "epoch"): "the leader epoch of {0}",
     ("partition", "isr"): "the ISR of {0}",
     ("partition", "isr-size"): "the size of the ISR of {0}",
-    ("partition", "replicas"): "the replica list of {0}",
+    ("partition", "replicas"): "the list of copies of {0}",
     ("partition", "racks"): "the number of racks with a copy of {0}",
     ("partition", "watermark"): "the high watermark of {0}",
     ("partition", "log-end"): "the log end of {0}",
@@ -54,10 +56,10 @@ _NOUNS: Mapping[tuple[str, str], str] = {
     ("position", "lost"): "the number of records of {1} that {0} has missed",
     ("member", "assigned"): "the number of partitions that {0} owns",
     ("incident", "waited"): "the time that producers waited",
-    ("incident", "gone"): "the number of records that are gone",
+    ("incident", "gone"): "the number of lost records",
     ("incident", "moved"): "the number of partitions with a new leader",
     ("incident", "leaderless"): "the number of partitions without a leader",
-    ("producer", "waiting"): "the number of records that {0} holds back",
+    ("producer", "waiting"): "what {0} holds back",
     ("producer", "lost"): "the number of records that {0} has lost",
     ("producer", "created"): "the number of records that {0} has made",
     ("producer", "acknowledged"): "the number of acknowledged records of {0}",
@@ -140,6 +142,8 @@ def expected(
         return said(of[0] if of else "", words)
     if (subject, name, operator) == ("partition", "leader", "is") and words != "none":
         return f"broker {words} leads {of[0]}"
+    if (subject, name, operator) == ("broker", "leads", "is") and words.isdigit():
+        return f"broker {of[0]} leads {plural(int(words), 'partition')}"
     if (subject, name, operator) == ("cluster", "findings", "has"):
         return f"the headline reports: {words.replace('_', ' ')}"
     if (subject, name, operator) == ("cluster", "events", "has"):

@@ -15,8 +15,8 @@ class Watch:
 
     `pending` have not come true yet, `held` are true throughout so far, and `unmet` are those that were not
     true in time. A step with a wait lasts as long as that if it expects nothing, or something throughout.
-    `grace_ms` is how much later everything may come true, because a cluster that runs in real time is observed
-    with a delay.
+    `grace_ms` is how much later everything may come true, because a cluster that runs in real time is
+    observed with a delay.
     """
 
     def __init__(self, step: Step, moment: Moment, began_ms: int, grace_ms: int = 0) -> None:

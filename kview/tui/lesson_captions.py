@@ -73,7 +73,8 @@ def checks(conduct: Conduct, now_ms: int) -> list[Paragraph]:
         made.append(Paragraph(said.waiting(awaited), Role.DIM, glyphs.ELLIPSIS, rank=2))
     for one in watch.unmet[:1]:
         made.append(Paragraph(said.missed(sentence(one)), Role.WARN, glyphs.UP, rank=1))
-    if changes := conduct.changes():
+    is_done = conduct.phase is Phase.DONE
+    if changes := [one for one in conduct.changes() if is_done or one.before != one.after]:
         words = [
             said.change(short_noun(f.subject, f.of, f.name, f.at), one.before, one.after)
             for one in changes

@@ -103,7 +103,7 @@ class LessonShow:
             made.append(Paragraph(f"{space}: next step", Role.KEY, glyphs.PLAYING, rank=4))
         return Caption(
             f"DEMO {title}", where, tuple(made),
-            (*first, *rest, (auto, "stop" if self.is_auto else "by itself"), leave), is_large,
+            (*first, leave, *rest, (auto, "stop" if self.is_auto else "by itself")), is_large,
         )  # fmt: skip
 
     def looks(self) -> Sequence[Look]:

@@ -11,6 +11,8 @@ from kview.language import glyphs
 from kview.tui.paint import Palette
 from kview.tui.text import Role
 
+_CELL = Style(bold=True, underline=True)
+
 
 class Look(NamedTuple):
     """A mark on the widgets with these ids: on the panel, on the row with `key`, or on its cell in
@@ -44,7 +46,7 @@ def _marked(strip: Strip, spot: Spot, palette: Palette, ascii_only: bool) -> Str
     end = min(spot.end, cells)
     parts = [
         strip.crop(0, spot.begin),
-        _over(strip.crop(spot.begin, end), palette.marked + Style(underline=True)),
+        _over(strip.crop(spot.begin, end), _CELL + Style(color=palette.style(Role.KEY).color)),
         strip.crop(end, cells),
     ]
     whole = Strip.join(parts)
