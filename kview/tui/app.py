@@ -125,7 +125,9 @@ class KviewApp(ActingApp, inherit_bindings=False):
         self.go = Navigation(self)
         self._profiles = ProfileCommands(profiles, self.say, self.exit)
         self._saves = SaveKeys(self, saves, self._picture, self.wall_ms)
-        self.lessons = LessonKeys(self, self.faults, demos, demo, self.go.to, self.push_screen, self._update)
+        self.lessons = LessonKeys(
+            self, self.faults, demos, demo, self.go.to, self.push_screen, self._where, self._update
+        )
         self.arrivals = Arrivals(self._show, self.set_timer)
         self.ascii_only = ascii_only
         self.log_file = log_file
@@ -235,9 +237,12 @@ class KviewApp(ActingApp, inherit_bindings=False):
         if screen := self._visible():
             screen.redraw_caption()
 
-    def leave_lesson(self) -> bool:
-        """Leave the demo that is shown. Returns False if there is none."""
-        return self.lessons.leave()
+    def leave_lesson(self, depth: int) -> bool:
+        """Leave the demo that is shown.
+
+        Returns False if there is none, or if the user has opened one of the `depth` screens.
+        """
+        return self.lessons.leave(depth)
 
     @property
     def active_faults(self) -> tuple[str, ...]:
@@ -269,6 +274,10 @@ class KviewApp(ActingApp, inherit_bindings=False):
         """Show these incidents in the strip no longer."""
         self.hidden_incidents |= frozenset(keys)
         self._update()
+
+    def _where(self) -> tuple[str, int]:
+        """Return the mode shown, and how many screens lie on each other."""
+        return self.current_mode, len(self.screen_stack)
 
     # -- what is shown
 

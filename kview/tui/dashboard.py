@@ -124,8 +124,11 @@ class Dashboard(Protocol):
         """Draw the caption strip again, because its clock has moved."""
         ...
 
-    def leave_lesson(self) -> bool:
-        """Leave the demo that is shown. Returns False if there is none."""
+    def leave_lesson(self, depth: int) -> bool:
+        """Leave the demo that is shown.
+
+        Returns False if there is none, or if the user has opened one of the `depth` screens.
+        """
         ...
 
     @property

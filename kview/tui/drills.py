@@ -43,6 +43,7 @@ class DrillShow:
 
     name = INCIDENT
     is_asking = 0
+    depth = 1
 
     def __init__(
         self,

@@ -48,6 +48,8 @@ class FaultKeys:
         self._asking = False
         self.on_done: Callable[[FaultCommand, FaultReply, int], None] = lambda command, reply, at_ms: None
         """Called with every fault that was carried out, and when it was asked for (epoch ms)."""
+        self.is_locked = False
+        """Whether no fault may be caused or seen, because a drill asks for the one in force."""
         self._unsure = False
         """Whether the cluster has not said what became of a command."""
 
@@ -73,7 +75,7 @@ class FaultKeys:
 
         A key that needs a broker works only if a broker can be selected.
         """
-        if self._faults is None:
+        if not self.has_lab:
             return False
         screen = self._app.shown()
         needs_broker = FAULT_KEYS[key].aims in ("broker", "rack")
@@ -85,6 +87,8 @@ class FaultKeys:
         if not found:
             return ""
         key = self._app.keys.name(found[0].name)
+        if self.is_locked:
+            return f"{key} does nothing during a drill: find the fault that is there"
         if self._faults is None:
             return f"{key} does nothing here: faults need a simulated cluster (kview --simulate)"
         first, second = (self._app.keys.name(name) for name in ("overview", "placement"))
@@ -113,7 +117,7 @@ class FaultKeys:
     @property
     def has_lab(self) -> bool:
         """Whether faults are possible here."""
-        return self._faults is not None
+        return self._faults is not None and not self.is_locked
 
     def give(self, command: FaultCommand) -> None:
         """Apply a fault that names its node or rack, as if its key had been pressed there."""

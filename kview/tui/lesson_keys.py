@@ -32,6 +32,11 @@ class Show(Protocol):
     name: str
 
     @property
+    def depth(self) -> int:
+        """How many screens it shows on each other."""
+        ...
+
+    @property
     def is_asking(self) -> int:
         """The number of answers to choose from, 0 if no question is asked."""
         ...
@@ -72,8 +77,8 @@ class Show(Protocol):
 class LessonKeys:
     """Carries out the actions `lesson('…')`, which exist only with demos.
 
-    `go` goes to a screen of a number key, `push` shows a list over the screen, and `redraw` draws everything
-    again. `opening` is the demo to begin with, on the cluster that is there.
+    `go` goes to a screen of a number key, `push` shows a list over the screen, `where` returns the mode shown
+    and how many screens lie on each other, and `redraw` draws everything again. `opening` is the demo to begin with, on the cluster that is there.
     """
 
     def __init__(
@@ -84,10 +89,11 @@ class LessonKeys:
         opening: "Opening | None",
         go: Callable[[str], Awaitable[None]],
         push: Callable[[Screen[Any]], object],
+        where: Callable[[], tuple[str, int]],
         redraw: Callable[[], None],
     ) -> None:
         self._app, self._faults, self._demos = app, faults, demos
-        self._go, self._push, self._redraw = go, push, redraw
+        self._go, self._push, self._where, self._redraw = go, push, where, redraw
         self._opening = opening
         self._show: Show | None = None
         self._is_large = False
@@ -111,7 +117,7 @@ class LessonKeys:
     def begin(self) -> None:
         """Begin the demo that the dashboard was started for."""
         if self._opening is not None and self._demos is not None:
-            self._show = self._made(self._opening.name, self._opening.seed)
+            self._set(self._made(self._opening.name, self._opening.seed))
 
     def allows(self, what: str) -> bool:
         """Return whether an action works now."""
@@ -141,11 +147,12 @@ class LessonKeys:
         elif not self._show.do(what):
             self._next_demo()
 
-    def leave(self) -> bool:
-        """Leave the demo. Returns False if there is none."""
-        if self._show is None:
+    def leave(self, depth: int) -> bool:
+        """Leave the demo. Returns False if there is none, or if the user has opened one of the `depth`
+        screens."""
+        if self._show is None or depth > self._show.depth:
             return False
-        self._show = None
+        self._set(None)
         key = self._app.keys.name("demos")
         self._app.say(StatusMessage(said.LEFT, f"{key} lists the demos"))
         self._redraw()
@@ -183,7 +190,7 @@ class LessonKeys:
             self._app.say(StatusMessage(sentence(error), severity=Severity.WARN))
             return
         show.begins_at(_NEVER_MS)
-        self._show = show
+        self._set(show)
         self._faults.forget()
         self._redraw()
         self._app.run_worker(self._freshen(demos, show, name, seed), group="demo")
@@ -192,9 +199,16 @@ class LessonKeys:
         try:
             show.begins_at(await demos.fresh(name, seed))
         except KviewError as error:
-            self._show = None
+            self._set(None)
             self._app.say(StatusMessage(sentence(error), severity=Severity.WARN))
             self._redraw()
+
+    def _set(self, show: Show | None) -> None:
+        """Show a demo from now on. In a drill, fault keys would say what the fault is."""
+        from kview.school.demos import INCIDENT
+
+        self._show = show
+        self._faults.is_locked = show is not None and show.name == INCIDENT
 
     def _made(self, name: str, seed: int) -> Show:
         """Return a demo that is about to begin. Raises KviewError."""
@@ -205,7 +219,7 @@ class LessonKeys:
         assert self._demos is not None
         if name == INCIDENT:
             return DrillShow(self._app, self._demos, self._go, self._push, seed, self._redraw)
-        return LessonShow(self._app, self._faults, self._demos, self._go, name, self._redraw)
+        return LessonShow(self._app, self._faults, self._demos, self._go, self._where, name, self._redraw)
 
     def _list(self) -> None:
         if self._demos is not None:

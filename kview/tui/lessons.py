@@ -26,6 +26,10 @@ READ_FIRST_MS, READ_MS_PER_CHARACTER = 2_500, 45
 """How long a caption stays when a lesson runs by itself: about the pace of somebody who reads aloud."""
 
 
+MOST_TRIES = 25
+"""How often marked rows are looked for: five seconds, in which any screen is drawn."""
+
+
 class LessonShow:
     """A lesson that is shown. `go` goes to a screen of a number key."""
 
@@ -35,6 +39,7 @@ class LessonShow:
         faults: FaultKeys,
         demos: Demos,
         go: Callable[[str], Awaitable[None]],
+        where: Callable[[], tuple[str, int]],
         name: str,
         redraw: Callable[[], None],
     ) -> None:
@@ -43,9 +48,11 @@ class LessonShow:
         self.conduct = Conduct(lesson, staged)
         self.is_auto = False
         self._app, self._faults, self._demos, self._go_to, self._redraw = app, faults, demos, go, redraw
+        self._where = where
         self._place: Place | None = None
         self._about = Subjects(_first_partition(staged[0].step.look), "")
-        self._to_point = False
+        self._to_point = 0
+        """How often the rows that are marked are still looked for."""
         self._from_ms = 0
         """Observations that began earlier are of another cluster."""
         self._is_asking = False
@@ -56,6 +63,11 @@ class LessonShow:
         self._read_from_ms = 0
 
     # -- what is shown
+
+    @property
+    def depth(self) -> int:
+        """How many screens it shows on each other."""
+        return 2 if self._place is not None and (self._place.partition or self._place.group) else 1
 
     @property
     def is_asking(self) -> int:
@@ -210,6 +222,7 @@ class LessonShow:
     def tick(self) -> None:
         """Go on if the lesson runs by itself and the caption has been read; point at what is marked."""
         if self._to_point:
+            self._to_point -= 1
             self._point()
         conduct = self.conduct
         if not self.is_auto or self._past is not None or not self._app.live:
@@ -294,7 +307,7 @@ class LessonShow:
         if 0 < number <= self.is_asking:
             self.conduct.answer(number, self._app.now_ms())
             self._read_from_ms = self._app.wall_ms()
-            self._to_point = True
+            self._to_point = MOST_TRIES
             self._act()
             self._redraw()
 
@@ -319,10 +332,10 @@ class LessonShow:
         marks = self._marks()
         self._about = self._about.after(marks)
         wanted = place(marks, self._presses(), self._about, self._app.size.width)
-        self._to_point = True
+        self._to_point = MOST_TRIES
         if wanted is None:
             self._place = self._place or Place("overview")
-        elif wanted != self._place:
+        elif wanted != self._place or self._where() != (wanted.mode, self.depth):
             self._app.run_worker(self._open(wanted), group="lesson place")
             self._place = wanted
 
@@ -336,7 +349,7 @@ class LessonShow:
             self._app.go.partition(*split(wanted.partition))
         elif wanted.group:
             self._app.go.group(wanted.group)
-        self._to_point = True
+        self._to_point = MOST_TRIES
 
     def _point(self) -> None:
         """Select the rows that are marked, so that they are in sight, and the broker that a key will hit."""
@@ -345,8 +358,9 @@ class LessonShow:
             return
         key = self.conduct.staged.key if self._presses() else None
         broker = self._faults.broker_for(key) if key is not None else None
-        self._to_point = not screen.point(self.looks(), broker)
-        self._redraw()
+        if screen.point(self.looks(), broker):
+            self._to_point = 0
+            self._redraw()
 
 
 def _first_partition(texts: Sequence[str]) -> str:

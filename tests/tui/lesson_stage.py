@@ -48,7 +48,7 @@ class StagedDemos:
         return self.stage.now_ms
 
     def listed(self) -> list[Listed]:
-        """kview's own demos."""
+        """The demos that kview brings."""
         lessons = [(name, lesson_of(name)) for name in lesson_files()]
         made = [Listed(name, one.title, one.minutes, one.about) for name, one in lessons]
         return [*made, Listed(INCIDENT, *ABOUT_INCIDENT)]

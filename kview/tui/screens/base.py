@@ -271,7 +271,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             pass
         elif self.dashboard.options.filter or self.has_class("-filtering"):
             self._end_filter(keep=False)
-        elif self.dashboard.leave_lesson():
+        elif self.dashboard.leave_lesson(len(self.app.screen_stack)):
             pass
         elif len(self.app.screen_stack) > 1:
             self.app.pop_screen()
