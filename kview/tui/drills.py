@@ -185,7 +185,7 @@ class DrillShow:
         is_over = self.stage in (Stage.SOLVED, Stage.GIVEN_UP)
         if is_over or not self._app.live:
             return what in ("next", "restart")
-        return what in ("answer", "give-up", "hint", "restart")
+        return what in ("solve", "give-up", "hint", "restart")
 
     def do(self, what: str) -> bool:
         """Carry out a key."""
@@ -194,7 +194,7 @@ class DrillShow:
                 self._app.return_to_live()
             case "next":
                 self._app.show_moment(self._began_ms)
-            case "answer":
+            case "solve":
                 self._push(AnswerScreen(said.WHERE, self._targets(), self._choose_cause))
             case "hint":
                 self._hint()

@@ -83,7 +83,7 @@ DEMO_ACTIONS = (
     _demo("ignored-groups", "a", "auto", "by itself", "in a demo: let it run by itself, or stop that", 3),
     _demo("spark", "ctrl+r", "restart", "start again", "start the demo again on a fresh cluster", 4),
     _demo("large", "ctrl+l", "large", "large", "in a demo: large captions, for a projector", 5),
-    _demo("pause", "space", "answer", "answer", "in the demo incident: say what was hit, and why", 1),
+    _demo("pause", "space", "solve", "answer", "in the demo incident: say what was hit, and why", 1),
     _demo("ignored-groups", "a", "give-up", "give up", "in the demo incident: show the answer", 3),
     _demo("hint", "h", "hint", "hint", "in the demo incident: a hint, which costs 30 s", 2),
     *(

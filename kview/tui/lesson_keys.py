@@ -78,7 +78,8 @@ class LessonKeys:
     """Carries out the actions `lesson('…')`, which exist only with demos.
 
     `go` goes to a screen of a number key, `push` shows a list over the screen, `where` returns the mode shown
-    and how many screens lie on each other, and `redraw` draws everything again. `opening` is the demo to begin with, on the cluster that is there.
+    and how many screens lie on each other, and `redraw` draws everything again. `opening` is the demo to
+    begin with, on the cluster that is there.
     """
 
     def __init__(

@@ -19,6 +19,11 @@ class Place(NamedTuple):
     partition: str = ""
     group: str = ""
 
+    @property
+    def depth(self) -> int:
+        """How many screens lie on each other there."""
+        return 2 if self.partition or self.group else 1
+
 
 _IN_LOG = frozenset({"end", "behind", "log-end", "log-start", "uncommitted"})
 """Figures of a partition that only its own screen shows well."""

@@ -67,7 +67,7 @@ class LessonShow:
     @property
     def depth(self) -> int:
         """How many screens it shows on each other."""
-        return 2 if self._place is not None and (self._place.partition or self._place.group) else 1
+        return 1 if self._place is None else self._place.depth
 
     @property
     def is_asking(self) -> int:
@@ -335,7 +335,7 @@ class LessonShow:
         self._to_point = MOST_TRIES
         if wanted is None:
             self._place = self._place or Place("overview")
-        elif wanted != self._place or self._where() != (wanted.mode, self.depth):
+        elif wanted != self._place or self._where() != (wanted.mode, wanted.depth):
             self._app.run_worker(self._open(wanted), group="lesson place")
             self._place = wanted
 
