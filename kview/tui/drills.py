@@ -92,7 +92,11 @@ class DrillShow:
         else:
             made += self._debriefing()
         if self.stage in (Stage.SOLVED, Stage.GIVEN_UP):
-            shown = ((space, "the moment of the fault"), (keys.name("spark"), "another one"), leave)
+            shown: tuple[tuple[str, str], ...] = (
+                (space, "the moment of the fault"),
+                (keys.name("spark"), "another one"),
+                leave,
+            )
         else:
             shown = ((space, "answer"), (hint, "hint"), (keys.name("ignored-groups"), "give up"), leave)
         clock = said.clock(self._clock_ms)
