@@ -91,7 +91,10 @@ def past(clock: str, key: str) -> str:
 
 def over(title: str, steps: int, right: int, asked: int) -> str:
     """Return that a demo is over."""
-    answers = f" You answered {right} of {plural(asked, 'question')} right." if asked else ""
+    if asked == 1:
+        answers = " Your answer was right." if right else " Your answer was wrong: now you know."
+    else:
+        answers = f" {right} of your {asked} answers were right." if asked else ""
     return f"That was: {title}, in {plural(steps, 'step')}.{answers}"
 
 
