@@ -85,7 +85,7 @@ DEMO_ACTIONS = (
     _demo("large", "ctrl+l", "large", "large", "in a demo: large captions, for a projector", 5),
     _demo("pause", "space", "solve", "answer", "in the demo incident: say what was hit, and why", 1),
     _demo("ignored-groups", "a", "give-up", "give up", "in the demo incident: show the answer", 3),
-    _demo("hint", "h", "hint", "hint", "in the demo incident: a hint, which costs 30 s", 2),
+    _demo("hint", "ctrl+t", "hint", "hint", "in the demo incident: a hint, which costs 30 s", 2),
     *(
         _demo(mode, str(number), f"answer{number}", f"answer {number}", f"choose answer {number}", 1)
         for number, mode in enumerate(("overview", "placement", "topics", "partitions"), 1)

@@ -188,7 +188,7 @@ async def test_a_drill_shows_symptoms_alone_until_it_is_answered() -> None:
         shown = text(app)
         assert f"{dead}  ✕ silent" in shown
         assert "in force" not in shown and "killed" not in shown and "restore" not in shown
-        await taken.press("h")
+        await taken.press("ctrl+t")
         assert show.exercise.hints[0] in text(app)
         await taken.press("space")
         assert "WHAT WAS HIT?" in text(app)
