@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kview.model.adjustments import Adjustment
-from kview.model.faults import ActiveFault, FaultCommand, FaultKind
+from kview.model.faults import ActiveFault, FaultCommand, FaultKind, FaultState
 from kview.model.units import UNKNOWN
 from kview.school.captions import filled, worded
 from kview.school.expectations import Expectation, expectation
@@ -139,7 +139,7 @@ class Conduct:
         if self.phase is Phase.STARTING:
             self._begin(at_ms)
         self.played[-1].at_ms = at_ms
-        self.extra = tuple(fault for fault in in_force if (fault.node, fault.state.value) not in self._wanted)
+        self.extra = tuple(fault for fault in in_force if _which(fault) not in self._wanted)
         if self.phase is not Phase.WATCH or self.watch is None or self.extra or began_ms < self._seen_from_ms:
             return
         pending = list(self.watch.pending)
@@ -171,18 +171,18 @@ class Conduct:
     def pressed(self, command: FaultCommand, in_force: Collection[ActiveFault], at_ms: int) -> None:
         """Take over a fault that was carried out, and the faults in force after it."""
         if not self.expects(command):
-            self.extra = tuple(one for one in in_force if (one.node, one.state.value) not in self._wanted)
+            self.extra = tuple(one for one in in_force if _which(one) not in self._wanted)
             return
-        extra = {(fault.node, fault.state.value) for fault in self.extra}
-        self._wanted = frozenset((fault.node, fault.state.value) for fault in in_force) - extra
+        extra = {_which(fault) for fault in self.extra}
+        self._wanted = frozenset(_which(fault) for fault in in_force) - extra
         self._watch(at_ms)
 
     def acted(self, in_force: Collection[ActiveFault] | None, at_ms: int, refused: str = "") -> None:
         """Note that what happens by itself has been done, or why the cluster refused it."""
         self.refused = refused
         if in_force is not None:
-            extra = {(fault.node, fault.state.value) for fault in self.extra}
-            self._wanted = frozenset((fault.node, fault.state.value) for fault in in_force) - extra
+            extra = {_which(fault) for fault in self.extra}
+            self._wanted = frozenset(_which(fault) for fault in in_force) - extra
         self._watch(at_ms)
 
     def next(self, at_ms: int) -> None:
@@ -231,6 +231,12 @@ class Conduct:
 
     def _enter(self, phase: Phase, at_ms: int) -> None:
         self.phase, self.began_ms = phase, at_ms
+
+
+def _which(fault: ActiveFault) -> tuple[int, str]:
+    """Return what makes a fault the same while it goes on: a broker that stops is stopped later."""
+    state = FaultState.STOPPED if fault.state is FaultState.STOPPING else fault.state
+    return fault.node, state.value
 
 
 def _same(one: FaultCommand, other: FaultCommand) -> bool:
