@@ -50,6 +50,12 @@ def not_asked(extra: Sequence[ActiveFault], way_back: str) -> str:
     return f"The demo did not ask for this: {', '.join(in_force(extra))}. {way_back}"
 
 
+def ended(missing: Sequence[tuple[int, str]], key: str) -> str:
+    """Return that faults have ended which the demo still needs, each given as a node and its fault."""
+    nodes = " and ".join(str(node) for node, _ in missing)
+    return f"This comes too early: the demo still needs {nodes} {missing[0][1]}. Select it and press {key}."
+
+
 def way_back(key: str, does: str) -> str:
     """Return what to press to end such a fault: `B (restore 3) takes it back`."""
     return f"Watch what it does; {key} ({does}) takes it back and the demo goes on."

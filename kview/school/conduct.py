@@ -86,6 +86,8 @@ class Conduct:
         self.watch: Watch | None = None
         self.extra: tuple[ActiveFault, ...] = ()
         """The faults in force that the lesson has not asked for."""
+        self.missing: tuple[tuple[int, str], ...] = ()
+        """The nodes whose faults the lesson needs and somebody has ended, each with its fault."""
         self._wanted: frozenset[tuple[int, str]] = frozenset()
         self._before: Moment | None = None
         self._seen_from_ms = 0
@@ -139,6 +141,7 @@ class Conduct:
         if self.phase is Phase.STARTING:
             self._begin(at_ms)
         self.played[-1].at_ms = at_ms
+        self.missing = tuple(sorted(self._wanted - {_which(fault) for fault in in_force}))
         self.extra = tuple(fault for fault in in_force if _which(fault) not in self._wanted)
         if self.phase is not Phase.WATCH or self.watch is None or self.extra or began_ms < self._seen_from_ms:
             return
@@ -170,6 +173,7 @@ class Conduct:
 
     def pressed(self, command: FaultCommand, in_force: Collection[ActiveFault], at_ms: int) -> None:
         """Take over a fault that was carried out, and the faults in force after it."""
+        self.missing = ()
         if not self.expects(command):
             self.extra = tuple(one for one in in_force if _which(one) not in self._wanted)
             return

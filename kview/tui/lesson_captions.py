@@ -20,10 +20,11 @@ def sentence(one: Expectation) -> str:
     return expected(figure.subject, figure.of, figure.name, figure.at, one.operator, one.values)
 
 
-def paragraphs(conduct: Conduct, prompt: str, way_back: str, now_ms: int) -> list[Paragraph]:
+def paragraphs(conduct: Conduct, prompt: str, way_back: str, fault_key: str, now_ms: int) -> list[Paragraph]:
     """Return what is said about the step that a lesson is at.
 
-    `prompt` says what to press, and `way_back` how to end the faults that were not asked for.
+    `prompt` says what to press, `way_back` how to end the faults that were not asked for, and `fault_key`
+    is the key that causes a fault which was ended too early.
     """
     if conduct.phase is Phase.STARTING:
         return [Paragraph(said.STARTING, Role.DIM)]
@@ -38,6 +39,8 @@ def paragraphs(conduct: Conduct, prompt: str, way_back: str, now_ms: int) -> lis
         made.append(Paragraph(prompt, Role.KEY, glyphs.PLAYING))
     if conduct.refused:
         made.append(Paragraph(said.refused(conduct.refused), Role.WARN, glyphs.UP))
+    if conduct.missing:
+        made.append(Paragraph(said.ended(conduct.missing, fault_key), Role.WARN, glyphs.UP))
     if conduct.extra:
         made.append(Paragraph(said.not_asked(conduct.extra, way_back), Role.WARN, glyphs.UP))
     return [*made, *checks(conduct, now_ms)]

@@ -7,7 +7,7 @@ from kview.language import demo as said
 from kview.language import glyphs, words
 from kview.language.errors import sentence
 from kview.model.adjustments import AdjustmentReply
-from kview.model.faults import FaultCommand, FaultReply
+from kview.model.faults import FaultCommand, FaultKind, FaultReply
 from kview.school.conduct import Act, Conduct, Phase
 from kview.school.demos import Demos
 from kview.school.look import Mark, mark
@@ -105,7 +105,7 @@ class LessonShow:
             )  # fmt: skip
         number = min(conduct.number, conduct.steps - 1)
         now_ms = app.now_ms()
-        made = paragraphs(conduct, self._prompt(), self._way_back(), now_ms)
+        made = paragraphs(conduct, self._prompt(), self._way_back(), self._fault_key(), now_ms)
         where = said.step_of(number, conduct.steps) + (f", {said.BY_ITSELF}" if self.is_auto else "")
         first = [(f"1–{self.is_asking}", "answer")] if self.is_asking else [(space, "next")]
         if conduct.phase in (Phase.STARTING, Phase.PRESS):
@@ -143,6 +143,14 @@ class LessonShow:
         if name and any(name.endswith(f" {fault.node}") for fault in extra):
             return said.way_back(keys.name("restore"), name)
         return said.way_back_selected(keys.name("restore"), extra[-1].node)
+
+    def _fault_key(self) -> str:
+        """Return the key that causes a fault which was ended too early."""
+        kinds = {"crashed": FaultKind.CRASH, "stopped": FaultKind.STOP, "hung": FaultKind.HANG}
+        kind = (
+            kinds.get(self.conduct.missing[0][1], FaultKind.SLOW) if self.conduct.missing else FaultKind.SLOW
+        )
+        return self._app.keys.name(next(one.name for one in FAULT_KEYS.values() if one.kind is kind))
 
     def _following(self) -> tuple[str, str] | None:
         """Return name and title of the next lesson."""
