@@ -10,7 +10,7 @@ STEP_S = 60
 
 def test_a_demo_is_played_to_its_end_and_the_next_one_begins_on_a_fresh_cluster() -> None:
     with kview_on_a_terminal("demo", "leader-crash") as terminal:
-        _step(terminal, 1, 6)
+        terminal.wait_for_text("step 1 of 6", STEP_S)
         terminal.wait_for_text("space: next step", STEP_S)
         terminal.press(" ")
         terminal.wait_for_text("Which broker do the others name", STEP_S)
@@ -29,15 +29,11 @@ def test_a_demo_is_played_to_its_end_and_the_next_one_begins_on_a_fresh_cluster(
         terminal.press(" ")
         terminal.wait_for_text(r"Your answer was right", STEP_S)
         terminal.press(" ")
-        _step(terminal, 1, 4)
+        terminal.wait_for_text("side by side · step 1 of 4", STEP_S)
+        terminal.wait_for_text("all healthy", STEP_S)
         assert not re.search("broker 4 (silent|fenced)", terminal.text())
         terminal.press("q")
         assert terminal.wait_for_end() == 0
-
-
-def _step(terminal: PseudoTerminal, number: int, steps: int) -> None:
-    terminal.wait_for_text(f"step {number} of {steps}", STEP_S)
-    terminal.wait_for_text("✓", STEP_S)
 
 
 def _next(terminal: PseudoTerminal, number: int) -> None:
