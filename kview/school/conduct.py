@@ -1,6 +1,6 @@
 """Conducts a lesson on the screen: which step it is at, what it waits for, and what has come of it.
 
-It knows neither a screen nor a cluster. It is told what is seen and what was done, and says what to do.
+It knows neither a screen nor a cluster. It learns what is seen and what was done, and says what to do.
 """
 
 from collections.abc import Collection, Sequence
