@@ -1,10 +1,12 @@
-"""`kview demo`: list the demos, and check them without a screen."""
+"""`kview demo`: list the demos, play one on the dashboard, or check it without a screen."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from kview.cli.display_options import display_of, display_options
 from kview.errors import BadUse
+from kview.run.settings import Display
 
 if TYPE_CHECKING:
     from kview.school.checking import Played
@@ -25,13 +27,13 @@ INCIDENT = "incident"
 @click.option(
     "--seed",
     type=int,
-    default=1,
-    show_default=True,
     metavar="N",
-    help="For incident: the seed that chooses brokers, racks and groups.",
+    help="For incident: the seed that chooses the fault, so that a class gets the same one.",
 )
-def demo(name: str | None, check: bool, seed: int) -> None:
-    """List the demos, or play one without a screen with --check.
+@display_options
+@click.pass_context
+def demo(ctx: click.Context, /, name: str | None, check: bool, seed: int | None, **flags: Any) -> None:
+    """List the demos, or play one on a simulated cluster: on the screen, or without one with --check.
 
     A demo shows, step by step, how a simulated cluster behaves. Your own are TOML files in the folder that
     `kview config` shows; a file with the name of one of kview's demos replaces it.
@@ -43,11 +45,27 @@ def demo(name: str | None, check: bool, seed: int) -> None:
         return
     _refuse_unknown(name)
     if not check:
-        raise click.UsageError("a demo can be played only without a screen: add --check")
-    if name == INCIDENT:
-        _check_incident(seed)
+        play(ctx, name, seed, display_of(flags))
+    elif name == INCIDENT:
+        _check_incident(1 if seed is None else seed)
     else:
         _check(name)
+
+
+def play(ctx: click.Context, name: str, seed: int | None, display: Display) -> None:
+    """Play a demo on the dashboard, and exit. Raises BadUse if there is no such demo, or no terminal."""
+    _refuse_unknown(name)
+    if name != INCIDENT:
+        from kview.school.files import lesson_of
+
+        lesson_of(name)  # A wrong file is reported before anything starts.
+    from kview.run.terminal import streams_are_terminals
+
+    if not streams_are_terminals():
+        raise click.UsageError(f"a demo needs a terminal; `kview demo {name} --check` plays it without one")
+    from kview.run.simulated import simulate
+
+    ctx.exit(simulate([], display, name, seed))
 
 
 def _refuse_unknown(name: str) -> None:

@@ -17,7 +17,7 @@ COMMANDS = {
     "config": "Show which files kview reads, and the settings of each profile.",
     "connect": "Show a cluster live: its brokers, partitions and consumer groups.",
     "report": "Report on recordings: throughput, availability, lag, incidents and growth.",
-    "demo": "List the demos on a simulated cluster, and check them without a screen.",
+    "demo": "Play a demo on a simulated cluster, or list the demos.",
     "replay": "Play a recording on the same dashboard, or step through it.",
     "schema": "Print the JSON Schema of the documents that --format json prints.",
     "serve": "Run the simulated cluster without a dashboard.",
@@ -89,10 +89,11 @@ class LazyGroup(click.Group):
     is_flag=True,
     help="Start a simulated cluster and show it. Press keys to cause faults, such as a crash.",
 )
+@click.option("--demo", metavar="NAME", help="With --simulate: begin with a demo; `kview demo` lists them.")
 @world_options
 @display_options
 @click.pass_context
-def kview(ctx: click.Context, /, simulate: bool, **flags: Any) -> None:
+def kview(ctx: click.Context, /, simulate: bool, demo: str | None, **flags: Any) -> None:
     """A terminal dashboard for Apache Kafka.
 
     Try it on a simulated cluster with `kview --simulate`, or point it at your own with `kview connect
@@ -113,12 +114,16 @@ def kview(ctx: click.Context, /, simulate: bool, **flags: Any) -> None:
             raise click.UsageError(_without_command(ctx, given[0]), ctx)
         click.echo(ctx.get_help(), err=True)
         ctx.exit(BadUse.exit_code)
+    if demo is not None:
+        from kview.cli.demo import play
+
+        play(ctx, demo, flags["seed"] if "seed" in {p.name for p in given} else None, display_of(flags))
     # The child process builds its own cluster from the same flags. Building one here, too, reports a wrong
     # flag before the child starts.
     world_of(**{name: value for name, value in flags.items() if name not in (*DISPLAY_NAMES, "seed", "port")})
     from kview.run.simulated import simulate as run
 
-    ctx.exit(run(given_flags(ctx, without={"simulate", *DISPLAY_NAMES}), display_of(flags)))
+    ctx.exit(run(given_flags(ctx, without={"simulate", "demo", *DISPLAY_NAMES}), display_of(flags)))
 
 
 def _misplaced(ctx: click.Context, option: click.Parameter, command: str) -> str:

@@ -11,7 +11,8 @@ from kview.errors import KviewError
 @click.command()
 @world_options
 @click.option("--control-fd", type=int, hidden=True)
-def serve(seed: int, port: int | None, control_fd: int | None, **flags: Any) -> None:
+@click.option("--lesson", hidden=True, default="")
+def serve(seed: int, port: int | None, control_fd: int | None, lesson: str, **flags: Any) -> None:
     """Run the simulated cluster until you stop it.
 
     The first line printed is bootstrap.servers=…, for any Kafka client. Then type commands, one per
@@ -33,7 +34,13 @@ def serve(seed: int, port: int | None, control_fd: int | None, **flags: Any) -> 
 
     control = None if control_fd is None else control_socket(control_fd)
     try:
-        run(world_of(**flags), seed, port, control)
+        if lesson:
+            from kview.school.worlds import demo_world
+
+            world, seed, past_ms = demo_world(lesson, seed)
+            run(world, seed, port, control, past_ms)
+        else:
+            run(world_of(**flags), seed, port, control)
     except KviewError as error:
         if control is not None:
             report_not_started(control, error)

@@ -32,19 +32,25 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-def serve(world: World, seed: int, port: int | None, control: socket.socket | None) -> None:
+def serve(world: World, seed: int, port: int | None, control: socket.socket | None, past_ms: int = 0) -> None:
     """Serve the cluster until something ends it.
 
-    `control` is a child's end of its control channel, if any. Raises BadUse.
+    `control` is a child's end of its control channel, if any. The cluster has already lived for `past_ms`
+    when it begins to serve. Raises BadUse.
     """
-    asyncio.run(_Run(world, seed, port, control).run())
+    asyncio.run(_Run(world, seed, port, control, past_ms).run())
 
 
 class _Run:
-    def __init__(self, world: World, seed: int, port: int | None, control: socket.socket | None) -> None:
+    def __init__(
+        self, world: World, seed: int, port: int | None, control: socket.socket | None, past_ms: int
+    ) -> None:
         self._control = control
         self._ports = reserve_ports(len(world.brokers), port)
-        self._cluster = build(world, seed, time.time_ns() // 1_000_000)
+        self._cluster = build(world, seed, time.time_ns() // 1_000_000 - past_ms)
+        if past_ms:
+            for _ in range(2):  # The second time, only what has passed during the first one is left.
+                self._cluster.run_until(time.time_ns() // 1_000)
 
     async def run(self) -> None:
         """Serve until something ends the run. An exception is a bug in the engine or in an API."""

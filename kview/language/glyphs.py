@@ -14,6 +14,7 @@ LEADER = "●"
 FOLLOWER = "○"
 OUT_OF_SYNC = "◌"
 DEAD = "✕"
+YES = "✓"
 OK = "●"
 UP = "▲"
 DOWN = "▼"
@@ -48,6 +49,7 @@ _STAND_INS = {
     FOLLOWER: "o",
     OUT_OF_SYNC: ".",
     DEAD: "x",
+    YES: "+",
     UP: "^",
     DOWN: "v",
     FROZEN: "#",

@@ -31,6 +31,7 @@ from kview.run.spark import Spark
 from kview.run.timeline import LiveTimeline
 
 if TYPE_CHECKING:
+    from kview.school.demos import Demos, Opening
     from kview.tui.actions import Keys
     from kview.tui.widgets.header import SourceInfo
 
@@ -70,10 +71,13 @@ def run_dashboard(
     opening: Sequence[Notice] = (),
     profiles: Profiles | None = None,
     take: Taker | None = None,
+    demos: "Demos | None" = None,
+    demo: "Opening | None" = None,
 ) -> int:
     """Show `source` until the user ends it or chooses one of `profiles`, and return the exit code.
 
-    `opening` are notices to begin with. `take` gets every live view.
+    `opening` are notices to begin with. `take` gets every live view. The dashboard offers `demos`
+    and begins with `demo`.
 
     Raises the error that ended the run before its first view, once the terminal has been restored.
     """
@@ -108,6 +112,8 @@ def run_dashboard(
         source,
         memory,
         lambda: recorder.folder if recorder.first_ms != UNKNOWN else None,
+        demos,
+        demo,
     )
     if recorder.unfinished is not None:
         print(f"kview: {sentence(recorder.unfinished)}", file=sys.stderr)
@@ -132,6 +138,8 @@ def drive(
     inspector: Inspector | None = None,
     memory: Memory | None = None,
     recording: Callable[[], Path | None] = lambda: None,
+    demos: "Demos | None" = None,
+    demo: "Opening | None" = None,
 ) -> int:
     """Show the dashboard of `run` with `keys` until the user ends it.
 
@@ -164,6 +172,8 @@ def drive(
         keys=keys,
         memory=memory,
         reports=reports,
+        demos=demos,
+        demo=demo,
     )
     try:
         code = asyncio.run(_drive(app, run))

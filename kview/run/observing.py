@@ -47,6 +47,13 @@ class SourceEnded(Exception):
         self.error = error
 
 
+class SourceReplaced(Exception):
+    """Another cluster takes the place of the one behind a source, because the user asked for it.
+
+    `connect` starts it.
+    """
+
+
 class Source(Protocol):
     """A source of snapshots."""
 
@@ -55,7 +62,8 @@ class Source(Protocol):
         ...
 
     def observe(self) -> Snapshot:
-        """Observe the cluster once. Failures are part of the snapshot. Raises SourceEnded."""
+        """Observe the cluster once. Failures are part of the snapshot. Raises SourceEnded or
+        SourceReplaced."""
         ...
 
     def close(self) -> None:
@@ -113,6 +121,14 @@ def views(
             again = _connect_again(source, end.error, wait)
             if not (yield from again):
                 return
+            fold, failed = new_fold(), False
+            continue
+        except SourceReplaced:
+            try:
+                source.connect()
+            except KviewError as error:
+                if not (yield from _connect_again(source, error.facts, wait)):
+                    return
             fold, failed = new_fold(), False
             continue
         except Exception as error:

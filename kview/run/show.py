@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kview.errors import BadUse
 from kview.model.lab import Lab
@@ -14,6 +15,9 @@ from kview.run.log import start_log
 from kview.run.observing import AttentiveSource
 from kview.run.settings import Display
 
+if TYPE_CHECKING:
+    from kview.school.demos import Demos, Opening
+
 
 def show(
     source: AttentiveSource,
@@ -22,15 +26,18 @@ def show(
     display: Display,
     opening: Sequence[Notice] = (),
     profiles: Profiles | None = None,
+    demos: "Demos | None" = None,
+    demo: "Opening | None" = None,
 ) -> int:
     """Show `source`, called `name` on the screen, until the user ends it or chooses one of `profiles`.
 
-    `opening` are notices to begin with. With `once`, text output ends after one block. Returns the exit code.
+    `opening` are notices to begin with. A dashboard offers `demos` and begins with `demo`. With `once`, text
+    output ends after one block. Returns the exit code.
     Raises KviewError if there was never anything to show.
     """
     start_log()
     if display.metrics is None:
-        return _show(source, faults, name, display, opening, profiles)
+        return _show(source, faults, name, display, opening, profiles, None, demos, demo)
     from kview.run.exporter import Exporter
 
     exporter = Exporter(display.interval_ms / 1000)
@@ -40,7 +47,7 @@ def show(
         source.close()
         raise
     try:
-        return _show(source, faults, name, display, opening, profiles, exporter.take)
+        return _show(source, faults, name, display, opening, profiles, exporter.take, demos, demo)
     finally:
         exporter.stop()
 
@@ -53,6 +60,8 @@ def _show(
     opening: Sequence[Notice],
     profiles: Profiles | None,
     take: Taker | None = None,
+    demos: "Demos | None" = None,
+    demo: "Opening | None" = None,
 ) -> int:
     output = terminal.detect(
         terminal.streams_are_terminals(),
@@ -63,7 +72,9 @@ def _show(
     if output.dashboard and display.format is None and not display.once and not display.quiet:
         from kview.run.dashboard import run_dashboard
 
-        return run_dashboard(source, faults, name, display, output.ascii_only, opening, profiles, take)
+        return run_dashboard(
+            source, faults, name, display, output.ascii_only, opening, profiles, take, demos, demo
+        )
     from kview.run.printing import note, print_source, record_and_print
 
     for notice in opening:

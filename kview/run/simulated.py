@@ -1,8 +1,8 @@
 """`kview --simulate`: a simulated cluster in a child process, observed through its sockets like any other."""
 
 import threading
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kview.errors import ErrorKind, KviewError
 from kview.model.adjustments import Adjustment, AdjustmentReply
@@ -22,7 +22,7 @@ from kview.model.snapshot import Snapshot
 from kview.run import inspecting
 from kview.run.child import SimulatedCluster
 from kview.run.connected import ConnectedSource
-from kview.run.observing import SourceEnded
+from kview.run.observing import SourceEnded, SourceReplaced
 from kview.run.recorder import check_target
 from kview.run.settings import Display
 
@@ -47,6 +47,10 @@ class SimulatedSource:
         self._faults: ControlClient | None = None
         self._observer: ConnectedSource | None = None
         self._preferred: frozenset[tuple[str, int]] = frozenset()
+        self._wanted = 0
+        """The number of the cluster that was asked for last."""
+        self.connected = 0
+        """The number of the cluster that is connected, from 0."""
 
     @property
     def pid(self) -> int:
@@ -62,7 +66,8 @@ class SimulatedSource:
         with self._starting:
             if self._closed:
                 raise SourceEnded(KviewError(ErrorKind.CLUSTER_ENDED).facts)
-            cluster = self._cluster = self._cluster or SimulatedCluster(self._arguments)
+            number, arguments = self._wanted, self._arguments
+            cluster = self._cluster = self._cluster or SimulatedCluster(arguments)
         self._observer = ConnectedSource(
             cluster.bootstrap_servers(), self._interval_s, with_records=self._with_records
         )
@@ -70,9 +75,26 @@ class SimulatedSource:
         # The client gets its own descriptor, because this thread must not close one that an event loop
         # watches.
         self._faults = ControlClient(cluster.control.dup())
+        self.connected = number
+
+    def restart(self, arguments: Sequence[str]) -> int:
+        """Replace the cluster by a fresh one with these flags, at the next observation.
+
+        Returns the fresh cluster's number, which `connected` has once it is observed.
+        """
+        with self._starting:
+            self._arguments = arguments
+            self._wanted += 1
+            return self._wanted
 
     def observe(self) -> Snapshot:
-        """Observe the cluster once. Raises SourceEnded if its process has ended."""
+        """Observe the cluster once.
+
+        Raises SourceEnded if its process has ended, and SourceReplaced if another cluster was asked for.
+        """
+        if self._wanted != self.connected:
+            self._drop()
+            raise SourceReplaced
         assert self._cluster is not None and self._observer is not None
         how = self._cluster.ended()
         if how is not None:
@@ -143,6 +165,13 @@ class SimulatedSource:
         """Return what is set and can be adjusted, or None if the cluster does not say. Never raises."""
         return None if self._faults is None else await self._faults.settings_now()
 
+    async def counters(self) -> Mapping[str, Any] | None:
+        """Return what the cluster counts, or None if it does not say. Never raises."""
+        try:
+            return None if self._faults is None else (await self._faults.counters()).counters
+        except KviewError:
+            return None
+
     def close(self) -> None:
         """End the cluster and close the connections to it."""
         with self._starting:
@@ -159,13 +188,20 @@ class SimulatedSource:
             observer.close()
 
 
-def simulate(arguments: Sequence[str], display: Display) -> int:
+def simulate(arguments: Sequence[str], display: Display, demo: str = "", seed: int | None = None) -> int:
     """Run `kview --simulate` and return the exit code. Raises KviewError.
 
-    `arguments` are the flags for `kview serve`.
+    `arguments` are the flags for `kview serve`. With `demo`, the dashboard begins with the demo of that name,
+    on its own cluster. `seed` is that of the demo, None for any.
     """
+    from kview.run.demos import RunDemos, arguments_of
     from kview.run.show import show
+    from kview.school.demos import Opening
 
     check_target(display.record)
+    opening = None
+    if demo:
+        seed = RunDemos.seed_of(demo, seed)
+        arguments, opening = arguments_of(demo, seed), Opening(demo, seed)
     source = SimulatedSource(arguments, display.interval_ms / 1000, not display.no_records)
-    return show(source, source, "simulated", display)
+    return show(source, source, "simulated", display, demos=RunDemos(source), demo=opening)

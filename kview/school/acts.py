@@ -7,7 +7,9 @@ from kview.lab.adjusting import adjustment_of, is_adjustment
 from kview.lab.commands import parse
 from kview.model.adjustments import Adjustment
 from kview.model.faults import FaultCommand
+from kview.school.conduct import Staged
 from kview.school.figures import NotAFigure
+from kview.school.lesson import Lesson
 
 Act = FaultCommand | Adjustment
 
@@ -52,3 +54,14 @@ def act(text: str) -> Act:
         from kview.language.errors import message, remedy
 
         raise NotAFigure(message(error), remedy(error)) from None
+
+
+def staged(lesson: Lesson) -> tuple[Staged, ...]:
+    """Return the steps of a lesson with what they do. Raises NotAFigure."""
+    made = []
+    for step in lesson.steps:
+        key = pressed(step.press) if step.press else None
+        acts = tuple(map(act, step.does))
+        # Only faults have keys; what else a lesson calls a key happens by itself.
+        made.append(Staged(step, key if isinstance(key, FaultCommand) else None, acts))
+    return tuple(made)

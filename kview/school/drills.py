@@ -13,13 +13,12 @@ from kview.model.incidents import Incident
 from kview.model.units import UNKNOWN
 from kview.school.acts import Act, act
 from kview.school.checking import START_MS, Stage
+from kview.school.exercise import HINT_COSTS_MS, Exercise
 from kview.school.expectations import Expectation, duration_ms, expectation, seen
 from kview.school.lesson import LessonWorld
 from kview.school.worlds import world
 from kview.simulate.cluster import build
 
-HINT_COSTS_MS = 30_000
-"""What a hint adds to the clock."""
 LONGEST_MS = 120_000
 """How long a drill is observed at most until its symptoms must have been seen."""
 PLACED = (0, 3, 1, 4, 2, 5)
@@ -32,10 +31,12 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """A kind of fault, with `$broker` and other words in place of what the seed chooses.
 
     `visible` are expectations that are all met in time, because otherwise nobody could find the cause.
-    `brokers` are the brokers that may be chosen, all if there are none.
+    `choice` is what it is called in the list of answers. `brokers` are the brokers that may be chosen, all if
+    there are none.
     """
 
     name: str
+    choice: str
     cause: str
     does: tuple[str, ...]
     visible: tuple[str, ...]
@@ -127,6 +128,28 @@ def drill(seed: int, name: str = "") -> Drill:
         "topic": topic,
     }
     return Drill(seed, fault, tuple(targets.items()))
+
+
+def drill_world() -> LessonWorld:
+    """Return the cluster on which drills happen."""
+    return _file().world
+
+
+def exercise(chosen: Drill) -> Exercise:
+    """Return a drill as the screen needs it."""
+    words, right = dict(chosen.targets), chosen.answer
+    is_double = any("$other" in text for text in chosen.fault.does)
+    targets = (right.target, *((words["other"],) if is_double else ())) if right.target else ()
+    return Exercise(
+        chosen.seed,
+        chosen.cause,
+        tuple((kind.name, kind.choice) for kind in faults()),
+        right.name,
+        targets,
+        tuple(chosen.acts()),
+        tuple(chosen.symptoms()),
+        chosen.hints,
+    )
 
 
 @dataclass(frozen=True, slots=True)

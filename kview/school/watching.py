@@ -15,13 +15,16 @@ class Watch:
 
     `pending` have not come true yet, `held` are true throughout so far, and `unmet` are those that were not
     true in time. A step with a wait lasts as long as that if it expects nothing, or something throughout.
+    `grace_ms` is how much later everything may come true, because a cluster that runs in real time is
+    observed with a delay.
     """
 
-    def __init__(self, step: Step, moment: Moment, began_ms: int) -> None:
+    def __init__(self, step: Step, moment: Moment, began_ms: int, grace_ms: int = 0) -> None:
         expected = [expectation(text) for text in step.expect]
         wait_ms = duration_ms(step.wait) if step.wait else None
         patience_ms = PATIENCE_MS if expected else 0
         self.began_ms = began_ms
+        self.grace_ms = grace_ms
         self.lasts_ms = max(
             [patience_ms if wait_ms is None else wait_ms, *(one.within_ms for one in expected)]
         )
@@ -35,7 +38,7 @@ class Watch:
     @property
     def is_over(self) -> bool:
         """Whether nothing more can come of the step: it is done, or something was not met."""
-        if self.unmet or self._passed_ms >= self.lasts_ms:
+        if self.unmet or self._passed_ms >= self.lasts_ms + (self.grace_ms if self.pending else 0):
             return True
         return not self.pending and not self._lasts_whole
 
@@ -46,7 +49,7 @@ class Watch:
             limit_ms = self.lasts_ms if one.within_ms == UNKNOWN else one.within_ms
             if one.holds(self._then[one.figure], one.figure.value(moment)):
                 self.pending.remove(one)
-            elif self._passed_ms >= limit_ms:
+            elif self._passed_ms >= limit_ms + self.grace_ms:
                 self.pending.remove(one)
                 self.unmet.append(one)
         for one in list(self.held):

@@ -38,6 +38,19 @@ def world(words: LessonWorld) -> World:
     return replace(made, producers=producers, groups=groups, link=link)
 
 
+def demo_world(name: str, seed: int) -> tuple[World, int, int]:
+    """Return the cluster of a demo, its seed, and how long it has lived at the first step, in ms.
+
+    `seed` is that of a drill. Raises BadUse if there is no such demo.
+    """
+    from kview.school.demos import INCIDENT
+    from kview.school.drills import drill_world
+    from kview.school.files import lesson_of
+
+    words = drill_world() if name == INCIDENT else lesson_of(name).world
+    return world(words), seed if name == INCIDENT else words.seed, _duration(words.watched)
+
+
 def _duration(text: str) -> int:
     found = duration_ms(text)
     if found is None:

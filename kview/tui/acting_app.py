@@ -11,6 +11,8 @@ from kview.tui.attention import AttentionKeys
 from kview.tui.choices import Choices
 from kview.tui.colours import Colours
 from kview.tui.dashboard import Dashboard
+from kview.tui.keys import SCREEN_ACTIONS
+from kview.tui.lesson_keys import LessonKeys
 from kview.tui.list_keys import ListKeys
 from kview.tui.navigation import Navigation
 from kview.tui.places import Places
@@ -21,6 +23,9 @@ from kview.tui.showing_app import ShowingApp
 from kview.tui.time_keys import TimeKeys
 from kview.tui.widgets.bottom import StatusMessage
 
+_NUMBERED = [action.name for action in SCREEN_ACTIONS]
+"""The screens of the number keys, in order."""
+
 
 class ActingApp(ShowingApp, inherit_bindings=False):
     """An app with the actions that `kview.tui.keys` binds everywhere. Textual finds them by their names."""
@@ -30,6 +35,7 @@ class ActingApp(ShowingApp, inherit_bindings=False):
     spark: SparkJob | None
     time: TimeKeys
     go: Navigation
+    lessons: LessonKeys
     colours: Colours
     _choices: Choices
     _lists: ListKeys
@@ -52,7 +58,7 @@ class ActingApp(ShowingApp, inherit_bindings=False):
     def action_find(self) -> None:
         """Offer to jump to anything by its name, and every command."""
         places = Places(cast(Dashboard, self), self.faults, self.view)
-        self.go.palette(self.time, self._profiles, self.colours, places, self.keys)
+        self.go.palette(self.time, self._profiles, self.colours, places, self.keys, self.lessons.commands())
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Omit Textual's own commands, because the palette is made from the key bindings."""
@@ -93,8 +99,17 @@ class ActingApp(ShowingApp, inherit_bindings=False):
 
         The keys for faults, time and Spark exist only while they can do something.
         """
+        lessons = self.lessons
+        if action == "lesson":
+            return lessons.allows(str(parameters[0]))
+        if action == "go" and parameters[0] in _NUMBERED:
+            return not lessons.takes_screen(_NUMBERED.index(str(parameters[0])) + 1)
+        if action == "show" and parameters[0] == "groups":
+            return not lessons.is_on
+        if action == "time" and parameters[0] in ("pause", "play", "live") and lessons.is_on:
+            return False
         if action == "spark":
-            return self.spark is not None
+            return self.spark is not None and not lessons.is_on
         if action == "save":
             return self._saves.possible
         if action == "report":
@@ -108,6 +123,10 @@ class ActingApp(ShowingApp, inherit_bindings=False):
         if action == "fault":
             return self.faults.allows(str(parameters[0]))
         return True
+
+    def action_lesson(self, what: str) -> None:
+        """Carry out a key of demos."""
+        self.lessons.do(what)
 
     def action_fault(self, key: str) -> None:
         """Carry out a fault key: apply a fault, or end one."""

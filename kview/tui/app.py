@@ -3,9 +3,9 @@ screens."""
 
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import tzinfo
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import BindingType
 from textual.screen import Screen
@@ -29,7 +29,9 @@ from kview.tui.colours import Colours
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.keys import APP_BINDINGS, DEFAULT_KEYS
 from kview.tui.lab_keys import LabKeys
+from kview.tui.lesson_keys import LessonKeys
 from kview.tui.list_keys import ListKeys, holding
+from kview.tui.looks import Look
 from kview.tui.navigation import FIRST, SCREENS, Navigation, preload
 from kview.tui.options import Options
 from kview.tui.paint import Palette
@@ -41,8 +43,12 @@ from kview.tui.status import Status
 from kview.tui.textual_internals import drawn_text
 from kview.tui.time_keys import TimeKeys
 from kview.tui.widgets.bottom import StatusMessage
+from kview.tui.widgets.caption import Caption
 from kview.tui.widgets.header import SourceInfo
 from kview.tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from kview.school.demos import Demos, Opening
 
 TICKS_A_SECOND = 5
 """How often ages and countdowns are redrawn: often enough that tenths of a second seem to run. This is cheap
@@ -54,9 +60,9 @@ class KviewApp(ActingApp, inherit_bindings=False):
 
     `faults` and `lab` are None on a cluster that we did not start, `attention` is None in a replay,
     `inspector` is None if there is no cluster to ask, `profiles` is None if kview cannot switch to another
-    cluster, `saves` is None if nothing can be saved, and `reports` is None if no reports can be made. A
-    `theme` of '' or None selects the default theme. `log_file` is where tracebacks are logged, or '' if they
-    are not logged.
+    cluster, `saves` is None if nothing can be saved, and `reports` is None if no reports can be made. `demos`
+    is None without a simulated cluster, and `demo` is the one to begin with. A `theme` of '' or None selects
+    the default theme. `log_file` is where tracebacks are logged, or '' if they are not logged.
 
     `clock_ms` returns the time at the moment shown, by the snapshots' clock, which stands still while time is
     paused and runs as fast as a recording is played. `wall_ms` returns what that clock shows live (None: the
@@ -102,6 +108,8 @@ class KviewApp(ActingApp, inherit_bindings=False):
         keys: Keys = DEFAULT_KEYS,
         memory: Memory | None = None,
         lab: Lab | None = None,
+        demos: "Demos | None" = None,
+        demo: "Opening | None" = None,
     ) -> None:
         colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
         super().__init__(colourless)
@@ -125,6 +133,9 @@ class KviewApp(ActingApp, inherit_bindings=False):
         self._profiles = ProfileCommands(profiles, self.say, self.exit)
         self._saves = SaveKeys(self, saves, self._picture, self.wall_ms)
         self._reports = ReportKeys(self, reports, log_file)
+        self.lessons = LessonKeys(
+            self, self.faults, demos, demo, self.go.to, self.push_screen, self._where, self._update
+        )
         self.arrivals = Arrivals(self._show, self.set_timer)
         self.ascii_only = ascii_only
         self.log_file = log_file
@@ -161,6 +172,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
     def on_mount(self) -> None:
         """Start the timer and the feed."""
         self.set_interval(1 / TICKS_A_SECOND, self._tick)
+        self.lessons.begin()
         self.feed.start(self._on_view, self._on_notice)
 
     def on_unmount(self) -> None:
@@ -187,6 +199,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
         self.options = holding(restored, view)
         self.faults.follow(view)
         self.time.arrived(view)
+        self.lessons.see()
         self._update()
         if screen := self.shown():
             self.attention.report_in_sight(screen.partitions_in_sight())
@@ -202,6 +215,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
 
     def _tick(self) -> None:
         screen = self._visible()
+        self.lessons.tick()
         if self.status.expire(self.wall_ms()) and screen is not None:
             screen.say()
         self._ticks += 1
@@ -219,6 +233,28 @@ class KviewApp(ActingApp, inherit_bindings=False):
         in_lab = self.current_mode == "lab" and len(self.screen_stack) == 1
         message = self.lab.with_undo(self.faults.with_undo(self.status.message), in_lab)
         return message if message.text else self._reports.progress
+
+    @property
+    def caption(self) -> Caption | None:
+        """What the caption strip shows, None if nothing."""
+        return self.lessons.caption
+
+    @property
+    def looks(self) -> Sequence[Look]:
+        """Where a demo says to look on the screen shown."""
+        return self.lessons.looks
+
+    def redraw_caption(self) -> None:
+        """Draw the caption strip again, because its clock has moved."""
+        if screen := self._visible():
+            screen.redraw_caption()
+
+    def leave_lesson(self, depth: int) -> bool:
+        """Leave the demo that is shown.
+
+        Returns False if there is none, or if the user has opened one of the `depth` screens.
+        """
+        return self.lessons.leave(depth)
 
     @property
     def active_faults(self) -> tuple[str, ...]:
@@ -250,6 +286,10 @@ class KviewApp(ActingApp, inherit_bindings=False):
         """Show these incidents in the strip no longer."""
         self.hidden_incidents |= frozenset(keys)
         self._update()
+
+    def _where(self) -> tuple[str, int]:
+        """Return the mode shown, and how many screens lie on each other."""
+        return self.current_mode, len(self.screen_stack)
 
     # -- what is shown
 

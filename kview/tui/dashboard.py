@@ -1,8 +1,10 @@
 """What screens and keys may ask of their dashboard. `kview.tui.app` implements it."""
 
-from collections.abc import Coroutine, Hashable, Iterable
+from collections.abc import Coroutine, Hashable, Iterable, Sequence
 from datetime import tzinfo
 from typing import Any, Protocol
+
+from textual.geometry import Size
 
 from kview.derive.view import View
 from kview.language.lab import Setting
@@ -13,9 +15,11 @@ from kview.model.reporting import MadeReport
 from kview.model.units import NO_BROKER
 from kview.tui.actions import Keys
 from kview.tui.aim import Target
+from kview.tui.looks import Look
 from kview.tui.options import Options
 from kview.tui.rows.row import Rows
 from kview.tui.widgets.bottom import StatusMessage
+from kview.tui.widgets.caption import Caption
 from kview.tui.widgets.header import SourceInfo
 from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import Table
@@ -35,6 +39,13 @@ class Selecting(Protocol):
 
     def selected_broker(self) -> int | None:
         """Return the broker whose row is selected."""
+        ...
+
+    def point(self, looks: Sequence[Look], broker: int | None) -> bool:
+        """Select the rows that are marked, so that they are in sight, and focus the row of `broker`.
+
+        Returns False if they are not there yet.
+        """
         ...
 
     def begin_filter(self) -> None:
@@ -142,8 +153,34 @@ class Dashboard(Protocol):
         ...
 
     @property
+    def caption(self) -> Caption | None:
+        """What the caption strip shows, None if nothing."""
+        ...
+
+    @property
+    def looks(self) -> Sequence[Look]:
+        """Where a demo says to look on the screen shown."""
+        ...
+
+    def redraw_caption(self) -> None:
+        """Draw the caption strip again, because its clock has moved."""
+        ...
+
+    def leave_lesson(self, depth: int) -> bool:
+        """Leave the demo that is shown.
+
+        Returns False if there is none, or if the user has opened one of the `depth` screens.
+        """
+        ...
+
+    @property
     def go(self) -> Going:
         """What goes to the screen of one thing."""
+        ...
+
+    @property
+    def size(self) -> Size:
+        """The size of the terminal."""
         ...
 
     @property

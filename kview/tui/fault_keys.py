@@ -1,5 +1,6 @@
 """The fault keys: which of them work on the screen shown, and what each of them does."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -10,7 +11,8 @@ from kview.errors import ErrorKind
 from kview.language import faults as fault_words
 from kview.language import glyphs
 from kview.model.events import Severity
-from kview.model.faults import ActiveFault, FaultCommand, FaultDone, FaultKind, Faults, NodeRole
+from kview.model.faults import ActiveFault, FaultCommand, FaultDone, FaultKind, FaultReply, Faults, NodeRole
+from kview.model.units import UNKNOWN_ID
 from kview.tui.aim import Target, command_for, to_bring_back
 from kview.tui.dashboard import Dashboard
 from kview.tui.keys import FAULT_KEYS
@@ -45,6 +47,10 @@ class FaultKeys:
         self._told: tuple[StatusMessage, FaultCommand] | None = None
         """The last message about a fault that can be undone, and the command that undoes it."""
         self._asking = False
+        self.on_done: Callable[[FaultCommand, FaultReply, int], None] = lambda command, reply, at_ms: None
+        """Called with every fault that was carried out, and when it was asked for (epoch ms)."""
+        self.is_locked = False
+        """Whether no fault may be caused or seen, because a drill asks for the one in force."""
         self._unsure = False
         """Whether the cluster has not said what became of a command."""
 
@@ -70,7 +76,7 @@ class FaultKeys:
 
         A key that needs a broker works only if a broker can be selected.
         """
-        if self._faults is None:
+        if not self.has_lab:
             return False
         screen = self._app.shown()
         needs_broker = FAULT_KEYS[key].aims in ("broker", "rack")
@@ -82,6 +88,8 @@ class FaultKeys:
         if not found:
             return ""
         key = self._app.keys.name(found[0].name)
+        if self.is_locked:
+            return f"{key} does nothing during a drill: find the fault that is there"
         if self._faults is None:
             return f"{key} does nothing here: faults need a simulated cluster (kview --simulate)"
         first, second = (self._app.keys.name(name) for name in ("overview", "placement"))
@@ -110,7 +118,7 @@ class FaultKeys:
     @property
     def has_lab(self) -> bool:
         """Whether faults are possible here."""
-        return self._faults is not None
+        return self._faults is not None and not self.is_locked
 
     def give(self, command: FaultCommand) -> None:
         """Apply a fault that names its node or rack, as if its key had been pressed there."""
@@ -140,6 +148,36 @@ class FaultKeys:
             is_over = all(fault.node != found.node for fault in self._in_force)
             undone_by = None if is_over else FaultCommand(FaultKind.START, found.node)
             self._tell(StatusMessage(fault_words.outcome(found), severity=severity), undone_by)
+
+    def forget(self) -> None:
+        """Forget all faults, because another cluster takes the place of this one."""
+        self._in_force, self._given, self._hit, self._told, self._unsure = (), [], None, None, False
+
+    def aims(self, command: FaultCommand) -> bool:
+        """Return whether the key of a fault needs a selected broker."""
+        return any(fault.aims for fault in FAULT_KEYS.values() if fault.kind is command.kind)
+
+    def would_do(self, command: FaultCommand) -> bool:
+        """Return whether the key of this fault would carry out exactly this now."""
+        app, screen = self._app, self._app.shown()
+        fault = next(fault for fault in FAULT_KEYS.values() if fault.kind is command.kind)
+        target = screen.target() if screen is not None else None
+        if fault.aims == "fault":
+            target = self._to_bring_back()
+        made = command_for(fault, "", target, app.view)
+        return isinstance(made, FaultCommand) and (made.node, made.rack) == (command.node, command.rack)
+
+    def broker_for(self, command: FaultCommand) -> int | None:
+        """Return the broker that has to be selected for a fault, None if there is none."""
+        if command.node != UNKNOWN_ID:
+            return command.node
+        view = self._app.view
+        if not command.rack or view is None:
+            return None
+        table = view.snapshot.brokers
+        return next(
+            (int(id) for id, rack in zip(table.id, table.rack, strict=True) if rack == command.rack), None
+        )
 
     def _to_bring_back(self) -> Target | None:
         screen = self._app.shown()
@@ -183,6 +221,7 @@ class FaultKeys:
             if reply.done.kind is FaultKind.UNDO:
                 self._app.lab.undone()
             self._tell(StatusMessage(f"{why}{fault_words.done(reply.done)}"), reply.undone_by)
+            self.on_done(command, reply, at_ms)
         elif reply.refused is not None:
             self._unsure |= reply.refused.kind is ErrorKind.CLUSTER_SILENT
             refusal = fault_words.refusal(reply.refused, reply.undone_by, self._key_of)

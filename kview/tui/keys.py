@@ -70,6 +70,30 @@ TIME_ACTIONS = (
 """The actions that work only with a timeline. `kview.tui.time_keys` carries out `time`."""
 
 
+def _demo(name: str, key: str, what: str, label: str, help: str, rank: int) -> Action:
+    return Action(name, (key,), f"lesson('{what}')", label, help, rank)
+
+
+DEMO_ACTIONS = (
+    _demo("demos", "D", "list", "demos", "list the demos, and start one on a fresh cluster", 12),
+    _demo("pause", "space", "next", "next step", "in a demo: the next step", 1),
+    _demo(
+        "previous-step", "backspace", "before", "step before", "in a demo: the step before, as recorded", 2
+    ),
+    _demo("ignored-groups", "a", "auto", "by itself", "in a demo: let it run by itself, or stop that", 3),
+    _demo("spark", "ctrl+r", "restart", "start again", "start the demo again on a fresh cluster", 4),
+    _demo("large", "ctrl+l", "large", "large", "in a demo: large captions, for a projector", 5),
+    _demo("pause", "space", "solve", "answer", "in the demo incident: say what was hit, and why", 1),
+    _demo("ignored-groups", "a", "give-up", "give up", "in the demo incident: show the answer", 3),
+    _demo("hint", "ctrl+t", "hint", "hint", "in the demo incident: a hint, which costs 30 s", 2),
+    *(
+        _demo(mode, str(number), f"answer{number}", f"answer {number}", f"choose answer {number}", 1)
+        for number, mode in enumerate(("overview", "placement", "topics", "partitions"), 1)
+    ),
+)
+"""The actions of demos, which exist only on a simulated cluster. Their keys do something else elsewhere."""
+
+
 def _screen(mode: str, key: str, help: str, rank: int) -> Action:
     return Action(mode, (key,), f"go('{mode}')", mode, help, rank)
 
@@ -209,6 +233,7 @@ GENERAL_ACTIONS = (
 )
 
 ACTIONS: tuple[Action, ...] = (
+    *DEMO_ACTIONS,
     *FAULT_ACTIONS,
     *SCREEN_ACTIONS,
     *TIME_ACTIONS,

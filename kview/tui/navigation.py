@@ -1,6 +1,6 @@
 """The ways between screens: the number keys, what a row opens, help, and the palette."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -20,7 +20,7 @@ from kview.tui.keys import REPLAY_HELP
 from kview.tui.places import Places
 from kview.tui.profile_commands import ProfileCommands
 from kview.tui.screens.base import KviewScreen
-from kview.tui.screens.commands import CommandScreen
+from kview.tui.screens.commands import Command, CommandScreen
 from kview.tui.screens.overview import OverviewScreen
 from kview.tui.screens.themes import ThemeScreen
 from kview.tui.time_keys import TimeKeys
@@ -155,10 +155,17 @@ class Navigation:
             self._app.push_screen(ThemeScreen(colours.names, colours.palette.name, colours.use))
 
     def palette(
-        self, time: TimeKeys, profiles: ProfileCommands, colours: Colours, places: Places, keys: Keys
+        self,
+        time: TimeKeys,
+        profiles: ProfileCommands,
+        colours: Colours,
+        places: Places,
+        keys: Keys,
+        demos: Sequence[Command] = (),
     ) -> None:
         """Offer to jump to anything by its name. If nothing is chosen, the colours are those from before."""
         before = colours.palette
         active = self._app.screen.active_bindings.values()
         offered = commands(active, self._app.run_action, time, profiles, colours, keys)
+        offered += demos
         self._app.push_screen(CommandScreen(offered, places.found, lambda: colours.back_to(before)))

@@ -10,8 +10,10 @@ from kview.derive.view import View
 from kview.tui.actions import Keys
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.lab_keys import LabKeys
+from kview.tui.screens.answers import AnswerScreen
 from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.commands import CommandScreen
+from kview.tui.screens.demos import DemoScreen
 from kview.tui.screens.themes import ThemeScreen
 from kview.tui.status import Status
 from kview.tui.textual_internals import OwnApp
@@ -57,7 +59,7 @@ class ShowingApp(OwnApp, inherit_bindings=False):
         below = self.screen_stack[-2:-1]
         if (
             below
-            and isinstance(self.screen, (CommandScreen, ThemeScreen))
+            and isinstance(self.screen, (CommandScreen, ThemeScreen, DemoScreen, AnswerScreen))
             and isinstance(below[0], KviewScreen)
         ):
             return below[0]

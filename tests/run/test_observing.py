@@ -11,7 +11,7 @@ from kview.errors import BadUse, ClusterUnreachable, ErrorKind, KviewError
 from kview.language.notices import text
 from kview.model.notices import Notice
 from kview.model.snapshot import Snapshot
-from kview.run.observing import MAX_BACK_OFF_S, ObservingFeed, Pace, SourceEnded, views
+from kview.run.observing import MAX_BACK_OFF_S, ObservingFeed, Pace, SourceEnded, SourceReplaced, views
 from tests.run.fakes import Clock, ScriptedSource, Step, snapshot
 from tests.waiting import wait_until
 
@@ -129,6 +129,12 @@ def test_a_source_that_ended_is_connected_again_with_a_fresh_fold() -> None:
     assert "port 9092 is in use" in texts[1] and "fresh cluster" in texts[-1]
     assert all(notice.sticky for notice in notices(shown))
     assert clock.waits[2:5] == [1, 2, 4], "the waits between attempts grow"
+
+
+def test_a_cluster_that_was_replaced_on_purpose_is_followed_by_the_next_one_without_a_word() -> None:
+    source = ScriptedSource([snapshot(0), SourceReplaced(), snapshot(0), snapshot(1)])
+    assert run(source, Clock(ends_s=2.5)) == ["1:0", "1:0", "2:1"]
+    assert source.connects == 2
 
 
 def test_attempts_to_connect_again_never_end_and_their_waits_have_a_bound() -> None:

@@ -3,7 +3,7 @@
 If the terminal is too small, one sentence is shown instead.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import ClassVar, cast
 
@@ -22,8 +22,10 @@ from kview.tui.aim import Target
 from kview.tui.dashboard import Dashboard
 from kview.tui.keys import ACTIONS
 from kview.tui.layout import MIN_HEIGHT, MIN_WIDTH, headline_height
+from kview.tui.looks import Look
 from kview.tui.rows.row import Rows
 from kview.tui.widgets.bottom import StatusLine, StatusMessage, TooSmall, filter_chip
+from kview.tui.widgets.caption import CaptionStrip, caption_rows
 from kview.tui.widgets.drawn import Drawn, Lines
 from kview.tui.widgets.header import Header, HeadlinePanel
 from kview.tui.widgets.incident_strip import IncidentStrip, shown_incidents, strip_rows
@@ -33,6 +35,10 @@ from kview.tui.widgets.table import Table
 from kview.tui.widgets.time_bar import TimeBar, bar_rows
 
 FILTER_HINT = f"part of a name, or {filters.FORMS}"
+
+
+BROKER_TABLES = ("brokers", "grid")
+"""The ids of the tables whose rows are brokers, which fault keys hit."""
 
 
 class KviewScreen(Screen[None], inherit_bindings=False):
@@ -91,6 +97,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             yield IncidentStrip()
             with Vertical(id="body"):
                 yield from self.body()
+            yield CaptionStrip()
             yield StatusLine()
             yield Input(
                 compact=True,
@@ -134,17 +141,20 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         if small:
             self.query_one(TooSmall).refresh()
             return
-        self.query_one(HeadlinePanel).styles.height = headline_height(self.app.size.height)
+        self.query_one(HeadlinePanel).styles.height = headline_height(self.page_height)
         self.lay_out_panels()
         self.update()
 
     def update(self) -> None:
         """Draw the view shown."""
-        view = self.view
+        dashboard, view = self.dashboard, self.view
         header, headline = self.query_one(Header), self.query_one(HeadlinePanel)
         header.view = headline.view = view
-        headline.notice = self.dashboard.notice
+        headline.notice = dashboard.notice
         self._fit_strip()
+        looks = dashboard.looks
+        for drawn in self.query(Drawn):
+            drawn.looks = tuple(look for look in looks if drawn.id in look.ids)
         if view is not None:
             self.draw(view)
         self.say()
@@ -153,17 +163,23 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     @property
     def panel_height(self) -> int:
-        """The height of the screen without the incident strip and the time bar."""
-        return self.app.size.height - sum(self._strip_rows)
+        """The height of the page without the incident strip and the time bar."""
+        return self.page_height - sum(self._strip_rows[:2])
+
+    @property
+    def page_height(self) -> int:
+        """The height of the screen without the caption strip."""
+        return self.app.size.height - self._strip_rows[2]
 
     strip_leaves_out: Hashable = None
     """The key of the incident that the screen itself is about."""
 
-    _strip_rows = (0, 0)
-    """The rows of the incident strip, and of the time bar."""
+    _strip_rows = (0, 0, 0)
+    """The rows of the incident strip, of the time bar, and of the caption strip."""
 
     def _fit_strip(self) -> None:
-        """Show the incident strip while something is going on, and the time bar while time is not live."""
+        """Show the incident strip while something is going on, the time bar while time is not live, and the
+        caption if there is one."""
         strip, dashboard = next(iter(self.query(IncidentStrip)), None), self.dashboard
         if strip is None:  # a tick before the screen is composed
             return
@@ -171,18 +187,30 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             self.view, dashboard.now_ms(), {*dashboard.hidden_incidents, self.strip_leaves_out}
         )
         strip.hint = "" if self._leaves_before_strip() else f"{dashboard.keys.name('back')} hide"
-        bar, height = self.query_one(TimeBar), self.app.size.height
+        size, caption = self.app.size, self.query_one(CaptionStrip)
+        caption.caption = dashboard.caption
+        below = caption_rows(caption.caption, size.width, size.height)
+        bar, height = self.query_one(TimeBar), size.height - below
         bar.view = self.view
-        rows = strip_rows(strip.shown, height), bar_rows(self.view, height, bool(strip.shown))
+        rows = strip_rows(strip.shown, height), bar_rows(self.view, height, bool(strip.shown)), below
         if rows != self._strip_rows:
             self._strip_rows = rows
+            caption.display, caption.styles.height = below > 0, below
+            self.query_one(HeadlinePanel).styles.height = headline_height(self.page_height)
             strip.display, strip.styles.height = rows[0] > 0, rows[0]
             bar.display = rows[1] > 0
             self.lay_out_panels()
 
+    def redraw_caption(self) -> None:
+        """Draw the caption strip again, because its clock has moved."""
+        strip = next(iter(self.query(CaptionStrip)), None)
+        if strip is not None:
+            strip.caption = self.dashboard.caption
+            strip.redraw()
+
     def _leaves_before_strip(self) -> bool:
         """Return whether Escape does something else before it hides the strip."""
-        is_above = len(self.app.screen_stack) > 1
+        is_above = len(self.app.screen_stack) > 1 or self.dashboard.caption is not None
         return is_above or bool(self.dashboard.options.filter) or self.has_class("-filtering", "-asking")
 
     def tick(self, whole_second: bool) -> None:
@@ -213,6 +241,22 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         """Say what the fault keys mean for another row."""
         self.say()
 
+    def point(self, looks: Sequence[Look], broker: int | None) -> bool:
+        """Select the rows that are marked, and focus the row of `broker`. Returns False if they are not there
+        yet."""
+        tables = [table for table in self.query(Table) if table.display]
+        found, focus = not any(look.key is not None for look in looks), None
+        for look in looks:
+            for table in tables:
+                if look.key is not None and table.id in look.ids and table.select(look.key):
+                    found, focus = True, focus or table
+        if broker is not None:
+            focus = next((table for table in tables if table.id in BROKER_TABLES), None)
+            found = focus is not None and focus.select(broker)
+        if found and focus is not None and not self.has_class("-filtering", "-asking"):
+            self.set_focus(focus)
+        return found
+
     # -- keys
 
     def action_back(self) -> None:
@@ -227,6 +271,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             pass
         elif self.dashboard.options.filter or self.has_class("-filtering"):
             self._end_filter(keep=False)
+        elif self.dashboard.leave_lesson(len(self.app.screen_stack)):
+            pass
         elif len(self.app.screen_stack) > 1:
             self.app.pop_screen()
         elif shown := self.query_one(IncidentStrip).shown:

@@ -77,7 +77,7 @@ class BrokerScreen(KviewScreen):
 
     def lay_out_panels(self) -> None:
         """Give the list of events a fifth of the screen. A small screen has neither events nor rules."""
-        height = self.app.size.height
+        height = self.page_height
         bottom = self.query_one("#bottom")
         bottom.styles.height = max(2, min(12, height // 5))
         bottom.display = height >= LOW

@@ -140,7 +140,7 @@ class GroupScreen(KviewScreen):
 
     def lay_out_panels(self) -> None:
         """Leave a small screen to the partitions: they are what is behind."""
-        is_low = self.app.size.height < LOW
+        is_low = self.page_height < LOW
         for id in ("members", "lower", "selected"):
             self.query_one(f"#{id}").display = not is_low
 
@@ -149,7 +149,7 @@ class GroupScreen(KviewScreen):
         self.query_one(GroupHeading).view = view
         members_table = self.query_one("#members", Table)
         members_table.fill(lambda: rows.MemberRows(view, self.group, self.dashboard.options))
-        room = max(3, (self.app.size.height - 14) // 3)
+        room = max(3, (self.page_height - 14) // 3)
         members_table.styles.height = min(max(1, len(members_table.rows)) + 2, room)
         offsets = self.query_one("#offsets", Table)
         offset_rows = cache(partial(OffsetRows, view, self.group, self.dashboard.options))

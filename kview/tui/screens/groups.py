@@ -40,7 +40,7 @@ class GroupsScreen(KviewScreen):
         options = self.dashboard.options
         listed = self.query_one("#groups", Table)
         listed.fill(lambda: groups.GroupRows(view, options))
-        height = self.app.size.height
+        height = self.page_height
         room = height - layout.CHROME - layout.headline_height(height) - 2
         needed = len(listed.rows) + 2
         group = listed.selected

@@ -86,18 +86,19 @@ class OverviewScreen(KviewScreen):
     def _share(self, view: View | None) -> layout.Overview:
         """Divide the screen among the panels."""
         size = self.app.size
-        strip = size.height - self.panel_height
+        height = self.page_height
+        strip = height - self.panel_height
         if view is None:
-            return layout.overview(size.width, size.height, 6, 3, strip=strip)
+            return layout.overview(size.width, height, 6, 3, strip=strip)
         counts = len(view.snapshot.brokers), len(view.snapshot.groups)
-        return layout.overview(size.width, size.height, *counts, *_quorum(view), strip)
+        return layout.overview(size.width, height, *counts, *_quorum(view), strip)
 
     def _brokers(self, view: View) -> brokers.BrokerRows:
         """Return the rows of brokers, with those of controllers if they have rows."""
         others = (
             [found for found in controllers(view) if not found.is_broker] if self._shared.controllers else []
         )
-        if self.app.size.height < layout.ONE_CONTROLLER_HEIGHT:
+        if self.page_height < layout.ONE_CONTROLLER_HEIGHT:
             others = [other for other in others if not state(other).fine][:1]
         return brokers.BrokerRows(view, self.dashboard.options, others, is_short=self._shared.strips > 0)
 

@@ -71,7 +71,7 @@ class PartitionScreen(KviewScreen):
     def _zoom(self) -> Zoom:
         if self._is_zoomed:
             return Zoom.END
-        return Zoom.BOTH if self.app.size.height >= BOTH_FROM_HEIGHT else Zoom.WHOLE
+        return Zoom.BOTH if self.page_height >= BOTH_FROM_HEIGHT else Zoom.WHOLE
 
     def action_zoom(self) -> None:
         """Draw the whole log, or only its end."""

@@ -95,7 +95,7 @@ class PlacementScreen(KviewScreen):
         self.query_one(Heading).fill(lambda: rows().headline(self.app.size.width - 2))
         grid = self.query_one("#grid", Table)
         grid.fill(rows)
-        is_low = self.app.size.height < LOW
+        is_low = self.page_height < LOW
         room = self.panel_height - (LOW_CHROME if is_low else LOW_CHROME + 2 + LEAST_TOPICS)
         grid.styles.height = max(3, min(len(grid.rows) + 1, room))
         self.query_one("#lists").display = self.query_one("#above").display = not is_low
@@ -115,7 +115,8 @@ class PlacementScreen(KviewScreen):
         size, listed = self.app.size, self.query_one("#topics", Table)
         grid_height = self.query_one("#grid", Table).styles.height
         used = int(grid_height.value) if grid_height else 0
-        room = size.height - layout.CHROME - layout.headline_height(size.height) - 3 - used
+        height = self.page_height
+        room = height - layout.CHROME - layout.headline_height(height) - 3 - used
         is_beside = size.width >= BESIDE_WIDTH
         topics_height = min(len(listed.rows) + 2, max(LEAST_TOPICS, room // 3))
         is_below = not is_beside and room - topics_height - 1 >= LEAST_PARTITIONS

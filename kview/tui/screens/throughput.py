@@ -151,7 +151,7 @@ class ThroughputScreen(KviewScreen):
 
         Returns whether there are.
         """
-        height, needed = self.app.size.height, listed + LIST_HEAD
+        height, needed = self.page_height, listed + LIST_HEAD
         room = height - layout.CHROME - layout.headline_height(height) - 2
         is_below = room - needed - 1 >= FIGURE_LINES
         self.query_one(f"#{rows.PANEL}", Table).styles.height = needed if is_below else "1fr"
@@ -170,7 +170,7 @@ class ThroughputScreen(KviewScreen):
         detail.stretch = STRETCHES[self._stretch]
         key = table.selected if isinstance(table.selected, Key) else rows.CLUSTER
         has_rollups = view.aggregates.rollups.from_ms != UNKNOWN
-        is_below = self._lay_out_list(len(table.rows) if has_rollups else self.app.size.height)
+        is_below = self._lay_out_list(len(table.rows) if has_rollups else self.page_height)
         detail.with_figures = not is_below
         figures = self.query_one(Figures)
         figures.attempt(lambda: figures.show(view, key))

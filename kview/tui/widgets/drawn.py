@@ -13,6 +13,7 @@ from textual.widget import Widget
 
 from kview.language import panels
 from kview.tui.canvas import canvas
+from kview.tui.looks import Look, Spot, marked
 from kview.tui.paint import blank, strip
 from kview.tui.text import Line, Role, Span, cut, line
 from kview.tui.widgets.failing import FailureLog
@@ -27,6 +28,8 @@ class Drawn(Widget):
 
     _strips: list[Strip]
     _painted_for: object = None
+    looks: tuple[Look, ...] = ()
+    """Where a demo says to look in this panel."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -46,6 +49,10 @@ class Drawn(Widget):
     def painted_for(self) -> object:
         """Return everything except the data that determines what is drawn."""
         return (self.size, self.scroll_offset, canvas(self).palette.name)
+
+    def spots(self, look: Look) -> list[Spot]:
+        """Return the cells that a mark is about: the first line of the panel."""
+        return [Spot(0, 0, self.size.width, 0)]
 
     def attempt(self, take: Callable[[], None]) -> None:
         """Let `take` pass data to the panel.
@@ -92,6 +99,10 @@ class Drawn(Widget):
             return self._apology(self.size)
         try:
             strips = self.painted(self.size)
+            if self.looks:
+                at = canvas(self)
+                spots = [spot for look in self.looks for spot in self.spots(look)]
+                strips = marked(strips, spots, at.palette, at.ascii_only)
         except Exception as error:
             self._was_painted = False
             self._failures.failed(error)

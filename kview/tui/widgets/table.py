@@ -19,6 +19,7 @@ from kview.language.glyphs import DOWN, MARK, UP
 from kview.tui.actions import Where, bindings
 from kview.tui.canvas import canvas
 from kview.tui.keys import ACTIONS
+from kview.tui.looks import Look, Spot
 from kview.tui.paint import strip
 from kview.tui.rows.columns import GAP, Column, share
 from kview.tui.rows.row import NoRows, Rows
@@ -323,6 +324,20 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         for index in range(top, min(len(self.rows), top + size.height - len(lines))):
             lines.append(self._row_strip(index, now_ms, shared, size.width))
         return lines
+
+    def spots(self, look: Look) -> list[Spot]:
+        """Return the cells that a mark is about: the head, a row, or a cell."""
+        if look.key is None:
+            return super().spots(look)
+        index, top = self.rows.find(look.key), self.scroll_offset.y
+        if index is None or index < top:
+            return []
+        y, begin = self._head_height() + index - top, GUTTER
+        for at, width in share(self._columns(), max(1, self.size.width - GUTTER)):
+            if self.rows.columns[at].key == look.column:
+                return [Spot(y, begin, begin + width, begin - 1)]
+            begin += width + GAP
+        return [Spot(y, 0, 0, 0)]
 
     def _row_strip(self, index: int, now_ms: int, shared: list[tuple[int, int]], cells: int) -> Strip:
         at = canvas(self)

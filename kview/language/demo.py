@@ -1,0 +1,114 @@
+"""What is said while a demo goes on, on the screen."""
+
+from collections.abc import Sequence
+
+from kview.language import glyphs
+from kview.language.faults import in_force
+from kview.language.words import duration, plural
+from kview.model.faults import ActiveFault, FaultCommand, FaultKind
+
+STARTING = f"starting a fresh cluster for this demo {glyphs.ELLIPSIS}"
+ASKED = "what do you think?"
+LEFT = "you have left the demo; its cluster goes on"
+NO_ANSWER = "choose an answer first"
+BY_ITSELF = "by itself"
+
+_PRESS = {
+    FaultKind.CRASH: "crash broker {node}",
+    FaultKind.STOP: "stop broker {node}",
+    FaultKind.HANG: "hang broker {node}",
+    FaultKind.SLOW: "slow broker {node} down",
+    FaultKind.START: "bring {node} back",
+    FaultKind.LOSE_RACK: "cut the power of rack {rack}",
+    FaultKind.CRASH_CONTROLLER: "crash the active controller",
+    FaultKind.UNDO: "undo all faults",
+}
+
+
+def step_of(number: int, steps: int) -> str:
+    """Return where in a demo one is. `number` counts from 0."""
+    return f"step {number + 1} of {steps}"
+
+
+def to_press(command: FaultCommand, key: str, is_aimed: bool) -> str:
+    """Return what the person should press. `is_aimed` says whether the key would hit the right broker now."""
+    does = _PRESS[command.kind].format(node=command.node, rack=command.rack)
+    if is_aimed:
+        return f"press {key} to {does}"
+    if command.kind is FaultKind.LOSE_RACK:
+        return f"select a broker of rack {command.rack} with the arrow keys, then press {key} to {does}"
+    return f"select broker {command.node} with the arrow keys, then press {key} to {does}"
+
+
+def verdict(is_right: bool, right: str, because: str) -> str:
+    """Return whether an answer was right, and why."""
+    return f"Right. {because}" if is_right else f"Not quite: {right}. {because}"
+
+
+def not_asked(extra: Sequence[ActiveFault], way_back: str) -> str:
+    """Return that faults are in force which the demo did not ask for, and how to end them."""
+    return f"The demo did not ask for this: {', '.join(in_force(extra))}. {way_back}"
+
+
+def ended(missing: Sequence[tuple[int, str]], key: str) -> str:
+    """Return that faults have ended which the demo still needs, each given as a node and its fault."""
+    nodes = " and ".join(str(node) for node, _ in missing)
+    return f"This comes too early: the demo still needs {nodes} {missing[0][1]}. Select it and press {key}."
+
+
+def way_back(key: str, does: str) -> str:
+    """Return what to press to end such a fault: `B (restore 3) takes it back`."""
+    return f"Watch what it does; {key} ({does}) takes it back and the demo goes on."
+
+
+def way_back_selected(key: str, node: int) -> str:
+    """Return what to press if the key would bring another node back first."""
+    return f"Select broker {node} and press {key}: that takes it back and the demo goes on."
+
+
+def waiting(sentences: Sequence[tuple[str, int]]) -> str:
+    """Return what has not come true yet, each with how long it may still take in ms, negative if unknown."""
+    parts = [
+        f"{text} ({duration(left_ms, tenths=False)} at most)" if left_ms > 0 else text
+        for text, left_ms in sentences
+    ]
+    return f"waiting until {', and until '.join(parts)}"
+
+
+def missed(sentence: str) -> str:
+    """Return that something did not come true in time."""
+    return f"This did not happen in time: {sentence}."
+
+
+def change(noun: str, before: str, after: str) -> str:
+    """Return a figure before and after."""
+    return f"{noun}: {before} {glyphs.ARROW} {after}" if before != after else f"{noun}: still {after}"
+
+
+def refused(why: str) -> str:
+    """Return that the cluster refused what a step does."""
+    return f"The cluster refused it: {why}"
+
+
+def past(clock: str, key: str) -> str:
+    """Return that an earlier step is shown."""
+    return f"This is how it was at {clock}. The cluster does not go back: {key} returns to it."
+
+
+def over(title: str, steps: int, right: int, asked: int) -> str:
+    """Return that a demo is over."""
+    if asked == 1:
+        answers = " Your answer was right." if right else " Your answer was wrong: now you know."
+    else:
+        answers = f" {right} of your {asked} answers were right." if asked else ""
+    return f"That was: {title}, in {plural(steps, 'step')}.{answers}"
+
+
+def next_demo(title: str, key: str) -> str:
+    """Return what to do after a demo."""
+    return f"{key} starts the next one: {title}. The cluster stays as it is until then, and every key works."
+
+
+def still_waits(key: str) -> str:
+    """Return that a step still waits for something."""
+    return f"the step is not over; {key} again goes on anyway"

@@ -1,0 +1,50 @@
+"""What is said in a drill: find the broker and the cause."""
+
+from kview.language import glyphs
+from kview.language.words import duration, plural
+
+INTRO = "Something is wrong with this cluster. Find out what was hit, and why. Every screen works."
+QUIET = "Watch the cluster for a moment: what is wrong may take a minute to show."
+SOMETHING_ELSE = "something else: a controller, a producer or a topic"
+WHERE = "WHAT WAS HIT?"
+CAUSE = "WHAT HAPPENED TO IT?"
+NO_HINTS = "there are no more hints"
+
+
+def clock(length_ms: int) -> str:
+    """Return the time on a drill's clock: `2:05`."""
+    seconds = max(0, length_ms) // 1000
+    return f"{seconds // 60}:{seconds % 60:02}"
+
+
+def keys(answer: str, hint: str, left: int, costs_ms: int) -> str:
+    """Return what to press."""
+    hints = f"{hint} gives a hint, {left} left, and costs {duration(costs_ms, tenths=False)}"
+    return f"{answer} when you know the answer" + (f" {glyphs.DOT} {hints}" if left else "")
+
+
+def wrong(tries: int) -> str:
+    """Return that an answer was wrong."""
+    return f"That is not it ({plural(tries, 'wrong answer')}). Look again."
+
+
+def solved(cause: str, clock_ms: int, hints: int, tries: int) -> str:
+    """Return that a drill is solved."""
+    helped = f", with {plural(hints, 'hint')}" if hints else ", without a hint"
+    again = f" and {plural(tries, 'wrong answer')}" if tries else ""
+    return f"Right: {cause}. Your time: {clock(clock_ms)}{helped}{again}."
+
+
+def given_up(cause: str) -> str:
+    """Return the answer to somebody who has given up."""
+    return f"The answer: {cause}."
+
+
+def seen_after(symptom: str, after_ms: int) -> str:
+    """Return when a symptom was there to be seen, negative if it has not been seen."""
+    return f"+{duration(after_ms)} {symptom}" if after_ms >= 0 else f"{symptom}: not seen so far"
+
+
+def debriefing(key: str) -> str:
+    """Return how to see the recording."""
+    return f"{key} shows the moment of the fault in the recording, Enter on an event what was visible then"

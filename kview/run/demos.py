@@ -1,0 +1,96 @@
+"""Demos on the simulated cluster of a run, which is replaced by a fresh one for each of them."""
+
+import asyncio
+import random
+import time
+
+from kview.errors import BadUse, ErrorKind, KviewError
+from kview.model.adjustments import Adjustment, AdjustmentReply
+from kview.model.faults import ActiveFault, FaultCommand, FaultReply
+from kview.run.simulated import SimulatedSource
+from kview.school.conduct import Staged
+from kview.school.demos import INCIDENT, Listed
+from kview.school.exercise import Exercise
+from kview.school.lesson import Lesson
+from kview.school.moment import Counters
+
+FRESH_WITHIN_S = 40.0
+"""How long a fresh cluster may take: its start, and an observation of the old one that has to end first."""
+
+POLL_S = 0.05
+
+MOST_SEED = 9_999
+"""The largest seed that is chosen: short enough to be told to a class."""
+
+
+def arguments_of(name: str, seed: int) -> list[str]:
+    """Return the arguments of the cluster's process for a demo."""
+    return ["--lesson", name, "--seed", str(seed)]
+
+
+class RunDemos:
+    """Implements `kview.school.demos.Demos` for a source."""
+
+    def __init__(self, source: SimulatedSource) -> None:
+        self._source = source
+
+    def listed(self) -> list[Listed]:
+        """Return all demos. Files that are wrong are left out."""
+        from kview.language.lessons import ABOUT_INCIDENT
+        from kview.school.files import lesson_files, read_lesson
+
+        made = []
+        for name, path in lesson_files().items():
+            try:
+                lesson = read_lesson(path)
+            except BadUse:
+                continue
+            made.append(Listed(name, lesson.title, lesson.minutes, lesson.about))
+        return [*made, Listed(INCIDENT, *ABOUT_INCIDENT)]
+
+    def lesson(self, name: str) -> tuple[Lesson, tuple[Staged, ...]]:
+        """Return a lesson and its steps. Raises BadUse."""
+        from kview.school.acts import staged
+        from kview.school.files import lesson_of
+
+        lesson = lesson_of(name)
+        return lesson, staged(lesson)
+
+    def exercise(self, seed: int) -> Exercise:
+        """Return the drill of a seed."""
+        from kview.school.drills import drill, exercise
+
+        return exercise(drill(seed))
+
+    @staticmethod
+    def seed_of(name: str, seed: int | None = None) -> int:
+        """Return the seed of a demo: the one given, or, for a drill, any."""
+        if seed is not None:
+            return seed
+        return random.SystemRandom().randint(1, MOST_SEED) if name == INCIDENT else 1
+
+    async def fresh(self, name: str, seed: int) -> int:
+        """Replace the cluster, and return from when on it is observed. Raises KviewError."""
+        generation = self._source.restart(arguments_of(name, seed))
+        until_s = time.monotonic() + FRESH_WITHIN_S
+        while self._source.connected < generation:
+            if time.monotonic() > until_s:
+                raise KviewError(ErrorKind.CLUSTER_NOT_READY, within_s=FRESH_WITHIN_S)
+            await asyncio.sleep(POLL_S)
+        return time.time_ns() // 1_000_000
+
+    async def adjust(self, wanted: Adjustment) -> AdjustmentReply:
+        """Carry out an adjustment. Never raises."""
+        return await self._source.adjust(wanted)
+
+    async def apply(self, command: FaultCommand) -> FaultReply:
+        """Carry out a fault. Never raises."""
+        return await self._source.apply(command)
+
+    async def active(self) -> tuple[ActiveFault, ...] | None:
+        """Return the faults in force, or None if the cluster does not say. Never raises."""
+        return await self._source.active()
+
+    async def counters(self) -> Counters | None:
+        """Return what the cluster itself counts, or None if it does not say. Never raises."""
+        return await self._source.counters()

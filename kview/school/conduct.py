@@ -1,0 +1,250 @@
+"""Conducts a lesson on the screen: which step it is at, what it waits for, and what has come of it.
+
+It knows neither a screen nor a cluster. It learns what is seen and what was done, and says what to do.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kview.model.adjustments import Adjustment
+from kview.model.faults import ActiveFault, FaultCommand, FaultKind, FaultState
+from kview.model.units import UNKNOWN
+from kview.school.captions import filled, worded
+from kview.school.expectations import Expectation, expectation
+from kview.school.figures import Figure, parse
+from kview.school.lesson import Lesson, Step
+from kview.school.moment import Moment
+from kview.school.watching import Watch
+
+Act = FaultCommand | Adjustment
+
+GRACE_MS = 6_000
+"""How much later than its file says something may be seen: an observation takes time, and a busy machine is
+slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A step with what it does: the fault whose key the person presses, and what happens by itself."""
+
+    step: Step
+    key: FaultCommand | None = None
+    acts: tuple[Act, ...] = ()
+
+
+class Phase(StrEnum):
+    """What a step waits for."""
+
+    STARTING = "starting"
+    """The first view of the lesson's cluster."""
+    QUESTION = "question"
+    """The person's answer."""
+    PRESS = "press"
+    """The person's key."""
+    ACT = "act"
+    """What happens by itself."""
+    WATCH = "watch"
+    """Its expectations."""
+    DONE = "done"
+    """The person, who has seen enough."""
+    OVER = "over"
+    """Nothing: the lesson has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A figure as it was before a step and as it is now, in words."""
+
+    figure: Figure
+    before: str
+    after: str
+
+
+@dataclass(slots=True)
+class Played:
+    """A step as the person has seen it. `at_ms` is the last observation that was seen in it, epoch ms."""
+
+    caption: str
+    met: list[Expectation] = field(default_factory=list)
+    answered: int = 0
+    """The number of the answer that was chosen, 0 if none was."""
+    at_ms: int = UNKNOWN
+
+
+class Conduct:
+    """A lesson that goes on. All times are epoch ms by the clock of the observations."""
+
+    def __init__(self, lesson: Lesson, staged: Sequence[Staged]) -> None:
+        self.lesson = lesson
+        self._staged = staged
+        self.number = 0
+        """The step it is at, from 0."""
+        self.phase = Phase.STARTING
+        self.moment: Moment | None = None
+        self.played: list[Played] = []
+        self.watch: Watch | None = None
+        self.extra: tuple[ActiveFault, ...] = ()
+        """The faults in force that the lesson has not asked for."""
+        self.missing: tuple[tuple[int, str], ...] = ()
+        """The nodes whose faults the lesson needs and somebody has ended, each with its fault."""
+        self._wanted: frozenset[tuple[int, str]] = frozenset()
+        self._before: Moment | None = None
+        self._seen_from_ms = 0
+        self.began_ms = UNKNOWN
+        """When the phase began."""
+        self.refused = ""
+        """Why the cluster refused what the step does, '' if it did not."""
+
+    # -- what is shown
+
+    @property
+    def staged(self) -> Staged:
+        """The step it is at."""
+        return self._staged[min(self.number, len(self._staged) - 1)]
+
+    @property
+    def steps(self) -> int:
+        """The number of steps."""
+        return len(self._staged)
+
+    def staged_at(self, number: int) -> Staged:
+        """Return a step by its number, from 0."""
+        return self._staged[number]
+
+    @property
+    def right_answers(self) -> tuple[int, int]:
+        """How many questions were answered right, and how many were answered."""
+        asked = [
+            (played.answered, staged.step.question.right)
+            for played, staged in zip(self.played, self._staged, strict=False)
+            if staged.step.question is not None and played.answered
+        ]
+        return sum(chosen == right for chosen, right in asked), len(asked)
+
+    def changes(self) -> list[Change]:
+        """Return the figures to compare that are different now."""
+        if self._before is None or self.moment is None:
+            return []
+        made = []
+        for text in self.staged.step.compare:
+            figure = parse(text.split())[0]
+            before, after = (worded(figure, figure.value(at)) for at in (self._before, self.moment))
+            made.append(Change(figure, before, after))
+        return made
+
+    # -- what is seen
+
+    def see(self, moment: Moment, began_ms: int, at_ms: int, in_force: Collection[ActiveFault]) -> None:
+        """Take over an observation that was made from `began_ms` to `at_ms`, and the faults in force."""
+        self.moment = moment
+        if self.phase is Phase.STARTING:
+            self._begin(at_ms)
+        self.played[-1].at_ms = at_ms
+        self.missing = tuple(sorted(self._wanted - {_which(fault) for fault in in_force}))
+        self.extra = tuple(fault for fault in in_force if _which(fault) not in self._wanted)
+        if self.phase is not Phase.WATCH or self.watch is None or self.extra or began_ms < self._seen_from_ms:
+            return
+        pending = list(self.watch.pending)
+        self.watch.see(moment, at_ms)
+        self.played[-1].met += [
+            one for one in pending if one not in self.watch.pending and one not in self.watch.unmet
+        ]
+        if self.watch.is_over:
+            self._enter(Phase.DONE, at_ms)
+
+    def was_away(self, length_ms: int) -> None:
+        """Do not count a time in which nothing was seen, because an earlier moment was shown."""
+        if self.watch is not None:
+            self.watch.began_ms += length_ms
+
+    # -- what is done
+
+    def answer(self, number: int, at_ms: int) -> None:
+        """Take over the answer to the question."""
+        if self.phase is Phase.QUESTION:
+            self.played[-1].answered = number
+            self._prepare(at_ms)
+
+    def expects(self, command: FaultCommand) -> bool:
+        """Return whether a fault is what the step waits for."""
+        key = self.staged.key
+        return self.phase is Phase.PRESS and key is not None and _same(command, key)
+
+    def pressed(self, command: FaultCommand, in_force: Collection[ActiveFault], at_ms: int) -> None:
+        """Take over a fault that was carried out, and the faults in force after it."""
+        self.missing = ()
+        if not self.expects(command):
+            self.extra = tuple(one for one in in_force if _which(one) not in self._wanted)
+            return
+        extra = {_which(fault) for fault in self.extra}
+        self._wanted = frozenset(_which(fault) for fault in in_force) - extra
+        self._watch(at_ms)
+
+    def acted(self, in_force: Collection[ActiveFault] | None, at_ms: int, refused: str = "") -> None:
+        """Note that what happens by itself has been done, or why the cluster refused it."""
+        self.refused = refused
+        if in_force is not None:
+            extra = {_which(fault) for fault in self.extra}
+            self._wanted = frozenset(_which(fault) for fault in in_force) - extra
+        self._watch(at_ms)
+
+    def next(self, at_ms: int) -> None:
+        """Go to the next step."""
+        self.number += 1
+        if self.number == self.steps:
+            self.phase = Phase.OVER
+            return
+        self._begin(at_ms)
+
+    # -- phases
+
+    def _begin(self, at_ms: int) -> None:
+        assert self.moment is not None
+        step = self.staged.step
+        self.played.append(Played(filled(step.caption, self.moment), at_ms=at_ms))
+        self._before, self.watch, self.refused = self.moment, None, ""
+        if step.question is not None:
+            self._enter(Phase.QUESTION, at_ms)
+        else:
+            self._prepare(at_ms)
+
+    def _prepare(self, at_ms: int) -> None:
+        staged = self.staged
+        if staged.key is not None:
+            self._enter(Phase.PRESS, at_ms)
+        elif staged.acts:
+            self._enter(Phase.ACT, at_ms)
+        else:
+            self._watch(at_ms)
+            assert self.watch is not None and self.moment is not None
+            self.watch.see(self.moment, at_ms)
+            self.played[-1].met += [
+                one for text in staged.step.expect
+                if not (one := expectation(text)).throughout and one not in self.watch.pending
+            ]  # fmt: skip
+            if self.watch.is_over:
+                self._enter(Phase.DONE, at_ms)
+
+    def _watch(self, at_ms: int) -> None:
+        assert self.moment is not None
+        self._before = self.moment
+        self._seen_from_ms = at_ms if self.staged.key is not None or self.staged.acts else 0
+        self.watch = Watch(self.staged.step, self.moment, at_ms, GRACE_MS)
+        self._enter(Phase.WATCH, at_ms)
+
+    def _enter(self, phase: Phase, at_ms: int) -> None:
+        self.phase, self.began_ms = phase, at_ms
+
+
+def _which(fault: ActiveFault) -> tuple[int, str]:
+    """Return what makes a fault the same while it goes on: a broker that stops is stopped later."""
+    state = FaultState.STOPPED if fault.state is FaultState.STOPPING else fault.state
+    return fault.node, state.value
+
+
+def _same(one: FaultCommand, other: FaultCommand) -> bool:
+    """Return whether two commands do the same. A single fault may be undone with either key."""
+    if {one.kind, other.kind} == {FaultKind.START, FaultKind.UNDO}:
+        return True
+    return (one.kind, one.node, one.rack) == (other.kind, other.node, other.rack)

@@ -1,0 +1,239 @@
+"""Shows a drill: the clock, the hints, the answer, and the debriefing."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from enum import StrEnum
+from typing import Any
+
+from textual.screen import Screen
+
+from kview.language import demo as demo_words
+from kview.language import drills as said
+from kview.language import glyphs
+from kview.language import incidents as incident_words
+from kview.model.faults import FaultCommand, FaultReply
+from kview.model.units import UNKNOWN
+from kview.school.demos import INCIDENT, Demos
+from kview.school.exercise import HINT_COSTS_MS
+from kview.school.moment import Moment, Value
+from kview.tui.dashboard import Dashboard
+from kview.tui.lesson_captions import sentence
+from kview.tui.looks import Look
+from kview.tui.screens.answers import AnswerScreen
+from kview.tui.text import Role
+from kview.tui.widgets.bottom import StatusMessage
+from kview.tui.widgets.caption import Caption, Paragraph
+
+QUIET_MS = 6_000
+"""How long the cluster is seen healthy before the fault, so that its figures can be compared."""
+
+
+class Stage(StrEnum):
+    """What a drill waits for."""
+
+    STARTING = "starting"
+    HEALTHY = "healthy"
+    RUNNING = "running"
+    SOLVED = "solved"
+    GIVEN_UP = "given up"
+
+
+class DrillShow:
+    """A drill that is shown. `go` goes to a screen of a number key, and `push` shows a list over the
+    screen."""
+
+    name = INCIDENT
+    is_asking = 0
+    depth = 1
+
+    def __init__(
+        self,
+        app: Dashboard,
+        demos: Demos,
+        go: Callable[[str], Awaitable[None]],
+        push: Callable[[Screen[Any]], object],
+        seed: int,
+        redraw: Callable[[], None],
+    ) -> None:
+        self.exercise = demos.exercise(seed)
+        self.stage = Stage.STARTING
+        self._app, self._demos, self._go, self._push, self._redraw = app, demos, go, push, redraw
+        self._from_ms = 0
+        self._began_ms = self._ended_ms = UNKNOWN
+        self._hints = self._wrong = 0
+        self._said_wrong = False
+        self._then: list[Value] = []
+        self._seen: dict[int, int] = {}
+        self._is_asking_cluster = False
+
+    # -- what is shown
+
+    @property
+    def _clock_ms(self) -> int:
+        """The time since the fault, and what the hints have cost."""
+        if self._began_ms == UNKNOWN:
+            return 0
+        now_ms = self._app.wall_ms() if self._ended_ms == UNKNOWN else self._ended_ms
+        return now_ms - self._began_ms + self._hints * HINT_COSTS_MS
+
+    def caption(self, is_large: bool) -> Caption:
+        """Return the caption."""
+        keys, exercise = self._app.keys, self.exercise
+        space, hint, leave = keys.name("pause"), keys.name("hint"), (keys.name("back"), "leave")
+        made: list[Paragraph] = []
+        if self.stage is Stage.STARTING:
+            made.append(Paragraph(demo_words.STARTING, Role.DIM))
+        elif self.stage in (Stage.HEALTHY, Stage.RUNNING):
+            made.append(Paragraph(said.INTRO))
+            made += [Paragraph(text, Role.HEAD, "?", rank=1) for text in exercise.hints[: self._hints]]
+            if self._said_wrong:
+                made.append(Paragraph(said.wrong(self._wrong), Role.WARN, glyphs.DEAD))
+            left = len(exercise.hints) - self._hints
+            made.append(Paragraph(said.keys(space, hint, left, HINT_COSTS_MS), Role.KEY, glyphs.PLAYING))
+        else:
+            made += self._debriefing()
+        if self.stage in (Stage.SOLVED, Stage.GIVEN_UP):
+            shown: tuple[tuple[str, str], ...] = (
+                (space, "the moment of the fault"),
+                (keys.name("spark"), "another one"),
+                leave,
+            )
+        else:
+            shown = ((space, "answer"), (hint, "hint"), (keys.name("ignored-groups"), "give up"), leave)
+        clock = said.clock(self._clock_ms)
+        return Caption(f"INCIDENT {clock}", f"seed {exercise.seed}", tuple(made), shown, is_large)
+
+    def _debriefing(self) -> list[Paragraph]:
+        exercise, view = self.exercise, self._app.view
+        if self.stage is Stage.SOLVED:
+            text = said.solved(exercise.cause, self._clock_ms, self._hints, self._wrong)
+            made = [Paragraph(text, Role.GOOD, glyphs.YES)]
+        else:
+            made = [Paragraph(said.given_up(exercise.cause), Role.WARN, glyphs.DEAD)]
+        symptoms = [
+            said.seen_after(sentence(one), self._seen.get(at, -1)) for at, one in enumerate(exercise.symptoms)
+        ]
+        made.append(Paragraph(f"visible: {f' {glyphs.DOT} '.join(symptoms)}", rank=1))
+        for incident in (view.incidents if view is not None else ())[-2:]:
+            stages = [f"{stage.when} {stage.text}" for stage in incident_words.stages(incident, terse=True)]
+            told = f" {glyphs.MARK} ".join([incident_words.title(incident), *stages])
+            made.append(Paragraph(f"incident: {told}", Role.DIM, rank=2))
+        made.append(
+            Paragraph(said.debriefing(self._app.keys.name("pause")), Role.KEY, glyphs.PLAYING, rank=3)
+        )
+        return made
+
+    def looks(self) -> Sequence[Look]:
+        """Return nothing: where to look is what a drill is about."""
+        return ()
+
+    # -- what is seen
+
+    def begins_at(self, from_ms: int) -> None:
+        """Begin with the first observation from this time on."""
+        self._from_ms = from_ms
+
+    def see(self) -> None:
+        """Take over the view that is shown now."""
+        view = self._app.view
+        if view is None or not view.moment.live or self._is_asking_cluster:
+            return
+        if view.snapshot.observation.began_ms < self._from_ms:
+            return
+        if self.stage is Stage.STARTING:
+            self.stage, self._from_ms = Stage.HEALTHY, view.snapshot.observation.began_ms
+            self._app.run_worker(self._go_first(), group="lesson place")
+        self._is_asking_cluster = True
+        self._app.run_worker(self._take(), group="lesson")
+
+    async def _go_first(self) -> None:
+        await self._go("overview")
+
+    async def _take(self) -> None:
+        view = self._app.view
+        try:
+            counters = await self._demos.counters()
+        finally:
+            self._is_asking_cluster = False
+        if view is None or counters is None:
+            return
+        moment, at_ms = Moment(view, counters), view.snapshot.observation.ended_ms
+        if self.stage is Stage.HEALTHY and at_ms - self._from_ms >= QUIET_MS:
+            self._then = [one.figure.value(moment) for one in self.exercise.symptoms]
+            await self._begin()
+        elif self._began_ms != UNKNOWN and view.snapshot.observation.began_ms > self._began_ms:
+            for at, one in enumerate(self.exercise.symptoms):
+                if at not in self._seen and one.holds(self._then[at], one.figure.value(moment)):
+                    self._seen[at] = at_ms - self._began_ms
+
+    async def _begin(self) -> None:
+        """Cause the fault, without a word about it."""
+        self.stage, self._began_ms = Stage.RUNNING, self._app.wall_ms()
+        for wanted, _ in self.exercise.acts:
+            if isinstance(wanted, FaultCommand):
+                await self._demos.apply(wanted)
+            else:
+                await self._demos.adjust(wanted)
+
+    def tick(self) -> None:
+        """Draw the clock again, which shows seconds."""
+        if self.stage is Stage.RUNNING:
+            self._app.redraw_caption()
+
+    def fault_done(self, command: FaultCommand, reply: FaultReply, at_ms: int) -> None:
+        """Take no notice: a person may try whatever helps to find the cause."""
+
+    # -- keys
+
+    def allows(self, what: str) -> bool:
+        """Return whether a key of demos does something now."""
+        is_over = self.stage in (Stage.SOLVED, Stage.GIVEN_UP)
+        if is_over or not self._app.live:
+            return what in ("next", "restart")
+        return what in ("solve", "give-up", "hint", "restart")
+
+    def do(self, what: str) -> bool:
+        """Carry out a key."""
+        match what:
+            case "next" if not self._app.live:
+                self._app.return_to_live()
+            case "next":
+                self._app.show_moment(self._began_ms)
+            case "solve":
+                self._push(AnswerScreen(said.WHERE, self._targets(), self._choose_cause))
+            case "hint":
+                self._hint()
+            case "give-up" if self.stage is Stage.RUNNING:
+                self.stage, self._ended_ms = Stage.GIVEN_UP, self._app.wall_ms()
+        self._redraw()
+        return True
+
+    def _hint(self) -> None:
+        if self._hints < len(self.exercise.hints) and self.stage is Stage.RUNNING:
+            self._hints += 1
+        else:
+            text = said.QUIET if self.stage is not Stage.RUNNING else said.NO_HINTS
+            self._app.say(StatusMessage(text))
+
+    def _targets(self) -> list[tuple[str, str]]:
+        view = self._app.view
+        if view is None:
+            return []
+        brokers = [(str(id), f"broker {id}") for id in view.snapshot.brokers.id.tolist()]
+        racks = [
+            (rack, f"rack {rack}") for rack in sorted({str(rack) for rack in view.snapshot.brokers.rack})
+        ]
+        groups = [(name, f"group {name}") for name in view.snapshot.groups.group.tolist()]
+        return [*brokers, *racks, *groups, ("", said.SOMETHING_ELSE)]
+
+    def _choose_cause(self, target: str) -> None:
+        def answer(kind: str) -> None:
+            if self.stage is not Stage.RUNNING:
+                return
+            if self.exercise.is_right(kind, target):
+                self.stage, self._ended_ms = Stage.SOLVED, self._app.wall_ms()
+            else:
+                self._wrong += 1
+                self._said_wrong = True
+            self._redraw()
+
+        self._push(AnswerScreen(said.CAUSE, self.exercise.kinds, answer))

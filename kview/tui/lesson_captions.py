@@ -1,0 +1,87 @@
+"""The caption of a lesson's step. All functions here are pure."""
+
+from kview.language import demo as said
+from kview.language import glyphs
+from kview.language.expectations import expected, short_noun
+from kview.model.units import UNKNOWN
+from kview.school.conduct import Conduct, Phase
+from kview.school.expectations import Expectation
+from kview.school.lesson import Question
+from kview.tui.text import Role
+from kview.tui.widgets.caption import Paragraph
+
+MOST_CHECKS = 3
+"""The most expectations that are listed at a time."""
+
+
+def sentence(one: Expectation) -> str:
+    """Return an expectation in words."""
+    figure = one.figure
+    return expected(figure.subject, figure.of, figure.name, figure.at, one.operator, one.values)
+
+
+def paragraphs(conduct: Conduct, prompt: str, way_back: str, fault_key: str, now_ms: int) -> list[Paragraph]:
+    """Return what is said about the step that a lesson is at.
+
+    `prompt` says what to press, `way_back` how to end the faults that were not asked for, and `fault_key`
+    is the key that causes a fault which was ended too early.
+    """
+    if conduct.phase is Phase.STARTING:
+        return [Paragraph(said.STARTING, Role.DIM)]
+    played, step = conduct.played[-1], conduct.staged.step
+    made = [Paragraph(played.caption)]
+    question = step.question
+    if question is not None and conduct.phase is Phase.QUESTION:
+        made += asked(question)
+    elif question is not None and played.answered:
+        made.append(answered(question, played.answered))
+    if conduct.phase is Phase.PRESS:
+        made.append(Paragraph(prompt, Role.KEY, glyphs.PLAYING))
+    if conduct.refused:
+        made.append(Paragraph(said.refused(conduct.refused), Role.WARN, glyphs.UP))
+    if conduct.missing:
+        made.append(Paragraph(said.ended(conduct.missing, fault_key), Role.WARN, glyphs.UP))
+    if conduct.extra:
+        made.append(Paragraph(said.not_asked(conduct.extra, way_back), Role.WARN, glyphs.UP))
+    return [*made, *checks(conduct, now_ms)]
+
+
+def asked(question: Question) -> list[Paragraph]:
+    """Return a question and its answers."""
+    answers = [Paragraph(text, Role.TEXT, f" {at}") for at, text in enumerate(question.answers, 1)]
+    return [Paragraph(question.text, Role.HEAD, "?"), *answers]
+
+
+def answered(question: Question, chosen: int) -> Paragraph:
+    """Return whether an answer was right, and why."""
+    is_right = chosen == question.right
+    text = said.verdict(is_right, question.answers[question.right - 1], question.because)
+    return Paragraph(
+        text, Role.GOOD if is_right else Role.WARN, glyphs.YES if is_right else glyphs.DEAD, rank=1
+    )
+
+
+def checks(conduct: Conduct, now_ms: int) -> list[Paragraph]:
+    """Return what has come true, what is awaited, and what did not come true in time."""
+    watch, made = conduct.watch, []
+    if met := list(dict.fromkeys(map(sentence, conduct.played[-1].met)))[-MOST_CHECKS:]:
+        made.append(Paragraph(f" {glyphs.DOT} ".join(met), Role.GOOD, glyphs.YES, rank=2))
+    if watch is None or conduct.phase not in (Phase.WATCH, Phase.DONE):
+        return made
+    if conduct.phase is Phase.WATCH and watch.pending:
+        awaited = []
+        for one in watch.pending[:MOST_CHECKS]:
+            limit_ms = watch.lasts_ms if one.within_ms == UNKNOWN else one.within_ms
+            awaited.append((sentence(one), watch.began_ms + limit_ms - now_ms))
+        made.append(Paragraph(said.waiting(awaited), Role.DIM, glyphs.ELLIPSIS, rank=2))
+    for one in watch.unmet[:1]:
+        made.append(Paragraph(said.missed(sentence(one)), Role.WARN, glyphs.UP, rank=1))
+    is_done = conduct.phase is Phase.DONE
+    if changes := [one for one in conduct.changes() if is_done or one.before != one.after]:
+        words = [
+            said.change(short_noun(f.subject, f.of, f.name, f.at), one.before, one.after)
+            for one in changes
+            for f in (one.figure,)
+        ]
+        made.append(Paragraph(f" {glyphs.DOT} ".join(words), Role.BRIGHT, glyphs.ARROW, rank=3))
+    return made

@@ -1,0 +1,243 @@
+"""The keys of demos: the list of demos, how one begins on a fresh cluster, and what the keys do in it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from textual.screen import Screen
+
+from kview.errors import KviewError
+from kview.language import demo as said
+from kview.language.errors import sentence
+from kview.model.events import Severity
+from kview.model.faults import FaultCommand, FaultReply
+from kview.tui.dashboard import Dashboard
+from kview.tui.fault_keys import FaultKeys
+from kview.tui.looks import Look
+from kview.tui.screens.commands import Command
+from kview.tui.screens.demos import DemoScreen
+from kview.tui.widgets.bottom import StatusMessage
+from kview.tui.widgets.caption import Caption
+
+if TYPE_CHECKING:
+    from kview.school.demos import Demos, Opening
+
+MOST_ANSWERS = 4
+"""The number keys that choose an answer."""
+
+
+class Show(Protocol):
+    """A lesson or a drill that is shown."""
+
+    name: str
+
+    @property
+    def depth(self) -> int:
+        """How many screens it shows on each other."""
+        ...
+
+    @property
+    def is_asking(self) -> int:
+        """The number of answers to choose from, 0 if no question is asked."""
+        ...
+
+    def allows(self, what: str) -> bool:
+        """Return whether a key of demos does something now."""
+        ...
+
+    def do(self, what: str) -> bool:
+        """Carry out a key. Returns False if the next demo should begin."""
+        ...
+
+    def caption(self, is_large: bool) -> Caption:
+        """Return the caption."""
+        ...
+
+    def looks(self) -> Sequence[Look]:
+        """Return where to look on the screen shown."""
+        ...
+
+    def begins_at(self, from_ms: int) -> None:
+        """Begin with the first observation from this time on."""
+        ...
+
+    def see(self) -> None:
+        """Take over the view that is shown now."""
+        ...
+
+    def tick(self) -> None:
+        """Let time pass."""
+        ...
+
+    def fault_done(self, command: FaultCommand, reply: FaultReply, at_ms: int) -> None:
+        """Take over a fault that somebody's key has caused, asked for at `at_ms`."""
+        ...
+
+
+class LessonKeys:
+    """Carries out the actions `lesson('…')`, which exist only with demos.
+
+    `go` goes to a screen of a number key, `push` shows a list over the screen, `where` returns the mode shown
+    and how many screens lie on each other, and `redraw` draws everything again. `opening` is the demo to
+    begin with, on the cluster that is there.
+    """
+
+    def __init__(
+        self,
+        app: Dashboard,
+        faults: FaultKeys,
+        demos: "Demos | None",
+        opening: "Opening | None",
+        go: Callable[[str], Awaitable[None]],
+        push: Callable[[Screen[Any]], object],
+        where: Callable[[], tuple[str, int]],
+        redraw: Callable[[], None],
+    ) -> None:
+        self._app, self._faults, self._demos = app, faults, demos
+        self._go, self._push, self._where, self._redraw = go, push, where, redraw
+        self._opening = opening
+        self._show: Show | None = None
+        self._is_large = False
+        faults.on_done = self._fault_done
+
+    @property
+    def caption(self) -> Caption | None:
+        """What the caption strip shows, None if no demo is shown."""
+        return None if self._show is None else self._show.caption(self._is_large)
+
+    @property
+    def looks(self) -> Sequence[Look]:
+        """Where the demo says to look."""
+        return () if self._show is None else self._show.looks()
+
+    @property
+    def is_on(self) -> bool:
+        """Whether a demo is shown."""
+        return self._show is not None
+
+    def begin(self) -> None:
+        """Begin the demo that the dashboard was started for."""
+        if self._opening is not None and self._demos is not None:
+            self._set(self._made(self._opening.name, self._opening.seed))
+
+    def allows(self, what: str) -> bool:
+        """Return whether an action works now."""
+        if what == "list":
+            return self._demos is not None
+        if self._show is None:
+            return False
+        if what.startswith("answer"):
+            return int(what.removeprefix("answer")) <= self._show.is_asking
+        return what == "large" or self._show.allows(what)
+
+    def takes_screen(self, number: int) -> bool:
+        """Return whether the key of the screen with that number, from 1, chooses an answer now."""
+        return self._show is not None and number <= self._show.is_asking
+
+    def do(self, what: str) -> None:
+        """Carry out an action."""
+        if what == "list":
+            self._list()
+        elif what == "large":
+            self._is_large = not self._is_large
+            self._redraw()
+        elif self._show is None:
+            return
+        elif what == "restart":
+            self.start(self._show.name)
+        elif not self._show.do(what):
+            self._next_demo()
+
+    def leave(self, depth: int) -> bool:
+        """Leave the demo. Returns False if there is none, or if the user has opened one of the `depth`
+        screens."""
+        if self._show is None or depth > self._show.depth:
+            return False
+        self._set(None)
+        key = self._app.keys.name("demos")
+        self._app.say(StatusMessage(said.LEFT, f"{key} lists the demos"))
+        self._redraw()
+        return True
+
+    def commands(self) -> list[Command]:
+        """Return a command for each demo."""
+        if self._demos is None:
+            return []
+        return [
+            Command(f"demo {one.name}", "", f"{one.title}: {one.about}", partial(self.start, one.name))
+            for one in self._demos.listed()
+        ]
+
+    def see(self) -> None:
+        """Take over the view that is shown now."""
+        if self._show is not None:
+            self._show.see()
+
+    def tick(self) -> None:
+        """Let time pass."""
+        if self._show is not None:
+            self._show.tick()
+
+    def start(self, name: str) -> None:
+        """Start a demo on a fresh cluster."""
+        demos = self._demos
+        if demos is None:
+            return
+        self._app.return_to_live()
+        seed = demos.seed_of(name)
+        try:
+            show = self._made(name, seed)
+        except KviewError as error:
+            self._app.say(StatusMessage(sentence(error), severity=Severity.WARN))
+            return
+        show.begins_at(_NEVER_MS)
+        self._set(show)
+        self._faults.forget()
+        self._redraw()
+        self._app.run_worker(self._freshen(demos, show, name, seed), group="demo")
+
+    async def _freshen(self, demos: "Demos", show: Show, name: str, seed: int) -> None:
+        try:
+            show.begins_at(await demos.fresh(name, seed))
+        except KviewError as error:
+            self._set(None)
+            self._app.say(StatusMessage(sentence(error), severity=Severity.WARN))
+            self._redraw()
+
+    def _set(self, show: Show | None) -> None:
+        """Show a demo from now on. In a drill, fault keys would say what the fault is."""
+        from kview.school.demos import INCIDENT
+
+        self._show = show
+        self._faults.is_locked = show is not None and show.name == INCIDENT
+
+    def _made(self, name: str, seed: int) -> Show:
+        """Return a demo that is about to begin. Raises KviewError."""
+        from kview.school.demos import INCIDENT
+        from kview.tui.drills import DrillShow
+        from kview.tui.lessons import LessonShow
+
+        assert self._demos is not None
+        if name == INCIDENT:
+            return DrillShow(self._app, self._demos, self._go, self._push, seed, self._redraw)
+        return LessonShow(self._app, self._faults, self._demos, self._go, self._where, name, self._redraw)
+
+    def _list(self) -> None:
+        if self._demos is not None:
+            name = "" if self._show is None else self._show.name
+            self._push(DemoScreen(self._demos.listed(), name, self.start))
+
+    def _next_demo(self) -> None:
+        assert self._demos is not None and self._show is not None
+        names = [one.name for one in self._demos.listed()]
+        at = names.index(self._show.name) + 1 if self._show.name in names else len(names)
+        if at < len(names):
+            self.start(names[at])
+
+    def _fault_done(self, command: FaultCommand, reply: FaultReply, at_ms: int) -> None:
+        if self._show is not None:
+            self._show.fault_done(command, reply, at_ms)
+
+
+_NEVER_MS = 1 << 62
+"""No observation begins so late: the fresh cluster is not there yet."""

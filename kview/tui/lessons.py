@@ -1,0 +1,376 @@
+"""Shows lessons: their captions, where to look, and their keys."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from kview.errors import error_of
+from kview.language import demo as said
+from kview.language import glyphs, words
+from kview.language.errors import sentence
+from kview.model.adjustments import AdjustmentReply
+from kview.model.faults import FaultCommand, FaultKind, FaultReply
+from kview.school.conduct import Act, Conduct, Phase
+from kview.school.demos import Demos
+from kview.school.look import Mark, mark
+from kview.school.moment import Moment, split
+from kview.tui.dashboard import Dashboard
+from kview.tui.fault_actions import FAULT_KEYS
+from kview.tui.fault_keys import FaultKeys
+from kview.tui.lesson_captions import answered, paragraphs
+from kview.tui.lesson_places import Place, Subjects, looks, place
+from kview.tui.looks import Look
+from kview.tui.text import Role
+from kview.tui.widgets.bottom import StatusMessage
+from kview.tui.widgets.caption import Caption, Paragraph
+
+READ_FIRST_MS, READ_MS_PER_CHARACTER = 2_500, 45
+"""How long a caption stays when a lesson runs by itself: about the pace of somebody who reads aloud."""
+
+
+MOST_TRIES = 25
+"""How often marked rows are looked for: five seconds, in which any screen is drawn."""
+
+
+class LessonShow:
+    """A lesson that is shown. `go` goes to a screen of a number key."""
+
+    def __init__(
+        self,
+        app: Dashboard,
+        faults: FaultKeys,
+        demos: Demos,
+        go: Callable[[str], Awaitable[None]],
+        where: Callable[[], tuple[str, int]],
+        name: str,
+        redraw: Callable[[], None],
+    ) -> None:
+        lesson, staged = demos.lesson(name)
+        self.name = name
+        self.conduct = Conduct(lesson, staged)
+        self.is_auto = False
+        self._app, self._faults, self._demos, self._go_to, self._redraw = app, faults, demos, go, redraw
+        self._where = where
+        self._place: Place | None = None
+        self._about = Subjects(_first_partition(staged[0].step.look), "")
+        self._to_point = 0
+        """How often the rows that are marked are still looked for."""
+        self._from_ms = 0
+        """Observations that began earlier are of another cluster."""
+        self._is_asking = False
+        self._past: int | None = None
+        """The number of the earlier step that is shown."""
+        self._away_since_ms = 0
+        self._insists = False
+        self._read_from_ms = 0
+
+    # -- what is shown
+
+    @property
+    def depth(self) -> int:
+        """How many screens it shows on each other."""
+        return 1 if self._place is None else self._place.depth
+
+    @property
+    def is_asking(self) -> int:
+        """The number of answers to choose from, 0 if no question is asked."""
+        question = self.conduct.staged.step.question
+        asks = self.conduct.phase is Phase.QUESTION and self._past is None and question is not None
+        return len(question.answers) if asks and question is not None else 0
+
+    def caption(self, is_large: bool) -> Caption:
+        """Return the caption."""
+        conduct, keys, app = self.conduct, self._app.keys, self._app
+        space, back = keys.name("pause"), keys.name("previous-step")
+        leave, auto = (keys.name("back"), "leave"), keys.name("ignored-groups")
+        title = conduct.lesson.title
+        if conduct.phase is Phase.OVER and self._past is None:
+            text = said.over(title, conduct.steps, *conduct.right_answers)
+            made = [Paragraph(text)]
+            if following := self._following():
+                made.append(Paragraph(said.next_demo(following[1], space), Role.KEY, rank=1))
+            return Caption(
+                f"DEMO {title}", "the end", tuple(made),
+                ((keys.name("spark"), "again"), (keys.name("demos"), "demos"), leave), is_large,
+            )  # fmt: skip
+        if self._past is not None:
+            played = conduct.played[self._past]
+            step = conduct.staged_at(self._past).step
+            made = [Paragraph(played.caption)]
+            if step.question is not None and played.answered:
+                made.append(answered(step.question, played.answered))
+            clock = words.clock(played.at_ms, app.zone, tenths=False)
+            made.append(Paragraph(said.past(clock, space), Role.KEY))
+            return Caption(
+                f"DEMO {title}", said.step_of(self._past, conduct.steps), tuple(made),
+                ((space, "return"), (back, "step before"), leave), is_large,
+            )  # fmt: skip
+        number = min(conduct.number, conduct.steps - 1)
+        now_ms = app.now_ms()
+        made = paragraphs(conduct, self._prompt(), self._way_back(), self._fault_key(), now_ms)
+        where = said.step_of(number, conduct.steps) + (f", {said.BY_ITSELF}" if self.is_auto else "")
+        first = [(f"1–{self.is_asking}", "answer")] if self.is_asking else [(space, "next")]
+        if conduct.phase in (Phase.STARTING, Phase.PRESS):
+            first = []
+        rest = [(back, "back")] if number else []
+        if conduct.phase is Phase.DONE and not conduct.extra:
+            made.append(Paragraph(f"{space}: next step", Role.KEY, glyphs.PLAYING, rank=4))
+        return Caption(
+            f"DEMO {title}", where, tuple(made),
+            (*first, leave, *rest, (auto, "stop" if self.is_auto else "by itself")), is_large,
+        )  # fmt: skip
+
+    def looks(self) -> Sequence[Look]:
+        """Return where to look on the screen shown."""
+        if self.conduct.phase in (Phase.STARTING, Phase.OVER) or self._place is None:
+            return ()
+        return looks(self._marks(), self._place, self._app.view)
+
+    def _marks(self) -> list[Mark]:
+        number = self._past if self._past is not None else min(self.conduct.number, self.conduct.steps - 1)
+        return [mark(text) for text in self.conduct.staged_at(number).step.look]
+
+    def _prompt(self) -> str:
+        key = self.conduct.staged.key
+        if key is None:
+            return ""
+        fault = next(fault for fault in FAULT_KEYS.values() if fault.kind is key.kind)
+        return said.to_press(key, self._app.keys.name(fault.name), self._faults.would_do(key))
+
+    def _way_back(self) -> str:
+        keys, extra = self._app.keys, self.conduct.extra
+        name = self._faults.back_name
+        if not extra:
+            return ""
+        if name and any(name.endswith(f" {fault.node}") for fault in extra):
+            return said.way_back(keys.name("restore"), name)
+        return said.way_back_selected(keys.name("restore"), extra[-1].node)
+
+    def _fault_key(self) -> str:
+        """Return the key that causes a fault which was ended too early."""
+        kinds = {"crashed": FaultKind.CRASH, "stopped": FaultKind.STOP, "hung": FaultKind.HANG}
+        kind = (
+            kinds.get(self.conduct.missing[0][1], FaultKind.SLOW) if self.conduct.missing else FaultKind.SLOW
+        )
+        return self._app.keys.name(next(one.name for one in FAULT_KEYS.values() if one.kind is kind))
+
+    def _following(self) -> tuple[str, str] | None:
+        """Return name and title of the next lesson."""
+        listed = self._demos.listed()
+        at = next((at for at, one in enumerate(listed) if one.name == self.name), -1)
+        return (listed[at + 1].name, listed[at + 1].title) if 0 <= at < len(listed) - 1 else None
+
+    # -- what is seen
+
+    def begins_at(self, from_ms: int) -> None:
+        """Begin with the first observation from this time on."""
+        self._from_ms = from_ms
+
+    def see(self) -> None:
+        """Take over the view that is shown now."""
+        app, view = self._app, self._app.view
+        if view is None:
+            return
+        if not view.moment.live:
+            self._away_since_ms = self._away_since_ms or app.wall_ms()
+            return
+        if self._away_since_ms:
+            self.conduct.was_away(app.wall_ms() - self._away_since_ms)
+            self._away_since_ms, self._past = 0, None
+        if view.snapshot.observation.began_ms < self._from_ms or self._is_asking:
+            return
+        self._is_asking = True
+        app.run_worker(self._ask(), group="lesson")
+
+    async def _ask(self) -> None:
+        view, conduct = self._app.view, self.conduct
+        try:
+            counters, in_force = await self._demos.counters(), await self._demos.active()
+        finally:
+            self._is_asking = False
+        if view is None or counters is None or conduct.phase is Phase.OVER:
+            return
+        seen, before = view.snapshot.observation, conduct.phase
+        conduct.see(Moment(view, counters), seen.began_ms, seen.ended_ms, in_force or ())
+        if before is Phase.STARTING:
+            self._arrive()
+        elif before is not conduct.phase:
+            self._read_from_ms = self._app.wall_ms()
+        self._act()
+        self._redraw()
+
+    def _act(self) -> None:
+        """Begin what the step does by itself."""
+        if self.conduct.phase is Phase.ACT and not self._is_acting:
+            self._is_acting = True
+            self._app.run_worker(self._carry_out(self.conduct.staged.acts), group="lesson acts")
+
+    _is_acting = False
+
+    async def _carry_out(self, acts: Sequence[Act]) -> None:
+        refused = ""
+        at_ms = self._app.wall_ms()
+        for one in acts:
+            reply: AdjustmentReply | FaultReply
+            if isinstance(one, FaultCommand):
+                reply = await self._demos.apply(one)
+            else:
+                reply = await self._demos.adjust(one)
+            if reply.refused is not None:
+                refused = sentence(error_of(reply.refused))
+        in_force = await self._demos.active()
+        self._is_acting = False
+        if self.conduct.phase is Phase.ACT:
+            self.conduct.acted(in_force, at_ms, refused)
+        self._redraw()
+
+    def fault_done(self, command: FaultCommand, reply: FaultReply, at_ms: int) -> None:
+        """Take over a fault that somebody's key has caused, asked for at `at_ms`."""
+        self.conduct.pressed(command, reply.active, at_ms)
+        self._redraw()
+
+    def tick(self) -> None:
+        """Go on if the lesson runs by itself and the caption has been read; point at what is marked."""
+        if self._to_point:
+            self._to_point -= 1
+            self._point()
+        conduct = self.conduct
+        if not self.is_auto or self._past is not None or not self._app.live:
+            return
+        if conduct.phase in (Phase.STARTING, Phase.ACT, Phase.OVER):
+            return
+        length = len(conduct.played[-1].caption)
+        question = conduct.staged.step.question
+        if question is not None and conduct.phase is Phase.QUESTION:
+            length += len(question.text) + sum(map(len, question.answers))
+        elif question is not None:
+            length += len(question.because)
+        if self._app.wall_ms() - self._read_from_ms < READ_FIRST_MS + READ_MS_PER_CHARACTER * length:
+            return
+        self._read_from_ms = self._app.wall_ms()
+        match conduct.phase:
+            case Phase.QUESTION:
+                assert question is not None
+                self.answer(question.right)
+            case Phase.PRESS:
+                assert conduct.staged.key is not None
+                self._faults.give(conduct.staged.key)
+            case Phase.DONE:
+                self.next()
+
+    # -- keys
+
+    def allows(self, what: str) -> bool:
+        """Return whether a key of demos does something now."""
+        return what in ("next", "auto", "restart") or (what == "before" and self.conduct.number > 0)
+
+    def do(self, what: str) -> bool:
+        """Carry out a key. Returns False if the next demo should begin."""
+        match what:
+            case "next":
+                return self.next()
+            case "before":
+                self.before()
+            case "auto":
+                self.toggle_auto()
+            case _:
+                self.answer(int(what.removeprefix("answer")))
+        return True
+
+    def next(self) -> bool:
+        """Go to the next step, or return to it from an earlier one. Returns False after the last step."""
+        conduct, app = self.conduct, self._app
+        if self._past is not None or not app.live:
+            self._past = None
+            app.return_to_live()
+            self._show()
+            return True
+        match conduct.phase:
+            case Phase.OVER:
+                return False
+            case Phase.QUESTION:
+                app.say(StatusMessage(said.NO_ANSWER))
+            case Phase.PRESS:
+                app.say(StatusMessage(self._prompt(), f"{app.keys.name('ignored-groups')} does it for you"))
+            case Phase.WATCH if not self._insists:
+                self._insists = True
+                app.say(StatusMessage(said.still_waits(app.keys.name("pause"))))
+            case Phase.WATCH | Phase.DONE:
+                conduct.next(app.now_ms())
+                self._arrive()
+                self._act()
+        self._redraw()
+        return True
+
+    def before(self) -> None:
+        """Show the step before the one that is shown, from the recording."""
+        number = min(self.conduct.number, self.conduct.steps) if self._past is None else self._past
+        if number == 0:
+            return
+        self._past = number - 1
+        self._show()
+        self._app.show_moment(self.conduct.played[self._past].at_ms)
+        self._redraw()
+
+    def answer(self, number: int) -> None:
+        """Answer the question."""
+        if 0 < number <= self.is_asking:
+            self.conduct.answer(number, self._app.now_ms())
+            self._read_from_ms = self._app.wall_ms()
+            self._to_point = MOST_TRIES
+            self._act()
+            self._redraw()
+
+    def toggle_auto(self) -> None:
+        """Let the lesson run by itself, or stop that."""
+        self.is_auto = not self.is_auto
+        self._read_from_ms = self._app.wall_ms()
+        if self.is_auto and self.conduct.phase is Phase.PRESS:
+            self._read_from_ms = 0  # The person asked for the key to be pressed.
+        self._redraw()
+
+    # -- places
+
+    def _arrive(self) -> None:
+        """Show what the step is about."""
+        self._insists = False
+        self._read_from_ms = self._app.wall_ms()
+        if self.conduct.phase is not Phase.OVER:
+            self._show()
+
+    def _show(self) -> None:
+        marks = self._marks()
+        self._about = self._about.after(marks)
+        wanted = place(marks, self._presses(), self._about, self._app.size.width)
+        self._to_point = MOST_TRIES
+        if wanted is None:
+            self._place = self._place or Place("overview")
+        elif wanted != self._place or self._where() != (wanted.mode, wanted.depth):
+            self._app.run_worker(self._open(wanted), group="lesson place")
+            self._place = wanted
+
+    def _presses(self) -> bool:
+        key = self.conduct.staged.key
+        return self._past is None and key is not None and self._faults.aims(key)
+
+    async def _open(self, wanted: Place) -> None:
+        await self._go_to(wanted.mode)
+        if wanted.partition:
+            self._app.go.partition(*split(wanted.partition))
+        elif wanted.group:
+            self._app.go.group(wanted.group)
+        self._to_point = MOST_TRIES
+
+    def _point(self) -> None:
+        """Select the rows that are marked, so that they are in sight, and the broker that a key will hit."""
+        screen = self._app.shown()
+        if screen is None:
+            return
+        key = self.conduct.staged.key if self._presses() else None
+        broker = self._faults.broker_for(key) if key is not None else None
+        if screen.point(self.looks(), broker):
+            self._to_point = 0
+            self._redraw()
+
+
+def _first_partition(texts: Sequence[str]) -> str:
+    marks = [mark(text) for text in texts]
+    return next((one.of[0] for one in marks if one.subject == "partition"), "")

@@ -1,0 +1,107 @@
+"""`D`: the list of demos, above the screen. Enter starts one on a fresh cluster."""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Protocol
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+from kview.tui.rows.columns import Column
+from kview.tui.rows.common import Keyed
+from kview.tui.rows.row import Row
+from kview.tui.text import Line, Role, Span, line
+from kview.tui.widgets.table import Table
+
+MARGIN_ROWS = 8
+"""The rows of the screen that the list leaves free."""
+
+
+class Demo(Protocol):
+    """A demo in the list."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def minutes(self) -> int: ...
+    @property
+    def about(self) -> str: ...
+
+
+class DemoRows(Keyed[str]):
+    """The rows of demos. The key is the demo's name."""
+
+    empty = "there is no demo"
+    columns: Sequence[Column] = (
+        Column("title", "", 22, flex=1, most=46, name=True),
+        Column("minutes", "", 5, right=True),
+        Column("about", "", 20, flex=3, most=110, rank=1),
+        Column("name", "", 10, flex=1, most=16, rank=2, name=True),
+    )
+
+    def __init__(self, demos: Sequence[Demo]) -> None:
+        super().__init__([demo.name for demo in demos])
+        self._demos = demos
+        self.title: Line = line(
+            Span("DEMOS", Role.HEAD),
+            Span("  Enter", Role.KEY),
+            Span(" starts one on a fresh cluster, in place of this one", Role.DIM),
+            Span("  Esc", Role.KEY),
+            Span(" cancel", Role.DIM),
+        )
+
+    def row(self, index: int, now_ms: int) -> Row:
+        """Return a demo's cells."""
+        demo = self._demos[index]
+        return Row(
+            (
+                line(demo.title),
+                line(Span(f"{demo.minutes} min", Role.DIM)),
+                line(Span(demo.about, Role.DIM)),
+                line(Span(demo.name, Role.KEY)),
+            )
+        )
+
+
+class DemoScreen(ModalScreen[None], inherit_bindings=False):
+    """The list of demos. `current` is the name of the one that is shown, and `start` starts one."""
+
+    CSS = """
+    DemoScreen { align: center middle; background: $background 0%; }
+    DemoScreen Table { width: 96%; background: $background; border: round $secondary; }
+    """
+    AUTO_FOCUS = "Table"
+    CHOOSES: ClassVar[str] = "start this demo"
+    """What Enter does, for the key line of the screen below."""
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,D", "leave", "back", key_display="Esc")]
+
+    def __init__(self, demos: Sequence[Demo], current: str, start: Callable[[str], None]) -> None:
+        super().__init__()
+        self._demos = demos
+        self._current = current
+        self._start = start
+
+    def compose(self) -> ComposeResult:
+        """Make the list."""
+        yield Table(id="demos")
+
+    def on_mount(self) -> None:
+        """Fill the list, and select the demo that is shown."""
+        table = self.query_one(Table)
+        table.styles.height = min(len(self._demos) + 3, max(6, self.app.size.height - MARGIN_ROWS))
+        table.fill(lambda: DemoRows(self._demos))
+        if self._current:
+            table.select(self._current)
+
+    def action_leave(self) -> None:
+        """Start nothing."""
+        self.dismiss()
+
+    @on(Table.Opened)
+    def _chosen(self, event: Table.Opened) -> None:
+        self.dismiss()
+        if isinstance(event.key, str):
+            self.app.call_next(self._start, event.key)

@@ -1,0 +1,120 @@
+"""The caption strip above the status line: what a demo, a tour or a drill says about the screen."""
+
+from dataclasses import dataclass
+from textwrap import wrap
+
+from kview.language import glyphs
+from kview.tui.canvas import canvas
+from kview.tui.text import EMPTY, Line, Role, Span, cut, joined, line, line_width, pad
+from kview.tui.widgets.drawn import Lines
+
+LEAST_ROWS = 4
+"""A caption gets at least this many lines, even on the smallest screen."""
+
+SHARE_PERCENT = 45
+"""The most of the screen's height that a caption takes."""
+
+_WIDE = {ord(" "): "\u3000", **{code: chr(code + 0xFEE0) for code in range(ord("!"), ord("~") + 1)}}
+"""The wide form of every ASCII character, which takes two cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A paragraph of a caption. `sign` stands before its first line.
+
+    Paragraphs of the highest `rank` are left out first if not all of them fit, and those of rank 0 never.
+    """
+
+    text: str
+    role: Role = Role.TEXT
+    sign: str = ""
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """What the strip shows. `heading` and `place`, such as `step 2 of 6`, stand on its first line, `keys` at
+    the end of that line as far as they fit, each as the key's name and what it does. If `is_large`, the
+    paragraphs of rank 0 are twice as wide, for a projector."""
+
+    heading: str
+    place: str
+    paragraphs: tuple[Paragraph, ...]
+    keys: tuple[tuple[str, str], ...] = ()
+    is_large: bool = False
+
+
+def caption_rows(caption: Caption | None, cells: int, height: int) -> int:
+    """Return the number of lines of a caption on a screen of this size, 0 if there is none."""
+    if caption is None:
+        return 0
+    most = max(LEAST_ROWS, height * SHARE_PERCENT // 100)
+    return len(caption_lines(caption, cells, most, False))
+
+
+def caption_lines(caption: Caption, cells: int, rows: int, ascii_only: bool) -> list[Line]:
+    """Return a caption in at most `rows` lines, its heading first."""
+    kept = list(caption.paragraphs)
+    while True:
+        made = [
+            each
+            for paragraph in kept
+            for each in _wrapped(paragraph, cells, caption.is_large and not paragraph.rank, ascii_only)
+        ]
+        worst = max((paragraph.rank for paragraph in kept), default=0)
+        if len(made) < rows or not worst:
+            break
+        last = max(at for at, paragraph in enumerate(kept) if paragraph.rank == worst)
+        del kept[last]
+    if len(made) >= rows:
+        made = [*made[: rows - 2], cut(line(*made[rows - 2], glyphs.ELLIPSIS), cells)]
+    return [_heading(caption, cells), *made]
+
+
+def _heading(caption: Caption, cells: int) -> Line:
+    begin = line(
+        Span(f"{glyphs.RULE * 2} ", Role.KEY),
+        Span(caption.heading, Role.BRIGHT),
+        Span(f" {glyphs.DOT} {caption.place}" if caption.place else "", Role.DIM),
+        " ",
+    )
+    begin = cut(begin, cells)
+    keys = [line(Span(name, Role.KEY), Span(f" {does}", Role.DIM)) for name, does in caption.keys]
+    room = cells - line_width(begin) - 4
+    shown = joined(keys, Span("  "), room) if keys and line_width(keys[0]) <= room else EMPTY
+    gap = cells - line_width(begin) - line_width(shown) - (2 if shown else 0)
+    rule = line(Span(glyphs.RULE * max(0, gap - 1), Role.KEY))
+    return (*begin, *rule, *line(" ", *shown, " ")) if shown else (*begin, *rule)
+
+
+def _wrapped(paragraph: Paragraph, cells: int, is_large: bool, ascii_only: bool) -> list[Line]:
+    """Return a paragraph's lines, indented by the width of its sign."""
+    begin = f" {paragraph.sign} " if paragraph.sign else " "
+    room = max(cells - len(begin) - 1, 10)
+    if is_large:
+        words = wrap(paragraph.text, max(room // 2, 5))
+        words = [" ".join(text) if ascii_only else text.translate(_WIDE) for text in words]
+    else:
+        words = wrap(paragraph.text, room)
+    role = Role.BRIGHT if is_large and paragraph.role is Role.TEXT else paragraph.role
+    return [
+        cut(line(Span(begin if not at else " " * len(begin), role), Span(text, role)), cells)
+        for at, text in enumerate(words)
+    ]
+
+
+class CaptionStrip(Lines):
+    """The strip. It is as high as its caption needs, and not shown without one."""
+
+    DEFAULT_CSS = "CaptionStrip { height: 0; display: none; }"
+
+    def __init__(self) -> None:
+        super().__init__(id="caption")
+        self.caption: Caption | None = None
+
+    def lines(self, width: int, height: int) -> list[Line]:
+        """Return the caption's lines."""
+        if self.caption is None:
+            return []
+        made = caption_lines(self.caption, width, height, canvas(self).ascii_only)
+        return [pad(each, width) for each in made]

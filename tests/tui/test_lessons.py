@@ -1,0 +1,205 @@
+"""Demos on the screen, played by a person's keys on the engine's stage."""
+
+import pytest
+
+from kview.model.faults import FaultCommand, FaultKind
+from kview.school.conduct import Conduct, Phase
+from kview.tui.drills import DrillShow
+from kview.tui.lessons import LessonShow
+from tests.tui.harness import FakeTimeline, lines, running, text
+from tests.tui.lesson_stage import Class, lesson
+
+
+def conduct(taken: Class) -> Conduct:
+    """The lesson that goes on."""
+    show = taken.app.lessons._show
+    assert isinstance(show, LessonShow)
+    return show.conduct
+
+
+async def finish(taken: Class, most_s: int = 40) -> None:
+    """Let time pass until the step is done."""
+    while conduct(taken).phase is not Phase.DONE:
+        most_s -= 1
+        assert most_s, text(taken.app)
+        await taken.second()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+@running
+async def test_a_lesson_is_played_by_keys_to_its_end(size: tuple[int, int]) -> None:
+    async with lesson("follower-crash", size=size) as taken:
+        app = taken.app
+        assert "A follower crashes and comes back · step 1 of 5" in text(app)
+        assert "✓ broker 3 leads invoice-1" in text(app)
+        await taken.press("space")
+        assert "? The leader of invoice-1 lives" in text(app)
+        assert "1 yes, the leader is alive" in text(app)
+        await taken.press("1")
+        assert "✕ Not quite: no, not until broker 4 is declared dead." in text(app)
+        assert "► press K to crash broker 4" in text(app)  # the lesson has selected it
+        assert app.screen.selected_broker() == 4  # type: ignore[attr-defined]
+        await taken.press("K")
+        await taken.second(2)
+        assert "✕ silent" in text(app)
+        await finish(taken)
+        for _ in range(3):
+            await taken.press("space")
+            if conduct(taken).phase is Phase.PRESS:
+                assert "► press B to bring 4 back" in text(app)
+                await taken.press("B")
+            await finish(taken)
+        assert "partition invoice-1 isr" not in text(app)  # no words of the file on the screen
+        assert "invoice-1 isr: 1, 3 → 1, 3, 4" in text(app) or size == (80, 24)
+        await taken.press("space")
+        assert "Your answer was wrong: now you know." in " ".join(text(app).split())
+        assert all(len(line) == size[0] for line in lines(app))
+
+
+@running
+async def test_a_wrong_key_is_noticed_and_taken_back() -> None:
+    async with lesson("follower-crash") as taken:
+        app = taken.app
+        await taken.press("space", "2")
+        app.faults.give(FaultCommand(FaultKind.CRASH, 3))
+        await taken.second()
+        assert "The demo did not ask for this: broker 3 crashed." in text(app)
+        assert "B (restore 3) takes it back" in text(app)
+        assert conduct(taken).phase is Phase.PRESS
+        await taken.press("K")
+        await taken.second(20)
+        assert conduct(taken).phase is Phase.WATCH  # nothing is judged while the wrong broker is down
+        app.faults.give(FaultCommand(FaultKind.START, 3))
+        await taken.second()
+        assert "did not ask" not in text(app)
+        app.faults.give(FaultCommand(FaultKind.START, 4))
+        await taken.second()
+        assert "the demo still needs 4 crashed. Select it and press K." in text(app)
+
+
+@running
+async def test_what_to_look_at_is_marked_and_in_sight() -> None:
+    async with lesson("leader-crash") as taken:
+        marked = [line for line in lines(taken.app) if "►" in line.split("──")[0]]
+        assert any("4  ● up" in line for line in marked)
+        assert any(line.startswith("► invoice      3") for line in marked)
+        await taken.press("space")  # the leader's cell
+        assert any("►4●·0" in line or "►4·0" in line for line in lines(taken.app))
+
+
+@running
+async def test_the_screen_that_shows_it_is_opened() -> None:
+    async with lesson("groups") as taken:
+        app, seen = taken.app, set()
+        while conduct(taken).phase is not Phase.OVER:
+            seen.add(type(app.screen).__name__)
+            if (question := conduct(taken).staged.step.question) and conduct(taken).phase is Phase.QUESTION:
+                await taken.press(str(question.right))
+            if conduct(taken).phase is not Phase.DONE:
+                await finish(taken, 80)
+            await taken.press("space")
+            await taken.second()
+        assert "GroupScreen" in seen
+
+
+@running
+async def test_backspace_shows_the_step_before_and_space_returns() -> None:
+    timeline = FakeTimeline()
+    async with lesson("leader-crash", timeline=timeline) as taken:
+        app = taken.app
+        at_ms = taken.demos.now_ms()
+        await taken.press("space")
+        await taken.press("backspace")
+        assert timeline.asked == [("seek", conduct(taken).played[0].at_ms)]
+        assert at_ms - 2_000 <= conduct(taken).played[0].at_ms <= at_ms
+        assert "step 1 of 6" in text(app) and "The cluster does not go back: space returns to it" in text(app)
+        await taken.press("space")
+        assert "step 2 of 6" in text(app)
+
+
+@running
+async def test_it_runs_by_itself() -> None:
+    async with lesson("leader-crash") as taken:
+        await taken.press("a")
+        for _ in range(300):
+            if conduct(taken).phase is Phase.OVER:
+                break
+            await taken.second()
+        assert conduct(taken).phase is Phase.OVER
+        assert taken.demos.stage.cluster.faults.active() == []
+
+
+@running
+async def test_escape_leaves_and_d_starts_another_on_a_fresh_cluster() -> None:
+    async with lesson("leader-crash", size=(80, 24)) as taken:
+        app = taken.app
+        await taken.press("escape")
+        assert "you have left the demo; its cluster goes on · D lists the demos" in text(app)
+        assert "DEMO" not in text(app)
+        await taken.press("1")  # a screen again, and no answer
+        await taken.press("D")
+        assert "Enter starts one on a fresh cluster, in place of this one" in text(app)
+        await taken.press("down", "enter")
+        await taken.second()
+        assert taken.demos.started == ["keys"]
+        assert "step 1 of 4" in text(app)
+        await taken.press("ctrl+r")
+        await taken.second()
+        assert taken.demos.started == ["keys", "keys"]
+
+
+@running
+async def test_a_demo_is_found_by_name() -> None:
+    async with lesson("leader-crash") as taken:
+        await taken.press("colon", *"demo hang")
+        assert "demo hang" in text(taken.app)
+        await taken.press("enter")
+        await taken.second()
+        assert taken.demos.started == ["hang"]
+
+
+@running
+async def test_large_captions() -> None:
+    async with lesson("leader-crash") as taken:
+        await taken.press("ctrl+l")
+        assert "Ｂｒｏｋｅｒ" in text(taken.app)
+        await taken.press("ctrl+l")
+        assert "Ｂｒｏｋｅｒ" not in text(taken.app)
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24)])
+@running
+async def test_every_line_fits(size: tuple[int, int]) -> None:
+    async with lesson("acks", size=size) as taken:
+        for keys in (["space"], ["space", "1"], ["ctrl+l"]):
+            await taken.press(*keys)
+            await taken.second()
+            assert all(len(line) <= size[0] for line in lines(taken.app))
+            assert "INCIDENT" in text(taken.app) or "brokers" in text(taken.app)
+
+
+@running
+async def test_a_drill_shows_symptoms_alone_until_it_is_answered() -> None:
+    async with lesson(
+        "incident",
+        seed=26,  # broker 4 crashes
+    ) as taken:
+        app = taken.app
+        show = app.lessons._show
+        assert isinstance(show, DrillShow)
+        await taken.second(12)
+        dead = show.exercise.targets[0]
+        assert show.exercise.answer == "crash"
+        shown = text(app)
+        assert f"{dead}  ✕ silent" in shown
+        assert "in force" not in shown and "killed" not in shown and "restore" not in shown
+        await taken.press("ctrl+t")
+        assert show.exercise.hints[0] in text(app)
+        await taken.press("space")
+        assert "WHAT WAS HIT?" in text(app)
+        await taken.press("end", "enter")  # something else
+        await taken.press("enter")
+        assert "That is not it (1 wrong answer)" in text(app)
+        await taken.press("space", *["down"] * int(dead), "enter", "enter")
+        assert f"Right: broker {dead} crashed. Your time: 0:" in text(app)
+        assert f"broker {dead} is silent" in text(app) and "with 1 hint and 1 wrong answer" in text(app)
