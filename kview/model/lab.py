@@ -1,14 +1,14 @@
 """What is set in a simulated cluster and can be adjusted while it runs: producers, groups, links, topics."""
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from kview.model.adjustments import Adjustment, AdjustmentReply
 from kview.model.faults import Faults
 
 
-@dataclass(frozen=True, slots=True)
-class ProducerSetting:
+class ProducerSetting(Struct, frozen=True):
     """A simulated producer. `rate` and `initial_rate` are in records per second, also while it is paused.
 
     `acks` is −1 for all. With `keys` 0 its records have null keys, otherwise that many, Zipf-distributed by
@@ -26,8 +26,7 @@ class ProducerSetting:
     skew: float
 
 
-@dataclass(frozen=True, slots=True)
-class GroupSetting:
+class GroupSetting(Struct, frozen=True):
     """A simulated consumer group. `rate` is what one member can process per second, 0 for no limit."""
 
     name: str
@@ -39,8 +38,7 @@ class GroupSetting:
     commit_interval_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class LinkSetting:
+class LinkSetting(Struct, frozen=True):
     """A broker's network: bytes per second in each direction, and the latency to any other node."""
 
     broker: int
@@ -49,8 +47,7 @@ class LinkSetting:
     latency_us: int
 
 
-@dataclass(frozen=True, slots=True)
-class TopicSetting:
+class TopicSetting(Struct, frozen=True):
     """A topic's min.insync.replicas in force, and how many replicas a partition has."""
 
     name: str
@@ -59,8 +56,7 @@ class TopicSetting:
     replicas: int
 
 
-@dataclass(frozen=True, slots=True)
-class LabSettings:
+class LabSettings(Struct, frozen=True):
     """Everything that can be adjusted, in the order of the cluster's description."""
 
     producers: tuple[ProducerSetting, ...] = ()

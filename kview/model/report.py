@@ -6,11 +6,11 @@ int64 arrays, UNKNOWN if a figure is not known. Fractions are float64 arrays, Na
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 
 from kview.errors import ErrorValue
 from kview.model.report_tables import COMPARISON, TABLES, Array, Column, TableName
@@ -60,16 +60,14 @@ class NoteKind(StrEnum):
     """`recording` has no complete second."""
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """A note of a report: its kind and its values by name."""
 
     kind: NoteKind
     values: Mapping[str, ErrorValue] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table's columns by name, all of the same length."""
 
     name: str
@@ -116,8 +114,7 @@ def _table(name: str, spec: tuple[Column, ...], values: Mapping[str, Any]) -> Ta
     return Table(name, spec, {c.name: c.array(values.get(c.name, [None] * rows)) for c in spec})
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(Struct, frozen=True):
     """What a report covers: its tables, and from when to when (epoch ms, UNKNOWN if nothing is known)."""
 
     since_ms: int
@@ -126,8 +123,7 @@ class Period:
     notes: tuple[Note, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """A report. `against` and `comparison` are there if two periods were asked for."""
 
     period: Period

@@ -1,11 +1,11 @@
 """The tables of a report and their columns, each of them defined once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from kview.model.units import UNKNOWN
 
@@ -42,8 +42,7 @@ _FRACTIONS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of a table: its name, unit and meaning. `is_estimate` marks figures that are not counted."""
 
     name: str

@@ -4,15 +4,15 @@ The room `run` implements it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 from kview.model.events import Severity
 
 
-@dataclass(frozen=True, slots=True)
-class ReportProgress:
+class ReportProgress(Struct, frozen=True):
     """How far a report is.
 
     `stage` is "start", "roll_up" or "figures". `done` and `total` count segments or figures, `tasks_done` and
@@ -32,8 +32,7 @@ class ReportProgress:
         return min(1.0, self.done / self.total) if self.total else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ReportScope:
+class ReportScope(Struct, frozen=True):
     """What a report is about: topics and groups by their exact names, none for all of them."""
 
     topics: tuple[str, ...] = ()

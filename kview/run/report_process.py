@@ -13,11 +13,11 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from kview.config.children import child_environment
 from kview.errors import ErrorKind, KviewError, error_of
@@ -30,8 +30,7 @@ END_WITHIN_S = 0.5
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(Struct, frozen=True):
     """A report with the page that was written. Implements `kview.model.reporting.MadeReport`."""
 
     path: str

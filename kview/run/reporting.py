@@ -3,9 +3,10 @@
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.report import Report
@@ -146,7 +147,7 @@ class Reporting:
 
     def _tell(self, **changes: object) -> None:
         with self._lock:
-            self._progress = replace(self._progress, **changes)  # type: ignore[arg-type]
+            self._progress = replace(self._progress, **changes)
             self._on_progress(self._progress)
 
 

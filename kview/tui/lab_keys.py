@@ -1,6 +1,6 @@
 """The keys of the lab panel: they adjust the simulated cluster, and undo that one by one."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from kview.errors import ErrorKind
 from kview.language import adjustments as words

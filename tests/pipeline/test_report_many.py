@@ -2,12 +2,12 @@
 
 import resource
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
 from kview.derive.view import View

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kview.school.drills import HINT_COSTS_MS, LONGEST_MS, Answer, Running, drill, faults
+from kview.school.drills import LONGEST_MS, Answer, Running, drill, faults
+from kview.school.exercise import HINT_COSTS_MS
 
 NAMES = [fault.name for fault in faults()]
 

@@ -1,7 +1,8 @@
 """The caption strip above the status line: what a demo, a tour or a drill says about the screen."""
 
-from dataclasses import dataclass
 from textwrap import wrap
+
+from msgspec import Struct
 
 from kview.language import glyphs
 from kview.tui.canvas import canvas
@@ -18,8 +19,7 @@ _WIDE = {ord(" "): "\u3000", **{code: chr(code + 0xFEE0) for code in range(ord("
 """The wide form of every ASCII character, which takes two cells."""
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
+class Paragraph(Struct, frozen=True):
     """A paragraph of a caption. `sign` stands before its first line.
 
     Paragraphs of the highest `rank` are left out first if not all of them fit, and those of rank 0 never.
@@ -31,8 +31,7 @@ class Paragraph:
     rank: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Caption:
+class Caption(Struct, frozen=True):
     """What the strip shows. `heading` and `place`, such as `step 2 of 6`, stand on its first line, `keys` at
     the end of that line as far as they fit, each as the key's name and what it does. If `is_large`, the
     paragraphs of rank 0 are twice as wide, for a projector."""

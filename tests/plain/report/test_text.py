@@ -1,11 +1,11 @@
 """Reports as text: what is said first, widths, ASCII, names that are too long, nothing at all."""
 
-from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kview.model.report import Note, NoteKind, Period, Report, table_of
 from kview.model.report_tables import TableName
