@@ -62,7 +62,13 @@ def report_schema() -> dict[str, Any]:
         "groups": {**names_of, "description": "Patterns of the groups it is about; none for all of them."},
         **period,
     }
-    optional = {"against": _ref("ReportPeriod"), "comparison": _ref("ReportTable_comparison")}
+    optional = {
+        "against": {**_ref("ReportPeriod"), "description": "The other period, only with `--against`."},
+        "comparison": {
+            **_ref("ReportTable_comparison"),
+            "description": "The figures of both periods, only with `--against`.",
+        },
+    }
     whole = _object(
         "What `kview report --format json` prints. An unknown value is null, never 0.", document, DOCUMENT
     )
@@ -83,7 +89,10 @@ def _table(title: str, spec: tuple[Column, ...]) -> dict[str, Any]:
     )
     return _object(
         f"{title}.",
-        {"columns": {"type": "array", "items": columns}, "rows": {"type": "array", "items": rows}},
+        {
+            "columns": {"type": "array", "items": columns, "description": "What the columns mean, in order."},
+            "rows": {"type": "array", "items": rows, "description": "The rows, by the columns' names."},
+        },
     )
 
 

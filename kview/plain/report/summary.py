@@ -47,7 +47,7 @@ def _known_s(report: Report) -> int:
 
 
 MOST_INCIDENTS = 3
-"""The most incidents that are told one by one, the longest ones."""
+"""How many incidents are named one by one, the longest ones."""
 
 
 def _incidents(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
