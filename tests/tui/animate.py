@@ -16,6 +16,8 @@ from kview.school.camera.camera import Camera
 from tests.tui.harness import SEEN_AFTER_MS, EngineLab, FakeClock, dashboard, press
 from tests.tui.pictures import FOLDER, with_spaces
 
+ANIMATED = FOLDER / "animated"
+
 SIZE = (100, 30)
 SECONDS_BEFORE = 30
 FRAME_S, LAST_S = 1.3, 4.0
@@ -151,4 +153,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ANIMATED)
