@@ -233,8 +233,8 @@ GENERAL_ACTIONS = (
 )
 
 ACTIONS: tuple[Action, ...] = (
-    *DEMO_ACTIONS,
     *FAULT_ACTIONS,
+    *DEMO_ACTIONS,
     *SCREEN_ACTIONS,
     *TIME_ACTIONS,
     *LIST_ACTIONS,
