@@ -167,9 +167,12 @@ class Conduct:
             self._prepare(at_ms)
 
     def expects(self, command: FaultCommand) -> bool:
-        """Return whether a fault is what the step waits for."""
-        key = self.staged.key
-        return self.phase is Phase.PRESS and key is not None and _same(command, key)
+        """Return whether a fault is what the step waits for.
+
+        Who presses its key does not need its question.
+        """
+        key, waits = self.staged.key, self.phase in (Phase.QUESTION, Phase.PRESS)
+        return waits and key is not None and _same(command, key)
 
     def pressed(self, command: FaultCommand, in_force: Collection[ActiveFault], at_ms: int) -> None:
         """Take over a fault that was carried out, and the faults in force after it."""

@@ -10,8 +10,11 @@ from kview.school.files import lesson_of
 MOST_S = 400
 
 
-@pytest.mark.parametrize("name", ["isr", "groups", "last-replica", "delivery"])
-def test_a_lesson_reaches_its_end_and_misses_nothing(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "answers"),
+    [("isr", True), ("groups", True), ("last-replica", True), ("delivery", True), ("leader-crash", False)],
+)
+def test_a_lesson_reaches_its_end_and_misses_nothing(name: str, answers: bool) -> None:
     lesson = lesson_of(name)
     stage, conduct = stage_of(lesson), Conduct(lesson, staged(lesson))
     waited_ms: list[int] = []
@@ -20,10 +23,10 @@ def test_a_lesson_reaches_its_end_and_misses_nothing(name: str) -> None:
         moment = stage.on()
         conduct.see(moment, began_ms, stage.now_ms, stage.cluster.faults.active())
         question = conduct.staged.step.question
-        if conduct.phase is Phase.QUESTION and question is not None:
+        key = conduct.staged.key
+        if conduct.phase is Phase.QUESTION and question is not None and (answers or key is None):
             conduct.answer(question.right, stage.now_ms)
-        if conduct.phase in (Phase.PRESS, Phase.ACT):
-            key = conduct.staged.key
+        if conduct.phase in (Phase.QUESTION, Phase.PRESS, Phase.ACT):
             for act in (*([key] if key is not None else []), *conduct.staged.acts):
                 assert stage.apply(act) is None
             active = stage.cluster.faults.active()
