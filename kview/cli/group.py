@@ -134,7 +134,8 @@ def _misplaced(ctx: click.Context, option: click.Parameter, command: str) -> str
     takers = _takers(ctx, option)
     if command in takers:
         return f"put {flag} after {command}"
-    return f"{command} has no {flag}: use it with {' or '.join(['--simulate', *takers])}"
+    *others, last = ["--simulate", *takers]
+    return f"{command} has no {flag}: use it with {', '.join(others)} or {last}"
 
 
 def _without_command(ctx: click.Context, option: click.Parameter) -> str:

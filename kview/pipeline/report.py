@@ -85,7 +85,7 @@ def report(
             notes += [note for one in rolled for note in one.source.notes]
             try:
                 return _answered(spark, rolled, question, notes, tell)
-            except (KviewError, OSError):
+            except KviewError:
                 raise
             except Exception:
                 rolling_up(0, 0)  # raises if the report was cancelled

@@ -104,7 +104,10 @@ def matching(names: Sequence[str], pattern: str) -> "np.ndarray[tuple[int], np.d
 
 
 def _column(batch: Kept, table: str, name: str) -> pa.ChunkedArray:
-    parts = [pq.ParquetFile(path).read(columns=[name])[name] for path in files_of(batch, table)]
+    parts = [
+        pq.ParquetFile(path, page_checksum_verification=True).read(columns=[name])[name]
+        for path in files_of(batch, table)
+    ]
     return pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
 
 

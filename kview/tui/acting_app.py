@@ -102,6 +102,8 @@ class ActingApp(ShowingApp, inherit_bindings=False):
         lessons = self.lessons
         if action == "lesson":
             return lessons.allows(str(parameters[0]))
+        if action == "go" and parameters[0] == "lab" and not self.lab.possible:
+            return False
         if action == "go" and parameters[0] in _NUMBERED:
             return not lessons.takes_screen(_NUMBERED.index(str(parameters[0])) + 1)
         if action == "show" and parameters[0] == "groups":
@@ -118,8 +120,6 @@ class ActingApp(ShowingApp, inherit_bindings=False):
             return self.time.allows(str(parameters[0]))
         if action == "dismiss_broker":
             return self.attention.allows_delete
-        if action == "go" and parameters[0] == "lab":
-            return self.lab.possible
         if action == "fault":
             return self.faults.allows(str(parameters[0]))
         return True

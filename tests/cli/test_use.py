@@ -63,11 +63,11 @@ def in_shell(script: str) -> subprocess.CompletedProcess[str]:
         (["--once", "connect", "a:1"], "put --once after connect"),
         (
             ["--brokers", "3", "connect", "a:1"],
-            "connect has no --brokers: use it with --simulate or check or serve",
+            "connect has no --brokers: use it with --simulate, check or serve",
         ),
         (
             ["--ascii", "schema"],
-            "schema has no --ascii: use it with --simulate or check or connect or replay",
+            "schema has no --ascii: use it with --simulate, check, connect, demo, replay or report",
         ),
         (["--simulate", "connect", "a:1"], "leave out --simulate or connect"),
     ],

@@ -162,6 +162,7 @@ class Bookkeeper:
         second, book = max(0, until_s - 1), self.ledger
         sizes: Counter[str] = Counter()
         for key, partition in self._cluster.metadata.image.all_partitions():
+            leader = self._leads(key, partition)
             for broker in partition.replicas:
                 replica = self._cluster.brokers[broker].replicas.get(key)
                 if replica is None:
@@ -170,7 +171,7 @@ class Bookkeeper:
                 if not self._runs(broker):
                     continue
                 end = replica.log.end
-                if broker == partition.leader and replica.leading:
+                if broker == leader and replica.leading:
                     grown = end - self._ends.get(key, end)
                     if grown >= 0:
                         book.records_in[key, second] += grown
@@ -179,15 +180,24 @@ class Bookkeeper:
                     else:
                         book.cut[key, second] -= grown
                     self._ends[key] = end
-                elif broker != partition.leader:
+                elif broker != leader:
                     grown = max(0, end - self._copied.get((key, broker), end))
                     book.replicated[key, second] += grown
-                    if partition.leader >= 0 and self._racks[partition.leader] != self._racks[broker]:
+                    if leader >= 0 and self._racks[leader] != self._racks[broker]:
                         book.cross_rack[key, second] += grown
                 self._copied[key, broker] = end
         for topic, size in sizes.items():
             book.sizes[topic].add(size)
         self._count_groups(second)
+
+    def _leads(self, key: TopicPartition, partition: PartitionImage) -> int:
+        """Return who leads: until a leader that was just elected has heard of it, the one before goes on."""
+        leading = [
+            broker
+            for broker in filter(self._runs, partition.replicas)
+            if (replica := self._cluster.brokers[broker].replicas.get(key)) and replica.leading
+        ]
+        return leading[0] if partition.leader >= 0 and len(leading) == 1 else partition.leader
 
     def _count_groups(self, second: int) -> None:
         book = self.ledger

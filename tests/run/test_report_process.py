@@ -148,6 +148,9 @@ def test_without_java_it_says_so(recording: Path, tmp_path: Path, monkeypatch: p
     assert Making(recording, tmp_path / "saved").failure() is ErrorKind.NO_JAVA
 
 
-def test_before_anything_is_recorded_and_without_a_recording(tmp_path: Path) -> None:
+def test_before_anything_is_recorded_and_without_a_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     assert Making(None, tmp_path).failure() is ErrorKind.REPORT_NO_RECORDING
     assert Making(tmp_path / "gone", tmp_path).failure() is ErrorKind.NOT_A_RECORDING
