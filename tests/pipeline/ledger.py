@@ -72,6 +72,9 @@ class Ledger:
     state_ms: Counter[tuple[str, TopicPartition]] = field(default_factory=Counter)
     episodes: Counter[tuple[str, TopicPartition]] = field(default_factory=Counter)
     """How often a partition got into a state."""
+    away: set[tuple[TopicPartition, int]] = field(default_factory=set)
+    """The seconds in which nobody who answers led a partition, and those beside them: nobody outside can know
+    when exactly its records arrived in the meantime."""
     elected: Counter[tuple[str, int]] = field(default_factory=Counter)
     """New leaders by topic and second."""
     lost_leader: Counter[tuple[str, int]] = field(default_factory=Counter)
@@ -117,6 +120,9 @@ class Bookkeeper:
             }
             is_full = is_full and not states[UNDER_REPLICATED] and not states[OFFLINE]
             led_by_lost |= {partition.leader} if is_silent else set()
+            if is_silent or partition.leader < 0:
+                now = max(0, math.ceil(at_s) - 1)
+                book.away |= {(key, second) for second in (now - 1, now, now + 1)}
             for state, holds in states.items():
                 if holds:
                     book.state_ms[state, key] += STEP_MS
