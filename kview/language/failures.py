@@ -74,7 +74,7 @@ def of_group(kind: str, code: int, coordinator: int) -> str:
     """Return why a group's figures are old."""
     match kind:
         case FailureKind.COORDINATOR_SILENT:
-            return f"coordinator {coordinator} does not answer"
+            return f"coordinator {coordinator} silent"
         case FailureKind.COORDINATOR_GONE:
             return f"the cluster no longer lists coordinator {coordinator}"
         case FailureKind.OVERDUE:

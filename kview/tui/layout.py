@@ -107,7 +107,7 @@ def overview(
         groups=groups_height,
         events=events,
         throughput_width=min(72, width * 34 // 100) if side_by_side else 0,
-        groups_width=(width * 40 // 100 if width < 150 else width * 46 // 100) if side_by_side else 0,
+        groups_width=(width * 41 // 100 if width < 150 else width * 48 // 100) if side_by_side else 0,
         strips=max(0, strips),
         controllers=with_controllers,
     )

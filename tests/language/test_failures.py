@@ -41,7 +41,7 @@ def test_every_kind_has_words() -> None:
             " network between kview and the broker",
         ),
         (failures.of_group("", 0, 2), ""),
-        (failures.of_group("coordinator_silent", 0, 2), "coordinator 2 does not answer"),
+        (failures.of_group("coordinator_silent", 0, 2), "coordinator 2 silent"),
         (failures.of_group("coordinator_gone", 0, 2), "the cluster no longer lists coordinator 2"),
         (failures.of_group("kafka_error", 15, 2), "COORDINATOR_NOT_AVAILABLE"),
         (failures.of_partition(0), ""),

@@ -28,6 +28,25 @@ def test_names_shrink_before_figures() -> None:
     assert dict(share(COLUMNS, 25)) == {0: 4, 1: 6, 2: 11}
 
 
+def test_names_shrink_before_other_texts() -> None:
+    columns = (Column("group", "group", 14, flex=1, name=True), Column("verdict", "verdict", 13, flex=1))
+    assert [dict(share(columns, cells)) for cells in (29, 25, 20)] == [
+        {0: 14, 1: 13},
+        {0: 10, 1: 13},
+        {0: 8, 1: 10},
+    ]
+
+
+def test_extras_come_after_room_for_others() -> None:
+    columns = (
+        Column("reason", "", 10, roomy=20),
+        Column("state", "", 10, rank=3),
+        Column("extra", "", 8, rank=4),
+    )
+    assert dict(share(columns, 41)) == {0: 10, 1: 10}
+    assert dict(share(columns, 42)) == {0: 10, 1: 10, 2: 8}
+
+
 def test_names_grow_to_their_bound() -> None:
     assert dict(share(COLUMNS, 200))[0] == 20
 

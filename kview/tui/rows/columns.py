@@ -8,11 +8,19 @@ GAP = 2
 """The number of cells between two columns. A single cell would not separate figures clearly."""
 
 
+EXTRA = 4
+"""Columns of this rank and above are extras."""
+
+LEAST_NAME = 8
+"""The cells to which names shrink before anything else does."""
+
+
 class Column(Struct, frozen=True):
     """A column of at least `width` cells. With `flex` it gets a share of the cells left over, up to `most`.
 
     If the table is too narrow, the columns of the highest `rank` are left out first, and those of rank 0 are
-    always kept. `name`: the column's text is cut in the middle.
+    always kept. `name`: the column's text is cut in the middle. Before there are any extras, a column has
+    `roomy` cells.
     """
 
     key: str
@@ -23,13 +31,15 @@ class Column(Struct, frozen=True):
     most: int = 1_000
     rank: int = 0
     name: bool = False
+    roomy: int = 0
 
 
 def share(columns: Sequence[Column], cells: int) -> list[tuple[int, int]]:
     """Return the columns that fit into `cells`, as (index, width), in order.
 
     Columns are left out by rank until the others fit at their smallest widths. If those of rank 0 do not fit
-    either, names shrink, the widest first, and what still does not fit is cut off on the right.
+    either, names shrink, the widest first, then whatever else can grow, and what still does not fit is cut
+    off on the right.
     """
     kept = list(range(len(columns)))
     while _needs(columns, kept) > cells:
@@ -44,18 +54,23 @@ def share(columns: Sequence[Column], cells: int) -> list[tuple[int, int]]:
 
 
 def _needs(columns: Sequence[Column], kept: Sequence[int]) -> int:
-    return sum(columns[i].width for i in kept) + GAP * max(0, len(kept) - 1)
+    has_extras = any(columns[i].rank >= EXTRA for i in kept)
+    widths = (max(columns[i].width, columns[i].roomy * has_extras) for i in kept)
+    return sum(widths) + GAP * max(0, len(kept) - 1)
 
 
 def _shrink(columns: Sequence[Column], kept: Sequence[int], widths: dict[int, int], cells: int) -> None:
     over = sum(widths.values()) + GAP * max(0, len(kept) - 1) - cells
-    names = [i for i in kept if columns[i].name or columns[i].flex]
-    while over > 0 and names:
-        widest = max(names, key=lambda i: widths[i])
-        if widths[widest] <= 1:
-            return
-        widths[widest] -= 1
-        over -= 1
+    for least, shrinking in (
+        (LEAST_NAME, [i for i in kept if columns[i].name]),
+        (1, [i for i in kept if columns[i].name or columns[i].flex]),
+    ):
+        while over > 0 and shrinking:
+            widest = max(shrinking, key=lambda i: widths[i])
+            if widths[widest] <= least:
+                break
+            widths[widest] -= 1
+            over -= 1
 
 
 def _grow(columns: Sequence[Column], kept: Sequence[int], widths: dict[int, int], cells: int) -> None:

@@ -35,8 +35,10 @@ from kview.tui.text import Line, Role, Span, joined, line, line_width, width
 
 PANEL = "groups"
 SPARK_CELLS = 20
-VERDICT_CELLS = 14
-"""The age of an old verdict and a loss fit, because neither may be cut."""
+VERDICT_CELLS = 13
+"""The age of an old verdict fits: `▲ ok 12 s ago`."""
+REASON_CELLS = 20
+"""Most reasons fit: `coordinator 4 silent`."""
 SUMMARY_LABEL = "  GROUPS  "
 
 
@@ -184,12 +186,12 @@ class GroupRows(Keyed[str]):
             Column("lag", "lag", count_width(shown.lag[at], 7, 1), right=True),
             Column("behind", "behind  ", self._behind_width(), right=True),
             Column("read", "read/s", rate_width(shown.read_rate[at], 7), right=True, rank=4),
-            Column("write", "write/s", rate_width(shown.write_rate[at], 7), right=True, rank=4),
+            Column("write", "write/s", rate_width(shown.write_rate[at], 7), right=True, rank=5),
             Column("coordinator", "coordinator", 11, right=True, rank=6),
             Column("strategy", "assignor", 12, flex=1, most=24, name=True, rank=7),
-            Column("spark", "lag, last minute", SPARK_CELLS, rank=5),
-            Column("verdict", "verdict", VERDICT_CELLS, flex=2, most=16),
-            Column("reason", "", 11, flex=6, most=70, rank=2),
+            Column("spark", "lag, last minute", SPARK_CELLS, rank=4),
+            Column("verdict", "verdict", VERDICT_CELLS, flex=2, most=14),
+            Column("reason", "", 11, flex=20, most=70, rank=2, roomy=REASON_CELLS),
         )
         notes.insert(0, order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST)))
         self.title: Line = title("GROUPS", *notes)
