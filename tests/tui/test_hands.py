@@ -261,6 +261,6 @@ async def test_keys_of_the_key_line_can_be_clicked() -> None:
 @running
 async def test_a_click_on_the_screens_offers_them_by_name() -> None:
     async with dashboard(state(HEALTHY), size=(80, 24)) as (app, pilot):
-        at = text(app).splitlines()[-1].index("1–8 screens")
+        at = text(app).splitlines()[-1].index("1–7 screens")
         await pilot.click("#keys", offset=(at + 3, 0))
         await until(pilot, lambda: "GO TO" in text(app), "the list of names")
