@@ -19,8 +19,8 @@ from kview.model.units import UNKNOWN
 from kview.pipeline.figures import Filters
 from kview.pipeline.kept import begin, kept_bytes, place_of, remove_damaged
 from kview.pipeline.periods import asked, shares, widened
-from kview.pipeline.rolling import RolledUp, Rolling, is_local
-from kview.pipeline.session import interpreted
+from kview.pipeline.rolling import RolledUp, Rolling
+from kview.pipeline.session import interpreted, is_local
 from kview.pipeline.sources import Source, open_source
 from kview.pipeline.stores import check_stores
 from kview.pipeline.tables import period_of, step_s_of
