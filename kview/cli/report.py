@@ -58,7 +58,7 @@ from kview.errors import BadUse, ErrorKind, KviewError
     "--master",
     default="",
     metavar="URL",
-    help="The Spark master: local[N] (default), spark://HOST:PORT, yarn or k8s://URL.",
+    help="Let Spark do the work: local[N], spark://HOST:PORT, yarn or k8s://URL.",
 )
 @click.option(
     "--packages",

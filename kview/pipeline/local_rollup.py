@@ -15,7 +15,7 @@ from kview.model.aggregates import BLOCK_S, INTERNAL_TOPICS
 from kview.model.snapshot import Longs
 from kview.pipeline.minutes import PEAK_SHIFT
 from kview.pipeline.rollup import HOTTEST_SHIFT, NAMES_IN_DELTAS
-from kview.pipeline.words import Words
+from kview.pipeline.words import Index, Words, near
 
 Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 SetBacks = Sequence[tuple[int, int]]
@@ -47,6 +47,7 @@ class Rows:
     began_ms: Longs
     ended_ms: Longs
     numbers: dict[str, Longs]
+    """The columns that are not 0 in every row."""
 
     @classmethod
     def of(cls, batch: pa.RecordBatch, words: Words) -> "Rows":
@@ -59,7 +60,9 @@ class Rows:
         def longs(name: str, null: int = 0) -> Longs:
             if name not in there:
                 return np.full(count, null, np.int64)
-            found: Longs = pc.fill_null(there[name].cast(pa.int64()), null).to_numpy(zero_copy_only=False)
+            column = there[name].cast(pa.int64())
+            column = pc.fill_null(column, null) if column.null_count else column
+            found: Longs = column.to_numpy(zero_copy_only=False)
             return found
 
         def codes(name: str) -> Longs:
@@ -80,11 +83,16 @@ class Rows:
             topic_partitions=longs("topic_partitions", -1),
             began_ms=longs("began_ms"),
             ended_ms=longs("ended_ms"),
-            numbers={name: longs(name) for name in _NUMBERS},
+            numbers={name: its for name in _NUMBERS if name in there and (its := longs(name)).any()},
         )
 
     def __len__(self) -> int:
         return len(self.sequence)
+
+    def number(self, name: str) -> Longs:
+        """Return a column that may be 0 in every row."""
+        found = self.numbers.get(name)
+        return np.zeros(len(self), np.int64) if found is None else found
 
     def take(self, at: Longs) -> "Rows":
         """Return some rows."""
@@ -97,11 +105,15 @@ class Spans:
     """The seconds that rows touch, like `rollup.BOUNDED`."""
 
     def __init__(self, rows: Rows) -> None:
-        numbers, began_ms, ended_ms = rows.numbers, rows.began_ms, rows.ended_ms
-        counts = numbers["records"] + numbers["replicated"] + numbers["fell"] + numbers["in_gap"]
-        counted, held = counts > 0, numbers["state_ms"] > 0
+        began_ms, ended_ms = rows.began_ms, rows.ended_ms
+        names = ("records", "replicated", "fell", "in_gap")
+        counted = (
+            sum((rows.numbers[n] for n in names if n in rows.numbers), np.zeros(len(rows), np.int64)) > 0
+        )
+        records, state_ms = rows.number("records"), rows.number("state_ms")
+        held = state_ms > 0
         seen_s = rows.observed_ms // 1000
-        self.held_from_ms = rows.observed_ms - numbers["state_ms"]
+        self.held_from_ms = rows.observed_ms - state_ms
         self.length_ms = ended_ms - began_ms
         self.first_s = began_ms // 1000
         self.last_s = (np.maximum(ended_ms, began_ms + 1) - 1) // 1000
@@ -117,8 +129,8 @@ class Spans:
         )
         self.from_s = np.where(from_s == far, seen_s, from_s)
         self.to_s = np.where(to_s < 0, seen_s, to_s)
-        self.rate = numbers["records"] * 1000 // np.maximum(self.length_ms, 1)
-        self.has_rate = (numbers["records"] > 0) & (self.length_ms > 0)
+        self.rate = records * 1000 // np.maximum(self.length_ms, 1)
+        self.has_rate = (records > 0) & (self.length_ms > 0)
 
 
 class Pieces:
@@ -143,19 +155,21 @@ class Pieces:
         self.overlap_ms = self._overlap_ms(rows.began_ms, rows.ended_ms)
         place, length = second - spans.first_s[at], (spans.last_s - spans.first_s)[at]
         self._is_first, self._is_last = place == 0, place == length
+        self._is_only = np.flatnonzero(self._is_first & self._is_last)
         self._place = place
 
-    def _overlap_ms(self, began_ms: Longs, ended_ms: Longs) -> Longs:
-        begins_ms = self.second * 1000
-        overlap = np.minimum(ended_ms[self.at], begins_ms + 1000) - np.maximum(began_ms[self.at], begins_ms)
+    def _overlap_ms(self, began_ms: Longs, ended_ms: Longs, some: Longs | slice = slice(None)) -> Longs:
+        at, begins_ms = self.at[some], self.second[some] * 1000
+        overlap = np.minimum(ended_ms[at], begins_ms + 1000) - np.maximum(began_ms[at], begins_ms)
         found: Longs = np.maximum(overlap, 0)
         return found
 
-    def share(self, name: str) -> Longs:
-        """Return the pieces' shares of a figure, by the largest remainder, as `rollup.share` does."""
-        value, spans = self._rows.numbers[name], self._spans
-        if not value.any():
-            return np.zeros(len(self.at), np.int64)
+    def share(self, name: str) -> Longs | None:
+        """Return the pieces' shares of a figure, by the largest remainder, as `rollup.share` does. None if
+        they are all 0."""
+        value, spans = self._rows.numbers.get(name), self._spans
+        if value is None:
+            return None
         length_ms = np.maximum(spans.length_ms, 1)
         between = spans.last_s - spans.first_s - 1
         first_ms = spans.first_s * 1000 + 1000 - self._rows.began_ms
@@ -164,7 +178,7 @@ class Pieces:
         first = (2 * value * first_ms + length_ms) // (2 * length_ms)
         last = value - first
         found = np.where(self._is_first, first[self.at], last[self.at])
-        found[self._is_first & self._is_last] = value[self.at[self._is_first & self._is_last]]
+        found[self._is_only] = value[self.at[self._is_only]]
         if (between > 0).any():
             many = np.flatnonzero((between > 0)[self.at])
             rows = self.at[many]
@@ -193,25 +207,27 @@ class Pieces:
         share: Longs = value * self.overlap_ms[many] // length_ms + (turn < left_over)
         return share
 
-    def at_end(self, name: str) -> Longs:
+    def at_end(self, name: str) -> Longs | None:
         """Return a figure that belongs to the second in which its interval ended."""
-        value = self._rows.numbers[name]
-        if not value.any():
-            return np.zeros(len(self.at), np.int64)
+        value = self._rows.numbers.get(name)
+        if value is None:
+            return None
         return np.where(self.second == self._spans.end_s[self.at], value[self.at], 0)
 
-    def held_ms(self, name: str) -> Longs:
+    def held_ms(self, name: str) -> Longs | None:
         """Return how long a state held in the pieces."""
-        state = self._rows.numbers[name]
-        if not state.any():
-            return np.zeros(len(self.at), np.int64)
-        overlap_ms = self._overlap_ms(self._spans.held_from_ms, self._rows.observed_ms)
-        return np.where(state[self.at] > 0, overlap_ms, 0)
+        state = self._rows.numbers.get(name)
+        if state is None:
+            return None
+        some = np.flatnonzero(state[self.at])
+        found = np.zeros(len(self.at), np.int64)
+        found[some] = self._overlap_ms(self._spans.held_from_ms, self._rows.observed_ms, some)
+        return found
 
-    @property
-    def active_ms(self) -> Longs:
-        """How long records came in."""
-        return np.where(self._rows.numbers["records"][self.at] > 0, self.overlap_ms, 0)
+    def active_ms(self) -> Longs | None:
+        """Return how long records came in."""
+        records = self._rows.numbers.get("records")
+        return None if records is None else np.where(records[self.at] > 0, self.overlap_ms, 0)
 
     @property
     def has_rate(self) -> Bools:
@@ -225,16 +241,15 @@ def by_topic(rows: Rows, set_backs: SetBacks) -> tuple[Rows, dict[str, Longs]]:
     names for each, and the columns."""
     spans = Spans(rows)
     pieces = Pieces(rows, spans, set_backs)
-    keys = (rows.topic + 1, _near(rows.leader), rows.rack + 1, rows.group + 1, rows.internal)
+    keys = (rows.topic + 1, near(rows.leader), rows.rack + 1, rows.group + 1, rows.internal)
     combined = Index(*keys)
-    index = Index(_near(pieces.second), combined.at[pieces.at])
-    centibytes = rows.numbers["record_centibytes"][pieces.at]
+    index = Index(near(pieces.second), combined.at[pieces.at])
     records = pieces.share("records")
     sums = {
         "records": records,
-        "centibytes": records * centibytes,
+        "centibytes": _times(records, rows.number("record_centibytes")[pieces.at]),
         **{name: pieces.share(name) for name in ("replicated", "cross_rack")},
-        "active_ms": pieces.active_ms,
+        "active_ms": pieces.active_ms(),
         **{name: pieces.at_end(name) for name in ("fell", "in_gap")},
         **{f"{name}_ms": pieces.held_ms(name) for name in STATES},
     }
@@ -265,85 +280,50 @@ def by_partition(
         whole &= (rows.sequence >= sequence) | (spans.to_s < since_s)
     at, cut = np.flatnonzero(whole), rows.take(np.flatnonzero(~whole))
     pieces = Pieces(cut, cut_spans := Spans(cut), set_backs, head_s)
+
+    def both(of_whole: Longs | None, of_pieces: Longs | None) -> Longs | None:
+        if of_whole is None:
+            return None
+        some = np.zeros(len(pieces.at), np.int64) if of_pieces is None else of_pieces
+        return np.concatenate([of_whole[at], some])
+
+    def same(name: str) -> Longs:
+        return np.concatenate([getattr(rows, name)[at], getattr(cut, name)[pieces.at]])
+
     numbers = rows.numbers
-    parts: dict[str, tuple[Longs, Longs]] = {
-        **{name: (numbers[name][at], pieces.share(name)) for name in SPREAD},
-        **{name: (numbers[name][at], pieces.at_end(name)) for name in ("fell", "in_gap")},
-        "active_ms": (np.where(numbers["records"] > 0, spans.length_ms, 0)[at], pieces.active_ms),
+    centibytes = both(rows.number("record_centibytes"), cut.number("record_centibytes")[pieces.at])
+    spread = {name: both(numbers.get(name), pieces.share(name)) for name in SPREAD}
+    records, state_ms = numbers.get("records"), rows.number("state_ms")
+    active_ms = None if records is None else np.where(records > 0, spans.length_ms, 0)
+    sums = {
+        "records_in": spread["records"],
+        "centibytes_in": _times(spread["records"], centibytes),
+        "replicated": spread["replicated"],
+        "replicated_centibytes": _times(spread["replicated"], centibytes),
+        "cross_rack": spread["cross_rack"],
+        "cross_rack_centibytes": _times(spread["cross_rack"], centibytes),
+        "active_ms": both(active_ms, pieces.active_ms()),
+        "truncated": both(numbers.get("fell"), pieces.at_end("fell")),
+        "records_in_gap": both(numbers.get("in_gap"), pieces.at_end("in_gap")),
         **{
-            f"{name}_ms": (np.where(numbers[name] > 0, numbers["state_ms"], 0)[at], pieces.held_ms(name))
+            f"{name}_ms": both(
+                None if (state := numbers.get(name)) is None else np.where(state > 0, state_ms, 0),
+                pieces.held_ms(name),
+            )
             for name in STATES
         },
-        "centibytes": (numbers["record_centibytes"][at], cut.numbers["record_centibytes"][pieces.at]),
-        "slot": (slot(spans.from_s)[at], slot(pieces.second)),
-        "topic": (rows.topic[at], cut.topic[pieces.at]),
-        "partition": (rows.partition[at], cut.partition[pieces.at]),
-        "internal": (rows.internal[at], cut.internal[pieces.at]),
-        "peak": (
-            np.where(spans.has_rate, (spans.rate << PEAK_SHIFT) + spans.first_s, -1)[at],
-            np.where(pieces.has_rate, ((cut_spans.rate << PEAK_SHIFT) + cut_spans.first_s)[pieces.at], -1),
-        ),
     }
-    of = {name: np.concatenate(two) for name, two in parts.items()}
-    index = Index(_near(of["slot"]), of["topic"], of["partition"])
-    sums = {
-        "records_in": of["records"],
-        "centibytes_in": of["records"] * of["centibytes"],
-        "replicated": of["replicated"],
-        "replicated_centibytes": of["replicated"] * of["centibytes"],
-        "cross_rack": of["cross_rack"],
-        "cross_rack_centibytes": of["cross_rack"] * of["centibytes"],
-        "active_ms": of["active_ms"],
-        "truncated": of["fell"],
-        "records_in_gap": of["in_gap"],
-        **{f"{name}_ms": of[f"{name}_ms"] for name in STATES},
-    }
+    slots = np.concatenate([slot(spans.from_s)[at], slot(pieces.second)])
+    peak, cut_peak = (
+        np.where(its.has_rate, (its.rate << PEAK_SHIFT) + its.first_s, -1) for its in (spans, cut_spans)
+    )
+    peaks = np.concatenate([peak[at], np.where(pieces.has_rate, cut_peak[pieces.at], -1)])
+    topic, partition, internal = same("topic"), same("partition"), same("internal")
+    index = Index(near(slots), topic, partition)
     found = {name: index.sums(values) for name, values in sums.items()}
-    found |= {"peak": index.most(of["peak"])}
-    found |= {name: of[name][index.example] for name in ("slot", "internal")}
-    return of["topic"][index.example], of["partition"][index.example], found
+    found |= {"peak": index.most(peaks), "slot": slots[index.example], "internal": internal[index.example]}
+    return topic[index.example], partition[index.example], found
 
 
-class Index:
-    """Numbers the different combinations of some keys, which are 0 or more."""
-
-    def __init__(self, *keys: Longs) -> None:
-        key, size = np.zeros(len(keys[0]), np.int64), 1
-        for one in keys:
-            width = int(one.max()) + 1 if len(one) else 1
-            key, size = key * width + one, size * width
-        if size <= 4 * len(key) + 1_000:
-            # A table of all combinations takes less time than sorting the keys.
-            last = np.full(size, -1, np.int64)
-            last[key] = np.arange(len(key))
-            there = np.flatnonzero(last >= 0)
-            places = np.empty(size, np.int64)
-            places[there] = np.arange(len(there))
-            self.at, self.example = places[key], last[there]
-        else:
-            _, self.example, self.at = np.unique(key, return_index=True, return_inverse=True)
-        self.count = len(self.example)
-        """`at` is the number of each row's combination, `example` a row of each combination."""
-
-    def sums(self, values: Longs) -> Longs:
-        """Return the sums of values per combination."""
-        found = np.zeros(self.count, np.int64)
-        if values.any():
-            np.add.at(found, self.at, values)
-        return found
-
-    def most(self, values: Longs) -> Longs:
-        """Return the greatest value per combination, at least −1."""
-        found = np.full(self.count, -1, np.int64)
-        np.maximum.at(found, self.at, values)
-        return found
-
-
-def _near(values: Longs) -> Longs:
-    """Return values as small numbers from 0 on."""
-    if not len(values):
-        return values
-    least, most = int(values.min()), int(values.max())
-    if most - least <= len(values) + 1_000:
-        return values - least
-    return np.unique(values, return_inverse=True)[1]
+def _times(values: Longs | None, by: Longs | None) -> Longs | None:
+    return None if values is None or by is None else values * by

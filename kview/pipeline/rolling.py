@@ -30,7 +30,8 @@ from kview.pipeline.kept import (
     read_kept,
     runs,
 )
-from kview.pipeline.rolling_here import BATCH_BYTES, fits, put_facts, roll_up_run, roll_up_tables
+from kview.pipeline.rolling_here import BATCH_BYTES, put_facts, roll_up_run, roll_up_tables
+from kview.pipeline.rolling_here import MOST_BYTES as MOST_BYTES_HERE
 from kview.pipeline.schemas import MINUTES_TABLE, SECONDS_TABLE, schema_of_part
 from kview.pipeline.session import interpreted, is_local
 from kview.pipeline.sources import (
@@ -94,8 +95,8 @@ class Ready:
 
 
 class Rolling:
-    """Rolls up recordings. `scratch` is for what cannot be kept, and `on_segments` is called with the number
-    of segments that are done, and of all."""
+    """Rolls up recordings, in this process if `here` is set and there is not too much. `scratch` is for what
+    cannot be kept, and `on_segments` is called with the number of segments that are done, and of all."""
 
     def __init__(
         self,
@@ -104,6 +105,7 @@ class Rolling:
         cache: Path | None = None,
         on_segments: Callable[[int, int], None] | None = None,
         ready: Mapping[str, Ready] | None = None,
+        here: bool = False,
     ) -> None:
         self._spark = spark
         self._scratch = scratch
@@ -112,6 +114,7 @@ class Rolling:
         self._in_place = not is_local(spark)
         self._on_segments = on_segments or (lambda done, total: None)
         self._ready = ready or {}
+        self._here = here
         self._ids: set[int] = set()
 
     def roll_up(self, source: Source) -> RolledUp:
@@ -143,7 +146,7 @@ class Rolling:
         self._add_moments(source, kept, moments, clusters)
         known = {number for one in kept for number, _ in one.about.segments}
         size = sum(entry.size_bytes for entry in source.closed if entry.number not in known)
-        here = fits(self._spark, size)
+        here = self._here and size <= MOST_BYTES_HERE
         new = runs(source.closed, kept, BATCH_BYTES if here else MOST_BYTES)
         total = sum(map(len, new))
         batches = list(kept)
@@ -227,7 +230,8 @@ class Rolling:
         folder = begin_or_note(source, place, self._scratch, str(run[0].number))
         try:
             if on_read is not None:
-                roll_up_run(source, run, about, folder, on_read)
+                threads = self._spark.sparkContext.defaultParallelism
+                roll_up_run(source, run, about, folder, threads, on_read)
             else:
                 self._roll_up_in_spark(source, run, about, folder)
             return finish(folder, about, its)

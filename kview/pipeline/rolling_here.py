@@ -1,6 +1,5 @@
 """Rolls up segments in this process, where Spark would take longer to get going."""
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -9,18 +8,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from kview.model.aggregates import Kind, Sum
 from kview.model.snapshot import Longs
 from kview.pipeline.kept import About
-from kview.pipeline.local_rollup import NO_ID, STATES, TRUE, Index, Rows, SetBacks, by_partition, by_topic
+from kview.pipeline.local_rollup import NO_ID, STATES, TRUE, Rows, SetBacks, by_partition, by_topic
 from kview.pipeline.rollup import HOTTEST_SHIFT
 from kview.pipeline.schemas import MINUTES, MINUTES_TABLE, SECONDS, SECONDS_TABLE, schema_of_part
-from kview.pipeline.session import is_local
 from kview.pipeline.sources import DELTA_PARTS, Source
-from kview.pipeline.words import Words
+from kview.pipeline.words import Index, Words
 from kview.recording.damage import damage_in
 from kview.recording.manifest import SegmentEntry
 from kview.recording.places import Place
@@ -31,8 +28,8 @@ MOST_BYTES = 2 << 30
 BATCH_BYTES = 96 << 20
 """The size of the segments in one batch. Their roll-ups are in memory, and have at most as many rows."""
 
-ROWS_AT_ONCE = 250_000
-"""The rows that a thread works on, with what it calculates about 150 MB."""
+ROWS_AT_ONCE = 125_000
+"""The rows that a thread works on, with what it calculates about 80 MB."""
 
 MERGE_ROWS = 1_000_000
 """Roll-ups of parts are merged when they have this many rows."""
@@ -43,11 +40,6 @@ _SECONDS_SCHEMA: pa.Schema = to_arrow_schema(SECONDS, timezone="UTC")
 _MINUTES_SCHEMA: pa.Schema = to_arrow_schema(MINUTES, timezone="UTC")
 
 Columns = dict[str, Longs]
-
-
-def fits(spark: SparkSession, size_bytes: int) -> bool:
-    """Return whether segments of this size are rolled up here: on this machine, and not too much."""
-    return is_local(spark) and size_bytes <= MOST_BYTES
 
 
 class RollingUp:
@@ -226,21 +218,24 @@ def roll_up_run(
     run: Sequence[SegmentEntry],
     about: About,
     folder: Path,
+    threads: int,
     on_segments: Callable[[int], None],
 ) -> None:
     """Roll up some closed segments into the folder of a batch.
 
-    `on_segments` is called with the number of segments that were read. Raises KviewError for a damaged
-    segment, FileNotFoundError if one is gone, and OSError.
+    `on_segments` is called with the number of segments that were read, several times a second. Raises
+    KviewError for a damaged segment, FileNotFoundError if one is gone, and OSError.
     """
     rolling = RollingUp(about.head_s, about.tail_s, about.set_backs)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for number, entry in enumerate(run):
             on_segments(number)
-            yield from _batches(source, entry)
+            for batch in _batches(source, entry):
+                yield batch
+                on_segments(number)
 
-    add_all(rolling, batches())
+    _add_all(rolling, batches(), threads)
     rolling.write(about, folder)
     for part in sorted(source.form.facts):
         tables = [table for entry in run for table in _read(source, entry, part)]
@@ -258,16 +253,17 @@ def put_facts(table: pa.Table | None, part: str, about: About, folder: Path) -> 
 def roll_up_tables(parts: Iterable[pa.Table], about: About, folder: Path) -> None:
     """Roll up deltas in memory into the folder of a batch. Raises OSError."""
     rolling = RollingUp(about.head_s, about.tail_s, about.set_backs)
-    add_all(
-        rolling,
-        (batch for table in parts for batch in table.combine_chunks().to_batches(max_chunksize=ROWS_AT_ONCE)),
-    )
+    for table in parts:
+        for batch in table.combine_chunks().to_batches(max_chunksize=ROWS_AT_ONCE):
+            rolling.add(batch)
     rolling.write(about, folder)
 
 
-def add_all(rolling: RollingUp, batches: Iterable[pa.RecordBatch]) -> None:
-    """Add batches, on as many threads as there are cores."""
-    threads = os.cpu_count() or 1
+def _add_all(rolling: RollingUp, batches: Iterable[pa.RecordBatch], threads: int) -> None:
+    if threads == 1:
+        for batch in batches:
+            rolling.add(batch)
+        return
     waiting: set[Future[None]] = set()
     with ThreadPoolExecutor(threads, "kview-rollup") as pool:
         for batch in batches:
@@ -291,7 +287,7 @@ def _batches(source: Source, entry: SegmentEntry) -> Iterator[pa.RecordBatch]:
             words = [one.name for one in wanted if one.dataType.typeName() == "string"]
             file = pq.ParquetFile(_open(folder, name), read_dictionary=words, page_checksum_verification=True)
             names = [one for one in file.schema_arrow.names if one in wanted.names]
-            found = file.iter_batches(ROWS_AT_ONCE, columns=names)
+            found = file.iter_batches(ROWS_AT_ONCE, columns=names, use_threads=False)
         while True:
             with damage_in(f"{folder.address}/{name}"):
                 batch = next(found, None)

@@ -22,7 +22,7 @@ from kview.pipeline.batch import closed_deltas, seconds
 from kview.pipeline.kept import About, Kept, begin, chosen, finish, place_of, read_kept, runs
 from kview.pipeline.minutes import minutes
 from kview.pipeline.rolling import Ready, about_of, begin_or_note, segments_of
-from kview.pipeline.rolling_here import fits, put_facts
+from kview.pipeline.rolling_here import put_facts
 from kview.pipeline.schemas import MINUTES, MINUTES_TABLE, SECONDS, SECONDS_TABLE
 from kview.pipeline.session import interpreted
 from kview.pipeline.sources import (
@@ -119,8 +119,6 @@ class Together:
         Recordings that are damaged, and those whose clock was set back, are left to jobs of their own. Raises
         whatever Spark raises.
         """
-        if fits(self.spark, SMALL_BYTES):
-            return {}  # each of them takes a few hundredths of a second in this process
         small = [source for source in sources if self._is_small(source)]
         if len(small) < LEAST:
             return {}

@@ -64,8 +64,7 @@ def test_rollups_are_those_of_spark(
     monkeypatch.setattr(rolling_here, "ROWS_AT_ONCE", 100)
     monkeypatch.setattr(rolling_here, "MERGE_ROWS", 50)
     here = report(spark, [folder], Question(), tmp_path, tmp_path / "here")
-    monkeypatch.setattr(rolling_here, "MOST_BYTES", -1)
-    there = report(spark, [folder], Question(), tmp_path, tmp_path / "there")
+    there = report(spark, [folder], Question(), tmp_path, tmp_path / "there", in_spark=True)
     (one,), (two,) = (list((tmp_path / name).iterdir()) for name in ("here", "there"))
     assert rolled(one) == rolled(two) and len(rolled(one)) >= 7
     assert figures_of(here) == figures_of(there) and notes(here) == notes(there)
