@@ -66,9 +66,7 @@ class RollingUp:
         with self._lock:
             parts = self._parts[table]
             parts.append(columns)
-            first, *rest = (
-                len(part["topic_partitions" if table == SECONDS_TABLE else "slot"]) for part in parts
-            )
+            first, *rest = (len(next(iter(part.values()))) for part in parts)
             if sum(rest) > max(MERGE_ROWS, first):
                 merged = self._merged_seconds if table == SECONDS_TABLE else _merged_minutes
                 parts[:] = [merged(parts)]
@@ -146,7 +144,6 @@ class RollingUp:
         of = self._merged_seconds(self._parts[SECONDS_TABLE])
         order = np.lexsort((of["second"], self._words.ranks()[of["name"]], of["kind"]))
         of = {name: values[order] for name, values in of.items()}
-        is_hot = of["hot_rate"] < 0
         hottest = [
             pa.array(of["hot_rate"]),
             self._strings(of["hot_topic"]),
@@ -158,13 +155,14 @@ class RollingUp:
             "kind": pa.DictionaryArray.from_arrays(pa.array(of["kind"], pa.int32()), kinds),
             "name": self._strings(of["name"]),
             "hottest": pa.StructArray.from_arrays(
-                hottest, fields=list(_SECONDS_SCHEMA.field("hottest").type), mask=pa.array(is_hot)
+                hottest,
+                fields=list(_SECONDS_SCHEMA.field("hottest").type),
+                mask=pa.array(of["hot_rate"] < 0),
             ),
             "topic_partitions": _known(of["topic_partitions"], pa.int32()),
         }
         _save(columns, _SECONDS_SCHEMA, about, folder / SECONDS_TABLE)
         if not self._parts[MINUTES_TABLE]:
-            (folder / MINUTES_TABLE).mkdir()
             _save({}, _MINUTES_SCHEMA, about, folder / MINUTES_TABLE)
             return
         of = _merged_minutes(self._parts[MINUTES_TABLE])
