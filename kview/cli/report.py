@@ -106,6 +106,9 @@ def report(ctx: click.Context, /, recordings: tuple[str, ...], **flags: Any) -> 
     kept. A folder stands for all recordings in it. A recording is read once; the roll-ups are kept in its
     folder, so that the next report is quick. Periods are whole minutes.
 
+    On this machine, kview itself reads recordings of up to 2 GB, and Spark larger ones. With --master, Spark
+    does it all.
+
     RECORDING may also be in a store: s3://BUCKET/FOLDER, gs://… or hdfs://…, with the same credentials as for
     --record-upload. The roll-ups then go to the folder given with --cache, and this machine copies what it
     reads.

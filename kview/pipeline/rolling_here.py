@@ -25,8 +25,9 @@ from kview.recording.places import Place
 MOST_BYTES = 2 << 30
 """With more to roll up than this, Spark does it: two days of 1,000 partitions."""
 
-BATCH_BYTES = 96 << 20
-"""The size of the segments in one batch. Their roll-ups are in memory, and have at most as many rows."""
+BATCH_BYTES = 48 << 20
+"""The size of the segments in one batch, five million rows at most. Their roll-ups are in memory, usually a
+tenth as many rows."""
 
 ROWS_AT_ONCE = 125_000
 """The rows that a thread works on, with what it calculates about 80 MB."""
