@@ -236,10 +236,9 @@ class Pieces:
         return found
 
 
-def by_topic(rows: Rows, set_backs: SetBacks) -> tuple[Rows, dict[str, Longs]]:
+def by_topic(rows: Rows, spans: Spans, set_backs: SetBacks) -> tuple[Rows, dict[str, Longs]]:
     """Return sums by second, topic, leader, rack, group and whether it is internal: a row that has these
     names for each, and the columns."""
-    spans = Spans(rows)
     pieces = Pieces(rows, spans, set_backs)
     keys = (rows.topic + 1, near(rows.leader), rows.rack + 1, rows.group + 1, rows.internal)
     combined = Index(*keys)
@@ -262,15 +261,12 @@ def by_topic(rows: Rows, set_backs: SetBacks) -> tuple[Rows, dict[str, Longs]]:
 
 
 def by_partition(
-    rows: Rows, head_s: int, tail_s: int, set_backs: SetBacks
+    rows: Rows, spans: Spans, head_s: int, tail_s: int, set_backs: SetBacks
 ) -> tuple[Longs, Longs, Mapping[str, Longs]]:
-    """Return sums by minute, topic and partition: topics, partitions, and the columns of `minutes`."""
-    rows = (
-        rows
-        if (rows.group < 0).all() and (rows.topic >= 0).all()
-        else rows.take(np.flatnonzero((rows.group < 0) & (rows.topic >= 0)))
-    )
-    spans = Spans(rows)
+    """Return sums by minute, topic and partition: topics, partitions, and the columns of `minutes`.
+
+    The rows must be those of partitions.
+    """
 
     def slot(second: Longs) -> Longs:
         return np.where(second >= tail_s, second, second // BLOCK_S * BLOCK_S)

@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from kview.model.aggregates import Kind, Sum
 from kview.model.snapshot import Longs
 from kview.pipeline.kept import About
-from kview.pipeline.local_rollup import NO_ID, STATES, TRUE, Rows, SetBacks, by_partition, by_topic
+from kview.pipeline.local_rollup import NO_ID, STATES, TRUE, Rows, SetBacks, Spans, by_partition, by_topic
 from kview.pipeline.rollup import HOTTEST_SHIFT
 from kview.pipeline.schemas import MINUTES, MINUTES_TABLE, SECONDS, SECONDS_TABLE, schema_of_part
 from kview.pipeline.sources import DELTA_PARTS, Source
@@ -58,9 +58,10 @@ class RollingUp:
             return
         head_s, tail_s, set_backs = self._bounds
         rows = Rows.of(batch, self._words)
-        self._put(SECONDS_TABLE, self._merged_seconds([self._by_kind(*by_topic(rows, set_backs))]))
+        spans = Spans(rows)
+        self._put(SECONDS_TABLE, self._merged_seconds([self._by_kind(*by_topic(rows, spans, set_backs))]))
         if "topic_partitions" in batch.schema.names:
-            topic, partition, found = by_partition(rows, head_s, tail_s, set_backs)
+            topic, partition, found = by_partition(rows, spans, head_s, tail_s, set_backs)
             self._put(MINUTES_TABLE, {"topic": topic, "partition": partition, **found})
 
     def _put(self, table: str, columns: Columns) -> None:
@@ -284,8 +285,12 @@ def _batches(source: Source, entry: SegmentEntry) -> Iterator[pa.RecordBatch]:
         with damage_in(f"{folder.address}/{name}"):
             wanted = schema_of_part(part)
             words = [one.name for one in wanted if one.dataType.typeName() == "string"]
-            file = pq.ParquetFile(_open(folder, name), read_dictionary=words, page_checksum_verification=True)
-            names = [one for one in file.schema_arrow.names if one in wanted.names]
+            opened = _open(folder, name)
+            columns = pq.read_schema(opened).names
+            # Older versions recorded fewer columns.
+            words = [word for word in words if word in columns]
+            file = pq.ParquetFile(opened, read_dictionary=words, page_checksum_verification=True)
+            names = [one for one in columns if one in wanted.names]
             found = file.iter_batches(ROWS_AT_ONCE, columns=names, use_threads=False)
         while True:
             with damage_in(f"{folder.address}/{name}"):
