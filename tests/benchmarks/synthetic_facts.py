@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from kview.recording.fact_schema import FACTS
 
 START_MS = 1_760_000_000_100
-GROUPS = 20
+GROUPS = 5
 LAGS_EVERY_S, SIZES_EVERY_S = 10, 60
 KINDS = ("brokers_silent", "under_replicated", "groups_troubled")
 SEVERITIES = ("risk", "warn", "calm")
