@@ -242,7 +242,8 @@ def test_spark_finds_the_figures_that_this_process_finds(
     ]
     folders = (first, second, record(tmp_path / "c", other))
     here = report_on(spark, tmp_path, *folders, question=question)
-    assert question.topics == ("none",) or all(len(here[table]) for table in TableName)
+    # With patterns or a shorter period, some tables may be empty.
+    assert question.threshold_ms != 2_000 or all(len(here[table]) for table in TableName)
     monkeypatch.setattr(local_figures, "MOST_ROWS", 0)
     monkeypatch.setattr(local_facts, "MOST_ROWS", 0)
     assert_same(report_on(spark, tmp_path, *folders, question=question), here)
