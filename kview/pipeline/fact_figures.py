@@ -5,7 +5,11 @@ from pyspark.sql import functions as f
 
 from kview.pipeline.figures import Figures
 
-_SEVERITIES = ("good", "calm", "warn", "risk")
+SEVERITIES = ("good", "calm", "warn", "risk")
+"""The worst one last."""
+
+SIZE_SETTINGS = ("partitions", "replicas", "retention_ms", "retention_bytes", "cleanup_policy")
+"""What a topic's last row of sizes says besides them."""
 
 _OVERLAP_MS = """greatest(least(observed_ms, until_s * 1000)
     - greatest(observed_ms - interval_ms, from_s * 1000), 0)"""
@@ -23,7 +27,7 @@ def group_lags(figures: Figures, pattern: str, threshold_ms: int) -> DataFrame |
     held = table.withColumn("counted_ms", f.expr(_OVERLAP_MS)).where(
         "counted_ms > 0 or (observed_ms >= from_s * 1000 and observed_ms < until_s * 1000)"
     )
-    at_most_behind = f.struct(-f.col("behind_ms"), "observed_ms")
+    at_most_behind = f.struct(-f.col("behind_ms"), "observed_ms", "worst_topic", "worst_partition")
     behind = f.col("behind_ms").isNotNull()
     return held.groupBy("cluster", "group").agg(
         f.max("lag").alias("lag_most"),
@@ -54,7 +58,7 @@ def findings(figures: Figures) -> DataFrame | None:
     held = table.withColumn("counted_ms", f.expr(_OVERLAP_MS)).where(
         "counted_ms > 0 or (observed_ms >= from_s * 1000 and observed_ms < until_s * 1000)"
     )
-    order = f.array(*map(f.lit, _SEVERITIES))
+    order = f.array(*map(f.lit, SEVERITIES))
     partitions = f.coalesce("partitions", f.lit(0)) + f.coalesce("internal_partitions", f.lit(0))
     # Findings of one kind about several groups stand at the same time.
     at_once = held.groupBy("cluster", "recording", "kind", "sequence").agg(
@@ -88,7 +92,7 @@ def incidents(figures: Figures, most: int) -> DataFrame | None:
     )
     for name in ("brokers", "controllers", "racks"):
         told = told.withColumn(name, f.concat_ws(",", f.transform(name, lambda one: one.cast("string"))))
-    return told.orderBy("began_ms", "cluster").limit(most)
+    return told.orderBy("began_ms", "cluster", "kind", "recording").limit(most)
 
 
 def elections(figures: Figures, pattern: str) -> DataFrame | None:
@@ -123,11 +127,9 @@ def sizes(figures: Figures, pattern: str) -> DataFrame | None:
     inside = table.where("observed_ms >= from_s * 1000 and observed_ms < until_s * 1000")
     seen = f.struct("observed_ms", "bytes", "leader_bytes")
     known = f.col("bytes").isNotNull()
+    order = f.struct("observed_ms", "recording", "sequence")
     return inside.groupBy("cluster", "topic").agg(
-        f.min_by(f.when(known, seen), f.when(known, f.col("observed_ms"))).alias("first"),
-        f.max_by(f.when(known, seen), f.when(known, f.col("observed_ms"))).alias("last"),
-        *(
-            f.max_by(name, "observed_ms").alias(name)
-            for name in ("partitions", "replicas", "retention_ms", "retention_bytes", "cleanup_policy")
-        ),
+        f.min_by(f.when(known, seen), f.when(known, order)).alias("first"),
+        f.max_by(f.when(known, seen), f.when(known, order)).alias("last"),
+        *(f.max_by(name, order).alias(name) for name in SIZE_SETTINGS),
     )

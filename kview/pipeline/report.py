@@ -19,8 +19,8 @@ from kview.model.units import UNKNOWN
 from kview.pipeline.figures import Filters
 from kview.pipeline.kept import begin, kept_bytes, place_of, remove_damaged
 from kview.pipeline.periods import asked, shares, widened
-from kview.pipeline.rolling import RolledUp, Rolling, is_local
-from kview.pipeline.session import interpreted
+from kview.pipeline.rolling import RolledUp, Rolling
+from kview.pipeline.session import interpreted, is_local
 from kview.pipeline.sources import Source, open_source
 from kview.pipeline.stores import check_stores
 from kview.pipeline.tables import period_of, step_s_of
@@ -66,8 +66,10 @@ def report(
     scratch: Path,
     cache: Path | None = None,
     on_stage: Callable[[Stage, int, int], None] | None = None,
+    in_spark: bool = False,
 ) -> Report:
-    """Return a report about recordings. `scratch` is for files that are not kept.
+    """Return a report about recordings. `scratch` is for files that are not kept. With `in_spark`, Spark
+    rolls up even what this process could.
 
     Raises KviewError if there is nothing to report on, and whatever Spark raises.
     """
@@ -76,11 +78,13 @@ def report(
     def rolling_up(done: int, total: int) -> None:
         tell(Stage.ROLL_UP, done, total)
 
+    here = is_local(spark) and not in_spark
     for is_last in (False, True):
         sources, notes = open_sources(recordings)
         with _shared(spark, scratch, sources, cache) as work:
-            ready = Together(spark, work, cache, rolling_up).roll_up(sources)
-            rolling = Rolling(spark, work, cache, rolling_up, ready)
+            # Here, a small recording takes a few hundredths of a second.
+            ready = {} if here else Together(spark, work, cache, rolling_up).roll_up(sources)
+            rolling = Rolling(spark, work, cache, rolling_up, ready, here)
             rolled = [rolling.roll_up(source) for source in sources]
             notes += [note for one in rolled for note in one.source.notes]
             try:

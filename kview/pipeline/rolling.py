@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -31,9 +30,12 @@ from kview.pipeline.kept import (
     read_kept,
     runs,
 )
+from kview.pipeline.rolling_here import put_facts, roll_up_run, roll_up_tables
+from kview.pipeline.rolling_here import MOST_BYTES as MOST_BYTES_HERE
 from kview.pipeline.schemas import MINUTES_TABLE, SECONDS_TABLE, schema_of_part
-from kview.pipeline.session import interpreted
+from kview.pipeline.session import interpreted, is_local
 from kview.pipeline.sources import (
+    DELTA_PARTS,
     Moments,
     OpenSegment,
     Source,
@@ -93,8 +95,8 @@ class Ready:
 
 
 class Rolling:
-    """Rolls up recordings. `scratch` is for what cannot be kept, and `on_segments` is called with the number
-    of segments that are done, and of all."""
+    """Rolls up recordings, in this process if `here` is set and there is not too much. `scratch` is for what
+    cannot be kept, and `on_segments` is called with the number of segments that are done, and of all."""
 
     def __init__(
         self,
@@ -103,6 +105,7 @@ class Rolling:
         cache: Path | None = None,
         on_segments: Callable[[int, int], None] | None = None,
         ready: Mapping[str, Ready] | None = None,
+        here: bool = False,
     ) -> None:
         self._spark = spark
         self._scratch = scratch
@@ -111,6 +114,7 @@ class Rolling:
         self._in_place = not is_local(spark)
         self._on_segments = on_segments or (lambda done, total: None)
         self._ready = ready or {}
+        self._here = here
         self._ids: set[int] = set()
 
     def roll_up(self, source: Source) -> RolledUp:
@@ -140,9 +144,11 @@ class Rolling:
         # What was rolled up before the clock was set back into its time counts differently now.
         kept = chosen([one for one in kept if one.about.set_backs == affecting(one.moments, everything)])
         self._add_moments(source, kept, moments, clusters)
+        known = {number for one in kept for number, _ in one.about.segments}
+        size = sum(entry.size_bytes for entry in source.closed if entry.number not in known)
+        here = self._here and size <= MOST_BYTES_HERE
         new = runs(source.closed, kept, MOST_BYTES)
         total = sum(map(len, new))
-        size = sum(entry.size_bytes for run in new for entry in run)
         batches = list(kept)
         if ready.opened is not None:
             batches.append(ready.opened)
@@ -150,17 +156,22 @@ class Rolling:
         _note_rolled_up_only(source, kept)
         self._on_segments(0, total)
         opened_bytes = 0 if opened is None else opened.parts["partition_deltas"].nbytes
-        with interpreted(self._spark, size + opened_bytes < LITTLE_BYTES):
+        with interpreted(self._spark, not here and size + opened_bytes < LITTLE_BYTES):
             for run in new:
                 its = joined([moments[entry.number] for entry in run])
                 is_first = its.sequences[0] == everything.sequences[0]
                 cluster = next((clusters[e.number] for e in run if clusters.get(e.number)), "")
-                batches.append(self._closed_batch(source, place, run, its, everything, cluster, is_first))
+                about = about_of(segments_of(run), its, everything, cluster, is_first)
+
+                def on_read(number: int, before: int = done.rolled_segments - ready.segments) -> None:
+                    self._on_segments(before + number, total)
+
+                batches.append(self._closed_batch(source, place, run, its, about, on_read if here else None))
                 done.rolled_segments += len(run)
                 self._on_segments(done.rolled_segments - ready.segments, total)
             if opened is not None:
                 is_first = len(everything) == len(opened.moments)
-                batches.append(self._open_batch(source, opened, everything, is_first))
+                batches.append(self._open_batch(source, opened, everything, is_first, here))
         with suppress(OSError):
             clean(place, batches)
         batches.sort(key=lambda one: int(one.moments.sequences[0]) if len(one.moments) else -1)
@@ -211,27 +222,36 @@ class Rolling:
         place: Path,
         run: Sequence[SegmentEntry],
         its: Moments,
-        everything: Moments,
-        cluster: str,
-        is_first: bool,
+        about: About,
+        on_read: Callable[[int], None] | None,
     ) -> Kept:
-        segments = tuple((entry.number, entry.size_bytes) for entry in run)
-        about = about_of(segments, its, everything, cluster, is_first)
+        """Roll up segments: in this process with `on_read`, which is called with the number of segments that
+        were read, and otherwise in Spark."""
         folder = begin_or_note(source, place, self._scratch, str(run[0].number))
         try:
-            with readable(source, run, self._scratch, self._in_place) as paths:
-                self._write(closed_deltas(self._spark, paths), about, folder)
-                for part in sorted(source.form.facts):
-                    if paths[part]:
-                        table = self._spark.read.schema(schema_of_part(part)).parquet(*paths[part])
-                        of_batch = f.lit(about.id).cast(t.LongType()).alias("batch")
-                        table.select(of_batch, "*").coalesce(4).write.parquet(str(folder / part))
+            if on_read is not None:
+                threads = self._spark.sparkContext.defaultParallelism
+                roll_up_run(source, run, about, folder, threads, on_read)
+            else:
+                self._roll_up_in_spark(source, run, about, folder)
             return finish(folder, about, its)
         except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
-            if isinstance(error, FileNotFoundError | PySparkException | Py4JJavaError):
+            is_damage = isinstance(error, KviewError) and error.kind is ErrorKind.FILE_DAMAGED
+            if is_damage or isinstance(error, FileNotFoundError | PySparkException | Py4JJavaError):
                 self._look_for_damage(source, run, error)
             raise
+
+    def _roll_up_in_spark(
+        self, source: Source, run: Sequence[SegmentEntry], about: About, folder: Path
+    ) -> None:
+        with readable(source, run, self._scratch, self._in_place) as paths:
+            self._write(closed_deltas(self._spark, paths), about, folder)
+            for part in sorted(source.form.facts):
+                if paths[part]:
+                    table = self._spark.read.schema(schema_of_part(part)).parquet(*paths[part])
+                    of_batch = f.lit(about.id).cast(t.LongType()).alias("batch")
+                    table.select(of_batch, "*").coalesce(4).write.parquet(str(folder / part))
 
     def _look_for_damage(self, source: Source, run: Sequence[SegmentEntry], error: BaseException) -> None:
         """Raise _DamagedSegments if damage within files has made the job fail, which only a reader
@@ -249,19 +269,20 @@ class Rolling:
         if found:
             raise _DamagedSegments(found) from error
 
-    def _open_batch(self, source: Source, opened: OpenSegment, everything: Moments, is_first: bool) -> Kept:
+    def _open_batch(
+        self, source: Source, opened: OpenSegment, everything: Moments, is_first: bool, here: bool
+    ) -> Kept:
         """Roll up an open segment. Its roll-ups are not kept, because it grows."""
         assert source.open is not None
         segments = ((source.open.number, -1),)
         about = about_of(segments, opened.moments, everything, opened.cluster, is_first)
         folder = begin(self._scratch / "open", f"{about.id:x}")
-        self._write(open_deltas(self._spark, opened.parts), about, folder)
+        if here:
+            roll_up_tables([opened.parts[part] for part in DELTA_PARTS], about, folder)
+        else:
+            self._write(open_deltas(self._spark, opened.parts), about, folder)
         for part in sorted(source.form.facts):
-            table = opened.parts[part]
-            if len(table):
-                (folder / part).mkdir()
-                of_batch = [[about.id] * len(table)]
-                pq.write_table(table.add_column(0, "batch", of_batch), folder / part / "open.parquet")
+            put_facts(opened.parts[part], part, about, folder)
         return finish(folder, about, opened.moments)
 
     def _write(self, deltas: DataFrame, about: About, folder: Path) -> None:
@@ -305,6 +326,11 @@ def _note_rolled_up_only(source: Source, kept: Sequence[Kept]) -> None:
         source.note(Note(NoteKind.ROLLED_UP_ONLY, values))
 
 
+def segments_of(run: Sequence[SegmentEntry]) -> tuple[tuple[int, int], ...]:
+    """Return the number and the size of each segment."""
+    return tuple((entry.number, entry.size_bytes) for entry in run)
+
+
 def about_of(
     segments: tuple[tuple[int, int], ...],
     its: Moments,
@@ -322,8 +348,3 @@ def about_of(
         head_s=known_head_s(its) if is_first else 0,
         tail_s=known_tail_s(its),
     )
-
-
-def is_local(spark: SparkSession) -> bool:
-    """Return whether a session's jobs run on this machine."""
-    return (spark.sparkContext.master or "").startswith("local")

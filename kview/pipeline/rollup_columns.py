@@ -97,6 +97,46 @@ class Columns:
             yield kept, _column(batch, self._table, name)
 
 
+class FactRows:
+    """The rows of a table of facts in all batches, with some of its columns."""
+
+    def __init__(self, counted: Sequence[Share], table: str, names: Sequence[str]) -> None:
+        """Read the columns `names`. There has to be a row."""
+        owners, parts = [], []
+        for at, (_, batch) in enumerate(batches_of(counted)):
+            for path in files_of(batch, table):
+                # Each file is opened once: many recordings have many small files.
+                file = pq.ParquetFile(path, page_checksum_verification=True)
+                parts.append(file.read(columns=list(names)))
+                owners.append(np.full(len(parts[-1]), at, np.int64))
+        self.table = pa.concat_tables(parts)
+        self.owners: Longs = np.concatenate(owners)
+        """The place of each row's batch in `batches_of`."""
+
+    def __len__(self) -> int:
+        return len(self.owners)
+
+    def keep(self, mask: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> None:
+        """Leave out the rows that are not in a mask."""
+        if not mask.all():
+            self.table, self.owners = self.table.filter(pa.array(mask)), self.owners[mask]
+
+    def numbers(self, name: str, null: int = 0) -> Longs:
+        """Return a column of integers or flags."""
+        column = self.table[name].cast(pa.int64())
+        found: Longs = pc.fill_null(column, null).to_numpy()
+        return found
+
+    def known(self, name: str) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+        """Return which rows have a value."""
+        found: np.ndarray[tuple[int], np.dtype[np.bool_]] = self.table[name].is_valid().to_numpy()
+        return found
+
+    def words(self, name: str) -> tuple[Longs, list[str]]:
+        """Return a column of strings as `Columns.words` does."""
+        return _coded([(np.arange(len(self)), self.table[name])])
+
+
 def matching(names: Sequence[str], pattern: str) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
     """Return which names match, all if there is no pattern."""
     found = re.compile(pattern)

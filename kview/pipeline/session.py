@@ -73,3 +73,8 @@ def new_session(scratch: Path, threads: int) -> SparkSession:
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Return whether a session's jobs run on this machine."""
+    return (spark.sparkContext.master or "").startswith("local")

@@ -7,12 +7,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kview.model.report import Period
 from kview.model.report_tables import TableName
-from kview.pipeline import fact_figures
+from kview.pipeline import fact_figures, local_facts
 from kview.pipeline.answer_rows import Rows
 from kview.pipeline.answers import Answers
 from kview.pipeline.figures import Figures, Filters
 from kview.pipeline.local_figures import PartitionFigures, SecondFigures, fit
 from kview.pipeline.periods import Share
+from kview.pipeline.rollup_columns import rows_of
 
 AT_ONCE = 3
 """Queries that run at the same time. Planning one takes as long as running it."""
@@ -53,6 +54,15 @@ def period_of(
     `on_figures` is called with the number of figures that are known, and of all.
     """
     figures = Figures(spark, counted, filters)
+
+    def of_facts(
+        table: str, here: Callable[[], Rows], there: Callable[[], DataFrame | None]
+    ) -> Callable[[], DataFrame | Rows | None]:
+        rows = rows_of(counted, (table,))
+        if not rows:
+            return lambda: None
+        return here if rows <= local_facts.MOST_ROWS else there
+
     seconds = SecondFigures(counted, filters) if fit(counted) else None
     partitions = PartitionFigures(counted, filters) if seconds is not None else None
     of_seconds, of_partitions = seconds or figures, partitions or figures
@@ -62,11 +72,29 @@ def period_of(
         "hottest": of_seconds.hottest,
         "partitions": lambda: of_partitions.partitions(MOST_PARTITIONS),
         "traffic": of_partitions.traffic,
-        "lags": lambda: fact_figures.group_lags(figures, filters.groups, threshold_ms),
-        "findings": lambda: fact_figures.findings(figures),
-        "incidents": lambda: fact_figures.incidents(figures, MOST_INCIDENTS),
-        "elections": lambda: fact_figures.elections(figures, filters.topics),
-        "sizes": lambda: fact_figures.sizes(figures, filters.topics),
+        "lags": of_facts(
+            "group_lags",
+            lambda: local_facts.group_lags(counted, filters.groups, threshold_ms),
+            lambda: fact_figures.group_lags(figures, filters.groups, threshold_ms),
+        ),
+        "findings": of_facts(
+            "findings", lambda: local_facts.findings(counted), lambda: fact_figures.findings(figures)
+        ),
+        "incidents": of_facts(
+            "incidents",
+            lambda: local_facts.incidents(counted, MOST_INCIDENTS),
+            lambda: fact_figures.incidents(figures, MOST_INCIDENTS),
+        ),
+        "elections": of_facts(
+            "elections",
+            lambda: local_facts.elections(counted, filters.topics),
+            lambda: fact_figures.elections(figures, filters.topics),
+        ),
+        "sizes": of_facts(
+            "sizes",
+            lambda: local_facts.sizes(counted, filters.topics),
+            lambda: fact_figures.sizes(figures, filters.topics),
+        ),
     }
     found: dict[str, Rows] = {}
     total = len(queries) + 1

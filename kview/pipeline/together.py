@@ -21,7 +21,8 @@ from kview.errors import KviewError
 from kview.pipeline.batch import closed_deltas, seconds
 from kview.pipeline.kept import About, Kept, begin, chosen, finish, place_of, read_kept, runs
 from kview.pipeline.minutes import minutes
-from kview.pipeline.rolling import Ready, about_of, begin_or_note
+from kview.pipeline.rolling import Ready, about_of, begin_or_note, segments_of
+from kview.pipeline.rolling_here import put_facts
 from kview.pipeline.schemas import MINUTES, MINUTES_TABLE, SECONDS, SECONDS_TABLE
 from kview.pipeline.session import interpreted
 from kview.pipeline.sources import (
@@ -161,9 +162,8 @@ class Together:
         found = []
         for run in new:
             its = joined([moments[entry.number] for entry in run])
-            segments = tuple((entry.number, entry.size_bytes) for entry in run)
             cluster = next((clusters[e.number] for e in run if clusters[e.number]), "")
-            about = about_of(segments, its, everything, cluster, its.sequences[0] == first)
+            about = about_of(segments_of(run), its, everything, cluster, its.sequences[0] == first)
             found.append(_Unit(source, place, about, its, read_parts(source, run), is_open=False))
         if opened is not None and source.open is not None:
             its = opened.moments
@@ -224,11 +224,7 @@ class Together:
             else:
                 (folder / table).mkdir()
         for part in sorted(unit.source.form.facts):
-            rows = unit.parts[part]
-            if len(rows):
-                (folder / part).mkdir()
-                of_batch = pa.array([unit.about.id] * len(rows), pa.int64())
-                pq.write_table(rows.add_column(0, "batch", of_batch), folder / part / "rows.parquet")
+            put_facts(unit.parts[part], part, unit.about, folder)
 
 
 _FRAME = "frame"

@@ -113,7 +113,11 @@ class Reporting:
             try:
                 self._check()
                 question = self._question or Question()
-                return report(session.spark, places, question, session.scratch, self._cache, on_stage)
+                # Who names a master wants Spark to do the work.
+                in_spark = bool(self._master)
+                return report(
+                    session.spark, places, question, session.scratch, self._cache, on_stage, in_spark
+                )
             except KviewError:
                 self._check()
                 raise

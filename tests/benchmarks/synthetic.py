@@ -8,15 +8,19 @@ import pyarrow.parquet as pq
 
 from kview.recording.manifest import Manifest, SegmentEntry, write_manifest
 from kview.recording.schema import OBSERVATIONS, OFFSET_DELTAS, PARTITION_DELTAS
+from tests.benchmarks.synthetic_facts import START_MS, write_facts
 
-START_MS = 1_760_000_000_100
+__all__ = ("START_MS", "write_recording")
+
 PER_TOPIC = 100
 ROWS_PER_SEGMENT = 4_000_000
 
 
-def write_recording(folder: Path, partitions: int, seconds: int, segments: int = 0) -> int:
+def write_recording(
+    folder: Path, partitions: int, seconds: int, segments: int = 0, *, facts: bool = False
+) -> int:
     """Write a recording in which every partition gets records every second, and every tenth is read by a
-    group. Returns its number of rows."""
+    group. With `facts`, it has facts, made up. Returns its number of rows of partitions and groups."""
     segments = segments or max(1, -(-partitions * seconds // ROWS_PER_SEGMENT))
     entries, rows = [], 0
     for number, some in enumerate(np.array_split(np.arange(seconds), segments), 1):
@@ -31,6 +35,8 @@ def write_recording(folder: Path, partitions: int, seconds: int, segments: int =
         where = folder / entry.folder
         where.mkdir(parents=True)
         rows += _write(where, some, partitions)
+        if facts:
+            write_facts(where, some, -(-partitions // PER_TOPIC))
         size = sum(path.stat().st_size for path in where.iterdir())
         entries.append(
             SegmentEntry(**{f: getattr(entry, f) for f in entry.__struct_fields__} | {"size_bytes": size})

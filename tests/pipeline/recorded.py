@@ -32,9 +32,15 @@ def record(folder: Path, views: Sequence[View], *, segment_s: float = 12, close:
     return folder
 
 
-def report_on(spark: SparkSession, scratch: Path, *folders: Path, question: Question | None = None) -> Report:
+def report_on(
+    spark: SparkSession,
+    scratch: Path,
+    *folders: Path,
+    question: Question | None = None,
+    in_spark: bool = False,
+) -> Report:
     """Report on recordings, which keep their roll-ups."""
-    return report(spark, folders, question or Question(), scratch)
+    return report(spark, folders, question or Question(), scratch, in_spark=in_spark)
 
 
 def rolled_live(spark: SparkSession, folder: Path) -> Rollups:

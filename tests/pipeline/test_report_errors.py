@@ -24,6 +24,9 @@ from tests.waiting import wait_until
 SAID_WITHIN_S = 30
 """How soon kview says that a master cannot be reached."""
 
+IN_SPARK = ("--master", "local[2]")
+"""Who names a master lets Spark do what kview could do itself."""
+
 NO_PACKAGES = """<ivysettings><settings defaultResolver="none"/><resolvers>
 <filesystem name="none"><ivy pattern="{folder}/[module].xml"/><artifact pattern="{folder}/[module].jar"/>
 </filesystem></resolvers></ivysettings>"""
@@ -109,7 +112,7 @@ def test_packages_that_cannot_be_downloaded(recording: Path, tmp_path: Path) -> 
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
+    command = ["mount", "-t", "tmpfs", "-o", "size=16k", "none", str(folder)]
     if os.geteuid() or subprocess.run(command, capture_output=True, check=False).returncode:
         pytest.skip("no file system can be mounted here")
     yield folder
@@ -128,7 +131,7 @@ def test_a_heap_that_is_too_small(tmp_path: Path) -> None:
     write_recording(tmp_path / "r", 40_000, 20, 2)
     # Little more than Spark starts with; --heap does not let anyone ask for so little.
     little = {"_JAVA_OPTIONS": "-Xmx100m"}
-    done = ended(start(tmp_path / "r", "--heap", "256", state=tmp_path / "state", **little))
+    done = ended(start(tmp_path / "r", "--heap", "256", *IN_SPARK, state=tmp_path / "state", **little))
     assert_sentence(done, 2, "needs more than 256 MB of memory", "--heap")
     assert not list((tmp_path / "r").glob(f"{FOLDER}/batch-*"))
 
@@ -144,7 +147,7 @@ def test_ctrl_c_while_spark_starts(recording: Path, tmp_path: Path) -> None:
 def test_ctrl_c_during_a_job(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     write_recording(folder, 500, 300, 3)
-    process = start(folder, state=tmp_path)
+    process = start(folder, *IN_SPARK, state=tmp_path)
     wait_until(lambda: list(folder.glob(f"{FOLDER}/.new-*/seconds")), "a roll-up that is being written")
     process.send_signal(signal.SIGINT)
     assert_sentence(ended(process), 130, "the report was cancelled")

@@ -80,11 +80,15 @@ def test_recordings_together_have_the_figures_of_each_alone(
         alone[f"cluster-{number}"] = report_on(spark, tmp_path, folder)
         shutil.rmtree(folder / FOLDER)
     folders = find_recordings([str(fleet)])
-    fresh = report_on(spark, tmp_path, *folders)
+    here = report_on(spark, tmp_path, *folders)
+    for folder in folders:
+        shutil.rmtree(folder / FOLDER)
+    fresh = report_on(spark, tmp_path, *folders, in_spark=True)
     kept = report_on(spark, tmp_path, *folders)
     for cluster, one in alone.items():
         expected = rows_of_cluster(one, cluster)
         assert expected["topics"] and expected["partitions"] and expected["findings"]
+        assert rows_of_cluster(here, cluster) == expected, cluster
         assert rows_of_cluster(fresh, cluster) == expected, cluster
         assert rows_of_cluster(kept, cluster) == expected, cluster
         assert rolled_up(fresh)[cluster] == rolled_up(one)[cluster]
@@ -97,7 +101,7 @@ def test_what_is_damaged_is_left_out_of_many(spark: SparkSession, fleet: Path, t
     for folder in find_recordings([str(fleet)]):
         folders.append(tmp_path / folder.name)
         shutil.copytree(folder, folders[-1], ignore=shutil.ignore_patterns(FOLDER))
-    expected = report_on(spark, tmp_path, *folders)
+    expected = report_on(spark, tmp_path, *folders, in_spark=True)
     for folder in folders:
         shutil.rmtree(folder / FOLDER)
     damaged = tmp_path / "r1" / "seg-000002" / "partition_deltas.parquet"
@@ -105,7 +109,7 @@ def test_what_is_damaged_is_left_out_of_many(spark: SparkSession, fleet: Path, t
     content[len(content) // 3] ^= 0x10
     damaged.write_bytes(content)
     (tmp_path / "r0" / "manifest.json").write_text("{")
-    made = report_on(spark, tmp_path, *folders)
+    made = report_on(spark, tmp_path, *folders, in_spark=True)
     notes = {note.kind: note.values for note in made.period.notes}
     assert notes[NoteKind.LEFT_OUT]["recording"] == str(tmp_path / "r0")
     assert notes[NoteKind.SEGMENT_DAMAGED]["file"] == str(damaged)
@@ -148,7 +152,7 @@ def test_thousands_of_recordings(spark: SparkSession, tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
     try:
         before = last_job(spark)
-        made = report(spark, folders, Question(), tmp_path, tmp_path / "cache")
+        made = report(spark, folders, Question(), tmp_path, tmp_path / "cache", in_spark=True)
         jobs = last_job(spark) - before
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

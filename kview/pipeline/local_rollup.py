@@ -1,0 +1,325 @@
+"""The roll-ups of `kview.pipeline.rollup` and `kview.pipeline.minutes` in numpy, for what this process reads
+itself. They are the same rows, to the last record.
+
+Spark takes fifteen seconds to plan, compile and warm up for a million rows, and this takes one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kview.model.aggregates import BLOCK_S, INTERNAL_TOPICS
+from kview.model.snapshot import Longs
+from kview.pipeline.minutes import PEAK_SHIFT
+from kview.pipeline.rollup import HOTTEST_SHIFT, NAMES_IN_DELTAS
+from kview.pipeline.words import Index, Words, near
+
+Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
+SetBacks = Sequence[tuple[int, int]]
+
+STATES = ("offline", "silent", "under_min_isr", "under_replicated")
+SPREAD = ("records", "replicated", "cross_rack")
+_NUMBERS = (*SPREAD, "fell", "in_gap", "record_centibytes", "state_ms", *STATES)
+
+NO_ID = -(1 << 31)
+"""Stands for a leader that is null."""
+
+FALSE, TRUE, NULL = range(3)
+"""Whether a row is about an internal topic. Rows of observations are about none."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows of DELTAS. Words are codes of `Words`, −1 for null, and other nulls are 0."""
+
+    sequence: Longs
+    observed_ms: Longs
+    topic: Longs
+    partition: Longs
+    leader: Longs
+    rack: Longs
+    group: Longs
+    internal: Longs
+    topic_partitions: Longs
+    began_ms: Longs
+    ended_ms: Longs
+    numbers: dict[str, Longs]
+    """The columns that are not 0 in every row."""
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch, words: Words) -> "Rows":
+        """Return the rows of a batch of a part of a segment."""
+        there = {NAMES_IN_DELTAS.get(name, name): batch.column(name) for name in batch.schema.names}
+        if "topic" not in there:
+            there = {"sequence": there["sequence"], "observed_ms": there["ended_ms"]}
+        count = batch.num_rows
+
+        def longs(name: str, null: int = 0) -> Longs:
+            if name not in there:
+                return np.full(count, null, np.int64)
+            column = there[name].cast(pa.int64())
+            column = pc.fill_null(column, null) if column.null_count else column
+            found: Longs = column.to_numpy(zero_copy_only=False)
+            return found
+
+        def codes(name: str) -> Longs:
+            return words.codes(there[name]) if name in there else np.full(count, -1, np.int64)
+
+        topic, internal = codes("topic"), longs("internal", NULL)
+        places = [words.place(name) for name in INTERNAL_TOPICS]
+        guessed = np.where(topic < 0, NULL, np.isin(topic, places))
+        return cls(
+            sequence=longs("sequence"),
+            observed_ms=longs("observed_ms"),
+            topic=topic,
+            partition=longs("partition"),
+            leader=longs("leader", NO_ID),
+            rack=codes("leader_rack"),
+            group=codes("group"),
+            internal=np.where(internal == NULL, guessed, internal),
+            topic_partitions=longs("topic_partitions", -1),
+            began_ms=longs("began_ms"),
+            ended_ms=longs("ended_ms"),
+            numbers={name: its for name in _NUMBERS if name in there and (its := longs(name)).any()},
+        )
+
+    def __len__(self) -> int:
+        return len(self.sequence)
+
+    def number(self, name: str) -> Longs:
+        """Return a column that may be 0 in every row."""
+        found = self.numbers.get(name)
+        return np.zeros(len(self), np.int64) if found is None else found
+
+    def take(self, at: Longs) -> "Rows":
+        """Return some rows."""
+        names = [name for name in self.__slots__ if name != "numbers"]
+        numbers = {name: values[at] for name, values in self.numbers.items()}
+        return Rows(**{name: getattr(self, name)[at] for name in names}, numbers=numbers)
+
+
+class Spans:
+    """The seconds that rows touch, like `rollup.BOUNDED`."""
+
+    def __init__(self, rows: Rows) -> None:
+        began_ms, ended_ms = rows.began_ms, rows.ended_ms
+        names = ("records", "replicated", "fell", "in_gap")
+        counted = (
+            sum((rows.numbers[n] for n in names if n in rows.numbers), np.zeros(len(rows), np.int64)) > 0
+        )
+        records, state_ms = rows.number("records"), rows.number("state_ms")
+        held = state_ms > 0
+        seen_s = rows.observed_ms // 1000
+        self.held_from_ms = rows.observed_ms - state_ms
+        self.length_ms = ended_ms - began_ms
+        self.first_s = began_ms // 1000
+        self.last_s = (np.maximum(ended_ms, began_ms + 1) - 1) // 1000
+        self.end_s = ended_ms // 1000
+        """The second to which `fell` and `in_gap` belong."""
+        # A delta without an interval belongs to the second in which it was seen.
+        far = np.iinfo(np.int64).max
+        from_s = np.minimum(
+            np.where(counted, self.first_s, far), np.where(held, self.held_from_ms // 1000, far)
+        )
+        to_s = np.maximum(
+            np.where(counted, self.end_s, -1), np.where(held, (rows.observed_ms - 1) // 1000, -1)
+        )
+        self.from_s = np.where(from_s == far, seen_s, from_s)
+        self.to_s = np.where(to_s < 0, seen_s, to_s)
+        self.rate = records * 1000 // np.maximum(self.length_ms, 1)
+        self.has_rate = (records > 0) & (self.length_ms > 0)
+
+
+class Pieces:
+    """The parts of rows in the seconds that they touch, like `rollup.PIECES`.
+
+    `at` is the row of each piece, `second` its second.
+    """
+
+    def __init__(self, rows: Rows, spans: Spans, set_backs: SetBacks, head_s: int = 0) -> None:
+        self._rows, self._spans = rows, spans
+        counts = spans.to_s - spans.from_s + 1
+        at = np.repeat(np.arange(len(rows)), counts)
+        second = np.repeat(spans.from_s - (np.cumsum(counts) - counts), counts) + np.arange(len(at))
+        kept = second >= head_s if head_s else None
+        for sequence, since_s in set_backs:
+            its = (rows.sequence[at] >= sequence) | (second < since_s)
+            kept = its if kept is None else kept & its
+        if kept is not None:
+            at, second = at[kept], second[kept]
+        self.at: Longs = at
+        self.second: Longs = second
+        self.overlap_ms = self._overlap_ms(rows.began_ms, rows.ended_ms)
+        place, length = second - spans.first_s[at], (spans.last_s - spans.first_s)[at]
+        self._is_first, self._is_last = place == 0, place == length
+        self._is_only = np.flatnonzero(self._is_first & self._is_last)
+        self._place = place
+
+    def _overlap_ms(self, began_ms: Longs, ended_ms: Longs, some: Longs | slice = slice(None)) -> Longs:
+        at, begins_ms = self.at[some], self.second[some] * 1000
+        overlap = np.minimum(ended_ms[at], begins_ms + 1000) - np.maximum(began_ms[at], begins_ms)
+        found: Longs = np.maximum(overlap, 0)
+        return found
+
+    def share(self, name: str) -> Longs | None:
+        """Return the pieces' shares of a figure, by the largest remainder, as `rollup.share` does. None if
+        they are all 0."""
+        value, spans = self._rows.numbers.get(name), self._spans
+        if value is None:
+            return None
+        length_ms = np.maximum(spans.length_ms, 1)
+        between = spans.last_s - spans.first_s - 1
+        first_ms = spans.first_s * 1000 + 1000 - self._rows.began_ms
+        last_ms = self._rows.ended_ms - spans.last_s * 1000
+        # Of two seconds, the one with the larger remainder gets what is left over, so shares are rounded.
+        first = (2 * value * first_ms + length_ms) // (2 * length_ms)
+        last = value - first
+        found: Longs = np.where(self._is_first, first[self.at], last[self.at])
+        found[self._is_only] = value[self.at[self._is_only]]
+        if (between > 0).any():
+            many = np.flatnonzero((between > 0)[self.at])
+            rows = self.at[many]
+            found[many] = self._of_many(
+                value[rows], length_ms[rows], between[rows], first_ms[rows], last_ms[rows], many
+            )
+        found[self.overlap_ms == 0] = 0
+        return found
+
+    def _of_many(
+        self, value: Longs, length_ms: Longs, between: Longs, first_ms: Longs, last_ms: Longs, many: Longs
+    ) -> Longs:
+        """Return the shares of pieces whose interval has full seconds between the first and the last one."""
+        first, mid, last = (value * ms % length_ms for ms in (first_ms, 1000, last_ms))
+        left_over = (first + between * mid + last) // length_ms
+        is_first, is_last = self._is_first[many], self._is_last[many]
+        turn = np.where(
+            is_first,
+            np.where(mid > first, between, 0) + (last > first),
+            np.where(
+                is_last,
+                (first >= last) + np.where(mid >= last, between, 0),
+                self._place[many] - 1 + (first >= mid) + (last > mid),
+            ),
+        )
+        share: Longs = value * self.overlap_ms[many] // length_ms + (turn < left_over)
+        return share
+
+    def at_end(self, name: str) -> Longs | None:
+        """Return a figure that belongs to the second in which its interval ended."""
+        value = self._rows.numbers.get(name)
+        if value is None:
+            return None
+        return np.where(self.second == self._spans.end_s[self.at], value[self.at], 0)
+
+    def held_ms(self, name: str) -> Longs | None:
+        """Return how long a state held in the pieces."""
+        state = self._rows.numbers.get(name)
+        if state is None:
+            return None
+        some = np.flatnonzero(state[self.at])
+        found = np.zeros(len(self.at), np.int64)
+        found[some] = self._overlap_ms(self._spans.held_from_ms, self._rows.observed_ms, some)
+        return found
+
+    def active_ms(self) -> Longs | None:
+        """Return how long records came in."""
+        records = self._rows.numbers.get("records")
+        return None if records is None else np.where(records[self.at] > 0, self.overlap_ms, 0)
+
+    @property
+    def has_rate(self) -> Bools:
+        """Whether records came in at a known rate."""
+        found: Bools = self._spans.has_rate[self.at] & (self.overlap_ms > 0)
+        return found
+
+
+def by_topic(rows: Rows, spans: Spans, set_backs: SetBacks) -> tuple[Rows, dict[str, Longs]]:
+    """Return sums by second, topic, leader, rack, group and whether it is internal: a row that has these
+    names for each, and the columns."""
+    pieces = Pieces(rows, spans, set_backs)
+    keys = (rows.topic + 1, near(rows.leader), rows.rack + 1, rows.group + 1, rows.internal)
+    combined = Index(*keys)
+    index = Index(near(pieces.second), combined.at[pieces.at])
+    records = pieces.share("records")
+    sums = {
+        "records": records,
+        "centibytes": _times(records, rows.number("record_centibytes")[pieces.at]),
+        **{name: pieces.share(name) for name in ("replicated", "cross_rack")},
+        "active_ms": pieces.active_ms(),
+        **{name: pieces.at_end(name) for name in ("fell", "in_gap")},
+        **{f"{name}_ms": pieces.held_ms(name) for name in STATES},
+    }
+    rate = spans.rate * HOTTEST_SHIFT + rows.partition
+    found = {name: index.sums(values) for name, values in sums.items()}
+    found["hottest"] = index.most(np.where(pieces.has_rate, rate[pieces.at], -1))
+    found["topic_partitions"] = index.most(rows.topic_partitions[pieces.at])
+    found["second"] = pieces.second[index.example]
+    return rows.take(pieces.at[index.example]), found
+
+
+def by_partition(
+    rows: Rows, spans: Spans, head_s: int, tail_s: int, set_backs: SetBacks
+) -> tuple[Longs, Longs, Mapping[str, Longs]]:
+    """Return sums by minute, topic and partition: topics, partitions, and the columns of `minutes`.
+
+    The rows must be those of partitions.
+    """
+
+    def slot(second: Longs) -> Longs:
+        return np.where(second >= tail_s, second, second // BLOCK_S * BLOCK_S)
+
+    whole = (spans.from_s >= head_s) & (slot(spans.from_s) == slot(spans.to_s))
+    for sequence, since_s in set_backs:
+        whole &= (rows.sequence >= sequence) | (spans.to_s < since_s)
+    at, cut = np.flatnonzero(whole), rows.take(np.flatnonzero(~whole))
+    pieces = Pieces(cut, cut_spans := Spans(cut), set_backs, head_s)
+
+    def both(of_whole: Longs | None, of_pieces: Longs | None) -> Longs | None:
+        if of_whole is None:
+            return None
+        some = np.zeros(len(pieces.at), np.int64) if of_pieces is None else of_pieces
+        return np.concatenate([of_whole[at], some])
+
+    def same(name: str) -> Longs:
+        return np.concatenate([getattr(rows, name)[at], getattr(cut, name)[pieces.at]])
+
+    numbers = rows.numbers
+    centibytes = both(rows.number("record_centibytes"), cut.number("record_centibytes")[pieces.at])
+    spread = {name: both(numbers.get(name), pieces.share(name)) for name in SPREAD}
+    records, state_ms = numbers.get("records"), rows.number("state_ms")
+    active_ms = None if records is None else np.where(records > 0, spans.length_ms, 0)
+    sums = {
+        "records_in": spread["records"],
+        "centibytes_in": _times(spread["records"], centibytes),
+        "replicated": spread["replicated"],
+        "replicated_centibytes": _times(spread["replicated"], centibytes),
+        "cross_rack": spread["cross_rack"],
+        "cross_rack_centibytes": _times(spread["cross_rack"], centibytes),
+        "active_ms": both(active_ms, pieces.active_ms()),
+        "truncated": both(numbers.get("fell"), pieces.at_end("fell")),
+        "records_in_gap": both(numbers.get("in_gap"), pieces.at_end("in_gap")),
+        **{
+            f"{name}_ms": both(
+                None if (state := numbers.get(name)) is None else np.where(state > 0, state_ms, 0),
+                pieces.held_ms(name),
+            )
+            for name in STATES
+        },
+    }
+    slots = np.concatenate([slot(spans.from_s)[at], slot(pieces.second)])
+    peak, cut_peak = (
+        np.where(its.has_rate, (its.rate << PEAK_SHIFT) + its.first_s, -1) for its in (spans, cut_spans)
+    )
+    peaks = np.concatenate([peak[at], np.where(pieces.has_rate, cut_peak[pieces.at], -1)])
+    topic, partition, internal = same("topic"), same("partition"), same("internal")
+    index = Index(near(slots), topic, partition)
+    found = {name: index.sums(values) for name, values in sums.items()}
+    found |= {"peak": index.most(peaks), "slot": slots[index.example], "internal": internal[index.example]}
+    return topic[index.example], partition[index.example], found
+
+
+def _times(values: Longs | None, by: Longs | None) -> Longs | None:
+    return None if values is None or by is None else values * by

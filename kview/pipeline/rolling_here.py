@@ -1,0 +1,309 @@
+"""Rolls up segments in this process, where Spark would take longer to get going."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from kview.model.aggregates import Kind, Sum
+from kview.model.snapshot import Longs
+from kview.pipeline.kept import About
+from kview.pipeline.local_rollup import NO_ID, STATES, TRUE, Rows, SetBacks, Spans, by_partition, by_topic
+from kview.pipeline.rollup import HOTTEST_SHIFT
+from kview.pipeline.schemas import MINUTES, MINUTES_TABLE, SECONDS, SECONDS_TABLE, schema_of_part
+from kview.pipeline.sources import DELTA_PARTS, Source
+from kview.pipeline.words import Index, Words
+from kview.recording.damage import damage_in
+from kview.recording.manifest import SegmentEntry
+from kview.recording.places import Place
+
+MOST_BYTES = 48 << 20
+"""With more to roll up than this, Spark does it: two hours of 1,000 partitions, or five million rows. Spark
+takes longer than such a recording to plan and compile its queries."""
+
+ROWS_AT_ONCE = 125_000
+"""The rows that a thread works on, with what it calculates about 80 MB."""
+
+MERGE_ROWS = 1_000_000
+"""Roll-ups of parts are merged when they have this many rows."""
+
+KINDS = tuple(Kind)
+
+_SECONDS_SCHEMA: pa.Schema = to_arrow_schema(SECONDS, timezone="UTC")
+_MINUTES_SCHEMA: pa.Schema = to_arrow_schema(MINUTES, timezone="UTC")
+
+Columns = dict[str, Longs]
+
+
+class RollingUp:
+    """Sums up rows of deltas. `add` may be called on several threads."""
+
+    def __init__(self, head_s: int, tail_s: int, set_backs: SetBacks) -> None:
+        self._bounds = head_s, tail_s, set_backs
+        self._words = Words()
+        self._lock = threading.Lock()
+        self._parts: dict[str, list[Columns]] = {SECONDS_TABLE: [], MINUTES_TABLE: []}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add rows of a part of a segment."""
+        if not batch.num_rows:
+            return
+        head_s, tail_s, set_backs = self._bounds
+        rows = Rows.of(batch, self._words)
+        spans = Spans(rows)
+        self._put(SECONDS_TABLE, self._merged_seconds([self._by_kind(*by_topic(rows, spans, set_backs))]))
+        if "topic_partitions" in batch.schema.names:
+            topic, partition, found = by_partition(rows, spans, head_s, tail_s, set_backs)
+            self._put(MINUTES_TABLE, {"topic": topic, "partition": partition, **found})
+
+    def _put(self, table: str, columns: Columns) -> None:
+        with self._lock:
+            parts = self._parts[table]
+            parts.append(columns)
+            first, *rest = (len(next(iter(part.values()))) for part in parts)
+            if sum(rest) > max(MERGE_ROWS, first):
+                merged = self._merged_seconds if table == SECONDS_TABLE else _merged_minutes
+                parts[:] = [merged(parts)]
+
+    def _by_kind(self, rows: Rows, of: Columns) -> Columns:
+        """Return a row for each kind under which a sum counts, like `rollup.SUMMED`."""
+        is_user = rows.internal != TRUE
+        has_group = rows.group >= 0
+        nothing = np.zeros(len(rows), np.int64)
+        empty = np.full(len(rows), self._words.place(""))
+        leaders, at = np.unique(rows.leader, return_inverse=True)
+        leader_codes = np.array([self._words.place(str(leader)) for leader in leaders.tolist()], np.int64)
+        names = {
+            Kind.CLUSTER: (is_user, empty),
+            Kind.INTERNAL: (~is_user, empty),
+            Kind.TOPIC: (rows.topic >= 0, rows.topic),
+            Kind.BROKER: (is_user & (rows.leader >= 0), leader_codes[at]),
+            Kind.RACK: (
+                is_user & ((rows.leader >= 0) | (rows.leader == NO_ID)) & (rows.rack >= 0),
+                rows.rack,
+            ),
+            Kind.GROUP: (has_group, rows.group),
+        }
+        columns = {
+            Sum.RECORDS_IN: np.where(has_group, 0, of["records"]),
+            Sum.CENTIBYTES_IN: of["centibytes"],
+            Sum.REPLICATED: of["replicated"],
+            Sum.CROSS_RACK: of["cross_rack"],
+            Sum.RECORDS_OUT: np.where(has_group, of["records"], 0),
+            Sum.ACTIVE_MS: np.where(has_group, 0, of["active_ms"]),
+            Sum.TRUNCATED: np.where(has_group, 0, of["fell"]),
+            Sum.RECORDS_IN_GAP: np.where(has_group, 0, of["in_gap"]),
+            Sum.REWOUND: np.where(has_group, of["fell"], 0),
+            Sum.RECORDS_OUT_GAP: np.where(has_group, of["in_gap"], 0),
+            **{Sum(f"{name}_ms"): of[f"{name}_ms"] for name in STATES},
+        }
+        parts: dict[str, list[Longs]] = {}
+        for kind, (mask, name) in names.items():
+            at = np.flatnonzero(mask)
+            is_hot = (of["hottest"] >= 0) & (has_group == (kind is Kind.GROUP))
+            its = {
+                "second": of["second"],
+                "kind": np.full(len(rows), KINDS.index(kind)),
+                "name": name,
+                **{str(column): values for column, values in columns.items()},
+                "hot_rate": np.where(is_hot, of["hottest"] // HOTTEST_SHIFT, -1),
+                "hot_topic": np.where(is_hot, rows.topic, 0),
+                "hot_partition": np.where(is_hot, of["hottest"] % HOTTEST_SHIFT, 0),
+                "topic_partitions": of["topic_partitions"] if kind is Kind.TOPIC else nothing - 1,
+            }
+            for column, values in its.items():
+                parts.setdefault(column, []).append(values[at])
+        return {column: np.concatenate(values) for column, values in parts.items()}
+
+    def _merged_seconds(self, parts: Sequence[Columns]) -> Columns:
+        of = _joined(parts)
+        if not len(of["second"]):
+            return of
+        index = Index(of["kind"], of["name"], of["second"] - of["second"].min())
+        found = {name: of[name][index.example] for name in ("kind", "name", "second")}
+        found |= {str(name): index.sums(of[name]) for name in Sum}
+        # The hottest partition is the one with the greatest (rate, topic, partition).
+        ranks = self._words.ranks()
+        rate = index.most(of["hot_rate"])
+        places = ranks[of["hot_topic"]] * HOTTEST_SHIFT + of["hot_partition"]
+        is_most = (of["hot_rate"] >= 0) & (of["hot_rate"] == rate[index.at])
+        place = np.maximum(index.most(np.where(is_most, places, -1)), 0)
+        found |= {"hot_rate": rate, "hot_topic": np.argsort(ranks)[place // HOTTEST_SHIFT]}
+        found |= {"hot_partition": place % HOTTEST_SHIFT}
+        found["topic_partitions"] = index.most(of["topic_partitions"])
+        return found
+
+    def write(self, about: About, folder: Path) -> None:
+        """Write the roll-ups as the tables of a batch. Raises OSError."""
+        of = self._merged_seconds(self._parts[SECONDS_TABLE])
+        order = np.lexsort((of["second"], self._words.ranks()[of["name"]], of["kind"]))
+        of = {name: values[order] for name, values in of.items()}
+        hottest = [
+            pa.array(of["hot_rate"]),
+            self._strings(of["hot_topic"]),
+            pa.array(of["hot_partition"], pa.int32()),
+        ]
+        kinds = pa.array([str(kind) for kind in KINDS])
+        columns = {
+            **{name: pa.array(of[name]) for name in ("second", *map(str, Sum))},
+            "kind": pa.DictionaryArray.from_arrays(pa.array(of["kind"], pa.int32()), kinds),
+            "name": self._strings(of["name"]),
+            "hottest": pa.StructArray.from_arrays(
+                hottest,
+                fields=list(_SECONDS_SCHEMA.field("hottest").type),
+                mask=pa.array(of["hot_rate"] < 0),
+            ),
+            "topic_partitions": _known(of["topic_partitions"], pa.int32()),
+        }
+        _save(columns, _SECONDS_SCHEMA, about, folder / SECONDS_TABLE)
+        if not self._parts[MINUTES_TABLE]:
+            _save({}, _MINUTES_SCHEMA, about, folder / MINUTES_TABLE)
+            return
+        of = _merged_minutes(self._parts[MINUTES_TABLE])
+        order = np.lexsort((of["slot"], of["partition"], self._words.ranks()[of["topic"]]))
+        of = {name: values[order] for name, values in of.items()}
+        columns = {name: pa.array(values) for name, values in of.items()}
+        columns |= {"topic": self._strings(of["topic"]), "internal": pa.array(of["internal"] == TRUE)}
+        columns |= {"peak": _known(of["peak"], pa.int64())}
+        _save(columns, _MINUTES_SCHEMA, about, folder / MINUTES_TABLE)
+
+    def _strings(self, codes: Longs) -> pa.Array:
+        return pa.DictionaryArray.from_arrays(
+            pa.array(codes, pa.int32()), pa.array(self._words.listed(), pa.string())
+        ).cast(pa.string())
+
+
+def _joined(parts: Sequence[Columns]) -> Columns:
+    return parts[0] if len(parts) == 1 else {n: np.concatenate([part[n] for part in parts]) for n in parts[0]}
+
+
+def _merged_minutes(parts: Sequence[Columns]) -> Columns:
+    of = _joined(parts)
+    if not len(of["slot"]):
+        return of
+    index = Index(of["slot"] - of["slot"].min(), of["topic"], of["partition"])
+    same, most = ("slot", "topic", "partition", "internal"), ("peak",)
+    found = {name: of[name][index.example] for name in same}
+    found |= {name: index.most(of[name]) for name in most}
+    return found | {name: index.sums(values) for name, values in of.items() if name not in (*same, *most)}
+
+
+def _known(values: Longs, kind: pa.DataType) -> pa.Array:
+    return pa.array(np.maximum(values, 0), kind, mask=values < 0)
+
+
+def _save(columns: dict[str, pa.Array], schema: pa.Schema, about: About, folder: Path) -> None:
+    count = len(next(iter(columns.values()))) if columns else 0
+    columns["batch"] = pa.array(np.full(count, about.id), pa.int64())
+    arrays = [columns.get(one.name, pa.nulls(0, one.type)).cast(one.type) for one in schema]
+    folder.mkdir(exist_ok=True)
+    _write(pa.Table.from_arrays(arrays, schema=schema), folder / "rows.parquet")
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    # Damaged files must not become wrong figures.
+    pq.write_table(table, path, compression="zstd", store_schema=False, write_page_checksum=True)
+
+
+def roll_up_run(
+    source: Source,
+    run: Sequence[SegmentEntry],
+    about: About,
+    folder: Path,
+    threads: int,
+    on_segments: Callable[[int], None],
+) -> None:
+    """Roll up some closed segments into the folder of a batch.
+
+    `on_segments` is called with the number of segments that were read, several times a second. Raises
+    KviewError for a damaged segment, FileNotFoundError if one is gone, and OSError.
+    """
+    rolling = RollingUp(about.head_s, about.tail_s, about.set_backs)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number, entry in enumerate(run):
+            on_segments(number)
+            for batch in _batches(source, entry):
+                yield batch
+                on_segments(number)
+
+    _add_all(rolling, batches(), threads)
+    rolling.write(about, folder)
+    for part in sorted(source.form.facts):
+        tables = [table for entry in run for table in _read(source, entry, part)]
+        put_facts(pa.concat_tables(tables) if tables else None, part, about, folder)
+
+
+def put_facts(table: pa.Table | None, part: str, about: About, folder: Path) -> None:
+    """Write a table of facts, if it has rows, into the folder of a batch. Raises OSError."""
+    if table is not None and len(table):
+        (folder / part).mkdir()
+        of_batch = pa.array(np.full(len(table), about.id), pa.int64())
+        _write(table.add_column(0, "batch", of_batch), folder / part / "rows.parquet")
+
+
+def roll_up_tables(parts: Iterable[pa.Table], about: About, folder: Path) -> None:
+    """Roll up deltas in memory into the folder of a batch. Raises OSError."""
+    rolling = RollingUp(about.head_s, about.tail_s, about.set_backs)
+    for table in parts:
+        for batch in table.combine_chunks().to_batches(max_chunksize=ROWS_AT_ONCE):
+            rolling.add(batch)
+    rolling.write(about, folder)
+
+
+def _add_all(rolling: RollingUp, batches: Iterable[pa.RecordBatch], threads: int) -> None:
+    if threads == 1:
+        for batch in batches:
+            rolling.add(batch)
+        return
+    waiting: set[Future[None]] = set()
+    with ThreadPoolExecutor(threads, "kview-rollup") as pool:
+        for batch in batches:
+            waiting.add(pool.submit(rolling.add, batch))
+            if len(waiting) > threads:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for one in done:
+                    one.result()
+        for one in waiting:
+            one.result()
+
+
+def _batches(source: Source, entry: SegmentEntry) -> Iterator[pa.RecordBatch]:
+    folder = source.place / entry.folder
+    there = folder.files()
+    for part in DELTA_PARTS:
+        if (name := f"{part}.parquet") not in there:
+            continue
+        with damage_in(f"{folder.address}/{name}"):
+            wanted = schema_of_part(part)
+            words = [one.name for one in wanted if one.dataType.typeName() == "string"]
+            opened = _open(folder, name)
+            columns = pq.read_schema(opened).names
+            # Older versions recorded fewer columns.
+            words = [word for word in words if word in columns]
+            file = pq.ParquetFile(opened, read_dictionary=words, page_checksum_verification=True)
+            names = [one for one in columns if one in wanted.names]
+            found = file.iter_batches(ROWS_AT_ONCE, columns=names, use_threads=False)
+        while True:
+            with damage_in(f"{folder.address}/{name}"):
+                batch = next(found, None)
+            if batch is None:
+                break
+            yield batch
+
+
+def _open(folder: Place, name: str) -> pa.BufferReader | str:
+    return pa.BufferReader(folder.read(name)) if folder.is_remote else f"{folder.path}/{name}"
+
+
+def _read(source: Source, entry: SegmentEntry, part: str) -> Iterator[pa.Table]:
+    folder = source.place / entry.folder
+    if (name := f"{part}.parquet") in folder.files():
+        with damage_in(f"{folder.address}/{name}"):
+            file = pq.ParquetFile(_open(folder, name), page_checksum_verification=True)
+            yield file.read().cast(source.form.parts[part])
