@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kview.language import faults
-from kview.model.faults import FaultDone, FaultKind, FaultOutcome
+from kview.model.faults import FaultDone, FaultKind, FaultOutcome, NodeRole
 
 HEADING = "TOUR"
 THE_END = "the end"
@@ -11,9 +11,9 @@ LEFT = "you have left the tour"
 SHOWS = "show the tour: what the overview shows, in five steps, and a broker to crash"
 
 STEPS = (
-    "This is a simulated Kafka cluster, on this machine alone: break whatever you like. Its servers are the"
-    " brokers, listed by rack, such as one power supply. Each of them leads some partitions and copies"
-    " others; ● means that it answers.",
+    "This is a simulated Kafka cluster on this machine: break it as often as you like. Its servers, the"
+    " brokers, are listed by rack. Each leads some partitions and keeps copies of others; ● means that it"
+    " answers.",
     "A topic is split into partitions. Each has a leader (●), which writes and reads go to, and copies on"
     " other brokers. Copies that keep up (○) are in sync: the ISR. Only one of those may take over, because"
     " it has every committed record.",
@@ -27,15 +27,12 @@ STEPS = (
 )
 """The captions. A name in braces stands for the key of the action of that name, as on the key line."""
 
-_WATCH: Mapping[FaultKind, str] = {
-    FaultKind.CRASH: "Kafka does not know yet: until the session of the broker ends"
-    " (broker.session.timeout.ms) it is still listed as leader, and what it leads stands still.",
-    FaultKind.HANG: "Kafka does not know yet: until the session of the broker ends"
-    " (broker.session.timeout.ms) it is still listed as leader, and what it leads stands still.",
-    FaultKind.LOSE_RACK: "Kafka does not know yet. Partitions with a copy in another rack get new leaders"
-    " when the sessions end.",
-    FaultKind.SLOW: "Watch its latency, and the followers that may no longer keep up with it.",
-    FaultKind.CRASH_CONTROLLER: "Brokers and clients go on: the other voters elect a new controller.",
+_SEEN: Mapping[FaultKind, str] = {
+    FaultKind.CRASH: "{node} was killed: its port refuses connections. Kafka does not know yet: until its"
+    " session ends (broker.session.timeout.ms) it is still listed as leader, and what it leads stands still.",
+    FaultKind.HANG: "{node} hangs: it accepts connections but does not answer. Kafka does not know yet: until"
+    " its session ends (broker.session.timeout.ms) it is still listed as leader, and what it leads stands"
+    " still.",
 }
 
 
@@ -49,14 +46,13 @@ def leave_first(key: str, back: str) -> str:
     return f"press {key} on a broker, or {back} to leave the tour"
 
 
-def happened(done: FaultDone) -> str:
-    """Return what a fault, or its end, did."""
+def happened(done: FaultDone, outcome: FaultOutcome | None) -> str:
+    """Return what a fault, or its end, did: what is to be seen now, or what it led to once that is known."""
+    if outcome is not None:
+        return _sentence(faults.outcome(outcome))
+    if done.role is NodeRole.BROKER and len(done.nodes) == 1 and done.kind in _SEEN:
+        return _SEEN[done.kind].format(node=f"Broker {done.nodes[0]}")
     return _sentence(faults.done(done))
-
-
-def watch(kind: FaultKind, outcome: FaultOutcome | None) -> str:
-    """Return what to see after a fault: what it led to, or what to watch for until that is known."""
-    return _sentence(faults.outcome(outcome)) if outcome is not None else _WATCH.get(kind, "")
 
 
 def way_back(key: str, does: str, undo: str) -> str:

@@ -19,6 +19,10 @@ MOST_UNDONE = 100
 """The most adjustments that can be undone one by one. `U` undoes all of them."""
 
 
+_PASSING = (ErrorKind.CLUSTER_SILENT, ErrorKind.NO_CONTROLLER_TO_CHANGE)
+"""Why an adjustment is refused now, but may be possible later."""
+
+
 class LabKeys:
     """Adjusts the simulated cluster, and knows what is set in it. `lab` is None if there is none."""
 
@@ -107,7 +111,7 @@ class LabKeys:
         reply = await lab.adjust(wanted)
         self._adjusting = False
         if reply.refused is not None:
-            if undoes and reply.refused.kind is not ErrorKind.CLUSTER_SILENT:
+            if undoes and reply.refused.kind not in _PASSING:
                 self._back.pop()  # It can never be undone this way, and hides those before it.
             self._app.say(StatusMessage(sentence(reply.refused), severity=Severity.WARN))
         else:

@@ -10,6 +10,7 @@ from kview.model.faults import FaultCommand, FaultDone, FaultKind, FaultOutcome,
 from kview.model.tour import Tour
 from kview.tui.dashboard import Dashboard
 from kview.tui.fault_keys import FaultKeys
+from kview.tui.layout import SIDE_BY_SIDE_WIDTH
 from kview.tui.looks import Look
 from kview.tui.text import Role
 from kview.tui.widgets.bottom import StatusMessage
@@ -17,6 +18,9 @@ from kview.tui.widgets.caption import Caption, Paragraph
 
 OVERVIEW = "overview"
 """The screen that the tour is about."""
+
+GROUPS, GROUPS_STEP = "groups", 2
+"""The screen of groups, and the step that is about them: a narrow overview does not list them."""
 
 _PANELS: tuple[tuple[str, ...], ...] = (
     ("brokers", "strips"),
@@ -100,19 +104,17 @@ class TourShow:
         """Return what the fault did, what to see now, and how to undo it."""
         keys, done = self._app.keys, self._done
         assert done is not None
-        made = [Paragraph(said.happened(done))]
-        if text := said.watch(done.kind, self._outcome):
-            made.append(Paragraph(text))
+        made = [Paragraph(said.happened(done, self._outcome))]
         if done.kind not in _ENDS:
             back = said.way_back(keys.name("restore"), self._faults.back_name, keys.name("undo-faults"))
             made.append(Paragraph(back, Role.KEY, glyphs.PLAYING))
-        more = said.more(keys.name("demos"), keys.name("find"))
-        made.append(Paragraph(more, Role.DIM, rank=1))
+        if self._led is None or self._outcome is not None:  # There is nothing to wait for.
+            made.append(Paragraph(said.more(keys.name("demos"), keys.name("find")), Role.DIM, rank=1))
         return made
 
     def looks(self) -> Sequence[Look]:
         """Return where to look on the screen shown."""
-        if self._where()[0] != OVERVIEW or self._app.view is None:
+        if self._where()[0] != self._mode() or self._app.view is None:
             return ()
         if self.number < len(said.STEPS):
             return (Look(frozenset(_PANELS[self.number])),)
@@ -140,12 +142,9 @@ class TourShow:
         screen, view = self._app.shown(), self._app.view
         if self._is_to_point and screen is not None and view is not None:
             brokers = view.snapshot.brokers.id
-            if screen.selected_broker() is not None:
+            is_aimed = screen.selected_broker() is not None
+            if is_aimed or (len(brokers) and screen.point((), int(brokers[0]))):
                 self._is_to_point = False
-            elif len(brokers) and screen.point((), int(brokers[0])):
-                self._is_to_point = False
-                self._redraw()
-            if not self._is_to_point:
                 self._redraw()
 
     def fault_done(self, command: FaultCommand, reply: FaultReply, at_ms: int) -> None:
@@ -186,16 +185,21 @@ class TourShow:
         """Take note that it is no longer shown."""
         self._tour.done()
 
+    def _mode(self) -> str:
+        """Return the screen that shows what the caption is about."""
+        is_narrow = self._app.size.width < SIDE_BY_SIDE_WIDTH
+        return GROUPS if self.number == GROUPS_STEP and is_narrow else OVERVIEW
+
     def _show(self, number: int) -> None:
         self.number = number
         self._is_to_point = number == len(said.STEPS) - 1
-        if self._where() != (OVERVIEW, 1):
-            self._app.run_worker(self._open(), group="lesson place")
+        if self._where() != (mode := self._mode(), 1):
+            self._app.run_worker(self._open(mode), group="lesson place")
         self.tick()
         self._redraw()
 
-    async def _open(self) -> None:
-        await self._go(OVERVIEW)
+    async def _open(self, mode: str) -> None:
+        await self._go(mode)
         self._redraw()
 
 

@@ -187,6 +187,27 @@ async def test_there_is_no_panel_without_a_lab_and_none_of_its_keys_elsewhere() 
         assert app.current_mode == "lab"
 
 
+@running
+async def test_without_a_controller_no_setting_changes_and_its_undo_is_kept() -> None:
+    lab = EngineLab()
+    initial = settings(lab)
+    async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
+        await opened(app, pilot)
+        await select(app, pilot, "topic", "payment")
+        await adjust(app, pilot, "minus", lab)
+        for controller in (101, 102):
+            lab.cluster.faults.crash(controller)
+        for key in ("plus", "u"):
+            await press(pilot, [key])
+            await until(pilot, lambda: "no controller is active" in text(app), "the reason")
+            assert "REQUEST_TIMED_OUT" in text(app) and "min.insync.replicas=1" in row_of(app, "payment")
+            await press(pilot, ["down", "up"])
+        lab.cluster.faults.undo()
+        lab.cluster.run_until(lab.cluster.kernel.now_us + 10_000_000)
+        await adjust(app, pilot, "u", lab)
+        assert settings(lab) == initial
+
+
 def crowd() -> World:
     """A thousand groups with the longest names, a topic that all of them read, and no producer."""
     long = "n" * 244
