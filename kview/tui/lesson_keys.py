@@ -233,6 +233,7 @@ class LessonKeys:
         show.begins_at(_NEVER_MS)
         self._set(show)
         self._faults.forget()
+        self._app.lab.undone()
         self._redraw()
         self._app.run_worker(self._freshen(demos, show, name, seed), group="demo")
 
@@ -245,14 +246,14 @@ class LessonKeys:
             self._redraw()
 
     def _set(self, show: Show | None) -> None:
-        """Show a demo from now on. In a drill, fault keys would say what the fault is."""
+        """Show a demo from now on. In a drill, fault keys and the lab would say what the fault is."""
         from kview.school.demos import INCIDENT
 
         if self._tour_shown is not None:
             self._tour_shown.finish()
             self._tour_shown = None
         self._show = show
-        self._faults.is_locked = show is not None and show.name == INCIDENT
+        self._faults.is_locked = self._app.lab.is_locked = show is not None and show.name == INCIDENT
 
     def _made(self, name: str, seed: int) -> Show:
         """Return a demo that is about to begin. Raises KviewError."""

@@ -25,6 +25,7 @@ from tests.tui.harness import (
     text,
     until,
 )
+from tests.tui.lesson_stage import lesson
 
 
 def settings(lab: EngineLab) -> LabSettings:
@@ -206,6 +207,36 @@ async def test_without_a_controller_no_setting_changes_and_its_undo_is_kept() ->
         lab.cluster.run_until(lab.cluster.kernel.now_us + 10_000_000)
         await adjust(app, pilot, "u", lab)
         assert settings(lab) == initial
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 40)])
+@running
+async def test_in_a_demo_the_panel_keeps_the_caption_and_both_their_keys_work(size: tuple[int, int]) -> None:
+    async with lesson("min-insync", size=size) as taken:
+        app, before = taken.app, taken.demos.stage.cluster.adjustments.settings()
+        caption = "DEMO"
+        await taken.press("8")
+        await until(taken.pilot, lambda: "records/s" in text(app), "what is set")
+        assert app.current_mode == "lab" and caption in text(app)
+        assert app.screen.query_one("#lab", Table).size.height >= 3, "the head and two rows"
+        await taken.press("plus", "z", "u", "minus", "x")
+        after = taken.demos.stage.cluster.adjustments.settings()
+        assert after.producers != before.producers and caption in text(app)
+        await taken.press("a")
+        assert "by itself" in text(app)
+        await taken.press("a", "space")
+        assert app.current_mode != "lab" and "step 2 of" in text(app), "space goes on where the demo looks"
+        assert all(len(line) <= size[0] for line in lines(app))
+
+
+@running
+async def test_a_drill_does_not_show_what_was_changed() -> None:
+    async with lesson("incident", seed=3) as taken:
+        app = taken.app
+        await taken.press("8")
+        assert app.current_mode == "overview" and "8 does nothing during a drill" in text(app)
+        await taken.press("escape", "8")
+        await until(taken.pilot, lambda: app.current_mode == "lab", "the lab, once the drill is left")
 
 
 def crowd() -> World:
