@@ -104,6 +104,7 @@ class LessonKeys:
         self._opening = opening
         self._show: Show | None = None
         self._tour_shown: TourShow | None = None
+        self._is_tour_due = False
         self._is_large = False
         faults.on_done = self._fault_done
 
@@ -128,11 +129,12 @@ class LessonKeys:
         return self._show is not None and self._show is not self._tour_shown
 
     def begin(self) -> None:
-        """Begin the demo that the dashboard was started for, or the tour if it is due."""
+        """Begin the demo that the dashboard was started for. The tour begins with the first view, if it is
+        due."""
         if self._opening is not None and self._demos is not None:
             self._set(self._made(self._opening.name, self._opening.seed))
-        elif self._tour is not None and self._tour.is_due:
-            self._begin_tour(self._tour)
+        else:
+            self._is_tour_due = self._tour is not None and self._tour.is_due
 
     def _begin_tour(self, tour: Tour) -> None:
         from kview.tui.tour import TourShow
@@ -210,6 +212,8 @@ class LessonKeys:
 
     def see(self) -> None:
         """Take over the view that is shown now."""
+        if self._is_tour_due and self._tour is not None:
+            self._begin_tour(self._tour)
         if self._show is not None:
             self._show.see()
 
@@ -249,6 +253,7 @@ class LessonKeys:
         """Show a demo from now on. In a drill, fault keys and the lab would say what the fault is."""
         from kview.school.demos import INCIDENT
 
+        self._is_tour_due = False
         if self._tour_shown is not None:
             self._tour_shown.finish()
             self._tour_shown = None
