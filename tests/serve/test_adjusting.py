@@ -13,7 +13,6 @@ from kview.errors import ErrorKind
 from kview.lab.messages import AdjustmentAnswer, AskSettings, DoAdjustment, Settings
 from kview.model.adjustments import Adjustment, AdjustmentKind, AdjustmentReply
 from kview.model.lab import LabSettings
-from tests.serve import questions as q
 from tests.serve.clients import kafka_python_consumer
 from tests.served import Served
 from tests.waiting import PATIENCE_S, wait_until
@@ -24,9 +23,7 @@ TOPIC, PARTITIONS = "invoice", 2
 
 MIN_ISR = "min.insync.replicas"
 
-REQUEST_TIMED_OUT = 7
-
-SPAN_MS = 2_000
+SPAN_MS = 4_000
 """The time by records' timestamps over which their rate is measured: no matter how slow this machine is."""
 
 
@@ -66,20 +63,22 @@ def adjust(cluster: Served, wanted: Adjustment) -> Adjustment:
 
 
 def records_per_second(consumer: KafkaConsumer) -> float:
-    """The rate of the records that are written from now on, by their timestamps."""
+    """The rate of the records that are written from now on, by their timestamps, while all partitions are
+    read."""
     consumer.seek_to_end()
-    for partition in consumer.assignment():
-        consumer.position(partition)
-    times: list[int] = []
+    times: dict[TopicPartition, list[int]] = {each: [] for each in consumer.assignment()}
+
+    def span() -> tuple[int, int]:
+        return max(seen[0] for seen in times.values()), min(seen[-1] for seen in times.values())
 
     def is_seen() -> bool:
-        for records in consumer.poll(timeout_ms=200).values():
-            times.extend(record.timestamp for record in records)
-        return bool(times) and max(times) - min(times) > SPAN_MS
+        for partition, records in consumer.poll(timeout_ms=200).items():
+            times[partition].extend(record.timestamp for record in records)
+        return all(times.values()) and span()[1] - span()[0] > SPAN_MS
 
-    wait_until(is_seen, "records of two seconds")
-    first = min(times)
-    return sum(time < first + SPAN_MS for time in times) * 1000 / SPAN_MS
+    wait_until(is_seen, "records of some seconds")
+    begin = span()[0]
+    return sum(begin <= time < begin + SPAN_MS for seen in times.values() for time in seen) * 1000 / SPAN_MS
 
 
 def test_a_producers_rate_is_that_of_the_records_that_come(cluster: Served) -> None:
@@ -172,13 +171,12 @@ def test_a_narrow_link_drives_its_broker_out_of_the_isr_and_back(cluster: Served
     wait_until(lambda: follower in in_sync(), "the follower is back")
 
 
-def test_without_a_controller_neither_the_lab_nor_a_client_changes_a_setting(cluster: Served) -> None:
+def test_without_a_controller_the_lab_changes_traffic_but_no_setting(cluster: Served) -> None:
     for controller in (101, 102):
         cluster.do(f"crash {controller}")
     wanted = Adjustment(K.SET, TOPIC, key=MIN_ISR, value="2")
     refused = asked(cluster, wanted).refused
     assert refused is not None and refused.kind is ErrorKind.NO_CONTROLLER_TO_CHANGE
-    assert q.create_topic(cluster.addresses[0], "late", validate_only=False) == REQUEST_TIMED_OUT
     rate = Adjustment(K.RATE, settings(cluster).producers[0].name, amount=100.0)
     assert adjust(cluster, rate), "clients do not ask a controller"
     cluster.do("undo")

@@ -136,10 +136,7 @@ def _facts(view: View, said: frozenset[Fact], has_badge: bool) -> list[Line]:
         Fact.TOPICS: line(Span(words.at_least(topics, head.topics_are_bound), Role.HEAD)),
         Fact.PARTITIONS: line(Span(words.at_least(partitions, head.topics_are_bound), Role.HEAD)),
         Fact.CONTROLLER: _controller(seen, Fact.EPOCH in said, none_answer_since(table) != UNKNOWN),
-        # What the engine shows without sockets has cost no requests.
-        Fact.REQUESTS: line(Span(f"{words.rate(head.requests_per_second)} req/s", Role.DIM))
-        if head.requests_per_second
-        else (),
+        Fact.REQUESTS: line(Span(f"{words.rate(head.requests_per_second)} req/s", Role.DIM)),
     }
     return [made for fact, made in facts.items() if fact in said and made]
 
