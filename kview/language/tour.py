@@ -20,8 +20,9 @@ STEPS = (
     "Consumer groups read the topics. LAG is how many records a group has not read yet, BEHIND is how long"
     " ago the oldest of them was written, and the verdict says what that means. Zero lag is not enough: a"
     " group can be blocked.",
-    "This line has the keys that work here. {screens} are the screens, {open} opens the selected row, {back}"
-    " goes back. {find} finds anything by name, and {help} explains every sign, word and figure of a screen.",
+    "The last line lists the keys that work now. {screens} are the screens, {open} opens the selected row,"
+    " {back} goes back. {find} finds anything by name, and {help} explains every sign, word and figure of"
+    " a screen.",
     "Now break something. The arrow keys select a broker; {crash} kills it, without a warning to anybody, as"
     " if its power was cut. Watch the brokers, and the partitions that it leads.",
 )
