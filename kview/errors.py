@@ -105,6 +105,7 @@ class ErrorKind(StrEnum):
     AMOUNT_OUT_OF_RANGE = "amount out of range"
     NOT_AN_AMOUNT = "not an amount"
     ADJUSTMENT_REFUSED = "adjustment refused"
+    NO_CONTROLLER_TO_CHANGE = "no controller to change it"
 
     # -- lessons
     LESSON_UNKNOWN = "lesson unknown"

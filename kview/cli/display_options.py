@@ -27,6 +27,7 @@ DISPLAY_NAMES = (
     "metrics",
     "quiet",
     "fresh",
+    "no_tour",
 )
 
 
@@ -191,4 +192,5 @@ def display_of(flags: Mapping[str, Any]) -> Display:
         metrics=flags.get("metrics"),
         quiet=flags.get("quiet", False),
         fresh=flags.get("fresh", False),
+        no_tour=flags.get("no_tour", False),
     )

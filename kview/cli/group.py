@@ -90,6 +90,7 @@ class LazyGroup(click.Group):
     help="Start a simulated cluster and show it. Press keys to cause faults, such as a crash.",
 )
 @click.option("--demo", metavar="NAME", help="With --simulate: begin with a demo; `kview demo` lists them.")
+@click.option("--no-tour", is_flag=True, help="With --simulate: do not begin the first run with the tour.")
 @world_options
 @display_options
 @click.pass_context

@@ -142,7 +142,7 @@ class Console:
         undone = 0
         for back in self._changes.taken():
             try:
-                self._cluster.adjustments.apply(back)
+                self._cluster.adjustments.undo(back)
             except BadUse:
                 self._changes.note(back)
             else:

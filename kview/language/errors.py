@@ -210,6 +210,10 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.ADJUSTMENT_REFUSED: ErrorWords(
         "the cluster refuses to change {topic}: {reason}", "correct the command and try again"
     ),
+    ErrorKind.NO_CONTROLLER_TO_CHANGE: ErrorWords(
+        "{topic} cannot be changed: no controller is active (Kafka answers REQUEST_TIMED_OUT)",
+        "start a majority of the controllers first",
+    ),
     # -- lessons
     ErrorKind.LESSON_UNKNOWN: ErrorWords("there is no demo named {name!r}", "available demos: {known}"),
     ErrorKind.LESSON_MISSPELT: ErrorWords("there is no demo named {name!r}", "did you mean {nearest}?"),

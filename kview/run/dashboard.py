@@ -17,8 +17,10 @@ from kview.model.choices import Memory
 from kview.model.lab import Lab
 from kview.model.notices import Notice
 from kview.model.ports import Attention, Feed, Inspector, Profiles, Timeline
+from kview.model.tour import Tour
 from kview.model.units import UNKNOWN
 from kview.recording.names import saved_folder, state_folder
+from kview.run.first_run import TourMark
 from kview.run.folding import Taker
 from kview.run.log import log_file
 from kview.run.memory import ChoiceFiles
@@ -114,6 +116,7 @@ def run_dashboard(
         lambda: recorder.folder if recorder.first_ms != UNKNOWN else None,
         demos,
         demo,
+        TourMark(state_folder(), display.no_tour or demo is not None) if demos is not None else None,
     )
     if recorder.unfinished is not None:
         print(f"kview: {sentence(recorder.unfinished)}", file=sys.stderr)
@@ -140,6 +143,7 @@ def drive(
     recording: Callable[[], Path | None] = lambda: None,
     demos: "Demos | None" = None,
     demo: "Opening | None" = None,
+    tour: Tour | None = None,
 ) -> int:
     """Show the dashboard of `run` with `keys` until the user ends it.
 
@@ -174,6 +178,7 @@ def drive(
         reports=reports,
         demos=demos,
         demo=demo,
+        tour=tour,
     )
     try:
         code = asyncio.run(_drive(app, run))

@@ -59,3 +59,5 @@ class Display(Struct, frozen=True):
     """Whether the choices kept for the cluster are ignored."""
     quiet: bool = False
     """Whether nothing is shown or printed."""
+    no_tour: bool = False
+    """Whether a first run begins without the tour."""

@@ -2,6 +2,7 @@
 topics."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from kview.errors import BadUse, ErrorKind
 from kview.model.adjustments import Adjustment, AdjustmentKind
@@ -10,6 +11,7 @@ from kview.simulate.alterations import Alteration, Operation
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.codes import ErrorCode
 from kview.simulate.controllers.effective_configs import EffectiveConfigs
+from kview.simulate.controllers.quorum import FORWARD_TIMEOUT_MS, Quorum
 from kview.simulate.metadata import TopicImage
 from kview.simulate.requests.admin import Admin
 from kview.simulate.results import AdminResult
@@ -27,6 +29,9 @@ MOST_MEMBERS = 100
 
 MIN_ISR = "min.insync.replicas"
 
+_DECIDED = (AdjustmentKind.SET, AdjustmentKind.UNSET, AdjustmentKind.ELECT)
+"""What only an active controller can do."""
+
 
 class Adjustments:
     """Carries out adjustments, and returns what is set now. `world` is what was set at the start."""
@@ -36,11 +41,13 @@ class Adjustments:
         world: World,
         brokers: Mapping[int, Broker],
         configs: EffectiveConfigs,
+        quorum: Quorum,
         admin: Admin,
         traffic: Traffic,
     ) -> None:
         self._brokers = brokers
         self._configs = configs
+        self._quorum = quorum
         self._admin = admin
         self._traffic = traffic
         self._paused_rates: dict[str, float] = {}
@@ -53,8 +60,11 @@ class Adjustments:
     def apply(self, wanted: Adjustment) -> Adjustment | None:
         """Carry out an adjustment. Returns the one that undoes it, or None if there is none.
 
-        Raises BadUse if the adjustment is not possible.
+        Raises BadUse if the adjustment is not possible. Without an active controller Kafka lets a client wait
+        for its time limit, REQUEST_TIMED_OUT; here the refusal comes at once.
         """
+        if wanted.kind in _DECIDED and not self._quorum.active():
+            raise BadUse(ErrorKind.NO_CONTROLLER_TO_CHANGE, topic=wanted.name)
         match wanted.kind:
             case AdjustmentKind.RATE:
                 return self._set_rate(wanted.name, wanted.amount)
@@ -69,6 +79,21 @@ class Adjustments:
                 return None
             case _:
                 return self._adjust_group(wanted)
+
+    def undo(self, back: Adjustment) -> None:
+        """Carry out an adjustment that undoes one, as soon as there is a controller if it needs one.
+
+        Raises BadUse if it is not possible.
+        """
+        if back.kind not in _DECIDED or self._quorum.active():
+            self.apply(back)
+            return
+
+        def decide() -> None:
+            with suppress(BadUse):  # The topic may have been deleted while this waited.
+                self.apply(back)
+
+        self._quorum.forward(decide, lambda: None, FORWARD_TIMEOUT_MS * 1000)
 
     def settings(self) -> LabSettings:
         """Return what is set now. A stopped group has no members."""

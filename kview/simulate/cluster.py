@@ -101,7 +101,9 @@ class Cluster:
             self.nodes, self.brokers, self.records, self.retention, GroupSettings.of(settings)
         )
         self.traffic = Traffic(Connections(kernel, self.nodes, self.brokers, self.records, self.coordinators))
-        self.adjustments = Adjustments(world, self.brokers, self.configs, self.admin, self.traffic)
+        self.adjustments = Adjustments(
+            world, self.brokers, self.configs, self.quorum, self.admin, self.traffic
+        )
 
     # --- time
 

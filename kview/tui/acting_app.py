@@ -107,11 +107,11 @@ class ActingApp(ShowingApp, inherit_bindings=False):
         if action == "go" and parameters[0] in _NUMBERED:
             return not lessons.takes_screen(_NUMBERED.index(str(parameters[0])) + 1)
         if action == "show" and parameters[0] == "groups":
-            return not lessons.is_on
+            return not lessons.is_demo
         if action == "time" and parameters[0] in ("pause", "play", "live") and lessons.is_on:
             return False
         if action == "spark":
-            return self.spark is not None and not lessons.is_on
+            return self.spark is not None and not lessons.is_demo
         if action == "save":
             return self._saves.possible
         if action == "report":

@@ -20,6 +20,7 @@ from kview.model.lab import Lab
 from kview.model.notices import Notice
 from kview.model.ports import Attention, Feed, Inspector, Profiles, Saves, SparkJob, Timeline
 from kview.model.reporting import Reports
+from kview.model.tour import Tour
 from kview.tui.acting_app import ActingApp
 from kview.tui.actions import Keys
 from kview.tui.arrivals import Arrivals, NoticeArrived, ViewArrived
@@ -61,8 +62,8 @@ class KviewApp(ActingApp, inherit_bindings=False):
     `faults` and `lab` are None on a cluster that we did not start, `attention` is None in a replay,
     `inspector` is None if there is no cluster to ask, `profiles` is None if kview cannot switch to another
     cluster, `saves` is None if nothing can be saved, and `reports` is None if no reports can be made. `demos`
-    is None without a simulated cluster, and `demo` is the one to begin with. A `theme` of '' or None selects
-    the default theme. `log_file` is where tracebacks are logged, or '' if they are not logged.
+    and `tour` are None without a simulated cluster, and `demo` is the one to begin with. A `theme` of '' or
+    None selects the default theme. `log_file` is where tracebacks are logged, or '' if they are not logged.
 
     `clock_ms` returns the time at the moment shown, by the snapshots' clock, which stands still while time is
     paused and runs as fast as a recording is played. `wall_ms` returns what that clock shows live (None: the
@@ -110,6 +111,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
         lab: Lab | None = None,
         demos: "Demos | None" = None,
         demo: "Opening | None" = None,
+        tour: Tour | None = None,
     ) -> None:
         colourless = bool(os.environ.get("NO_COLOR")) if no_color is None else no_color
         super().__init__(colourless)
@@ -134,7 +136,7 @@ class KviewApp(ActingApp, inherit_bindings=False):
         self._saves = SaveKeys(self, saves, self._picture, self.wall_ms)
         self._reports = ReportKeys(self, reports, log_file)
         self.lessons = LessonKeys(
-            self, self.faults, demos, demo, self.go.to, self.push_screen, self._where, self._update
+            self, self.faults, demos, demo, self.go.to, self.push_screen, self._where, self._update, tour
         )
         self.arrivals = Arrivals(self._show, self.set_timer)
         self.ascii_only = ascii_only

@@ -111,6 +111,8 @@ class Adjusting(Protocol):
     """When that was, epoch ms by the wall clock."""
     failed: bool
     """Whether the cluster did not say when it was asked last."""
+    is_locked: bool
+    """Whether nothing may be seen or changed, because a drill asks for what was changed."""
 
     def ask(self) -> None:
         """Ask the cluster what is set. The screen is drawn again with the answer."""
@@ -121,7 +123,7 @@ class Adjusting(Protocol):
         ...
 
     def undone(self) -> None:
-        """Take note that all changes were undone."""
+        """Take note that all changes were undone, or that another cluster takes the place of this one."""
         ...
 
 

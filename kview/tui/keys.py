@@ -76,10 +76,8 @@ def _demo(name: str, key: str, what: str, label: str, help: str, rank: int) -> A
 
 DEMO_ACTIONS = (
     _demo("demos", "D", "list", "demos", "list the demos, and start one on a fresh cluster", 12),
-    _demo("pause", "space", "next", "next step", "in a demo: the next step", 1),
-    _demo(
-        "previous-step", "backspace", "before", "step before", "in a demo: the step before, as recorded", 2
-    ),
+    _demo("pause", "space", "next", "next step", "in a demo or the tour: the next step", 1),
+    _demo("previous-step", "backspace", "before", "step before", "in a demo or the tour: the step before", 2),
     _demo("ignored-groups", "a", "auto", "by itself", "in a demo: let it run by itself, or stop that", 3),
     _demo("spark", "ctrl+r", "restart", "start again", "start the demo again on a fresh cluster", 4),
     _demo("large", "ctrl+l", "large", "large", "in a demo: large captions, for a projector", 5),

@@ -19,6 +19,10 @@ MOST_UNDONE = 100
 """The most adjustments that can be undone one by one. `U` undoes all of them."""
 
 
+_PASSING = (ErrorKind.CLUSTER_SILENT, ErrorKind.CLUSTER_BUSY, ErrorKind.NO_CONTROLLER_TO_CHANGE)
+"""Why an adjustment is refused now, but may be possible later."""
+
+
 class LabKeys:
     """Adjusts the simulated cluster, and knows what is set in it. `lab` is None if there is none."""
 
@@ -33,11 +37,12 @@ class LabKeys:
         self.settings: LabSettings | None = None
         self.asked_ms = UNKNOWN
         self.failed = False
+        self.is_locked = False
 
     @property
     def possible(self) -> bool:
-        """Whether there is a lab."""
-        return self._lab is not None
+        """Whether there is a lab that may be used now."""
+        return self._lab is not None and not self.is_locked
 
     def with_undo(self, message: StatusMessage, is_here: bool) -> StatusMessage:
         """Return a message with the keys that undo what it reports. `is_here`: the lab panel is shown."""
@@ -50,12 +55,15 @@ class LabKeys:
 
     def inert(self, key: str) -> str:
         """Return why a key does nothing here if it is the panel's key, otherwise ''."""
-        if self._lab is not None or key not in self._app.keys.of("lab"):
+        if self.possible or key not in self._app.keys.of("lab"):
             return ""
-        return f"{self._app.keys.name('lab')} does nothing here: {lab_words.NEEDS_LAB}"
+        name = self._app.keys.name("lab")
+        if self.is_locked:
+            return f"{name} does nothing during a drill: it would show what was changed"
+        return f"{name} does nothing here: {lab_words.NEEDS_LAB}"
 
     def undone(self) -> None:
-        """Take note that all changes were undone."""
+        """Take note that all changes were undone, or that another cluster takes the place of this one."""
         self._back = []
         self.ask()
 
@@ -68,7 +76,7 @@ class LabKeys:
     def do(self, what: str, of: Setting | None) -> None:
         """Carry out a key of the panel for the selected row."""
         app = self._app
-        if self._lab is None:
+        if self._lab is None or self.is_locked:
             return
         if not app.live:
             key = app.keys.name("pause")
@@ -107,7 +115,7 @@ class LabKeys:
         reply = await lab.adjust(wanted)
         self._adjusting = False
         if reply.refused is not None:
-            if undoes and reply.refused.kind is not ErrorKind.CLUSTER_SILENT:
+            if undoes and reply.refused.kind not in _PASSING:
                 self._back.pop()  # It can never be undone this way, and hides those before it.
             self._app.say(StatusMessage(sentence(reply.refused), severity=Severity.WARN))
         else:

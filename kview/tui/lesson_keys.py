@@ -1,4 +1,5 @@
-"""The keys of demos: the list of demos, how one begins on a fresh cluster, and what the keys do in it."""
+"""The keys of demos: the list of demos, how one begins on a fresh cluster, and what the keys do in it. The
+first-run tour has the same keys."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -8,9 +9,11 @@ from textual.screen import Screen
 
 from kview.errors import KviewError
 from kview.language import demo as said
+from kview.language import tour as tour_words
 from kview.language.errors import sentence
 from kview.model.events import Severity
 from kview.model.faults import FaultCommand, FaultReply
+from kview.model.tour import Tour
 from kview.tui.dashboard import Dashboard
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.looks import Look
@@ -21,13 +24,14 @@ from kview.tui.widgets.caption import Caption
 
 if TYPE_CHECKING:
     from kview.school.demos import Demos, Opening
+    from kview.tui.tour import TourShow
 
 MOST_ANSWERS = 4
 """The number keys that choose an answer."""
 
 
 class Show(Protocol):
-    """A lesson or a drill that is shown."""
+    """A lesson, a drill or the tour that is shown."""
 
     name: str
 
@@ -49,8 +53,8 @@ class Show(Protocol):
         """Carry out a key. Returns False if the next demo should begin."""
         ...
 
-    def caption(self, is_large: bool) -> Caption:
-        """Return the caption."""
+    def caption(self, is_large: bool) -> Caption | None:
+        """Return the caption, None if there is nothing to see yet."""
         ...
 
     def looks(self) -> Sequence[Look]:
@@ -79,7 +83,8 @@ class LessonKeys:
 
     `go` goes to a screen of a number key, `push` shows a list over the screen, `where` returns the mode shown
     and how many screens lie on each other, and `redraw` draws everything again. `opening` is the demo to
-    begin with, on the cluster that is there.
+    begin with, on the cluster that is there. Without it, a `tour` that is due is shown; None if there is no
+    tour.
     """
 
     def __init__(
@@ -92,11 +97,14 @@ class LessonKeys:
         push: Callable[[Screen[Any]], object],
         where: Callable[[], tuple[str, int]],
         redraw: Callable[[], None],
+        tour: Tour | None = None,
     ) -> None:
-        self._app, self._faults, self._demos = app, faults, demos
+        self._app, self._faults, self._demos, self._tour = app, faults, demos, tour
         self._go, self._push, self._where, self._redraw = go, push, where, redraw
         self._opening = opening
         self._show: Show | None = None
+        self._tour_shown: TourShow | None = None
+        self._is_tour_due = False
         self._is_large = False
         faults.on_done = self._fault_done
 
@@ -112,13 +120,38 @@ class LessonKeys:
 
     @property
     def is_on(self) -> bool:
-        """Whether a demo is shown."""
+        """Whether a demo or the tour is shown."""
         return self._show is not None
 
+    @property
+    def is_demo(self) -> bool:
+        """Whether a demo is shown."""
+        return self._show is not None and self._show is not self._tour_shown
+
     def begin(self) -> None:
-        """Begin the demo that the dashboard was started for."""
+        """Begin the demo that the dashboard was started for. The tour begins with the first view, if it is
+        due."""
         if self._opening is not None and self._demos is not None:
             self._set(self._made(self._opening.name, self._opening.seed))
+        else:
+            self._is_tour_due = self._tour is not None and self._tour.is_due
+
+    def _begin_tour(self, tour: Tour) -> None:
+        from kview.tui.tour import TourShow
+
+        shown = TourShow(self._app, self._faults, tour, self._go, self._where, self._end_tour, self._redraw)
+        self._set(shown)
+        self._tour_shown = shown
+
+    async def _show_tour(self, tour: Tour) -> None:
+        self._app.return_to_live()
+        self._begin_tour(tour)
+        await self._go("overview")
+        self._redraw()
+
+    def _end_tour(self) -> None:
+        self._set(None)
+        self._redraw()
 
     def allows(self, what: str) -> bool:
         """Return whether an action works now."""
@@ -149,27 +182,38 @@ class LessonKeys:
             self._next_demo()
 
     def leave(self, depth: int) -> bool:
-        """Leave the demo. Returns False if there is none, or if the user has opened one of the `depth`
-        screens."""
+        """Leave the demo or the tour.
+
+        Returns False if there is none, or if the user has opened one of the `depth` screens.
+        """
         if self._show is None or depth > self._show.depth:
             return False
+        left = said.LEFT if self.is_demo else tour_words.LEFT
         self._set(None)
         key = self._app.keys.name("demos")
-        self._app.say(StatusMessage(said.LEFT, f"{key} lists the demos"))
+        self._app.say(StatusMessage(left, f"{key} lists the demos"))
         self._redraw()
         return True
 
     def commands(self) -> list[Command]:
-        """Return a command for each demo."""
-        if self._demos is None:
-            return []
+        """Return a command for each demo, and the one that shows the tour."""
+        tour = self._tour
+        shows = (
+            [] if tour is None else [Command("tour", "", tour_words.SHOWS, partial(self._show_tour, tour))]
+        )
+        listed = [] if self._demos is None else self._demos.listed()
         return [
-            Command(f"demo {one.name}", "", f"{one.title}: {one.about}", partial(self.start, one.name))
-            for one in self._demos.listed()
+            *shows,
+            *(
+                Command(f"demo {one.name}", "", f"{one.title}: {one.about}", partial(self.start, one.name))
+                for one in listed
+            ),
         ]
 
     def see(self) -> None:
         """Take over the view that is shown now."""
+        if self._is_tour_due and self._tour is not None:
+            self._begin_tour(self._tour)
         if self._show is not None:
             self._show.see()
 
@@ -193,6 +237,7 @@ class LessonKeys:
         show.begins_at(_NEVER_MS)
         self._set(show)
         self._faults.forget()
+        self._app.lab.undone()
         self._redraw()
         self._app.run_worker(self._freshen(demos, show, name, seed), group="demo")
 
@@ -205,11 +250,15 @@ class LessonKeys:
             self._redraw()
 
     def _set(self, show: Show | None) -> None:
-        """Show a demo from now on. In a drill, fault keys would say what the fault is."""
+        """Show a demo from now on. In a drill, fault keys and the lab would say what the fault is."""
         from kview.school.demos import INCIDENT
 
+        self._is_tour_due = False
+        if self._tour_shown is not None:
+            self._tour_shown.finish()
+            self._tour_shown = None
         self._show = show
-        self._faults.is_locked = show is not None and show.name == INCIDENT
+        self._faults.is_locked = self._app.lab.is_locked = show is not None and show.name == INCIDENT
 
     def _made(self, name: str, seed: int) -> Show:
         """Return a demo that is about to begin. Raises KviewError."""

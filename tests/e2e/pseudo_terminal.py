@@ -145,10 +145,12 @@ def kview_on_a_terminal(
     environment: Mapping[str, str] | None = None,
     limit_file_bytes: int | None = None,
     spark: bool = False,
+    tour: bool = False,
 ) -> Iterator[PseudoTerminal]:
     """`kview` with these arguments on a pseudo-terminal of that size; killed at the end if it still runs.
 
-    Without Spark unless that is what is tested: a start takes all that a small machine has. Its state folder
+    Without Spark unless that is what is tested: a start takes all that a small machine has. Without the tour,
+    too. Its state folder
     is empty unless `environment` names one, because it keeps what was shown last.
 
     `limit_file_bytes`: no file that it writes can get larger, as on a full disk.
@@ -156,8 +158,11 @@ def kview_on_a_terminal(
     plain = {
         name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")
     }
+    without = [] if spark else ["--no-spark"]
+    if "--simulate" in arguments and not tour:
+        without.append("--no-tour")
     terminal = PseudoTerminal(
-        [sys.executable, "-m", "kview", *arguments, *([] if spark else ["--no-spark"])],
+        [sys.executable, "-m", "kview", *arguments, *without],
         columns,
         rows,
         {

@@ -146,6 +146,27 @@ def test_a_setting_and_an_unclean_election() -> None:
     assert partition is not None and partition.leader == 1
 
 
+def test_a_setting_needs_a_controller_and_is_undone_once_there_is_one() -> None:
+    cluster = cluster_of()
+    lab, wanted = cluster.adjustments, Adjustment(K.SET, "t", key="min.insync.replicas", value="2")
+    back = lab.apply(wanted)
+    assert back is not None
+    for controller in cluster.world.controllers[:2]:
+        cluster.faults.crash(controller)
+    go(cluster, 5)
+    for decided in (back, Adjustment(K.ELECT, "t")):
+        with pytest.raises(BadUse) as raised:
+            lab.apply(decided)
+        assert raised.value.kind is ErrorKind.NO_CONTROLLER_TO_CHANGE
+    lab.apply(Adjustment(K.RATE, "p", amount=50.0))  # Clients do not ask a controller.
+    lab.undo(back)
+    assert cluster.configs.min_insync_replicas("t") == 2
+    cluster.faults.undo()
+    go(cluster, 10)
+    assert cluster.configs.min_insync_replicas("t") == 1
+    assert lab.apply(wanted) == back
+
+
 @pytest.mark.parametrize(
     ("wanted", "kind"),
     [

@@ -11,6 +11,7 @@ from kview.lab.console import Console
 from kview.language.lessons import ABOUT_INCIDENT
 from kview.model.adjustments import Adjustment, AdjustmentReply
 from kview.model.faults import ActiveFault, FaultCommand, FaultReply
+from kview.model.lab import LabSettings
 from kview.school.acts import staged
 from kview.school.checking import START_MS, Stage, stage_of
 from kview.school.conduct import Staged
@@ -28,7 +29,7 @@ from tests.tui.harness import FakeFeed, FakeTimeline, own_themes
 
 
 class StagedDemos:
-    """Demos and faults on an engine, which a test lets run (`Demos` and `Faults`)."""
+    """Demos and a lab on an engine, which a test lets run (`Demos` and `Lab`)."""
 
     def __init__(self, name: str, seed: int = 1) -> None:
         self.started: list[str] = []
@@ -80,6 +81,10 @@ class StagedDemos:
         """Apply a fault to the engine."""
         return self._console.apply(command)
 
+    async def settings_now(self) -> LabSettings | None:
+        """What is set in the engine."""
+        return self.stage.cluster.adjustments.settings()
+
     async def active(self) -> tuple[ActiveFault, ...]:
         """The engine's faults."""
         return self._console.status().active
@@ -127,7 +132,7 @@ async def lesson(
     """A dashboard that has begun with a demo and shows its first view."""
     demos, feed = StagedDemos(name, seed), FakeFeed()
     settings: dict[str, Any] = {"no_color": False, "themes": own_themes(), "zone": UTC, "demos": demos}
-    settings |= {"demo": Opening(name, seed), "timeline": FakeTimeline()}
+    settings |= {"demo": Opening(name, seed), "timeline": FakeTimeline(), "lab": demos}
     app = KviewApp(feed, demos, SourceInfo("simulated"), demos.now_ms, **settings | options)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()

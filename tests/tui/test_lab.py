@@ -12,6 +12,7 @@ from kview.model.units import NO_BROKER
 from kview.simulate.world import GroupSpec, ProducerSpec, TopicSpec, World, default_world, racked_brokers
 from kview.tui.app import KviewApp
 from kview.tui.lab_steps import rate_step
+from kview.tui.lessons import LessonShow
 from kview.tui.widgets.table import Table
 from tests.tui.harness import (
     HEALTHY,
@@ -25,6 +26,7 @@ from tests.tui.harness import (
     text,
     until,
 )
+from tests.tui.lesson_stage import lesson
 
 
 def settings(lab: EngineLab) -> LabSettings:
@@ -185,6 +187,58 @@ async def test_there_is_no_panel_without_a_lab_and_none_of_its_keys_elsewhere() 
         await until(pilot, lambda: "nothing can be adjusted in this cluster" in text(app), "an empty panel")
         await press(pilot, ["plus", "minus", "z", "x", "enter"])
         assert app.current_mode == "lab"
+
+
+@running
+async def test_without_a_controller_no_setting_changes_and_its_undo_is_kept() -> None:
+    lab = EngineLab()
+    initial = settings(lab)
+    async with dashboard(state(HEALTHY), lab=lab) as (app, pilot):
+        await opened(app, pilot)
+        await select(app, pilot, "topic", "payment")
+        await adjust(app, pilot, "minus", lab)
+        for controller in (101, 102):
+            lab.cluster.faults.crash(controller)
+        for key in ("plus", "u"):
+            await press(pilot, [key])
+            await until(pilot, lambda: "no controller is active" in text(app), "the reason")
+            assert "REQUEST_TIMED_OUT" in text(app) and "min.insync.replicas 1" in row_of(app, "payment")
+            await press(pilot, ["down", "up"])
+        lab.cluster.faults.undo()
+        lab.cluster.run_until(lab.cluster.kernel.now_us + 10_000_000)
+        await adjust(app, pilot, "u", lab)
+        assert settings(lab) == initial
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 40)])
+@running
+async def test_in_a_demo_the_panel_keeps_the_caption_and_both_their_keys_work(size: tuple[int, int]) -> None:
+    async with lesson("min-insync", size=size) as taken:
+        app, before = taken.app, taken.demos.stage.cluster.adjustments.settings()
+        caption = "DEMO"
+        await taken.press("8")
+        await until(taken.pilot, lambda: "records/s" in text(app), "what is set")
+        assert app.current_mode == "lab" and caption in text(app)
+        assert app.screen.query_one("#lab", Table).size.height >= 3, "the head and two rows"
+        await taken.press("plus", "z", "u", "x")
+        after = taken.demos.stage.cluster.adjustments.settings()
+        assert after.producers != before.producers and caption in text(app)
+        show = app.lessons._show
+        await taken.press("a")
+        assert isinstance(show, LessonShow) and show.is_auto
+        await taken.press("a", "space")
+        assert app.current_mode != "lab" and "step 2 of" in text(app), "space goes on where the demo looks"
+        assert all(len(line) <= size[0] for line in lines(app))
+
+
+@running
+async def test_a_drill_does_not_show_what_was_changed() -> None:
+    async with lesson("incident", seed=3) as taken:
+        app = taken.app
+        await taken.press("8")
+        assert app.current_mode == "overview" and "8 does nothing during a drill" in text(app)
+        await taken.press("escape", "8")
+        await until(taken.pilot, lambda: app.current_mode == "lab", "the lab, once the drill is left")
 
 
 def crowd() -> World:

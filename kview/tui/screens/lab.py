@@ -14,14 +14,14 @@ from kview.model.units import UNKNOWN
 from kview.tui.actions import Where, bindings
 from kview.tui.aim import Target
 from kview.tui.keys import ACTIONS
-from kview.tui.rows.lab import LabRows
+from kview.tui.rows.lab import OLD_MS, LabRows
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.bottom import Rule
 from kview.tui.widgets.explanation import Explanation
 from kview.tui.widgets.table import Table
 
 LEAST_HEIGHT = 20
-"""From this height of the screen on, it says what a change of the selected setting does."""
+"""From this height of the page on, it says what a change of the selected setting does."""
 
 
 class LabScreen(KviewScreen):
@@ -47,15 +47,26 @@ class LabScreen(KviewScreen):
         if view is not self._asked_for:
             self._asked_for = view
             lab.ask()
-        listed = self.query_one("#lab", Table)
-        age_ms = 0 if lab.asked_ms == UNKNOWN else dashboard.wall_ms() - lab.asked_ms
+        listed, age_ms = self.query_one("#lab", Table), self._age_ms
         listed.fill(lambda: LabRows(lab.settings, view, dashboard.options, age_ms, lab.failed))
         self._explain()
+
+    @property
+    def _age_ms(self) -> int:
+        """How old the settings shown are."""
+        dashboard = self.dashboard
+        return 0 if dashboard.lab.asked_ms == UNKNOWN else dashboard.wall_ms() - dashboard.lab.asked_ms
+
+    def tick(self, whole_second: bool) -> None:
+        """Say how old the settings are also while no view comes, because the cluster hangs."""
+        super().tick(whole_second)
+        if whole_second and self._age_ms > OLD_MS and self.view is not None:
+            self.draw(self.view)
 
     def _explain(self) -> None:
         of, size = self._setting(), self.app.size
         watch = self.query_one(Explanation)
-        watch.display = self.query_one("#above_watch").display = size.height >= LEAST_HEIGHT
+        watch.display = self.query_one("#above_watch").display = self.page_height >= LEAST_HEIGHT
         watch.say(words.watch(of) if of is not None else "", size.width)
 
     def _setting(self) -> Setting | None:

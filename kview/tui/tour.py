@@ -1,0 +1,214 @@
+"""Shows the first-run tour: five captions about the overview, which end with a fault, and what it did."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from kview.derive.outcome import Led, led_by, outcome
+from kview.language import demo as demo_words
+from kview.language import glyphs
+from kview.language import tour as said
+from kview.model.faults import FaultCommand, FaultDone, FaultKind, FaultOutcome, FaultReply, NodeRole
+from kview.model.tour import Tour
+from kview.tui.dashboard import Dashboard
+from kview.tui.fault_keys import FaultKeys
+from kview.tui.layout import SIDE_BY_SIDE_WIDTH
+from kview.tui.looks import Look
+from kview.tui.text import Role
+from kview.tui.widgets.bottom import StatusMessage
+from kview.tui.widgets.caption import Caption, Paragraph
+
+OVERVIEW = "overview"
+"""The screen that the tour is about."""
+
+GROUPS, GROUPS_STEP = "groups", 2
+"""The screen of groups, and the step that is about them: a narrow overview does not list them."""
+
+_PANELS: tuple[tuple[str, ...], ...] = (
+    ("brokers", "strips"),
+    ("partitions",),
+    ("groups", "groups_below", "groups_line"),
+    ("keys",),
+    ("brokers", "strips"),
+)
+"""The widgets that are marked in each step."""
+
+_ENDS = (FaultKind.START, FaultKind.UNDO)
+"""The commands that end faults."""
+
+_MOVES = (FaultKind.CRASH, FaultKind.STOP, FaultKind.HANG)
+"""The faults after which other brokers lead what a broker led."""
+
+
+class TourShow:
+    """The tour that is shown (`kview.tui.lesson_keys.Show`). `go` goes to a screen of a number key, `where`
+    returns the mode shown, and `end` is called when the last caption has been read."""
+
+    name = "tour"
+    is_asking = 0
+    depth = 1
+
+    def __init__(
+        self,
+        app: Dashboard,
+        faults: FaultKeys,
+        tour: Tour,
+        go: Callable[[str], Awaitable[None]],
+        where: Callable[[], tuple[str, int]],
+        end: Callable[[], None],
+        redraw: Callable[[], None],
+    ) -> None:
+        self._app, self._faults, self._tour = app, faults, tour
+        self._go, self._where, self._end, self._redraw = go, where, end, redraw
+        self.number = 0
+        """The number of the caption that is shown, from 0."""
+        self._done: FaultDone | None = None
+        """What was done last to the cluster."""
+        self._led: Led | None = None
+        self._at_ms = 0
+        self._outcome: FaultOutcome | None = None
+        self._is_to_point = False
+
+    # -- what is shown
+
+    def caption(self, is_large: bool) -> Caption | None:
+        """Return the caption, None before the first view: there is nothing to see yet."""
+        keys = self._app.keys
+        if self._app.view is None:
+            return None
+        space, leave = (keys.name("pause"), "next"), (keys.name("back"), "skip the tour")
+        before = (keys.name("previous-step"), "back")
+        if self.number == len(said.STEPS):
+            return Caption(
+                said.HEADING,
+                said.THE_END,
+                tuple(self._told()),
+                ((keys.name("pause"), "end"), before),
+                is_large,
+            )
+        text = said.STEPS[self.number].format(**_Names(self._app))
+        where = demo_words.step_of(self.number, len(said.STEPS))
+        if self.number == len(said.STEPS) - 1:
+            made = (Paragraph(text), Paragraph(self._prompt(), Role.KEY, glyphs.PLAYING))
+            return Caption(said.HEADING, where, made, (leave, before), is_large)
+        shown = (space, leave, before) if self.number else (space, leave)
+        return Caption(said.HEADING, where, (Paragraph(text),), shown, is_large)
+
+    def _prompt(self) -> str:
+        """Return what to press, for the broker that is selected now."""
+        screen, key = self._app.shown(), self._app.keys.name("crash")
+        target = screen.target() if screen is not None else None
+        if target is None:
+            return said.select_first(key)
+        return demo_words.to_press(FaultCommand(FaultKind.CRASH, target.broker), key, is_aimed=True)
+
+    def _told(self) -> list[Paragraph]:
+        """Return what the fault did, what to see now, and how to undo it."""
+        keys, done = self._app.keys, self._done
+        assert done is not None
+        made = [Paragraph(said.happened(done, self._outcome))]
+        if done.kind not in _ENDS:
+            back = said.way_back(keys.name("restore"), self._faults.back_name, keys.name("undo-faults"))
+            made.append(Paragraph(back, Role.KEY, glyphs.PLAYING))
+        if self._led is None or self._outcome is not None:  # There is nothing to wait for.
+            made.append(Paragraph(said.more(keys.name("demos"), keys.name("find")), Role.DIM, rank=1))
+        return made
+
+    def looks(self) -> Sequence[Look]:
+        """Return where to look on the screen shown."""
+        if self._where()[0] != self._mode() or self._app.view is None:
+            return ()
+        if self.number < len(said.STEPS):
+            return (Look(frozenset(_PANELS[self.number])),)
+        done = self._done
+        if done is None or done.role is not NodeRole.BROKER:
+            return (Look(frozenset({"headline"})),)
+        rows = [Look(frozenset({"brokers"}), node) for node in done.nodes]
+        return (*rows, Look(frozenset({"partitions"})))
+
+    # -- what is seen
+
+    def begins_at(self, from_ms: int) -> None:
+        """Begin at once, on the cluster that is there."""
+
+    def see(self) -> None:
+        """Take over the view that is shown now."""
+        view, done = self._app.view, self._done
+        if view is None or not view.moment.live:
+            return
+        if self._led is not None and done is not None and self._outcome is None:
+            self._outcome = outcome(view, done.kind, done.nodes[0], self._led, self._at_ms)
+
+    def tick(self) -> None:
+        """Select a broker, once its row is there."""
+        screen, view = self._app.shown(), self._app.view
+        if self._is_to_point and screen is not None and view is not None:
+            brokers = view.snapshot.brokers.id
+            is_aimed = screen.selected_broker() is not None
+            if is_aimed or (len(brokers) and screen.point((), int(brokers[0]))):
+                self._is_to_point = False
+                self._redraw()
+
+    def fault_done(self, command: FaultCommand, reply: FaultReply, at_ms: int) -> None:
+        """Show what a fault did, whichever was caused, and whenever."""
+        done, view = reply.done, self._app.view
+        is_over = self.number == len(said.STEPS)
+        if done is None or (done.kind in _ENDS and not is_over):
+            return
+        self._done, self._at_ms, self._outcome, self._led = done, at_ms, None, None
+        if view is not None and done.kind in _MOVES and done.role is NodeRole.BROKER:
+            self._led = led_by(view, done.nodes[0])
+        self.number = len(said.STEPS)
+        self._tour.done()
+        self._redraw()
+
+    # -- keys
+
+    def allows(self, what: str) -> bool:
+        """Return whether a key of demos does something now."""
+        return what == "next" or (what == "before" and self.number > 0)
+
+    def do(self, what: str) -> bool:
+        """Carry out a key."""
+        if what == "before":
+            self._show(self.number - 1)
+        elif not self._app.live:
+            self._app.return_to_live()
+        elif self.number == len(said.STEPS):
+            self._end()
+        elif self.number == len(said.STEPS) - 1 and self._done is None:
+            keys = self._app.keys
+            self._app.say(StatusMessage(said.leave_first(keys.name("crash"), keys.name("back"))))
+        else:
+            self._show(self.number + 1)
+        return True
+
+    def finish(self) -> None:
+        """Take note that it is no longer shown."""
+        self._tour.done()
+
+    def _mode(self) -> str:
+        """Return the screen that shows what the caption is about."""
+        is_narrow = self._app.size.width < SIDE_BY_SIDE_WIDTH
+        return GROUPS if self.number == GROUPS_STEP and is_narrow else OVERVIEW
+
+    def _show(self, number: int) -> None:
+        self.number = number
+        self._is_to_point = number == len(said.STEPS) - 1
+        if self._where() != (mode := self._mode(), 1):
+            self._app.run_worker(self._open(mode), group="lesson place")
+        self.tick()
+        self._redraw()
+
+    async def _open(self, mode: str) -> None:
+        await self._go(mode)
+        self._redraw()
+
+
+class _Names(dict[str, str]):
+    """The keys that the captions name."""
+
+    def __init__(self, app: Dashboard) -> None:
+        keys = app.keys
+        super().__init__(
+            {name: keys.name(name) for name in ("open", "back", "find", "help", "crash")},
+            screens=f"{keys.name('overview')}–{keys.name('lab')}",
+        )

@@ -1,0 +1,128 @@
+"""The first-run tour: five captions with where to look, a fault, what it did, and never again."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from kview.tui.app import KviewApp
+from kview.tui.widgets.caption import CaptionStrip
+from kview.tui.widgets.drawn import Drawn
+from tests.tui.harness import HEALTHY, FakeTimeline, dashboard, lines, press, running, state, text, until
+from tests.tui.lesson_stage import Class, StagedDemos, lesson
+
+
+class Mark:
+    """A mark in memory."""
+
+    def __init__(self, is_due: bool = True) -> None:
+        self.is_due = is_due
+
+    def done(self) -> None:
+        """Take note."""
+        self.is_due = False
+
+
+@asynccontextmanager
+async def tour(mark: Mark, **options: Any) -> AsyncIterator[Class]:
+    """A first run on an engine, with its first views."""
+    async with lesson("leader-crash", demo=None, tour=mark, **options) as played:
+        yield played
+
+
+def said(app: KviewApp) -> str:
+    """The caption, on one line."""
+    strip = app.screen.query_one(CaptionStrip)
+    shown = strip.lines(strip.size.width, strip.size.height) if strip.display else []
+    return " ".join(" ".join(span.text for line in shown for span in line).split())
+
+
+def marked(app: KviewApp) -> set[str | None]:
+    """The panels in sight that are marked."""
+    return {each.id for each in app.screen.query(Drawn) if each.looks and each.display and each.size.height}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+@running
+async def test_five_captions_say_where_to_look_and_end_with_a_crash(size: tuple[int, int]) -> None:
+    mark = Mark()
+    async with tour(mark, size=size) as played:
+        app = played.app
+        for number, panel in enumerate(("brokers", "partitions", "groups", "keys"), 1):
+            assert f"step {number} of 5" in text(app) and panel in marked(app)
+            assert all(len(line) <= size[0] for line in lines(app))
+            await played.press("space")
+        await played.look()
+        assert app.current_mode == "overview" and "brokers" in marked(app)
+        assert "press K to crash broker 0" in text(app)
+        await played.press("space")
+        assert "press K on a broker, or Esc to leave the tour" in text(app), "it does not go on by itself"
+        await played.press("backspace", "space", "down", "K")
+        assert not mark.is_due and "TOUR · the end" in text(app)
+        await played.second(3)
+        assert re.search(r"Broker 1 was killed.*still listed as leader", said(app))
+        assert "B (restore 1) brings it back" in said(app)
+        await played.second(12)
+        assert re.search(r"Broker 1 crashed: \d partitions got new leaders after \d", said(app))
+        await played.press("B")
+        await played.second()
+        assert "Broker 1 was started" in said(app) and "D lists demos" in said(app)
+        await played.press("space")
+        assert "TOUR" not in text(app)
+        await played.press("space")
+        assert app.timeline.asked == [("toggle",)], "space pauses again"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("key", ["H", "S", "W", "X", "C"])
+@running
+async def test_any_fault_at_any_caption_is_welcome(key: str) -> None:
+    mark = Mark()
+    async with tour(mark) as played:
+        await played.press(key)
+        await played.second(2)
+        assert not mark.is_due and "TOUR · the end" in text(played.app)
+        assert "undoes everything" in said(played.app)
+        await played.press("U")
+        assert "undoes everything" not in said(played.app)
+
+
+@running
+async def test_escape_skips_it_and_it_is_found_by_name() -> None:
+    mark = Mark()
+    async with tour(mark) as played:
+        app = played.app
+        await played.press("5", "enter")
+        await until(played.pilot, lambda: len(app.screen_stack) == 2, "a group")
+        await played.press("escape")
+        assert mark.is_due and "TOUR" in text(app), "Escape leaves the screen first"
+        await played.press("escape")
+        assert not mark.is_due and "TOUR" not in text(app) and "you have left the tour" in text(app)
+        await played.press("colon", *"tour", "enter")
+        await until(played.pilot, lambda: "step 1 of 5" in text(app), "the tour")
+        assert app.current_mode == "overview"
+        await played.press("a")
+        assert "all groups are listed" in text(app), "keys of demos do what they always do"
+
+
+@running
+async def test_it_is_not_shown_again_nor_before_a_view_nor_without_a_simulated_cluster() -> None:
+    async with tour(Mark(is_due=False)) as played:
+        assert "TOUR" not in text(played.app)
+    async with dashboard(tour=Mark(), demos=StagedDemos("topics")) as (app, pilot):
+        assert "TOUR" not in text(app), "there is nothing to look at yet"
+        app.feed.show(state(HEALTHY))  # type: ignore[attr-defined]
+        await until(pilot, lambda: "step 1 of 5" in text(app), "the tour")
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await press(pilot, ["colon", *"tour"])
+        assert "show the tour" not in text(app)
+
+
+@running
+async def test_a_demo_takes_its_place() -> None:
+    mark = Mark()
+    async with tour(mark, timeline=FakeTimeline()) as played:
+        played.app.lessons.start("topics")
+        await played.second(2)
+        assert not mark.is_due and "TOUR" not in text(played.app) and "step 1 of" in text(played.app)
