@@ -80,12 +80,20 @@ class Subjects(NamedTuple):
         return Subjects((partitions or [self.partition])[0], (groups or [self.group])[0])
 
 
+def first_subjects(steps: Sequence[Sequence[Mark]]) -> Subjects:
+    """Return the partition and the group that a lesson names first, given the marks of its steps."""
+    about = Subjects()
+    for marks in reversed(steps):
+        about = about.after(marks)
+    return about
+
+
 def place(marks: Sequence[Mark], presses: bool, about: Subjects, width: int) -> Place | None:
     """Return the screen that shows most of what is marked, None if any screen does.
 
     `presses` says whether the person has to press a fault's key there, for which a broker must be selected.
     """
-    panels = {mark.panel for mark in marks}
+    panels = {mark.panel for mark in marks} - {""}
     figures = {(mark.subject, mark.name) for mark in marks}
     subjects = {mark.subject for mark in marks} - {""}
     if panels | subjects <= {"header", "headline", "incident", "cluster"} and not presses:
@@ -94,6 +102,8 @@ def place(marks: Sequence[Mark], presses: bool, about: Subjects, width: int) -> 
         in_log = any(subject == "partition" and name in _IN_LOG for subject, name in figures)
         if (panels & {"log", "replicas"} or in_log) and about.partition:
             return Place("overview", partition=about.partition)
+        if ("position", "committed") in figures and width < WIDE and about.partition:
+            return Place("overview", partition=about.partition)  # A group's screen has no column for it.
         if (panels & {"members"} or subjects & {"member", "position"}) and about.group:
             return Place("overview", group=about.group)
         if "placement" in panels or ("topic", "rack-safe") in figures:
@@ -137,6 +147,8 @@ def _look(mark: Mark, at: Place, view: View | None) -> Look | None:
             return Look(frozenset(_ROWS["partition"]), split(mark.of[0]), column)
         case "topic" if mark.name == "rack-safe" and at.mode == "placement":
             return Look(frozenset({"heading"}))
+        case "group" | "position" if at.partition:
+            return Look(frozenset({"log"}))
         case "topic" | "group":
             if at.group:
                 return Look(frozenset({"heading"}))

@@ -16,7 +16,7 @@ from kview.tui.dashboard import Dashboard
 from kview.tui.fault_actions import FAULT_KEYS
 from kview.tui.fault_keys import FaultKeys
 from kview.tui.lesson_captions import answered, paragraphs
-from kview.tui.lesson_places import Place, Subjects, looks, place
+from kview.tui.lesson_places import Place, first_subjects, looks, place
 from kview.tui.looks import Look
 from kview.tui.text import Role
 from kview.tui.widgets.bottom import StatusMessage
@@ -50,7 +50,7 @@ class LessonShow:
         self._app, self._faults, self._demos, self._go_to, self._redraw = app, faults, demos, go, redraw
         self._where = where
         self._place: Place | None = None
-        self._about = Subjects(_first_partition(staged[0].step.look), "")
+        self._about = first_subjects([list(map(mark, one.step.look)) for one in staged])
         self._to_point = 0
         """How often the rows that are marked are still looked for."""
         self._from_ms = 0
@@ -369,8 +369,3 @@ class LessonShow:
         if screen.point(self.looks(), broker):
             self._to_point = 0
             self._redraw()
-
-
-def _first_partition(texts: Sequence[str]) -> str:
-    marks = [mark(text) for text in texts]
-    return next((one.of[0] for one in marks if one.subject == "partition"), "")
