@@ -39,11 +39,13 @@ def _within(one: Expectation, bounds: dict[Operator, str]) -> str:
     return between(figure.subject, figure.of, figure.name, figure.at, least, most)
 
 
-def paragraphs(conduct: Conduct, prompt: str, way_back: str, fault_key: str, now_ms: int) -> list[Paragraph]:
+def paragraphs(
+    conduct: Conduct, prompt: str, way_back: str, again: tuple[str, str], now_ms: int
+) -> list[Paragraph]:
     """Return what is said about the step that a lesson is at.
 
-    `prompt` says what to press, `way_back` how to end the faults that were not asked for, and `fault_key`
-    is the key that causes a fault which was ended too early.
+    `prompt` says what to press, `way_back` how to end the faults that were not asked for, and `again` are the
+    key that causes a fault which was ended too early, and the one that starts the demo again.
     """
     if conduct.phase is Phase.STARTING:
         return [Paragraph(said.STARTING, Role.DIM)]
@@ -59,7 +61,7 @@ def paragraphs(conduct: Conduct, prompt: str, way_back: str, fault_key: str, now
     if conduct.refused:
         made.append(Paragraph(said.refused(conduct.refused), Role.WARN, glyphs.UP))
     if conduct.missing:
-        made.append(Paragraph(said.ended(conduct.missing, fault_key), Role.WARN, glyphs.UP))
+        made.append(Paragraph(said.ended(conduct.missing, *again), Role.WARN, glyphs.UP))
     if conduct.extra:
         made.append(Paragraph(said.not_asked(conduct.extra, way_back), Role.WARN, glyphs.UP))
     return [*made, *checks(conduct, now_ms)]

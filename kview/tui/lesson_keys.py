@@ -166,6 +166,7 @@ class LessonKeys:
         return [
             Command(f"demo {one.name}", "", f"{one.title}: {one.about}", partial(self.start, one.name))
             for one in self._demos.listed()
+            if not one.wrong
         ]
 
     def see(self) -> None:
@@ -229,7 +230,7 @@ class LessonKeys:
 
     def _next_demo(self) -> None:
         assert self._demos is not None and self._show is not None
-        names = [one.name for one in self._demos.listed()]
+        names = [one.name for one in self._demos.listed() if not one.wrong]
         at = names.index(self._show.name) + 1 if self._show.name in names else len(names)
         if at < len(names):
             self.start(names[at])

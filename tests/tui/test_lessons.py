@@ -74,7 +74,7 @@ async def test_a_wrong_key_is_noticed_and_taken_back() -> None:
         assert "did not ask" not in text(app)
         app.faults.give(FaultCommand(FaultKind.START, 4))
         await taken.second()
-        assert "the demo still needs 4 crashed. Select it and press K." in text(app)
+        assert "the demo still needs 4 crashed. Select it and press K" in text(app)
 
 
 @running
