@@ -170,7 +170,7 @@ def _unlike(file: str, text: str, error: str) -> BadUse:
     )
     if missing := _MISSING.search(error):
         line = begin if key == "steps" else line
-        reason, hint = f"there is no {missing[1]}", "add it"
+        reason, hint = f"{missing[1]} is missing", "add it"
     elif length := _LENGTH.search(error):
         reason = f"the number of {key} is wrong"
         hint = f"write {'at most' if length[1] == '<=' else 'at least'} {length[2]}"

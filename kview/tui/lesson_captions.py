@@ -96,6 +96,9 @@ def checks(conduct: Conduct, now_ms: int) -> list[Paragraph]:
             awaited[text] = max(watch.began_ms + limit_ms - now_ms, awaited.get(text, 0))
         shown = list(awaited.items())[:MOST_CHECKS]
         made.append(Paragraph(said.waiting(shown), Role.DIM, glyphs.ELLIPSIS, rank=2))
+    elif conduct.phase is Phase.WATCH and (left_ms := watch.began_ms + watch.lasts_ms - now_ms) > 0:
+        held = list(dict.fromkeys(sentences(watch.held)))[:MOST_CHECKS]
+        made.append(Paragraph(said.watching(held, left_ms), Role.DIM, glyphs.ELLIPSIS, rank=2))
     for one in watch.unmet[:1]:
         made.append(Paragraph(said.missed(sentence(one)), Role.WARN, glyphs.UP, rank=1))
     is_done = conduct.phase is Phase.DONE

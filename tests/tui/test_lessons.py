@@ -37,7 +37,7 @@ async def test_a_lesson_is_played_by_keys_to_its_end(size: tuple[int, int]) -> N
         assert "1 yes, the leader is alive" in text(app)
         await taken.press("1")
         assert "✕ Not quite: no, not until broker 4 is declared dead." in text(app)
-        assert "► press K to crash broker 4" in text(app)  # the lesson has selected it
+        assert "► press K (Shift+k) to crash broker 4" in text(app)  # the lesson has selected it
         assert app.screen.selected_broker() == 4  # type: ignore[attr-defined]
         await taken.press("K")
         await taken.second(2)
@@ -46,7 +46,7 @@ async def test_a_lesson_is_played_by_keys_to_its_end(size: tuple[int, int]) -> N
         for _ in range(3):
             await taken.press("space")
             if conduct(taken).phase is Phase.PRESS:
-                assert "► press B to bring 4 back" in text(app)
+                assert "► press B (Shift+b) to bring broker 4 back" in text(app)
                 await taken.press("B")
             await finish(taken)
         assert "partition invoice-1 isr" not in text(app)  # no words of the file on the screen
@@ -187,7 +187,10 @@ async def test_a_drill_shows_symptoms_alone_until_it_is_answered() -> None:
         app = taken.app
         show = app.lessons._show
         assert isinstance(show, DrillShow)
+        assert "All is well so far" in text(app)
         await taken.second(12)
+        await taken.press("a")
+        assert "a again gives up" in text(app)
         dead = show.exercise.targets[0]
         assert show.exercise.answer == "crash"
         shown = text(app)
