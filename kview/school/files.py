@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterator
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -148,10 +149,10 @@ def _checks(step: Step, made: World) -> Iterator[tuple[str, Callable[[str], None
     if step.wait:
         yield step.wait, wait
     if (question := step.question) is not None:
-        yield question.text, lambda _: _check_question(question)
+        yield question.text, partial(_check_question, question)
 
 
-def _check_question(question: Question) -> None:
+def _check_question(question: Question, _: str) -> None:
     if not 1 <= question.right <= len(question.answers):
         raise NotAFigure("right is not the number of an answer", f"write 1 to {len(question.answers)}")
 
