@@ -198,8 +198,8 @@ expect = ["broker 1 state is silent within 5s"]
         ),
         (
             "[[steps]]",
-            '[[steps]]\ncaption = "A."\nwait = "5s"\n[[steps]]\nwait = 5',
-            "line 11: Expected `str`, got `int`: correct the value of wait",
+            '[[steps]]\ncaption = "A."\ncompare = []\n[[steps]]\ncompare = 5',
+            "line 11: Expected `array`, got `int`: correct the value of compare",
         ),
         (
             "[[steps]]",
