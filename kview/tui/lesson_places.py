@@ -51,7 +51,7 @@ _PANELS: dict[str, tuple[str, ...]] = {
     "groups": ("groups", "groups_below", "groups_line"),
     "members": ("members",),
     "events": ("events", "events_list"),
-    "incident": ("incident",),
+    "incident": ("incident", "incidents"),
     "log": ("log",),
     "replicas": ("log",),
 }
@@ -102,8 +102,6 @@ def place(marks: Sequence[Mark], presses: bool, about: Subjects, width: int) -> 
         in_log = any(subject == "partition" and name in _IN_LOG for subject, name in figures)
         if (panels & {"log", "replicas"} or in_log) and about.partition:
             return Place("overview", partition=about.partition)
-        if ("position", "committed") in figures and width < WIDE and about.partition:
-            return Place("overview", partition=about.partition)  # A group's screen has no column for it.
         if (panels & {"members"} or subjects & {"member", "position"}) and about.group:
             return Place("overview", group=about.group)
         if "placement" in panels or ("topic", "rack-safe") in figures:
@@ -147,8 +145,6 @@ def _look(mark: Mark, at: Place, view: View | None) -> Look | None:
             return Look(frozenset(_ROWS["partition"]), split(mark.of[0]), column)
         case "topic" if mark.name == "rack-safe" and at.mode == "placement":
             return Look(frozenset({"heading"}))
-        case "group" | "position" if at.partition:
-            return Look(frozenset({"log"}))
         case "topic" | "group":
             if at.group:
                 return Look(frozenset({"heading"}))

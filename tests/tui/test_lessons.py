@@ -88,6 +88,12 @@ async def test_what_to_look_at_is_marked_and_in_sight() -> None:
 
 
 @running
+async def test_a_column_that_a_step_marks_is_shown_on_a_small_screen() -> None:
+    async with lesson("keys", size=(80, 24)) as taken:
+        assert any("leader·ep" in line and "in rec/s" in line for line in lines(taken.app)), text(taken.app)
+
+
+@running
 async def test_the_screen_that_shows_it_is_opened() -> None:
     async with lesson("groups") as taken:
         app, seen = taken.app, set()
