@@ -37,7 +37,8 @@ def wrong(tries: int) -> str:
 def solved(cause: str, clock_ms: int, hints: int, tries: int) -> str:
     """Return that a drill is solved."""
     helped = f", with {plural(hints, 'hint')}" if hints else ", without a hint"
-    again = f" and {plural(tries, 'wrong answer')}" if tries else ""
+    joined = " and" if hints else ", with"
+    again = f"{joined} {plural(tries, 'wrong answer')}" if tries else ""
     return f"Right: {cause}. Your time: {clock(clock_ms)}{helped}{again}."
 
 
